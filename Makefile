@@ -1,0 +1,62 @@
+# Every command of the house. `make` alone lists them.
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+CODE := olmkit catalogd rukpak operator_controller devcluster tests
+DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG))
+
+.DEFAULT_GOAL := help
+.PHONY: help setup lock format generate check unit cluster e2e corpus test bench demo clean
+
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+setup: .venv/ready ## make .venv from the lock file
+
+.venv/ready: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "olm-suite needs Python 3.11 or later: set PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	PIP_FIND_LINKS= $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
+	PIP_FIND_LINKS= $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+lock: setup ## write requirements.lock anew from pyproject.toml (hashes, no address)
+	PIP_FIND_LINKS= $(BIN)/pip-compile --quiet --extra dev --strip-extras --generate-hashes --allow-unsafe --no-emit-index-url --no-emit-find-links --output-file requirements.lock pyproject.toml
+
+format: setup ## format the code
+	$(BIN)/ruff format $(CODE)
+	$(BIN)/ruff check --fix $(CODE)
+
+generate: setup ## write config/crd from the models
+	$(BIN)/python -m olmkit.crd config/crd
+
+check: setup ## lint, types, import contracts, generated files
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m olmkit.crd --check config/crd
+
+unit: setup ## pure tests, under a minute
+	$(BIN)/pytest tests/unit tests/cases
+
+cluster: setup ## tests on a real API server
+	$(BIN)/pytest tests/cluster
+
+e2e: setup ## the stories of the guide; KUBECONFIG=... runs them on any cluster
+	$(if $(KUBECONFIG),OLM_KUBECONFIG=$(KUBECONFIG)) $(BIN)/pytest tests/e2e
+
+corpus: setup ## tests over real catalogs and bundles (OLM_CORPUS, default ../shared/corpus)
+	$(BIN)/pytest -m corpus tests
+
+test: check ## everything: check, unit, cases, cluster, e2e, corpus
+	$(BIN)/pytest tests
+
+bench: setup ## the figures, with the machine they were measured on
+	$(BIN)/python -m tests.bench
+
+demo: setup ## a cluster, the suite and two Operators, told as a story; ONCE=1 ends by itself, CATALOG=folder takes real packages
+	@$(BIN)/python -m devcluster.demo $(DEMO_FLAGS)
+
+clean: ## remove what the targets made here (not the cache of cluster binaries)
+	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info

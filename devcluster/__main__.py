@@ -1,0 +1,244 @@
+"""The command `python -m devcluster`: up, down, status, env and build. It words things for people; the work is elsewhere."""
+
+import argparse
+import os
+import select
+import shlex
+import signal
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from devcluster import programs, state
+from devcluster.cluster import Cluster, Wanted, start
+from devcluster.errors import DevclusterError
+from devcluster.processes import resident_memory
+
+_DOWN_SECONDS = 30.0
+# What a detached owner puts before each line of an error for its parent.
+_COMPLAINT = "! "
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code: 0, 1 with a sentence on standard error, 2 for a wrong call."""
+    chosen = _parser().parse_args(arguments)
+    try:
+        code: int = chosen.command(chosen)
+    except DevclusterError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m devcluster", description=__doc__.splitlines()[0] if __doc__ else None
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, run: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=text, description=text)
+        added.set_defaults(command=run)
+        if name != "build":
+            added.add_argument(
+                "--name", default="default", help="which of several clusters side by side (default: default)"
+            )
+        return added
+
+    up = command("up", _up, "start a cluster and keep it until Ctrl-C")
+    up.add_argument("--detach", action="store_true", help="return when it is ready; `down` stops it")
+    up.add_argument("--nodes", type=_count, default=1, help="how many fake nodes (default: 1)")
+    up.add_argument(
+        "--kubeconfig", type=Path, help="use this cluster as it is and start only a registry (also: OLM_KUBECONFIG)"
+    )
+    command("down", _down, "stop a cluster and remove all it left")
+    command("status", _status, "show the clusters that run, or with --name one").set_defaults(name=None)
+    command("env", _environment, "print shell lines that point kubectl at a cluster: eval $(python -m devcluster env)")
+    command("build", _build, "make sure that the programs of a cluster are in the cache")
+    return parser
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+def _up(chosen: argparse.Namespace) -> int:
+    wanted = replace(Wanted.from_environment(chosen.name), nodes=chosen.nodes)
+    if chosen.kubeconfig is not None:
+        wanted = replace(wanted, kubeconfig=chosen.kubeconfig.absolute(), registry=os.environ.get("REGISTRY"))
+    if not chosen.detach:
+        return _own(wanted, _say)
+    if wanted.kubeconfig is None:
+        programs.provide(_say)
+    return _detached(wanted)
+
+
+def _own(wanted: Wanted, say: Callable[[str], None], ready: Callable[[], None] = lambda: None) -> int:
+    """Start a cluster, tell how to use it, and keep it until a signal comes or somebody else stops it."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    with start(wanted, say) as cluster:
+        _introduce(cluster, time.time() - cluster.state.started, say)
+        ready()
+        try:
+            cluster.wait()
+        except KeyboardInterrupt:
+            say(f"Stopping the cluster {wanted.name!r} ...")
+    return 0
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _introduce(cluster: Cluster, seconds: float, say: Callable[[str], None]) -> None:
+    name = "" if cluster.state.name == "default" else f" --name {cluster.state.name}"
+    say(f"Kubernetes {cluster.server_version()} is ready after {seconds:.1f} s.")
+    say(f"  API server   {cluster.state.server or 'as in the kubeconfig'}")
+    say(f"  kubeconfig   {cluster.kubeconfig}")
+    say(f"  registry     {cluster.registry} (plain HTTP)")
+    say(f"  logs         {cluster.folder / 'logs'}")
+    say(f'Use it:        eval "$(python -m devcluster env{name})" && kubectl get nodes')
+    say(f"Stop it:       python -m devcluster down{name}, or Ctrl-C where it was started in the foreground")
+
+
+def _detached(wanted: Wanted) -> int:
+    """Let a child own the cluster; pass on what it says until the cluster is ready or has failed."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        os.setsid()
+        os._exit(_detached_owner(wanted, writing))
+    os.close(writing)
+    with os.fdopen(reading) as lines:
+        for line in lines:
+            if line == "ready\n":
+                return 0
+            print(
+                line.removeprefix(_COMPLAINT),
+                end="",
+                file=sys.stderr if line.startswith(_COMPLAINT) else sys.stdout,
+                flush=True,
+            )
+    return 1
+
+
+def _detached_owner(wanted: Wanted, writing: int) -> int:
+    """The child's whole life. It keeps nothing of the terminal, and the pipe to the parent only until the cluster is ready."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nowhere, descriptor)
+    pipe = os.fdopen(writing, "w", buffering=1)
+
+    def ready() -> None:
+        pipe.write("ready\n")
+        pipe.close()
+
+    try:
+        return _own(wanted, lambda line: None if pipe.closed else print(line, file=pipe), ready)
+    except DevclusterError as error:
+        print(textwrap.indent(str(error), _COMPLAINT), file=pipe)
+        return 1
+
+
+def _down(chosen: argparse.Namespace) -> int:
+    folder = state.run_folder(chosen.name)
+    if not folder.is_dir():
+        print(f"No cluster named {chosen.name!r} is running.")
+        return 0
+    known = state.load(folder)
+    if known is None or not state.is_held(folder):
+        state.remove(folder)
+        print(f"Removed what the killed cluster {chosen.name!r} had left.")
+        return 0
+    _end(known.supervisor)
+    print(f"Stopped the cluster {chosen.name!r}.")
+    return 0
+
+
+def _end(process: int) -> None:
+    try:
+        descriptor = os.pidfd_open(process)
+    except ProcessLookupError:
+        return
+    try:
+        signal.pidfd_send_signal(descriptor, signal.SIGTERM)
+        if not select.select([descriptor], [], [], _DOWN_SECONDS)[0]:
+            raise DevclusterError(
+                f"The cluster's supervisor (process {process}) did not end in {_DOWN_SECONDS:.0f} seconds; kill it."
+            )
+    finally:
+        os.close(descriptor)
+
+
+def _status(chosen: argparse.Namespace) -> int:
+    if chosen.name is None:
+        folders = sorted(folder for folder in state.clusters_folder().glob("*") if folder.is_dir())
+    else:
+        folders = [folder for folder in [state.run_folder(chosen.name)] if folder.is_dir()]
+    rows: list[tuple[str, ...]] = [("CLUSTER", "STATE", "COMPONENT", "PROCESS", "MEMORY", "ADDRESS")]
+    for folder in folders:
+        rows += _rows(folder)
+    if len(rows) == 1:
+        print("No cluster is running; start one with `python -m devcluster up`.")
+        return 0
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        print("   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    return 0
+
+
+def _rows(folder: Path) -> list[tuple[str, ...]]:
+    known = state.load(folder)
+    if known is None or not state.is_held(folder):
+        return [(folder.name, "killed", "", "", "", "`down` removes what it left")]
+    phase = "ready" if known.ready else "starting"
+    addresses = {"kube-apiserver": known.server, "registry": known.registry}
+    processes = {**known.components, "supervisor": known.supervisor}
+    return [
+        (folder.name, phase, name, str(process), f"{resident_memory(process) / 2**20:.0f} MiB", addresses.get(name, ""))
+        for name, process in processes.items()
+    ]
+
+
+def _environment(chosen: argparse.Namespace) -> int:
+    known = state.load(state.run_folder(chosen.name))
+    if known is None or not known.ready:
+        raise DevclusterError(
+            f"No cluster named {chosen.name!r} is ready; start it with `python -m devcluster up --name {chosen.name}`."
+        )
+    folder = state.run_folder(chosen.name)
+    variables = {
+        "KUBECONFIG": known.kubeconfig,
+        # kubectl remembers what a server offers by its address, and addresses are used again.
+        "KUBECACHEDIR": str(folder / "kubectl"),
+        "REGISTRY": known.registry,
+        "REGISTRIES_CONF": known.registries_conf,
+    }
+    for name, value in variables.items():
+        print(f"export {name}={shlex.quote(value)}")
+    if not programs.missing(Path(known.programs), ["kubectl"]):
+        print(f'export PATH={shlex.quote(known.programs)}:"$PATH"')
+    return 0
+
+
+def _build(chosen: argparse.Namespace) -> int:
+    print(f"The programs are in {programs.provide(_say)}.")
+    return 0
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

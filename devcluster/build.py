@@ -1,0 +1,133 @@
+"""Builds the programs of a cluster with Go: one multi-call Kubernetes out of binaries/, kwok and the image registry.
+
+Called by programs when nothing else has them. It fills a folder that is handed to it and never decides where that is.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from devcluster.errors import DevclusterError
+from devcluster.processes import tethered
+
+KUBERNETES_VERSION = "v1.34.4"
+KUBERNETES_NAMES = (
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "kubectl",
+    "devcluster-certificates",
+)
+INSTALLED = {
+    "kwok": "sigs.k8s.io/kwok/cmd/kwok@v0.7.0",
+    "registry": "github.com/distribution/distribution/v3/cmd/registry@v3.0.0",
+}
+
+_SOURCES = Path(__file__).resolve().parent / "binaries"
+_VERSION_PACKAGE = "k8s.io/component-base/version"
+# Without a gitVersion the server reports v0.0.0-master and every minKubeVersion fails.
+_KUBERNETES_LDFLAGS = (
+    f"-s -w -X {_VERSION_PACKAGE}.gitVersion={KUBERNETES_VERSION} "
+    f"-X {_VERSION_PACKAGE}.gitCommit=0 -X {_VERSION_PACKAGE}.gitTreeState=clean"
+)
+_PROGRESS_SECONDS = 15.0
+
+
+def recipe() -> list[bytes]:
+    """Everything the result depends on, in a fixed order: sources, versions and flags."""
+    sources = [
+        path.read_bytes()
+        for path in sorted(_SOURCES.iterdir())
+        if path.name in ("go.mod", "go.sum") or path.suffix == ".go"
+    ]
+    settings = (_KUBERNETES_LDFLAGS, *KUBERNETES_NAMES, *INSTALLED.values())
+    return [*sources, *(text.encode() for text in settings)]
+
+
+def minimum_go() -> str:
+    """The oldest Go, as "1.24", that binaries/go.mod accepts."""
+    found = re.search(r"^go (\d+\.\d+)", (_SOURCES / "go.mod").read_text(), re.MULTILINE)
+    return found[1] if found else "1.24"
+
+
+def find_go(environment: Mapping[str, str]) -> str | None:
+    """The path of the `go` that the environment's PATH leads to."""
+    return shutil.which("go", path=environment.get("PATH", ""))
+
+
+def build_all(
+    go: str, folder: Path, report: Callable[[str], None], environment: Mapping[str, str] = os.environ
+) -> None:
+    """Fill the empty folder with all programs by the Go at `go`; minutes when Go's own cache is cold.
+
+    Raises DevclusterError with Go's own words.
+    """
+    total = 1 + len(INSTALLED)
+    report(
+        f"Building Kubernetes {KUBERNETES_VERSION}, kwok and the image registry with Go, once (about eight minutes)."
+    )
+    with tempfile.TemporaryDirectory(prefix="go-", dir=folder) as work:
+        base = _go_environment(environment, Path(work))
+        command = [go, "build", "-trimpath", "-ldflags", _KUBERNETES_LDFLAGS, "-o", str(folder / "kubernetes"), "."]
+        _run(command, base, f"Kubernetes {KUBERNETES_VERSION} (1 of {total})", report)
+        for number, (name, package) in enumerate(INSTALLED.items(), start=2):
+            command = [go, "install", "-trimpath", "-ldflags", "-s -w", package]
+            _run(command, {**base, "GOBIN": str(folder)}, f"{name} ({number} of {total})", report)
+    for name in KUBERNETES_NAMES:
+        (folder / name).symlink_to("kubernetes")
+
+
+def _go_environment(environment: Mapping[str, str], work: Path) -> dict[str, str]:
+    # The user's own Go settings for other targets, workspaces and vendoring would build something else.
+    kept = {name: value for name, value in environment.items() if name not in ("GOOS", "GOARCH", "GOBIN")}
+    settings = {"CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": "-mod=readonly -buildvcs=false", "GOTMPDIR": str(work)}
+    return {**kept, **settings}
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str], title: str, report: Callable[[str], None]) -> None:
+    started = time.monotonic()
+    report(f"  {title} ...")
+    with tempfile.TemporaryFile("w+") as output:
+        # On an interrupt Go ends in order and empties its work folder.
+        process = subprocess.Popen(
+            tethered(command[0], command[1:], signal.SIGINT),
+            cwd=_SOURCES,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+        )
+        try:
+            _wait(process, lambda: report(f"  {title}: {_elapsed(started)}"))
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+                process.wait()
+        output.seek(0)
+        words = [line for line in output.read().splitlines() if not line.startswith("go: downloading")]
+    if process.returncode != 0:
+        raise DevclusterError(
+            f"Go could not build {title.split(' (')[0]}:\n" + "\n".join(f"  {line}" for line in words[-12:])
+        )
+    report(f"  {title}: done in {_elapsed(started)}")
+
+
+def _wait(process: subprocess.Popen[bytes], tell: Callable[[], None]) -> None:
+    while True:
+        try:
+            process.wait(_PROGRESS_SECONDS)
+            return
+        except subprocess.TimeoutExpired:
+            tell()
+
+
+def _elapsed(started: float) -> str:
+    minutes, seconds = divmod(round(time.monotonic() - started), 60)
+    return f"{minutes}m{seconds:02d}s" if minutes else f"{seconds}s"

@@ -1,0 +1,55 @@
+"""The cache folder: where it is, how several processes fill it without disturbing each other.
+
+Used by build, corpus and cluster. What lies here may be deleted at any time while nothing of devcluster runs.
+"""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+STAGING_PREFIX = ".staging-"
+
+
+def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """`$OLM_CACHE`, else `$XDG_CACHE_HOME/olm-suite`, else `~/.cache/olm-suite`. The folder need not exist."""
+    if chosen := environment.get("OLM_CACHE"):
+        return Path(chosen).absolute()
+    if base := environment.get("XDG_CACHE_HOME"):
+        return Path(base).absolute() / "olm-suite"
+    return Path(environment.get("HOME") or Path.home()) / ".cache" / "olm-suite"
+
+
+def publish_once(target: Path, fill: Callable[[Path], None]) -> Path:
+    """Return `target`, first made by `fill(empty folder beside it)` and one rename when it is not there yet.
+
+    Of several callers, in any process, one fills and the others wait for it. What a killed one left half done is removed
+    by the next. An error of `fill` passes through and leaves no target.
+    """
+    if target.is_dir():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _exclusive(target.parent / ".lock"):
+        if target.is_dir():
+            return target
+        for leftover in target.parent.glob(f"{STAGING_PREFIX}*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        staging = Path(tempfile.mkdtemp(prefix=STAGING_PREFIX, dir=target.parent))
+        try:
+            staging.chmod(0o755)
+            fill(staging)
+            staging.rename(target)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+    return target
+
+
+@contextmanager
+def _exclusive(path: Path) -> Iterator[None]:
+    with path.open("w") as lock:
+        # The kernel drops the lock with its holder, however that ends.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

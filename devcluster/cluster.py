@@ -1,0 +1,210 @@
+"""A running cluster as its owner sees it: start it, use it, disturb it, stop it. Called by __main__, the tests and the demo.
+
+The processes belong to a supervisor process (supervisor.py) that ends with the owner, however the owner ends.
+"""
+
+import base64
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from devcluster import kubeconfig, programs, state
+from devcluster.control_plane import write_private
+from devcluster.errors import DevclusterError
+from devcluster.processes import python_environment
+from devcluster.supervisor import Request
+
+_TOKEN_DURATION = "24h"
+_STOP_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to start. With `kubeconfig` that cluster is used as it is, and only a registry is started (not with `registry`)."""
+
+    name: str = "default"
+    nodes: int = 1
+    kubeconfig: Path | None = None
+    registry: str | None = None
+
+    @classmethod
+    def from_environment(cls, name: str, environment: Mapping[str, str] = os.environ) -> "Wanted":
+        """`$OLM_KUBECONFIG` names a cluster of the user's; `$REGISTRY` (host:port, plain HTTP) counts only with it."""
+        chosen = environment.get("OLM_KUBECONFIG")
+        if not chosen:
+            return cls(name)
+        return cls(name, kubeconfig=Path(chosen).absolute(), registry=environment.get("REGISTRY"))
+
+
+class Cluster:
+    """A cluster that runs until `stop`, the end of the `with` block, or the end of this process."""
+
+    def __init__(self, supervisor: subprocess.Popen[str], started: state.State, kubectl: Path, *, is_own: bool) -> None:
+        """Made by `start`."""
+        self._supervisor = supervisor
+        self._kubectl = kubectl
+        self.state = started
+        self.is_own = is_own
+        self.folder = state.run_folder(started.name)
+        self.kubeconfig = Path(started.kubeconfig)
+        self.registry = started.registry
+        self.registries_conf = Path(started.registries_conf)
+
+    def kubectl(self, *arguments: str, input: str | None = None) -> str:
+        """Run kubectl as the cluster's admin and return what it prints. Raises DevclusterError with its error text."""
+        command = [str(self._kubectl), f"--kubeconfig={self.kubeconfig}", *arguments]
+        # kubectl remembers what a server offers by its address, and addresses are used again.
+        environment = {**os.environ, "KUBECACHEDIR": str(self.folder / "kubectl")}
+        done = subprocess.run(command, input=input, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise DevclusterError(f"kubectl {' '.join(arguments)}: {done.stderr.strip() or done.stdout.strip()}")
+        return done.stdout
+
+    def token_kubeconfig(self, namespace: str, serviceaccount: str) -> Path:
+        """Write a kubeconfig with a fresh token (24 h) of the ServiceAccount, which must exist, and return its path."""
+        token = self.kubectl(
+            "create", "token", serviceaccount, f"--namespace={namespace}", f"--duration={_TOKEN_DURATION}"
+        )
+        view = json.loads(self.kubectl("config", "view", "--raw", "--minify", "--flatten", "--output=json"))
+        entry = view["clusters"][0]["cluster"]
+        encoded = entry.get("certificate-authority-data")
+        authority = base64.b64decode(encoded) if encoded else None
+        path = self.folder / "tokens" / f"{namespace}-{serviceaccount}.kubeconfig"
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        write_private(path, kubeconfig.render(entry["server"], authority, token.strip(), serviceaccount))
+        return path
+
+    def server_version(self) -> str:
+        """The API server's gitVersion, as "v1.34.4"."""
+        return str(json.loads(self.kubectl("get", "--raw", "/version"))["gitVersion"])
+
+    def halt(self, component: str, signal_number: int = signal.SIGTERM) -> None:
+        """Send a component ("kube-apiserver", "etcd", "registry" ...) the signal and return when it has ended; it stays away."""
+        self._command({"do": "halt", "component": component, "signal": int(signal_number)})
+
+    def resume(self, component: str) -> None:
+        """Start a halted component again, at the same address with the same data; the API server answers on return."""
+        self._command({"do": "resume", "component": component})
+
+    def restart_apiserver(self, signal_number: int = signal.SIGKILL) -> None:
+        """End the API server by the signal, start it again on the same port with the same data, return when it is ready."""
+        self.halt("kube-apiserver", signal_number)
+        self.resume("kube-apiserver")
+
+    def wait(self) -> None:
+        """Return when the cluster has been stopped by somebody else."""
+        self._supervisor.wait()
+
+    def stop(self) -> None:
+        """End all its processes, remove its routes and its folder. Does nothing the second time."""
+        _dismiss(self._supervisor, self.folder)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _command(self, command: Mapping[str, Any]) -> None:
+        pipe = self._supervisor.stdin
+        assert pipe is not None
+        try:
+            pipe.write(json.dumps(command) + "\n")
+            pipe.flush()
+        except OSError as error:
+            raise DevclusterError(f"The cluster {self.state.name!r} does not run any more.") from error
+        _answer(self._supervisor, lambda line: None)
+
+
+def start(wanted: Wanted, report: Callable[[str], None]) -> Cluster:
+    """Start a cluster and return when it can be used: API server ready, nodes Ready, registry answering.
+
+    `report` gets lines for people. The first time the programs are built, which takes minutes. Raises DevclusterError.
+    """
+    is_own = wanted.kubeconfig is None
+    folder = state.run_folder(wanted.name)
+    where, kubectl = _programs(wanted, report)
+    report(f"Starting the cluster {wanted.name!r} ...")
+    request = Request(
+        folder=str(folder),
+        programs=str(where),
+        nodes=wanted.nodes,
+        owner=os.getpid(),
+        kubeconfig=None if wanted.kubeconfig is None else str(wanted.kubeconfig),
+        registry=wanted.registry,
+    )
+    supervisor = subprocess.Popen(
+        [sys.executable, "-m", "devcluster.supervisor", json.dumps(asdict(request))],
+        env=python_environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        # Ctrl-C is for the owner, which then takes the cluster down in order.
+        start_new_session=True,
+    )
+    try:
+        started = _answer(supervisor, report)
+    except BaseException:
+        _dismiss(supervisor, folder)
+        raise
+    ranges = {**started["state"], "ranges": tuple(started["state"]["ranges"])}
+    return Cluster(supervisor, state.State(**ranges), kubectl, is_own=is_own)
+
+
+def _programs(wanted: Wanted, report: Callable[[str], None]) -> tuple[Path, Path]:
+    """The folder of the programs and the kubectl to use; for a cluster of the user's nothing is built."""
+    if wanted.kubeconfig is None:
+        folder = programs.provide(report)
+        return folder, folder / "kubectl"
+    if not wanted.kubeconfig.is_file():
+        raise DevclusterError(f"There is no kubeconfig at {wanted.kubeconfig}.")
+    found = programs.find(report)
+    if found is None and wanted.registry is None:
+        raise DevclusterError(
+            "Set REGISTRY to a registry (host:port) that speaks plain HTTP, or run `python -m devcluster build` for one."
+        )
+    return found or Path(), programs.kubectl()
+
+
+def _answer(supervisor: subprocess.Popen[str], report: Callable[[str], None]) -> dict[str, Any]:
+    """Read the supervisor's lines up to its answer. Raises DevclusterError when that is a failure or never comes."""
+    assert supervisor.stdout is not None
+    other: list[str] = []
+    for line in supervisor.stdout:
+        if not line.startswith("{"):
+            other.append(line.rstrip())
+            continue
+        message: dict[str, Any] = json.loads(line)
+        if message["event"] == "failed":
+            raise DevclusterError(message["message"])
+        if message["event"] != "warning":
+            return message
+        report(message["message"])
+    raise DevclusterError("\n".join(["The cluster's supervisor has ended.", *other]))
+
+
+def _dismiss(supervisor: subprocess.Popen[str], folder: Path) -> None:
+    if supervisor.stdin is not None and not supervisor.stdin.closed:
+        with contextlib.suppress(BrokenPipeError):
+            supervisor.stdin.close()
+    try:
+        supervisor.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        # Its children die with it.
+        supervisor.kill()
+        supervisor.wait()
+    if supervisor.stdout is not None:
+        supervisor.stdout.close()
+    if folder.is_dir() and not state.is_held(folder):
+        state.remove(folder)

@@ -1,0 +1,178 @@
+"""The command lines of etcd, kube-apiserver, kube-controller-manager and kube-scheduler. Pure but for Layout.prepare.
+
+The supervisor runs them. Nothing here starts a process except the one that makes the cluster's keys.
+"""
+
+import secrets
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from devcluster import kubeconfig
+from devcluster.claim import Claim
+from devcluster.errors import DevclusterError
+
+# Names of users as Kubernetes' bootstrap RBAC knows them; kwok has no role there, so it may do everything.
+_USERS = {
+    "admin": ("devcluster:admin", "system:masters"),
+    "kwok": ("devcluster:kwok", "system:masters"),
+    "kube-controller-manager": ("system:kube-controller-manager", ""),
+    "kube-scheduler": ("system:kube-scheduler", ""),
+}
+# The controllers of a real cluster share its load among many; here the suite is what is looked at, not their limits.
+_CLIENT_RATE = ("--kube-api-qps=300", "--kube-api-burst=600")
+
+
+@dataclass(frozen=True)
+class Component:
+    """A program of the cluster: the name it has in tables and logs, its arguments without the program, its extra environment."""
+
+    name: str
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the parts of one cluster lie: the run folder, the programs, and what the claim gives it."""
+
+    folder: Path
+    programs: Path
+    claim: Claim
+
+    @property
+    def server(self) -> str:
+        return f"https://127.0.0.1:{self.claim.ports[0]}"
+
+    @property
+    def etcd(self) -> str:
+        return f"http://127.0.0.1:{self.claim.ports[1]}"
+
+    @property
+    def keys(self) -> Path:
+        return self.folder / "keys"
+
+    @property
+    def tokens(self) -> Path:
+        return self.keys / "tokens.csv"
+
+    @property
+    def authority(self) -> Path:
+        return self.keys / "ca.crt"
+
+    def kubeconfig(self, user: str) -> Path:
+        """The kubeconfig of one of the users: admin, kwok, kube-controller-manager, kube-scheduler."""
+        return self.folder / "kubeconfig" if user == "admin" else self.keys / f"{user}.kubeconfig"
+
+    def prepare(self) -> str:
+        """Make the keys, the token file and the kubeconfigs; return the admin's token."""
+        self.keys.mkdir(mode=0o700)
+        hosts = (
+            "127.0.0.1",
+            "localhost",
+            "kubernetes",
+            "kubernetes.default",
+            "kubernetes.default.svc",
+            self.claim.first_service_address,
+        )
+        made = subprocess.run(
+            [self.programs / "devcluster-certificates", self.keys, *hosts], capture_output=True, text=True, check=False
+        )
+        if made.returncode != 0:
+            raise DevclusterError(f"The cluster's keys could not be made: {made.stderr.strip()}")
+        authority = self.authority.read_bytes()
+        lines = []
+        tokens = {}
+        for user, (name, group) in _USERS.items():
+            tokens[user] = secrets.token_urlsafe(24)
+            lines.append(f'{tokens[user]},{name},{name},"{group}"\n')
+            write_private(self.kubeconfig(user), kubeconfig.render(self.server, authority, tokens[user], user))
+        write_private(self.tokens, "".join(lines))
+        return tokens["admin"]
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner may read."""
+    path.touch(mode=0o600)
+    path.write_text(text)
+
+
+def etcd(layout: Layout) -> Component:
+    """etcd that does not wait for the disk: its data lives no longer than the cluster."""
+    peer = f"http://127.0.0.1:{layout.claim.ports[2]}"
+    arguments = (
+        f"--data-dir={layout.folder / 'etcd'}",
+        f"--listen-client-urls={layout.etcd}",
+        f"--advertise-client-urls={layout.etcd}",
+        f"--listen-peer-urls={peer}",
+        f"--initial-advertise-peer-urls={peer}",
+        f"--initial-cluster=default={peer}",
+        "--unsafe-no-fsync",
+        "--quota-backend-bytes=8589934592",
+        "--log-level=warn",
+    )
+    return Component("etcd", arguments)
+
+
+def api_server(layout: Layout) -> Component:
+    """kube-apiserver with RBAC, tokens from a file, and all that aggregated APIs need."""
+    keys = layout.keys
+    arguments = (
+        f"--etcd-servers={layout.etcd}",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={layout.claim.ports[0]}",
+        # Nobody reaches this server through the Service `kubernetes`: endpoints may not be loopback, so it has none.
+        "--endpoint-reconciler-type=none",
+        f"--advertise-address={layout.claim.first_service_address}",
+        f"--service-cluster-ip-range={layout.claim.service_range}",
+        f"--tls-cert-file={keys / 'kube-apiserver.crt'}",
+        f"--tls-private-key-file={keys / 'kube-apiserver.key'}",
+        f"--client-ca-file={layout.authority}",
+        f"--token-auth-file={layout.tokens}",
+        "--authorization-mode=RBAC",
+        "--allow-privileged=true",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        f"--service-account-key-file={keys / 'service-account.key'}",
+        f"--service-account-signing-key-file={keys / 'service-account.key'}",
+        "--enable-aggregator-routing=true",
+        f"--requestheader-client-ca-file={keys / 'front-proxy-ca.crt'}",
+        "--requestheader-allowed-names=front-proxy-client",
+        "--requestheader-username-headers=X-Remote-User",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+        f"--proxy-client-cert-file={keys / 'front-proxy-client.crt'}",
+        f"--proxy-client-key-file={keys / 'front-proxy-client.key'}",
+        "--profiling=false",
+        # Told to end, it waits a minute for open watches otherwise.
+        "--shutdown-watch-termination-grace-period=1s",
+    )
+    return Component("kube-apiserver", arguments)
+
+
+def controller_manager(layout: Layout) -> Component:
+    """kube-controller-manager whose controllers each act under a ServiceAccount of their own."""
+    keys = layout.keys
+    arguments = (
+        f"--kubeconfig={layout.kubeconfig('kube-controller-manager')}",
+        "--use-service-account-credentials=true",
+        f"--service-account-private-key-file={keys / 'service-account.key'}",
+        f"--root-ca-file={layout.authority}",
+        f"--cluster-signing-cert-file={layout.authority}",
+        f"--cluster-signing-key-file={keys / 'ca.key'}",
+        "--leader-elect=false",
+        "--secure-port=0",
+        *_CLIENT_RATE,
+    )
+    return Component("kube-controller-manager", arguments)
+
+
+def scheduler(layout: Layout) -> Component:
+    """kube-scheduler with its defaults."""
+    arguments = (
+        f"--kubeconfig={layout.kubeconfig('kube-scheduler')}",
+        "--leader-elect=false",
+        "--secure-port=0",
+        *_CLIENT_RATE,
+    )
+    return Component("kube-scheduler", arguments)

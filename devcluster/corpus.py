@@ -1,0 +1,55 @@
+"""The corpus of real catalogs and bundles: a folder of the user's, or archives unpacked once into the cache.
+
+Called by the tests' `corpus` fixture and by the demo. It never changes the user's folder.
+"""
+
+import hashlib
+import os
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from devcluster.cache import cache_folder, publish_once
+from devcluster.errors import DevclusterError
+from devcluster.processes import REPOSITORY
+
+_NEEDED = ("catalog", "bundles")
+_OPTIONAL = ("goldens", "invalid")
+
+
+def default_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """`$OLM_CORPUS`, else `shared/corpus` beside the repository. It need not exist."""
+    chosen = environment.get("OLM_CORPUS")
+    return Path(chosen).absolute() if chosen else REPOSITORY.parent / "shared" / "corpus"
+
+
+def open_corpus(folder: Path) -> Path:
+    """Return a folder that holds catalog/ and bundles/ (and goldens/ and invalid/ where there are any).
+
+    That is `folder` itself, or the cache when `folder` holds catalog.tar.xz and bundles.tar.xz instead: the first time they
+    are unpacked (seconds). Raises DevclusterError when it holds neither.
+    """
+    if all((folder / name).is_dir() for name in _NEEDED):
+        return folder
+    archives = {name: folder / f"{name}.tar.xz" for name in (*_NEEDED, *_OPTIONAL)}
+    if not all(archives[name].is_file() for name in _NEEDED):
+        raise DevclusterError(
+            f"{folder} holds no corpus: it needs the folders catalog and bundles, or catalog.tar.xz and bundles.tar.xz "
+            "(another folder is chosen by OLM_CORPUS)."
+        )
+    present = [path for path in archives.values() if path.is_file()]
+    digest = hashlib.sha256()
+    for path in present:
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return publish_once(cache_folder() / "corpus" / digest.hexdigest()[:16], lambda target: _unpack(present, target))
+
+
+def _unpack(archives: list[Path], target: Path) -> None:
+    for path in archives:
+        try:
+            with tarfile.open(path) as archive:
+                archive.extractall(target, filter="data")
+        except (tarfile.TarError, OSError) as error:
+            raise DevclusterError(f"{path} cannot be unpacked: {error}") from error
+        if not (target / path.name.removesuffix(".tar.xz")).is_dir():
+            raise DevclusterError(f"{path} does not hold the folder {path.name.removesuffix('.tar.xz')}.")

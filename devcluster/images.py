@@ -1,0 +1,299 @@
+"""Pushes bundle folders and file-based catalogs to an image registry as real OCI images, the digests filled in.
+
+Called by the demo and the tests; `python -m devcluster.images --help` is the command. The same files give the same digest.
+It speaks plain HTTP to a registry on this machine and never reads one.
+"""
+
+import argparse
+import gzip
+import hashlib
+import http.client
+import io
+import json
+import re
+import tarfile
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+
+from devcluster.errors import DevclusterError
+
+CONFIGS_LABEL = "operators.operatorframework.io.index.configs.v1"
+"""On a catalog image: the folder its catalog files are below."""
+
+_MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
+_CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
+_LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar+gzip"
+_BUNDLE_FOLDERS = ("manifests", "metadata")
+_WORKERS = 4
+_TIMEOUT_SECONDS = 60.0
+
+Blob = dict[str, Any]
+
+
+class Registry:
+    """An image registry at `address` ("127.0.0.1:5000") that speaks plain HTTP and lets everybody push."""
+
+    def __init__(self, address: str) -> None:
+        """Opens nothing: each request has a connection of its own, so threads may share this."""
+        self.address = address
+
+    def push(self, repository: str, tag: str, files: Mapping[str, bytes], labels: Mapping[str, str]) -> str:
+        """Push an image of one layer that holds `files` (path to content); returns its manifest's digest."""
+        return self.push_layers(repository, tag, [layer(files)], labels)
+
+    def push_layers(self, repository: str, tag: str, layers: Iterable[bytes], labels: Mapping[str, str]) -> str:
+        """The same of layers that are tar archives already, lowest first."""
+        tars = list(layers)
+        config = {
+            "architecture": "amd64",
+            "os": "linux",
+            "config": {"Labels": dict(sorted(labels.items()))},
+            "rootfs": {"type": "layers", "diff_ids": [_digest(tar) for tar in tars]},
+        }
+        manifest = {
+            "schemaVersion": 2,
+            "mediaType": _MANIFEST_TYPE,
+            "config": self._blob(repository, _CONFIG_TYPE, _json(config)),
+            "layers": [self._blob(repository, _LAYER_TYPE, gzip.compress(tar, 6, mtime=0)) for tar in tars],
+        }
+        content = _json(manifest)
+        self._send("PUT", f"/v2/{repository}/manifests/{tag}", content, _MANIFEST_TYPE)
+        return _digest(content)
+
+    def _blob(self, repository: str, media_type: str, content: bytes) -> dict[str, Any]:
+        digest = _digest(content)
+        status, _ = self._request("HEAD", f"/v2/{repository}/blobs/{digest}")
+        if status != http.client.OK:
+            upload = urlsplit(self._send("POST", f"/v2/{repository}/blobs/uploads/")["location"])
+            separator = f"?{upload.query}&" if upload.query else "?"
+            self._send("PUT", f"{upload.path}{separator}digest={digest}", content, "application/octet-stream")
+        return {"mediaType": media_type, "digest": digest, "size": len(content)}
+
+    def _send(self, method: str, path: str, body: bytes = b"", content_type: str = "") -> Mapping[str, str]:
+        status, headers = self._request(method, path, body, content_type)
+        if status >= http.client.BAD_REQUEST:
+            raise DevclusterError(f"The registry {self.address} answered {status} to {method} {path}.")
+        return headers
+
+    def _request(
+        self, method: str, path: str, body: bytes = b"", content_type: str = ""
+    ) -> tuple[int, Mapping[str, str]]:
+        connection = http.client.HTTPConnection(self.address, timeout=_TIMEOUT_SECONDS)
+        try:
+            connection.request(method, path, body, {"Content-Type": content_type} if content_type else {})
+            answer = connection.getresponse()
+            answer.read()
+            return answer.status, {name.lower(): value for name, value in answer.getheaders()}
+        except OSError as error:
+            raise DevclusterError(f"The registry {self.address} does not answer: {error}.") from error
+        finally:
+            connection.close()
+
+
+@dataclass(frozen=True)
+class Content:
+    """A catalog as it lies on disk: a folder with `<package>/catalog.json` or `.yaml`, and one with
+    `<package>/<version>/{manifests,metadata}`."""
+
+    catalog: Path
+    bundles: Path
+
+    def packages(self) -> list[str]:
+        """Names of the packages, sorted."""
+        return sorted(folder.name for folder in self.catalog.iterdir() if folder.is_dir())
+
+    def blobs(self, package: str) -> list[Blob]:
+        """The catalog's blobs of one package in the order of the file. Raises DevclusterError when there is none."""
+        folder = self.catalog / package
+        if (lines := folder / "catalog.json").is_file():
+            return [json.loads(line) for line in lines.read_text().splitlines() if line.strip()]
+        if (documents := folder / "catalog.yaml").is_file():
+            return [blob for blob in yaml.load_all(documents.read_text(), yaml.CSafeLoader) if blob]
+        raise DevclusterError(f"{folder} holds neither catalog.json nor catalog.yaml.")
+
+    def bundle_folder(self, blob: Blob) -> Path | None:
+        """Where the bundle of an olm.bundle blob lies; None when it is not here."""
+        version = version_of(blob)
+        for name in (version, f"v{version}"):
+            folder = self.bundles / str(blob.get("package", "")) / name
+            if folder.is_dir():
+                return folder
+        return None
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """A catalog image. `reference` is by tag, `images` the pushed bundles' images by digest under (package, bundle name)."""
+
+    reference: str
+    digest: str
+    images: Mapping[tuple[str, str], str]
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Where a catalog goes: the registry, `name:tag` there, and the host that image references name (the registry's own
+    address, or one that it stands in for)."""
+
+    registry: Registry
+    name: str
+    host: str
+
+    def push(
+        self,
+        content: Content,
+        *,
+        packages: Collection[str] | None = None,
+        without: Collection[str] = (),
+        report: Callable[[int, int], None] = lambda done, total: None,
+    ) -> Pushed:
+        """Push all bundles that have a folder, then the catalog that names them by digest.
+
+        `packages` limits the catalog, `without` leaves bundles out of it by name. Bundles without a folder keep the image
+        reference they have. `report` hears how many of how many bundles are pushed.
+        """
+        chosen = content.packages() if packages is None else sorted(packages)
+        blobs = {package: _without(content.blobs(package), without) for package in chosen}
+        images = self._push_bundles(content, [blob for listed in blobs.values() for blob in listed], report)
+        files = {f"{package}/catalog.json": _lines(listed, images) for package, listed in blobs.items()}
+        return Pushed(self.reference, self.push_files(files), images)
+
+    @property
+    def reference(self) -> str:
+        """The image reference by tag, as a Catalog object asks for it."""
+        return f"{self.host}/{self.name}"
+
+    def push_files(self, files: Mapping[str, bytes]) -> str:
+        """Push a catalog of exactly these files (path below the catalog's folder to content); returns the digest."""
+        repository, _, tag = self.name.partition(":")
+        below = {f"configs/{path}": content for path, content in files.items()}
+        return self.registry.push(repository, tag or "latest", below, {CONFIGS_LABEL: "/configs"})
+
+    def _push_bundles(
+        self, content: Content, blobs: Iterable[Blob], report: Callable[[int, int], None]
+    ) -> dict[tuple[str, str], str]:
+        folders = {}
+        for blob in blobs:
+            folder = content.bundle_folder(blob) if blob["schema"] == "olm.bundle" else None
+            if folder is not None:
+                folders[blob["package"], blob["name"]] = (str(blob["package"]), version_of(blob), folder)
+        images: dict[tuple[str, str], str] = {}
+        with ThreadPoolExecutor(_WORKERS) as workers:
+            references = workers.map(lambda bundle: self._push_bundle(*bundle), folders.values())
+            for key, reference in zip(folders, references, strict=True):
+                images[key] = reference
+                report(len(images), len(folders))
+        return images
+
+    def _push_bundle(self, package: str, version: str, folder: Path) -> str:
+        repository = f"bundles/{package.lower()}"
+        tag = "v" + re.sub(r"[^\w.-]", "_", version)[:127]
+        digest = self.registry.push(repository, tag, read_bundle(folder), bundle_labels(folder))
+        return f"{self.host}/{repository}@{digest}"
+
+
+def read_bundle(folder: Path) -> dict[str, bytes]:
+    """The files of a bundle folder by path below it; what is beside manifests/ and metadata/ is left out."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for name in _BUNDLE_FOLDERS
+        for path in sorted((folder / name).rglob("*"))
+        if path.is_file()
+    }
+
+
+def bundle_labels(folder: Path) -> dict[str, str]:
+    """The labels of a bundle's image: what its metadata/annotations.yaml says; none for a plain bundle."""
+    path = folder / "metadata" / "annotations.yaml"
+    return bundle_labels_of(path.read_bytes() if path.is_file() else b"")
+
+
+def bundle_labels_of(annotations: bytes) -> dict[str, str]:
+    """The labels of a bundle's image out of the text of its annotations.yaml."""
+    found = yaml.load(annotations, yaml.CSafeLoader) or {}
+    return {str(name): str(value) for name, value in (found.get("annotations") or {}).items()}
+
+
+def version_of(blob: Blob) -> str:
+    """The version in an olm.bundle blob's olm.package property; empty when it has none."""
+    for item in blob.get("properties") or ():
+        if item.get("type") == "olm.package":
+            return str(item["value"].get("version", ""))
+    return ""
+
+
+def layer(files: Mapping[str, bytes]) -> bytes:
+    """A tar archive of the files and the folders they are in, sorted by path, without times and owners."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        folders = {str(parent) for path in files for parent in Path(path).parents if str(parent) != "."}
+        for name in sorted(folders):
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+            archive.addfile(entry)
+        for name, content in sorted(files.items()):
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(content), 0o644
+            archive.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def _without(blobs: list[Blob], names: Collection[str]) -> list[Blob]:
+    """The blobs as if the named bundles had never been published: neither they nor their channel entries."""
+    kept = []
+    for blob in blobs:
+        if blob["schema"] == "olm.bundle" and blob["name"] in names:
+            continue
+        if blob["schema"] == "olm.channel":
+            entries = [entry for entry in blob["entries"] if entry["name"] not in names]
+            if not entries:
+                continue
+            blob = {**blob, "entries": entries}
+        kept.append(blob)
+    return kept
+
+
+def _lines(blobs: Iterable[Blob], images: Mapping[tuple[str, str], str]) -> bytes:
+    """JSON lines with the images filled in."""
+    lines = []
+    for blob in blobs:
+        image = images.get((blob["package"], blob["name"])) if blob["schema"] == "olm.bundle" else None
+        filled = {**blob, "image": image} if image else blob
+        lines.append(json.dumps(filled, separators=(",", ":"), ensure_ascii=False).encode() + b"\n")
+    return b"".join(lines)
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+
+
+def _digest(content: bytes) -> str:
+    return "sha256:" + hashlib.sha256(content).hexdigest()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Push a catalog and its bundles; prints the catalog's image reference."""
+    parser = argparse.ArgumentParser(prog="python -m devcluster.images", description=main.__doc__)
+    parser.add_argument("registry", help="host:port of a registry that speaks plain HTTP")
+    parser.add_argument("folder", type=Path, help="folder with catalog/<package>/ and bundles/<package>/<version>/")
+    parser.add_argument("name", help="name:tag of the catalog image in the registry")
+    parser.add_argument("--host", help="host that image references name, when it is not the registry's address")
+    parser.add_argument("--without", action="append", default=[], metavar="BUNDLE", help="leave this bundle out")
+    given = parser.parse_args(arguments)
+    catalog = Catalog(Registry(given.registry), given.name, given.host or given.registry)
+    try:
+        pushed = catalog.push(Content(given.folder / "catalog", given.folder / "bundles"), without=given.without)
+    except DevclusterError as error:
+        parser.exit(1, f"{error}\n")
+    print(f"{len(pushed.images)} bundles, catalog {pushed.reference} ({pushed.digest})")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

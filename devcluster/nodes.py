@@ -1,0 +1,64 @@
+"""The fake nodes: kwok's command line and the Node objects it brings to life. Pure; the supervisor carries it out.
+
+kwok answers for the kubelets: every pod that the scheduler binds is Running and Ready a moment later, nothing is executed.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from devcluster.build import KUBERNETES_VERSION
+from devcluster.control_plane import Component, Layout
+
+PODS_PER_NODE = 1000
+
+
+def kwok(layout: Layout) -> Component:
+    """kwok for all nodes, with its default stages and the cluster's own pod range (it does not stop at its end: a /16)."""
+    arguments = (
+        f"--kubeconfig={layout.kubeconfig('kwok')}",
+        "--manage-all-nodes=true",
+        f"--cidr={layout.claim.pod_range}",
+        f"--node-ip={node_address(layout)}",
+        "--node-lease-duration-seconds=40",
+    )
+    # It reads a configuration of the person's own from their home otherwise.
+    return Component("kwok", arguments, {"HOME": str(layout.folder), "KWOK_WORKDIR": str(layout.folder / "kwok")})
+
+
+def node_address(layout: Layout) -> str:
+    """The address all fake nodes say they have: in the pod range, so that it is as unreachable as the pods."""
+    return layout.claim.pod_range.replace(".0.0/16", ".255.254")
+
+
+def node(number: int, architecture: str) -> dict[str, Any]:
+    """The Node object `node-<number>` with room for anything; `architecture` as Go names it ("amd64")."""
+    name = f"node-{number}"
+    resources = {"cpu": "256", "memory": "1Ti", "ephemeral-storage": "10Ti", "pods": str(PODS_PER_NODE)}
+    labels = {
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": architecture,
+        "kubernetes.io/hostname": name,
+        "node-role.kubernetes.io/worker": "",
+        "type": "kwok",
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}},
+        "status": {
+            "capacity": resources,
+            "allocatable": resources,
+            "nodeInfo": {
+                "architecture": architecture,
+                "operatingSystem": "linux",
+                "kubeletVersion": KUBERNETES_VERSION,
+            },
+        },
+    }
+
+
+def is_ready(node: Mapping[str, Any]) -> bool:
+    """Whether the node is Ready and nothing keeps pods off it (the taint of a new node goes a moment after it is Ready)."""
+    conditions = node["status"].get("conditions", ())
+    ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+    return ready and not node["spec"].get("taints")

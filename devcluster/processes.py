@@ -1,0 +1,70 @@
+"""Child processes that never outlive the process that started them; used by build, supervisor, cluster and suite."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+_TETHER = Path(__file__).resolve().parent / "tether.py"
+# One thread for the whole life of this process: what it starts is tied to this thread, not to that of a caller's caller.
+_starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="devcluster-starter")
+
+
+def tethered(program: Path | str, arguments: Sequence[str], signal_number: int = signal.SIGKILL) -> list[str]:
+    """The command that runs `program` (a path) so that the kernel sends it the signal when the thread that starts it ends.
+
+    Linux only; elsewhere it is the plain command, and only an orderly end of the parent ends its children.
+    """
+    plain = [str(program), *arguments]
+    if sys.platform != "linux":
+        return plain
+    return [sys.executable, "-I", "-S", str(_TETHER), str(os.getpid()), str(int(signal_number)), *plain]
+
+
+def start_logged(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Start a command whose output is appended to a file, from the one thread that lives as long as this process."""
+
+    def start() -> subprocess.Popen[bytes]:
+        with log.open("ab") as output:
+            return subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=dict(environment)
+            )
+
+    return _starter.submit(start).result()
+
+
+def python_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The environment in which `python -m` finds the packages of this repository from any working directory."""
+    path = [str(REPOSITORY), *filter(None, [environment.get("PYTHONPATH")])]
+    return {**environment, "PYTHONPATH": os.pathsep.join(path)}
+
+
+def resident_memory(pid: int) -> int:
+    """Bytes of resident memory of the process alone; 0 when it is gone or the system does not tell."""
+    try:
+        pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
+    except (OSError, IndexError):
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def family_memory(pid: int) -> int:
+    """Bytes of resident memory of the process and all its descendants; pages they share count once for each."""
+    return sum(resident_memory(member) for member in (pid, *_descendants(pid)))
+
+
+def _descendants(pid: int) -> list[int]:
+    found: list[int] = []
+    for task in Path("/proc").glob(f"{pid}/task/*/children"):
+        try:
+            children = [int(word) for word in task.read_text().split()]
+        except OSError:
+            continue
+        for child in children:
+            found += [child, *_descendants(child)]
+    return found

@@ -1,0 +1,72 @@
+"""The OCI registry of the cluster: its command line, its configuration, and the registries.conf that puts it in front of
+every registry a catalog names, so that nothing is dialled outside. The supervisor carries it out.
+"""
+
+import http.client
+from collections.abc import Iterable
+from pathlib import Path
+
+import yaml
+
+from devcluster.control_plane import Component
+
+STANDS_IN_FOR = (
+    "docker.io",
+    "gcr.io",
+    "ghcr.io",
+    "public.ecr.aws",
+    "quay.io",
+    "registry.access.redhat.com",
+    "registry.connect.redhat.com",
+    "registry.example.com",
+    "registry.k8s.io",
+    "registry.redhat.io",
+)
+
+
+def component(folder: Path) -> Component:
+    """The registry; it speaks plain HTTP and asks no telemetry collector for anything."""
+    return Component(
+        "registry",
+        ("serve", str(folder / "registry.yaml")),
+        {"OTEL_SDK_DISABLED": "true", "OTEL_TRACES_EXPORTER": "none"},
+    )
+
+
+def configuration(folder: Path, address: str) -> str:
+    """The registry's configuration: storage in `folder`/registry, listening on `address` ("127.0.0.1:5000"), deletion allowed."""
+    config = {
+        "version": "0.1",
+        "log": {"level": "error", "accesslog": {"disabled": True}},
+        "storage": {
+            "filesystem": {"rootdirectory": str(folder / "registry")},
+            "delete": {"enabled": True},
+            "maintenance": {"uploadpurging": {"enabled": False}},
+        },
+        "http": {"addr": address, "secret": "devcluster"},
+    }
+    return yaml.safe_dump(config, sort_keys=False)
+
+
+def registries_conf(local: str, hosts: Iterable[str] = STANDS_IN_FOR) -> str:
+    """A registries.conf (version 2) in which `local` speaks plain HTTP and answers in the place of every one of `hosts`.
+
+    It stands in as `location`, not as `mirror`: after a mirror that lacks an image the host itself is asked, and here
+    nothing is to be dialled outside.
+    """
+    blocks = ['unqualified-search-registries = ["docker.io"]\n']
+    for prefix in (local, *hosts):
+        blocks.append(f'[[registry]]\nprefix = "{prefix}"\nlocation = "{local}"\ninsecure = true\n')
+    return "\n".join(blocks)
+
+
+def answers(address: str) -> bool:
+    """Whether a registry answers at the address, over plain HTTP."""
+    connection = http.client.HTTPConnection(address, timeout=5)
+    try:
+        connection.request("GET", "/v2/")
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -1,0 +1,138 @@
+"""The run folder of a cluster: who holds it, what runs in it, how it is removed.
+
+The supervisor holds and writes it; __main__ and cluster read it. A folder that nobody holds is what a killed supervisor left.
+"""
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from devcluster import routes
+from devcluster.cache import cache_folder
+from devcluster.errors import DevclusterError
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
+_STATE_FILE = "state.json"
+_HOLD_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class State:
+    """What is known of a cluster while it runs; paths as text, times in seconds since 1970, components as name to process id."""
+
+    name: str
+    ready: bool
+    server: str
+    kubeconfig: str
+    registry: str
+    registries_conf: str
+    programs: str
+    nodes: int
+    ranges: tuple[str, ...]
+    owner: int
+    supervisor: int
+    started: float
+    components: Mapping[str, int] = field(default_factory=dict)
+
+
+def run_folder(name: str) -> Path:
+    """Where the cluster of that name lies while it runs. Raises DevclusterError for what is no name."""
+    if not _NAME.fullmatch(name):
+        raise DevclusterError(f"{name!r} is no name for a cluster: use up to 40 lower-case letters, digits and dashes.")
+    return clusters_folder() / name
+
+
+def clusters_folder() -> Path:
+    """The folder of all run folders."""
+    return cache_folder() / "clusters"
+
+
+def save(folder: Path, state: State) -> None:
+    """Replace the state at once: a reader sees the one before or this one, never half of it."""
+    fresh = folder / f".{_STATE_FILE}"
+    fresh.write_text(json.dumps(asdict(state)))
+    fresh.rename(folder / _STATE_FILE)
+
+
+def load(folder: Path) -> State | None:
+    """The state, or None when there is none yet or no more."""
+    try:
+        raw = json.loads((folder / _STATE_FILE).read_bytes())
+    except FileNotFoundError:
+        return None
+    return State(**{**raw, "ranges": tuple(raw["ranges"])})
+
+
+def hold(folder: Path) -> int:
+    """Make the folder, empty, and hold it until the returned file descriptor is closed or the process ends.
+
+    What a killed holder left in it is removed first. Raises DevclusterError when another process holds it.
+    """
+    deadline = time.monotonic() + _HOLD_SECONDS
+    while True:
+        descriptor = _try_hold(folder, fcntl.LOCK_EX)
+        if descriptor is not None:
+            break
+        # Somebody may only be looking (is_held).
+        if time.monotonic() > deadline:
+            raise DevclusterError(
+                f"A cluster named {folder.name!r} is running: stop it with `python -m devcluster down --name {folder.name}`, "
+                "or start another with `--name`."
+            )
+        time.sleep(0.02)
+    _undo(folder)
+    for path in folder.iterdir():
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    return descriptor
+
+
+def is_held(folder: Path) -> bool:
+    """Whether a process holds the folder now."""
+    if not folder.is_dir():
+        return False
+    descriptor = _try_hold(folder, fcntl.LOCK_SH)
+    if descriptor is None:
+        return True
+    os.close(descriptor)
+    return False
+
+
+def remove(folder: Path) -> None:
+    """Undo what the cluster changed outside its folder and remove the folder. Only for its holder, or when nobody holds it."""
+    _undo(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _undo(folder: Path) -> None:
+    left = load(folder)
+    if left is not None:
+        routes.remove(left.ranges)
+
+
+def _try_hold(folder: Path, kind: int) -> int | None:
+    while True:
+        if kind == fcntl.LOCK_EX:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            if kind == fcntl.LOCK_EX:
+                continue
+            return os.open(os.devnull, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            if folder.exists() and os.path.samestat(os.fstat(descriptor), folder.stat()):
+                return descriptor
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        except FileNotFoundError:
+            pass
+        # The folder was removed, and perhaps made anew, between opening and locking.
+        os.close(descriptor)

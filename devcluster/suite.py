@@ -1,0 +1,183 @@
+"""The three controllers of the suite as processes on this machine, against a cluster; used by e2e tests, demo and bench.
+
+Each acts under its own ServiceAccount with what config/rbac gives it. They end with the process that started them.
+"""
+
+import http.client
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import yaml
+
+from devcluster.claim import spare_port
+from devcluster.cluster import Cluster
+from devcluster.errors import DevclusterError
+from devcluster.processes import REPOSITORY, family_memory, python_environment, start_logged, tethered
+
+NAMESPACE = "olm-suite-system"
+# The component, which is also its ServiceAccount, and its package.
+PACKAGES = {"catalogd": "catalogd", "rukpak": "rukpak", "operator-controller": "operator_controller"}
+
+_READY_SECONDS = 60.0
+_STOP_SECONDS = 20.0
+_POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Where a controller listens, each as "127.0.0.1:port"; `catalogs` only for catalogd. They survive its restarts."""
+
+    metrics: str
+    probes: str
+    catalogs: str | None = None
+
+
+class Suite:
+    """The three controllers; `folder` gets their logs and caches (default: inside the cluster's, and gone with it)."""
+
+    def __init__(
+        self, cluster: Cluster, folder: Path | None = None, arguments: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
+        """`arguments` are more flags for a controller by its name. Nothing happens before `install` and `start`."""
+        self._cluster = cluster
+        self._folder = folder or cluster.folder / "suite"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._more = dict(arguments or {})
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.addresses = {name: _addresses(name) for name in PACKAGES}
+
+    def install(self) -> None:
+        """Apply namespace, CRDs and RBAC from config/ and wait until the CRDs are served."""
+        self._apply(yaml.safe_dump({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}))
+        definitions = self._rendered(REPOSITORY / "config" / "crd")
+        self._apply(definitions)
+        self._cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "--filename=-", input=definitions)
+        self._apply(self._rendered(REPOSITORY / "config" / "rbac"))
+
+    def start(self, *names: str) -> None:
+        """Start the controllers of these names (default: all) and return when each answers its readiness probe."""
+        for name in names or PACKAGES:
+            if not self.is_running(name):
+                self._processes[name] = self._launch(name)
+        for name in names or PACKAGES:
+            self._await_ready(name)
+
+    def stop(self, *names: str) -> None:
+        """End controllers (default: all) in order, by SIGTERM. Raises DevclusterError, naming it, when one had to be killed."""
+        chosen = [name for name in names or tuple(PACKAGES) if self.is_running(name)]
+        for name in chosen:
+            self._processes[name].send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + _STOP_SECONDS
+        late = [name for name in chosen if not self._ends_before(name, deadline)]
+        if late:
+            raise DevclusterError(
+                f"{', '.join(late)} did not end within {_STOP_SECONDS:.0f} seconds of SIGTERM and was killed."
+            )
+
+    def kill(self, name: str) -> None:
+        """End a controller at once, between any two of its steps."""
+        self._processes[name].kill()
+        self._processes[name].wait()
+
+    def is_running(self, name: str) -> bool:
+        """Whether the controller's process is there."""
+        return name in self._processes and self._processes[name].poll() is None
+
+    def pid(self, name: str) -> int:
+        """The process id of a controller that was started."""
+        return self._processes[name].pid
+
+    def exit_code(self, name: str) -> int | None:
+        """The exit code of the controller's last process (negative: the signal), None while it runs."""
+        return self._processes[name].poll()
+
+    def memory(self, name: str) -> int:
+        """Bytes of resident memory of the controller and its children."""
+        return family_memory(self.pid(name))
+
+    def log(self, name: str) -> Path:
+        """The file with everything the controller printed, over all its starts."""
+        return self._folder / f"{name}.log"
+
+    def log_tail(self, name: str, lines: int = 30) -> str:
+        """The last lines of its log."""
+        path = self.log(name)
+        return "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) if path.exists() else ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _launch(self, name: str) -> subprocess.Popen[bytes]:
+        addresses = self.addresses[name]
+        arguments = [
+            *("-m", PACKAGES[name]),
+            *("--kubeconfig", str(self._cluster.token_kubeconfig(NAMESPACE, name))),
+            *("--system-namespace", NAMESPACE),
+            *("--cache-dir", str(self._folder / f"{name}-cache")),
+            *("--registries-conf", str(self._cluster.registries_conf)),
+            # The registry and catalogd are on this machine.
+            *("--allow-source-cidr", "127.0.0.0/8"),
+            *("--metrics-bind-address", addresses.metrics),
+            *("--health-probe-bind-address", addresses.probes),
+        ]
+        if addresses.catalogs is not None:
+            arguments += ["--catalogs-server-addr", addresses.catalogs, "--external-address", addresses.catalogs]
+        arguments += self._more.get(name, ())
+        return start_logged(tethered(sys.executable, arguments), self.log(name), python_environment())
+
+    def _await_ready(self, name: str) -> None:
+        deadline = time.monotonic() + _READY_SECONDS
+        while not _answers(self.addresses[name].probes, "/readyz"):
+            if not self.is_running(name):
+                raise DevclusterError(
+                    f"{name} ended with exit code {self.exit_code(name)}. Its log ends:\n{self.log_tail(name)}"
+                )
+            if time.monotonic() > deadline:
+                raise DevclusterError(
+                    f"{name} is not ready after {_READY_SECONDS:.0f} seconds. Its log ends:\n{self.log_tail(name)}"
+                )
+            time.sleep(_POLL_SECONDS)
+
+    def _ends_before(self, name: str, deadline: float) -> bool:
+        try:
+            self._processes[name].wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self.kill(name)
+            return False
+        return True
+
+    def _apply(self, manifests: str) -> None:
+        self._cluster.kubectl("apply", "--server-side", "--force-conflicts", "--filename=-", input=manifests)
+
+    def _rendered(self, folder: Path) -> str:
+        if (folder / "kustomization.yaml").exists():
+            return self._cluster.kubectl("kustomize", str(folder))
+        return "\n---\n".join(path.read_text() for path in sorted(folder.glob("*.yaml")))
+
+
+def _addresses(name: str) -> Addresses:
+    metrics, probes = f"127.0.0.1:{spare_port()}", f"127.0.0.1:{spare_port()}"
+    return Addresses(metrics, probes, f"127.0.0.1:{spare_port()}" if name == "catalogd" else None)
+
+
+def _answers(address: str, path: str) -> bool:
+    connection = http.client.HTTPConnection(address, timeout=2)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -1,0 +1,270 @@
+"""The process above all processes of one cluster: starts them, restarts what falls, and takes everything down.
+
+Started by cluster.start as `python -m devcluster.supervisor REQUEST` in a session of its own. It obeys one owner, through its
+standard input (a command per line) and output (an answer per line), and ends with it: at the end of that input, or when the
+owner's process is gone. When it is killed itself, the kernel kills its children and the owner removes the folder.
+"""
+
+import asyncio
+import json
+import os
+import platform
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from devcluster import claim, control_plane, nodes, registry, routes, state
+from devcluster.api import Api
+from devcluster.errors import DevclusterError
+from devcluster.part import Part
+
+_START_SECONDS = 120.0
+_POLL_SECONDS = 0.03
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the owner wants. With a kubeconfig the cluster is the user's and at most a registry is started beside it."""
+
+    folder: str
+    programs: str
+    nodes: int
+    owner: int
+    kubeconfig: str | None = None
+    registry: str | None = None
+
+
+class Supervisor:
+    """The parts of one cluster and the order in which they come and go."""
+
+    def __init__(self, request: Request) -> None:
+        """Nothing starts before `start`."""
+        self._request = request
+        self._folder = Path(request.folder)
+        self._parts: dict[str, Part] = {}
+        self._api: Api | None = None
+        self._claimed: Any = None
+        self._state: state.State | None = None
+
+    async def start(self) -> state.State:
+        """Bring everything up and return when a person can use it."""
+        claimed, self._claimed = claim.take()
+        (self._folder / "logs").mkdir()
+        if self._request.kubeconfig is None:
+            await self._start_own(claimed)
+        else:
+            self._prepare(claimed, self._request.kubeconfig, "", ())
+            await self._launch(self._registry_parts())
+        await self._until("the registry", self._registry_answers)
+        for part in self._parts.values():
+            part.keep(self._save)
+        self._save(ready=True)
+        assert self._state is not None
+        return self._state
+
+    async def _start_own(self, claimed: claim.Claim) -> None:
+        layout = control_plane.Layout(self._folder, Path(self._request.programs), claimed)
+        token = await asyncio.to_thread(layout.prepare)
+        ranges = (claimed.pod_range, claimed.service_range)
+        self._prepare(claimed, str(layout.kubeconfig("admin")), layout.server, ranges)
+        warning = await asyncio.to_thread(routes.add, ranges)
+        if warning is not None:
+            tell(event="warning", message=warning)
+        self._api = Api(layout.server, layout.authority, token)
+        await self._launch([control_plane.etcd(layout), control_plane.api_server(layout), *self._registry_parts()])
+        await self._until("the API server", self._api_server_answers)
+        await self._launch(
+            [control_plane.controller_manager(layout), control_plane.scheduler(layout), nodes.kwok(layout)]
+        )
+        await self._until("the nodes", self._nodes_are_ready)
+
+    def _prepare(self, claimed: claim.Claim, kubeconfig: str, server: str, ranges: tuple[str, ...]) -> None:
+        address = self._request.registry or f"127.0.0.1:{claimed.ports[3]}"
+        registries_conf = self._folder / "registries.conf"
+        registries_conf.write_text(registry.registries_conf(address))
+        (self._folder / "registry.yaml").write_text(registry.configuration(self._folder, address))
+        self._state = state.State(
+            name=self._folder.name,
+            ready=False,
+            server=server,
+            kubeconfig=kubeconfig,
+            registry=address,
+            registries_conf=str(registries_conf),
+            programs=self._request.programs,
+            nodes=self._request.nodes if server else 0,
+            ranges=ranges,
+            owner=self._request.owner,
+            supervisor=os.getpid(),
+            started=time.time(),
+        )
+        # On disk before anything outside the folder changes, so that whoever cleans up knows of it.
+        self._save()
+
+    def _registry_parts(self) -> Sequence[control_plane.Component]:
+        return [registry.component(self._folder)] if self._request.registry is None else []
+
+    async def _launch(self, components: Sequence[control_plane.Component]) -> None:
+        for component in components:
+            part = Part(component, Path(self._request.programs), self._folder / "logs")
+            self._parts[component.name] = part
+            await part.start()
+        self._save()
+
+    def _save(self, *, ready: bool = False) -> None:
+        assert self._state is not None
+        pids = {name: part.pid for name, part in self._parts.items() if part.pid is not None}
+        self._state = replace(self._state, components=pids, ready=ready or self._state.ready)
+        state.save(self._folder, self._state)
+
+    async def _until(self, what: str, holds: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while not await asyncio.to_thread(holds):
+            for part in self._parts.values():
+                part.raise_if_ended()
+            if time.monotonic() > deadline:
+                raise DevclusterError(
+                    f"{what} did not become ready in {_START_SECONDS:.0f} seconds; see {self._folder / 'logs'}."
+                )
+            await asyncio.sleep(_POLL_SECONDS)
+
+    def _registry_answers(self) -> bool:
+        return self._request.registry is not None or registry.answers(self._state.registry if self._state else "")
+
+    def _api_server_answers(self) -> bool:
+        return self._ask("GET", "/readyz")[0] == 200
+
+    def _nodes_are_ready(self) -> bool:
+        """Nodes Ready and open for pods, and the namespace `default` ready to take some. Makes what is missing."""
+        status, listed = self._ask("GET", "/api/v1/nodes")
+        if status != 200:
+            return False
+        present = {item["metadata"]["name"]: item for item in listed["items"]}
+        for number in range(1, self._request.nodes + 1):
+            wanted = nodes.node(number, architecture())
+            if wanted["metadata"]["name"] not in present:
+                self._ask("POST", "/api/v1/nodes", wanted)
+        ready = [item for item in present.values() if nodes.is_ready(item)]
+        if len(ready) < self._request.nodes:
+            return False
+        return self._ask("GET", "/api/v1/namespaces/default/serviceaccounts/default")[0] == 200
+
+    def _ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        assert self._api is not None
+        return self._api.request(method, path, body)
+
+    async def obey(self, command: dict[str, Any]) -> None:
+        """Carry out one command: {"do": "halt", "component", "signal"} or {"do": "resume", "component"}."""
+        part = self._parts.get(command["component"])
+        if part is None:
+            raise DevclusterError(
+                f"This cluster has no {command['component']} of its own that could be stopped and started."
+            )
+        if command["do"] == "halt":
+            await part.halt(command["signal"])
+        else:
+            await part.start()
+            if part.name == "kube-apiserver":
+                await self._until("the API server", self._api_server_answers)
+            part.keep(self._save)
+        self._save()
+
+    async def stop(self) -> None:
+        """End every part at once, whatever it is doing: its data goes with it. Leaves no file and no route."""
+        await asyncio.gather(*(part.halt(signal.SIGKILL) for part in self._parts.values()))
+        await asyncio.to_thread(state.remove, self._folder)
+        if self._claimed is not None:
+            self._claimed.close()
+
+
+def architecture() -> str:
+    """This machine's architecture as Go names it."""
+    return {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+
+
+def tell(**message: Any) -> None:
+    """Send the owner one line; one that is gone is noticed elsewhere."""
+    try:
+        print(json.dumps(message), flush=True)
+    except OSError:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+
+
+async def supervise(request: Request) -> int:
+    """Hold the folder, run the cluster until the owner or a signal ends it, remove everything. Returns the exit code."""
+    ended = asyncio.Event()
+    commands = await _watch_owner(request.owner, ended)
+    try:
+        descriptor = state.hold(Path(request.folder))
+    except DevclusterError as error:
+        tell(event="failed", message=str(error))
+        return 1
+    supervisor = Supervisor(request)
+    serving = asyncio.create_task(_serve(supervisor, commands))
+    ending = asyncio.create_task(ended.wait())
+    try:
+        await asyncio.wait((serving, ending), return_when=asyncio.FIRST_COMPLETED)
+        return serving.result() if serving.done() else 0
+    finally:
+        serving.cancel()
+        ending.cancel()
+        await asyncio.gather(serving, ending, return_exceptions=True)
+        await supervisor.stop()
+        os.close(descriptor)
+
+
+async def _serve(supervisor: Supervisor, commands: asyncio.Queue[bytes]) -> int:
+    """Start, then obey until cancelled. Returns an exit code only when the start failed."""
+    try:
+        started = await supervisor.start()
+    except DevclusterError as error:
+        tell(event="failed", message=str(error))
+        return 1
+    tell(event="ready", state=asdict(started))
+    while True:
+        try:
+            await supervisor.obey(json.loads(await commands.get()))
+        except DevclusterError as error:
+            tell(event="failed", message=str(error))
+        else:
+            tell(event="done")
+
+
+async def _watch_owner(owner: int, ended: asyncio.Event) -> asyncio.Queue[bytes]:
+    """Return the queue that gets the owner's commands; set `ended` when a signal comes or the owner is gone."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, ended.set)
+    commands: asyncio.Queue[bytes] = asyncio.Queue()
+    await loop.connect_read_pipe(lambda: _OwnerPipe(commands, ended), sys.stdin)
+    if hasattr(os, "pidfd_open"):
+        # A forked child of a killed owner may still hold the pipe open.
+        try:
+            loop.add_reader(os.pidfd_open(owner), ended.set)
+        except ProcessLookupError:
+            ended.set()
+    return commands
+
+
+class _OwnerPipe(asyncio.Protocol):
+    """Splits what the owner sends into lines, and tells its end."""
+
+    def __init__(self, commands: asyncio.Queue[bytes], ended: asyncio.Event) -> None:
+        self._commands = commands
+        self._ended = ended
+        self._pending = b""
+
+    def data_received(self, data: bytes) -> None:
+        *lines, self._pending = (self._pending + data).split(b"\n")
+        for line in lines:
+            self._commands.put_nowait(line)
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self._ended.set()
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(supervise(Request(**json.loads(sys.argv[1])))))

@@ -1,0 +1,194 @@
+"""Follows objects of one kind as the API server tells of them, so that the demo and the tests wait for events and never sleep.
+
+It is kubectl that watches, so any kubeconfig will do. A watch that ends is started again from the present state.
+"""
+
+import json
+import queue
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from devcluster import programs
+from devcluster.cluster import Cluster
+from devcluster.errors import DevclusterError
+from devcluster.processes import tethered
+
+Object = dict[str, Any]
+Answer = TypeVar("Answer")
+
+CATALOGS = "/apis/catalogd.operatorframework.io/v1alpha1/catalogs"
+PACKAGES = "/apis/catalogd.operatorframework.io/v1alpha1/packages"
+OPERATORS = "/apis/operators.operatorframework.io/v1alpha1/operators"
+BUNDLE_DEPLOYMENTS = "/apis/core.rukpak.io/v1alpha1/bundledeployments"
+BUNDLES = "/apis/core.rukpak.io/v1alpha1/bundles"
+NAMESPACES = "/api/v1/namespaces"
+
+_RETRY_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Event:
+    """One change of one object: its state after it, None when it is gone. `at` is of time.monotonic(); `name` of a namespaced
+    object is `namespace/name`."""
+
+    at: float
+    name: str
+    object: Object | None
+
+
+class Watch:
+    """The objects below one path of the API ("/api/v1/namespaces"), kept up to date while events are taken."""
+
+    def __init__(self, cluster: Cluster, path: str, events: "queue.Queue[Event] | None" = None) -> None:
+        """Start watching. Objects that are there already come as events too. Several watches may share a queue of `events`,
+        which their owner reads instead of calling `next`."""
+        self._program = programs.kubectl()
+        self._arguments = [f"--kubeconfig={cluster.kubeconfig}", "get", "--raw"]
+        self._path = path
+        self._events: queue.Queue[Event] = queue.Queue() if events is None else events
+        self._stopped = threading.Event()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+        self.objects: dict[str, Object] = {}
+        self._thread = threading.Thread(target=self._follow, name=f"watch {path}", daemon=True)
+        self._thread.start()
+
+    def next(self, seconds: float) -> Event | None:
+        """The next event, or None when none comes in that time."""
+        try:
+            event = self._events.get(timeout=max(0.0, seconds))
+        except queue.Empty:
+            return None
+        if event.object is None:
+            self.objects.pop(event.name, None)
+        else:
+            self.objects[event.name] = event.object
+        return event
+
+    def until(
+        self,
+        what: str,
+        condition: Callable[[Mapping[str, Object]], Answer | None],
+        seconds: float = 60.0,
+        seen: Callable[[Event], None] = lambda event: None,
+    ) -> Answer:
+        """Take events until `condition` of the objects by name answers something true, and return that.
+
+        `seen` hears of every event taken. Raises DevclusterError, naming `what` was waited for and the objects' conditions,
+        after `seconds`.
+        """
+        deadline = time.monotonic() + seconds
+        while True:
+            answer = condition(self.objects)
+            if answer:
+                return answer
+            event = self.next(deadline - time.monotonic())
+            if event is not None:
+                seen(event)
+            elif time.monotonic() >= deadline:
+                raise DevclusterError(f"After {seconds:.0f} seconds still not so: {what}.\n{describe(self.objects)}")
+
+    def close(self) -> None:
+        """End the watch."""
+        with self._lock:
+            self._stopped.set()
+            if self._process is not None:
+                self._process.kill()
+        self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _follow(self) -> None:
+        """The thread: list, then watch from there, again and again until closed."""
+        known: set[str] = set()
+        while not self._stopped.is_set():
+            version = self._list(known)
+            if version is not None:
+                self._read(f"{self._path}?watch=true&resourceVersion={version}", known)
+            self._stopped.wait(_RETRY_SECONDS)
+
+    def _list(self, known: set[str]) -> str | None:
+        """Tell of everything there is and of what is no more; returns where to go on, None when nobody answers."""
+        done = subprocess.run([self._program, *self._arguments, self._path], capture_output=True, check=False)
+        if done.returncode != 0:
+            return None
+        listed = json.loads(done.stdout)
+        present = {_name(item): item for item in listed["items"]}
+        for name in known - present.keys():
+            self._tell(known, name, None)
+        for name, item in present.items():
+            self._tell(known, name, item)
+        return str(listed["metadata"]["resourceVersion"])
+
+    def _read(self, path: str, known: set[str]) -> None:
+        """Tell of changes until the stream ends."""
+        with self._lock:
+            if self._stopped.is_set():
+                return
+            self._process = subprocess.Popen(
+                tethered(self._program, [*self._arguments, path]),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            change = json.loads(line)
+            if change["type"] not in ("ADDED", "MODIFIED", "DELETED"):
+                break
+            gone = change["type"] == "DELETED"
+            self._tell(known, _name(change["object"]), None if gone else change["object"])
+        self._process.kill()
+        self._process.wait()
+        self._process.stdout.close()
+
+    def _tell(self, known: set[str], name: str, object_: Object | None) -> None:
+        if object_ is None:
+            known.discard(name)
+        else:
+            known.add(name)
+        self._events.put(Event(time.monotonic(), name, object_))
+
+
+def condition(object_: Object | None, type_: str) -> Object:
+    """The condition of that type; an empty one (status Unknown) when it is not there."""
+    for found in ((object_ or {}).get("status") or {}).get("conditions") or ():
+        if found["type"] == type_:
+            return dict(found)
+    return {"type": type_, "status": "Unknown", "reason": "", "message": ""}
+
+
+def is_true(object_: Object | None, type_: str) -> bool:
+    """Whether the condition holds for the object's present generation."""
+    if object_ is None:
+        return False
+    found = condition(object_, type_)
+    return bool(found["status"] == "True" and found.get("observedGeneration") == object_["metadata"]["generation"])
+
+
+def _name(object_: Object) -> str:
+    metadata = object_["metadata"]
+    return f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else str(metadata["name"])
+
+
+def describe(objects: Mapping[str, Object]) -> str:
+    """The objects' conditions as lines for people."""
+    lines = []
+    for name, object_ in sorted(objects.items()):
+        conditions = ((object_.get("status") or {}).get("conditions")) or []
+        lines += [f"  {name}: {c['type']} is {c['status']} ({c['reason']}): {c['message']}" for c in conditions]
+        if not conditions:
+            lines.append(f"  {name}: no conditions")
+    return "\n".join(lines) or "  there is no such object"

@@ -1,0 +1,111 @@
+"""Bundle: content of one operator version, unpacked. Reconciled by rukpak (unpack). Pure."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
+
+KIND = Kind("core.rukpak.io", "v1alpha1", "Bundle", "bundles")
+NAME_LIMIT = 52
+
+PLAIN = "core-rukpak-io-plain"
+"""Provisioner of plain+v0 bundles, and of every BundleDeployment."""
+REGISTRY = "core-rukpak-io-registry"
+"""Provisioner of registry+v1 bundles."""
+PROVISIONER_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+
+
+class ConditionType(StrEnum):
+    """The aspects of a Bundle. All are positive but Stalled."""
+
+    UNPACKED = "Unpacked"  # the content is here and could be read
+    READY = "Ready"  # the same, for kstatus
+    RECONCILING = "Reconciling"  # being pulled, or will be tried again; present only while True
+    STALLED = "Stalled"  # only a new spec can help; present only while True
+
+
+class Reason(StrEnum):
+    """Why a condition is as it is."""
+
+    UNPACK_PENDING = "UnpackPending"  # Unpacked False: not started yet
+    UNPACKING = "Unpacking"  # Unpacked False: being pulled or read
+    UNPACK_SUCCESSFUL = "UnpackSuccessful"  # Unpacked True
+    UNPACK_FAILED = "UnpackFailed"  # Unpacked False: the message says why
+    SUCCEEDED = "Succeeded"  # Ready True
+    NOT_UNPACKED = "NotUnpacked"  # Ready False
+    RETRYING = "Retrying"  # Reconciling True: the last attempt failed and is made again
+    BLOCKED = "Blocked"  # Stalled True: the content itself is wrong
+
+
+class Phase(StrEnum):
+    """The state in one word."""
+
+    PENDING = "Pending"
+    UNPACKING = "Unpacking"
+    UNPACKED = "Unpacked"
+    FAILING = "Failing"
+
+
+class SourceType(StrEnum):
+    """Where content can come from."""
+
+    IMAGE = "image"
+
+
+class ImageSource(Model):
+    """A bundle image."""
+
+    ref: Annotated[str, Field(min_length=1, max_length=1000)] = Field(
+        description="Image reference with a tag or a digest. A tag is looked up once and kept as the digest found then."
+    )
+
+
+class BundleSource(Model):
+    """Where the content comes from."""
+
+    type: Literal[SourceType.IMAGE] = Field(description="Kind of source: image.")
+    image: ImageSource | None = Field(default=None, description="The bundle image; needed for type image.")
+
+
+class BundleSpec(Model):
+    """What is to be unpacked."""
+
+    provisioner_class_name: Annotated[str, Field(max_length=63, pattern=PROVISIONER_PATTERN)] = Field(
+        description="How the content is read: core-rukpak-io-registry (registry+v1) or core-rukpak-io-plain (plain+v0)."
+    )
+    source: BundleSource = Field(description="Where the content comes from.")
+
+
+class ResolvedImage(Model):
+    """The image that was unpacked."""
+
+    ref: str = Field(description="Image reference by digest.")
+
+
+class ResolvedSource(Model):
+    """Which content was unpacked."""
+
+    type: str = Field(description="Kind of source.")
+    image: ResolvedImage | None = Field(default=None, description="The image by digest.")
+
+
+class BundleStatus(ConditionedStatus):
+    """What is so."""
+
+    phase: str | None = Field(
+        default=None, description="The state in one word: Pending, Unpacking, Unpacked or Failing."
+    )
+    resolved_source: ResolvedSource | None = Field(
+        default=None, description="The content by digest: resolved first and kept, also when the tag moves."
+    )
+
+
+class Bundle(Resource):
+    """Content of one version of a package."""
+
+    spec: BundleSpec
+    status: BundleStatus = Field(default_factory=BundleStatus)

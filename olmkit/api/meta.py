@@ -1,0 +1,137 @@
+"""What all kinds of the suite share: the base model, object metadata, conditions and the naming of a resource.
+
+Used by every other module of olmkit.api, by olmkit.crd (schemas) and by olmkit.client (paths). Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+MESSAGE_LIMIT = 32_768
+"""Bytes of a condition's message; the API server's own limit for metav1.Condition."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A resource type: what a URL and an apiVersion need. `group` is empty for core kinds."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool = False
+
+    @property
+    def api_version(self) -> str:
+        """`group/version`, or `version` for core kinds."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def group_kind(self) -> tuple[str, str]:
+        """(group, kind): what names a kind whatever version it is read in."""
+        return self.group, self.kind
+
+    def path(self, namespace: str | None = None, name: str | None = None) -> str:
+        """URL path of one object, of a namespace's collection or (no namespace) of the whole collection."""
+        base = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        scope = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
+        return f"{base}{scope}/{self.plural}" + (f"/{name}" if name else "")
+
+
+class Model(BaseModel):
+    """Base of all API models: camelCase outside, snake_case inside, frozen; unknown fields are ignored on read."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore")
+
+    def dump(self) -> dict[str, Any]:
+        """As JSON-ready mapping, by alias, without fields that are None."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    @classmethod
+    def load(cls, raw: Any) -> Self:
+        """From the API server's JSON; None counts as an empty object. Raises pydantic.ValidationError."""
+        return cls.model_validate(raw if raw is not None else {})
+
+
+class OwnerReference(Model):
+    """metav1.OwnerReference."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool = False
+    block_owner_deletion: bool = False
+
+
+class ObjectMeta(Model):
+    """The part of metav1.ObjectMeta that controllers read."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: str = ""
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
+    finalizers: list[str] = Field(default_factory=list)
+    owner_references: list[OwnerReference] = Field(default_factory=list)
+
+    @property
+    def deleting(self) -> bool:
+        """Somebody asked for this object to go."""
+        return self.deletion_timestamp is not None
+
+
+class ConditionStatus(StrEnum):
+    """metav1.ConditionStatus."""
+
+    TRUE = "True"
+    FALSE = "False"
+    UNKNOWN = "Unknown"
+
+
+class Condition(Model):
+    """metav1.Condition: one aspect of an object's state, with the generation it speaks of."""
+
+    type: Annotated[str, Field(max_length=316, pattern=r"^[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?$")] = Field(
+        description="What the condition speaks of, in CamelCase."
+    )
+    status: Literal["True", "False", "Unknown"] = Field(description="Whether it holds.")
+    reason: Annotated[
+        str, Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
+    ] = Field(description="Why, in CamelCase; part of the API.")
+    message: Annotated[str, Field(max_length=MESSAGE_LIMIT)] = Field(description="Why, for people.")
+    observed_generation: int = Field(
+        default=0, ge=-1, description="The generation of the object that this was said of."
+    )
+    last_transition_time: str = Field(
+        description="When the status changed last.", json_schema_extra={"format": "date-time"}
+    )
+
+
+class Resource(Model):
+    """Base of the kinds: metadata as read; spec and status come with each kind."""
+
+    metadata: ObjectMeta = Field(default_factory=ObjectMeta)
+
+
+class ConditionedStatus(Model):
+    """The part of the status that the four reconciled kinds share, as kstatus reads it."""
+
+    observed_generation: int = Field(
+        default=-1,
+        description="The generation this status speaks of. -1 until a controller has looked at the object.",
+    )
+    conditions: list[Condition] = Field(
+        default_factory=list,
+        description="The state in aspects. Ready is always there; Reconciling and Stalled only while True, never both.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+    )

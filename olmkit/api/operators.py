@@ -1,0 +1,106 @@
+"""Operator: a package that is to be installed and kept up to date. Reconciled by operator_controller. Pure."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
+
+KIND = Kind("operators.operatorframework.io", "v1alpha1", "Operator", "operators")
+FINALIZER = "operators.operatorframework.io/remove-bundle-deployment"
+MESSAGE_CAP = 32_768
+NAME_LIMIT = 45
+"""Longest name: a BundleDeployment has the same name and its Bundles add seven characters within 52."""
+
+PACKAGE_PATTERN = r"^[a-z0-9]+(-[a-z0-9]+)*$"
+CHANNEL_PATTERN = r"^[a-z0-9]+([\.-][a-z0-9]+)*$"
+
+
+class ConditionType(StrEnum):
+    """The aspects of an Operator. All are positive but Stalled."""
+
+    RESOLVED = "Resolved"  # a bundle was found for what the spec asks
+    INSTALLED = "Installed"  # a bundle runs; the message names it, also while another one is wanted
+    READY = "Ready"  # resolved, installed and healthy for this generation; kstatus
+    RECONCILING = "Reconciling"  # work is under way; present only while True
+    STALLED = "Stalled"  # only a person can help; present only while True
+
+
+class Reason(StrEnum):
+    """Why a condition is as it is."""
+
+    SUCCESS = "Success"  # Resolved True, Installed True
+    RESOLUTION_FAILED = "ResolutionFailed"  # Resolved False: the message says why
+    RESOLUTION_UNKNOWN = "ResolutionUnknown"  # Resolved Unknown: not attempted
+    INSTALLATION_FAILED = "InstallationFailed"  # Installed False: nothing runs and the attempt failed
+    INSTALLATION_STATUS_UNKNOWN = "InstallationStatusUnknown"  # Installed Unknown: nothing is known to run yet
+    SUCCEEDED = "Succeeded"  # Ready True
+    NOT_RESOLVED = "NotResolved"  # Ready False: see Resolved
+    NOT_INSTALLED = "NotInstalled"  # Ready False: resolved, not installed yet or the installation failed
+    UPGRADING = "Upgrading"  # Ready False: one bundle runs and another is being installed
+    UNHEALTHY = "Unhealthy"  # Ready False: installed, but what was installed is not well
+    WAITING_FOR_CATALOG = "WaitingForCatalog"  # Reconciling True: a catalog is being read or there is none
+    INSTALLING = "Installing"  # Reconciling True: the bundle is being installed
+    RETRYING = "Retrying"  # Reconciling True: the last attempt failed and is made again
+    REMOVING = "Removing"  # Reconciling True: the Operator is being deleted
+    BLOCKED = "Blocked"  # Stalled True
+
+
+class OperatorSpec(Model):
+    """What a person asks for."""
+
+    package_name: Annotated[str, Field(max_length=48, pattern=PACKAGE_PATTERN)] = Field(
+        description="Package to install."
+    )
+    version: Annotated[str, Field(max_length=64, pattern=r"^[^\s].*$")] | None = Field(
+        default=None,
+        description=(
+            "Version to install: exact (1.2.3), which pins it, or a range such as '>=1.2.0 <2.0.0', '1.x' or '~1.4', "
+            "in which the best one is followed. Absent: the newest of the channel."
+        ),
+    )
+    channel: Annotated[str, Field(max_length=48, pattern=CHANNEL_PATTERN)] | None = Field(
+        default=None,
+        description=(
+            "Channel to follow. Absent: the package's default channel, or every channel when a version is given."
+        ),
+    )
+
+
+class ProvidedApi(Model):
+    """A kind that the installed bundle brings."""
+
+    group: str = Field(description="API group.")
+    version: str = Field(description="API version.")
+    kind: str = Field(description="Kind.")
+
+
+class InstalledBundle(Model):
+    """What runs."""
+
+    name: str = Field(description="Name of the bundle in its catalog.")
+    version: str = Field(description="Its version.")
+    catalog: str | None = Field(default=None, description="The Catalog it came from.")
+    channel: str | None = Field(default=None, description="The channel it was chosen from.")
+    apis: list[ProvidedApi] = Field(default_factory=list, description="Kinds it brings.")
+
+
+class OperatorStatus(ConditionedStatus):
+    """What is so."""
+
+    resolved_bundle_resource: str | None = Field(default=None, description="Image of the bundle that was chosen.")
+    installed_bundle_resource: str | None = Field(default=None, description="Image of the bundle that runs.")
+    installed: InstalledBundle | None = Field(default=None, description="The bundle that runs.")
+    resolution: Annotated[str | None, Field(max_length=MESSAGE_CAP)] = Field(
+        default=None, description="How the choice was made: which versions there are and which rule removed each."
+    )
+
+
+class Operator(Resource):
+    """A package that is installed on the cluster and kept as the spec says."""
+
+    spec: OperatorSpec
+    status: OperatorStatus = Field(default_factory=OperatorStatus)

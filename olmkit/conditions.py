@@ -1,0 +1,86 @@
+"""Old conditions and wanted ones make new conditions and the transitions between them.
+
+Called by every `report`; the only code that touches lastTransitionTime. Pure: the clock is an argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Generic, Literal, TypeVar
+
+from olmkit.api.meta import MESSAGE_LIMIT, Condition, ConditionedStatus
+
+ConditionValue = Literal["True", "False", "Unknown"]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be said of one aspect."""
+
+    type: str
+    status: ConditionValue
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Transition:
+    """An aspect that is new, or whose status or reason changed: what becomes an Event."""
+
+    type: str
+    status: ConditionValue
+    reason: str
+    message: str
+
+
+StatusModel = TypeVar("StatusModel", bound=ConditionedStatus, covariant=True)
+
+
+@dataclass(frozen=True)
+class Report(Generic[StatusModel]):
+    """What a `report` returns: the status that is true now, and what changed on the way to it."""
+
+    status: StatusModel
+    transitions: tuple[Transition, ...] = ()
+
+
+def timestamp(moment: datetime) -> str:
+    """RFC 3339 in UTC, to the second, as the API server writes times."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def cut(message: str, limit: int = MESSAGE_LIMIT) -> str:
+    """At most `limit` bytes of UTF-8, ending on a character."""
+    data = message.encode()
+    return message if len(data) <= limit else data[:limit].decode(errors="ignore")
+
+
+def merge(
+    old: Sequence[Condition], wanted: Sequence[Wanted], generation: int, now: datetime
+) -> tuple[list[Condition], tuple[Transition, ...]]:
+    """Conditions sorted by type, and the transitions in the order wanted.
+
+    Stamps observedGeneration; lastTransitionTime moves only when the status flips; types that are not wanted go. Merging the
+    result again with the same wants gives it back and no transition. Raises ValueError when a type is wanted twice.
+    """
+    before = {condition.type: condition for condition in old}
+    result: dict[str, Condition] = {}
+    transitions: list[Transition] = []
+    for want in wanted:
+        if want.type in result:
+            raise ValueError(f"condition {want.type} is wanted twice")
+        known = before.get(want.type)
+        flipped = known is None or known.status != want.status
+        result[want.type] = Condition(
+            type=want.type,
+            status=want.status,
+            reason=want.reason,
+            message=cut(want.message),
+            observed_generation=generation,
+            last_transition_time=timestamp(now) if known is None or flipped else known.last_transition_time,
+        )
+        if known is None or flipped or known.reason != want.reason:
+            transitions.append(Transition(want.type, want.status, want.reason, want.message))
+    return [result[name] for name in sorted(result)], tuple(transitions)

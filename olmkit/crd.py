@@ -1,0 +1,284 @@
+"""API models become structural CustomResourceDefinitions: `python -m olmkit.crd config/crd`.
+
+Called by `make generate`, and by `make check`, which fails when the committed files differ. Never talks to a cluster. Names,
+short names, columns and rules that a model cannot hold stand here, in one declared list.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from olmkit.api import bundledeployments, bundles, catalogs, operators, packages
+from olmkit.api.meta import Kind, Resource
+
+SIZE_LIMIT = 262_144
+"""Bytes: a larger CRD cannot be applied client-side, because it is copied into an annotation."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of `kubectl get`; priority 1 is shown by `-o wide` only."""
+
+    name: str
+    path: str
+    type: str = "string"
+    priority: int = 0
+
+
+def _condition(name: str, aspect: str, *, of: str = "status", priority: int = 0) -> Column:
+    return Column(name, f'.status.conditions[?(@.type=="{aspect}")].{of}', priority=priority)
+
+
+AGE = Column("Age", ".metadata.creationTimestamp", "date")
+MESSAGE = _condition("Message", "Ready", of="message", priority=1)
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One CRD. `rules` are CEL rules on the whole object: (rule, message)."""
+
+    kind: Kind
+    model: type[Resource]
+    short_names: tuple[str, ...]
+    columns: tuple[Column, ...]
+    name_limit: int = 253
+    spec_rules: tuple[tuple[str, str], ...] = ()
+    source_rules: tuple[tuple[str, str], ...] = ()
+    reconciled: bool = True
+    categories: tuple[str, ...] = field(default=("olm",))
+
+
+IMAGE_RULE = ("self.type != 'image' || has(self.image)", "source.image must be set for source type image")
+
+DEFINITIONS = (
+    Definition(
+        catalogs.KIND,
+        catalogs.Catalog,
+        ("ocat",),
+        (
+            _condition("Ready", "Ready"),
+            _condition("Reason", "Ready", of="reason"),
+            Column("Packages", ".status.packageCount", "integer"),
+            Column("Unpacked", ".status.lastUnpacked", "date"),
+            AGE,
+            Column("Image", ".spec.source.image.ref", priority=1),
+            Column("Content", ".status.resolvedSource.image.ref", priority=1),
+            MESSAGE,
+        ),
+        name_limit=63,
+        source_rules=(IMAGE_RULE,),
+    ),
+    Definition(
+        packages.KIND,
+        packages.Package,
+        ("opkg",),
+        (
+            Column("Package", ".spec.packageName"),
+            Column("Catalog", ".spec.catalog.name"),
+            Column("Default channel", ".spec.defaultChannel"),
+            AGE,
+            Column("Channels", ".spec.channels[*].name", priority=1),
+        ),
+        reconciled=False,
+    ),
+    Definition(
+        operators.KIND,
+        operators.Operator,
+        ("oop",),
+        (
+            _condition("Ready", "Ready"),
+            Column("Package", ".spec.packageName"),
+            Column("Version", ".status.installed.version"),
+            Column("Wanted", ".spec.version"),
+            Column("Channel", ".status.installed.channel"),
+            AGE,
+            Column("Catalog", ".status.installed.catalog", priority=1),
+            Column("Bundle", ".status.installedBundleResource", priority=1),
+            MESSAGE,
+        ),
+        name_limit=operators.NAME_LIMIT,
+    ),
+    Definition(
+        bundles.KIND,
+        bundles.Bundle,
+        ("bun",),
+        (
+            _condition("Ready", "Ready"),
+            Column("Type", ".spec.source.type"),
+            Column("Phase", ".status.phase"),
+            AGE,
+            Column("Provisioner", ".spec.provisionerClassName", priority=1),
+            Column("Resolved source", ".status.resolvedSource.image.ref", priority=1),
+            MESSAGE,
+        ),
+        name_limit=bundles.NAME_LIMIT,
+        source_rules=(IMAGE_RULE,),
+    ),
+    Definition(
+        bundledeployments.KIND,
+        bundledeployments.BundleDeployment,
+        ("bd", "bds"),
+        (
+            _condition("Ready", "Ready"),
+            Column("Active bundle", ".status.activeBundle"),
+            _condition("Install state", "Installed", of="reason"),
+            AGE,
+            Column("Namespace", ".status.installNamespace", priority=1),
+            Column("Provisioner", ".spec.provisionerClassName", priority=1),
+            MESSAGE,
+        ),
+        name_limit=bundledeployments.NAME_LIMIT,
+        source_rules=(IMAGE_RULE,),
+    ),
+)
+
+_DROPPED = ("title", "discriminator")
+
+
+def structural(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    """A pydantic JSON schema as a structural one: references inlined, `X | None` as X, constants as enums."""
+    if "$ref" in schema:
+        target = definitions[schema["$ref"].rsplit("/", 1)[1]]
+        return structural({**target, **{key: value for key, value in schema.items() if key != "$ref"}}, definitions)
+    if "anyOf" in schema:
+        real = [option for option in schema["anyOf"] if option.get("type") != "null"]
+        rest = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
+        if len(real) != 1:
+            raise ValueError(f"a field may have one type: {schema}")
+        return structural({**real[0], **rest}, definitions)
+    result = {key: value for key, value in schema.items() if key not in _DROPPED}
+    if "const" in result:
+        result["enum"] = [result.pop("const")]
+    result.pop(
+        "default", None
+    )  # what is absent stays absent: an API server that fills in a spec makes GitOps tools see a difference
+    if "properties" in result:
+        result["properties"] = {name: structural(value, definitions) for name, value in result["properties"].items()}
+    for inner in ("items", "additionalProperties"):
+        if isinstance(result.get(inner), dict):
+            result[inner] = structural(result[inner], definitions)
+    return result
+
+
+def schema_of(definition: Definition) -> dict[str, Any]:
+    """The openAPIV3Schema of one kind."""
+    raw = definition.model.model_json_schema(by_alias=True)
+    parts = structural(raw, raw.get("$defs", {}))["properties"]
+    spec, status = parts["spec"], parts["status"]
+    if definition.reconciled:
+        status["default"] = {"observedGeneration": -1}
+        status["properties"]["observedGeneration"]["format"] = "int64"
+        status["properties"]["conditions"]["items"]["properties"]["observedGeneration"]["format"] = "int64"
+    else:
+        status["default"] = {}
+    _add_rules(spec, definition)
+    limit = definition.name_limit
+    return {
+        "type": "object",
+        "description": (definition.model.__doc__ or "").strip(),
+        "required": ["spec"],
+        "properties": {
+            "apiVersion": {"type": "string", "description": "Version of this representation of the object."},
+            "kind": {"type": "string", "description": "Kind of the object."},
+            "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": limit}}},
+            "spec": spec,
+            "status": status,
+        },
+    }
+
+
+def _add_rules(spec: dict[str, Any], definition: Definition) -> None:
+    """CEL rules: on the spec, and on the source, which a template may hold further down."""
+    if definition.spec_rules:
+        spec["x-kubernetes-validations"] = [{"rule": r, "message": m} for r, m in definition.spec_rules]
+    if definition.source_rules:
+        holder = spec["properties"]
+        if "template" in holder:
+            holder = holder["template"]["properties"]["spec"]["properties"]
+        holder["source"]["x-kubernetes-validations"] = [{"rule": r, "message": m} for r, m in definition.source_rules]
+
+
+def definition_of(definition: Definition) -> dict[str, Any]:
+    """One CustomResourceDefinition."""
+    kind = definition.kind
+    columns = [
+        {"name": c.name, "type": c.type, "jsonPath": c.path} | ({"priority": c.priority} if c.priority else {})
+        for c in definition.columns
+    ]
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": f"{kind.plural}.{kind.group}",
+            "labels": {"app.kubernetes.io/part-of": "olm-suite"},
+        },
+        "spec": {
+            "group": kind.group,
+            "scope": "Cluster",
+            "names": {
+                "kind": kind.kind,
+                "listKind": f"{kind.kind}List",
+                "plural": kind.plural,
+                "singular": kind.kind.lower(),
+                "shortNames": list(definition.short_names),
+                "categories": list(definition.categories),
+            },
+            "versions": [
+                {
+                    "name": kind.version,
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": schema_of(definition)},
+                    "subresources": {"status": {}},
+                    "additionalPrinterColumns": columns,
+                }
+            ],
+        },
+    }
+
+
+def render() -> dict[str, str]:
+    """File name -> YAML of every CRD, and the kustomization that lists them."""
+    files = {
+        f"{definition.kind.plural}.yaml": yaml.safe_dump(definition_of(definition), sort_keys=False, width=120)
+        for definition in DEFINITIONS
+    }
+    kustomization = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": sorted(files),
+    }
+    return files | {"kustomization.yaml": yaml.safe_dump(kustomization, sort_keys=False)}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the files into a folder; with --check only compare. Exit status 1 when they differ, 2 for a wrong call."""
+    given = sys.argv[1:] if arguments is None else arguments
+    check = "--check" in given
+    folders = [argument for argument in given if argument != "--check"]
+    if len(folders) != 1:
+        print("usage: python -m olmkit.crd [--check] FOLDER", file=sys.stderr)
+        return 2
+    folder = Path(folders[0])
+    wanted = render()
+    found = {path.name: path.read_text() for path in folder.glob("*.yaml")} if folder.is_dir() else {}
+    if wanted == found:
+        return 0
+    if check:
+        print(f"{folder} is not what the models say: run `make generate` and commit the result", file=sys.stderr)
+        return 1
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in found.keys() - wanted.keys():
+        (folder / name).unlink()
+    for name, text in wanted.items():
+        (folder / name).write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""Every error of the suite, and what the work queue does about each.
+
+    OlmError(reason, message)          the reason is API, the message is for people
+      Blocked                          spec, content or cluster must change; whatever can lift it is watched: no retry
+      Waiting(after)                   nothing is wrong yet; look again after that time
+    ApiError(status, reason, message)  an answer of the API server that is no success
+      NotFound                         404
+      Conflict                         409, an optimistic lock or a create-only apply that lost; the queue backs off in silence
+      Gone                             410, the resourceVersion is too old: list again
+      Invalid                          422 and 400, the object is refused as it is
+      Forbidden                        401 and 403
+      Unavailable                      429, 5xx, and no answer at all
+
+Anything else that is raised in a pass is unexpected: the queue backs off and logs it with its traceback, once per attempt.
+Never holds a secret, an address that changes or a time: a message that differs each pass would be a hot loop.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+
+class OlmError(Exception):
+    """An outcome with a reason (CamelCase, part of the API) and a message for people."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.reason, self.message)
+
+
+class Blocked(OlmError):
+    """Nothing is tried again until something that is watched changes."""
+
+
+class Waiting(OlmError):
+    """The same is looked at again after `after`, or earlier when something that is watched changes."""
+
+    def __init__(self, reason: str, message: str, after: timedelta) -> None:
+        super().__init__(reason, message)
+        self.after = after
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.reason, self.message, self.after)
+
+
+class ApiError(Exception):
+    """What the API server answered. `status` is the HTTP code, 0 when there was no answer; `reason` is metav1.Status.reason."""
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(message or reason)
+        self.status = status
+        self.reason = reason
+        self.message = message or reason
+
+
+class NotFound(ApiError):
+    """404: no such object, or no such resource."""
+
+
+class Conflict(ApiError):
+    """409: somebody else wrote first, or the object is there already."""
+
+
+class Gone(ApiError):
+    """410: the resourceVersion asked for is too old."""
+
+
+class Invalid(ApiError):
+    """400 or 422: the API server refuses the object as it is."""
+
+
+class Forbidden(ApiError):
+    """401 or 403: this ServiceAccount may not, or an admission webhook says no."""
+
+
+class Unavailable(ApiError):
+    """429, 5xx or no answer: the same request may succeed later."""
+
+
+def api_error(status: int, reason: str, message: str) -> ApiError:
+    """The ApiError for an HTTP code."""
+    by_status: dict[int, type[ApiError]] = {
+        400: Invalid,
+        401: Forbidden,
+        403: Forbidden,
+        404: NotFound,
+        409: Conflict,
+        410: Gone,
+        422: Invalid,
+    }
+    if status == 0 or status == 429 or status >= 500:
+        return Unavailable(status, reason, message)
+    return by_status.get(status, ApiError)(status, reason, message)

@@ -1,0 +1,50 @@
+"""Filling the cache from several processes, and after one that was killed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from devcluster.cache import STAGING_PREFIX, publish_once
+from devcluster.processes import python_environment
+
+FILL_SLOWLY = """
+import sys, time
+from pathlib import Path
+from devcluster.cache import publish_once
+target, mark = map(Path, sys.argv[1:])
+def fill(folder):
+    with mark.open("a") as log:
+        log.write("x")
+    time.sleep(0.2)
+    (folder / "file").write_text("whole")
+print((publish_once(target, fill) / "file").read_text())
+"""
+
+
+def test_of_several_processes_one_fills_and_all_see_it_whole(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", FILL_SLOWLY, str(tmp_path / "target"), str(tmp_path / "mark")]
+    started = [subprocess.Popen(command, env=python_environment(), stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert [process.communicate()[0] for process in started] == ["whole\n"] * 3
+    assert (tmp_path / "mark").read_text() == "x"
+
+
+def test_what_a_killed_one_left_half_done_is_removed(tmp_path: Path) -> None:
+    left = tmp_path / f"{STAGING_PREFIX}left"
+    left.mkdir()
+    publish_once(tmp_path / "target", lambda folder: (folder / "file").touch())
+    assert not left.exists()
+
+
+def test_a_failure_leaves_nothing_and_may_be_tried_again(tmp_path: Path) -> None:
+    def fail(folder: Path) -> None:
+        (folder / "half").touch()
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        publish_once(tmp_path / "target", fail)
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+    assert list(publish_once(tmp_path / "target", lambda folder: (folder / "file").touch()).iterdir()) == [
+        tmp_path / "target" / "file"
+    ]

@@ -1,0 +1,160 @@
+"""`python -m devcluster` as a stranger uses it, and what is left of a cluster whose owner dies."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.processes import python_environment
+from devcluster.state import State, load
+
+
+@pytest.fixture
+def environment(cluster: Cluster, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """A cache of the test's own that has nothing, and the session's programs by KUBEBUILDER_ASSETS."""
+    if not cluster.is_own:
+        pytest.skip("OLM_KUBECONFIG names a cluster: there are no programs to start another")
+    chosen = {"OLM_CACHE": str(tmp_path / "cache"), "KUBEBUILDER_ASSETS": cluster.state.programs}
+    yield python_environment({**os.environ, **chosen})
+    for folder in (tmp_path / "cache" / "clusters").glob("*"):
+        run(python_environment({**os.environ, **chosen}), "down", "--name", folder.name)
+
+
+def run(environment: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "devcluster", *arguments]
+    return subprocess.run(command, env=dict(environment), capture_output=True, text=True, check=False)
+
+
+def run_folder(environment: Mapping[str, str], name: str) -> Path:
+    return Path(environment["OLM_CACHE"]) / "clusters" / name
+
+
+def processes(known: State) -> list[int]:
+    return [*known.components.values(), known.supervisor, known.owner]
+
+
+def assert_ends(descriptors: list[int]) -> None:
+    """Every process behind the descriptors ends."""
+    for descriptor in descriptors:
+        assert select.select([descriptor], [], [], 30)[0], "a process runs on"
+        os.close(descriptor)
+
+
+def known_state(environment: Mapping[str, str], name: str) -> State:
+    known = load(run_folder(environment, name))
+    assert known is not None
+    assert known.ready
+    return known
+
+
+def routes() -> str:
+    return Path("/proc/net/route").read_text()
+
+
+def test_up_status_env_down(environment: dict[str, str]) -> None:
+    up = run(environment, "up", "--detach", "--name", "shell")
+    assert up.returncode == 0, up.stderr
+    assert 'eval "$(python -m devcluster env --name shell)"' in up.stdout
+    table = run(environment, "status").stdout
+    assert [line.split()[:3] for line in table.splitlines()[1:3]] == [
+        ["shell", "ready", "etcd"],
+        ["shell", "ready", "kube-apiserver"],
+    ]
+    again = run(environment, "up", "--name", "shell")
+    assert (again.returncode, again.stderr.count("\n")) == (1, 1)
+    assert "devcluster down --name shell" in again.stderr
+    lines = run(environment, "env", "--name", "shell").stdout
+    shell = subprocess.run(
+        ["sh", "-c", f"{lines}kubectl get nodes --output name; echo $REGISTRY; ls $REGISTRIES_CONF"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    known = known_state(environment, "shell")
+    assert shell.stdout.split() == ["node/node-1", known.registry, known.registries_conf]
+    watched = [os.pidfd_open(process) for process in processes(known)]
+    assert run(environment, "down", "--name", "shell").stdout == "Stopped the cluster 'shell'.\n"
+    assert_ends(watched)
+    assert not run_folder(environment, "shell").exists()
+    assert run(environment, "status").stdout.startswith("No cluster is running")
+
+
+@pytest.mark.parametrize(
+    ("victim", "flags"),
+    [
+        pytest.param("owner", [], id="a killed owner leaves no process and no file"),
+        pytest.param("owner", ["--detach"], id="a killed detached owner leaves no process and no file"),
+        pytest.param("supervisor", [], id="a killed supervisor leaves no process, and its owner removes the files"),
+        pytest.param(
+            "supervisor", ["--detach"], id="a killed supervisor of a detached cluster is cleaned up after as well"
+        ),
+    ],
+)
+def test_what_a_killed_process_leaves(environment: dict[str, str], victim: str, flags: list[str]) -> None:
+    before = routes()
+    command = [sys.executable, "-m", "devcluster", "up", "--name", "victim", *flags]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as started:
+        assert started.stdout is not None
+        assert any(line.startswith("Stop it:") for line in started.stdout), "the cluster never became ready"
+        if flags:
+            assert started.wait() == 0
+        known = known_state(environment, "victim")
+        watched = [os.pidfd_open(process) for process in processes(known)]
+        os.kill(getattr(known, victim), signal.SIGKILL)
+        assert_ends(watched)
+    assert list(Path(environment["OLM_CACHE"]).rglob("*")) == [Path(environment["OLM_CACHE"]) / "clusters"]
+    assert not [line for line in set(routes().splitlines()) - set(before.splitlines()) if known_range(line, known)]
+
+
+def known_range(line: str, known: State) -> bool:
+    """Whether a line of the kernel's table is a route of the cluster's: little-endian, 10.180.0.0 is 0000B40A."""
+    seconds = [int(range_.split(".")[1]) for range_ in known.ranges]
+    return any(f"\t0000{second:02X}0A\t" in line for second in seconds)
+
+
+def test_up_again_after_everything_was_killed_at_once(environment: dict[str, str]) -> None:
+    assert run(environment, "up", "--detach", "--name", "twice").returncode == 0
+    known = known_state(environment, "twice")
+    watched = [os.pidfd_open(process) for process in processes(known)]
+    for process in (known.owner, known.supervisor):
+        os.kill(process, signal.SIGKILL)
+    assert_ends(watched)
+    assert "killed" in run(environment, "status").stdout
+    again = run(environment, "up", "--detach", "--name", "twice")
+    assert again.returncode == 0, again.stderr
+    assert run(environment, "down", "--name", "twice").returncode == 0
+    assert not run_folder(environment, "twice").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(["up"], id="up without Go and without programs"),
+        pytest.param(["up", "--detach"], id="up in the background without Go and without programs"),
+        pytest.param(["build"], id="build without Go"),
+    ],
+)
+def test_a_machine_without_go_gets_one_sentence(tmp_path: Path, command: list[str]) -> None:
+    environment = python_environment(
+        {"PATH": str(tmp_path), "HOME": str(tmp_path), "OLM_CACHE": str(tmp_path / "cache")}
+    )
+    done = run(environment, *command)
+    assert done.returncode == 1
+    assert done.stderr.startswith("devcluster needs Go 1.24 or newer to build Kubernetes v1.34.4 once: install it")
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+def test_programs_that_lack_one_are_not_used_and_it_is_said(environment: dict[str, str], tmp_path: Path) -> None:
+    some = tmp_path / "some"
+    some.mkdir()
+    (some / "etcd").symlink_to(Path(environment["KUBEBUILDER_ASSETS"]) / "etcd")
+    done = run({**environment, "KUBEBUILDER_ASSETS": str(some), "PATH": ""}, "build")
+    assert done.returncode == 1
+    assert done.stdout.startswith(f"KUBEBUILDER_ASSETS ({some}) is not used: it lacks kube-apiserver, ")

@@ -1,0 +1,79 @@
+"""The corpus as folders and as archives."""
+
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from devcluster.corpus import open_corpus
+from devcluster.errors import DevclusterError
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLM_CACHE", str(tmp_path / "cache"))
+
+
+def corpus_folder(parent: Path) -> Path:
+    for name in ("catalog", "bundles"):
+        (parent / name / "hello").mkdir(parents=True)
+        (parent / name / "hello" / "file").write_text(name)
+    return parent
+
+
+def archives(source: Path, into: Path) -> Path:
+    into.mkdir()
+    for name in ("catalog", "bundles"):
+        with tarfile.open(into / f"{name}.tar.xz", "w:xz") as archive:
+            archive.add(source / name, name)
+    return into
+
+
+def test_folders_are_used_where_they_are(tmp_path: Path) -> None:
+    folder = corpus_folder(tmp_path / "corpus")
+    assert open_corpus(folder) == folder
+
+
+def test_archives_are_unpacked_once_into_the_cache(tmp_path: Path) -> None:
+    packed = archives(corpus_folder(tmp_path / "corpus"), tmp_path / "packed")
+    opened = open_corpus(packed)
+    assert opened.is_relative_to(tmp_path / "cache")
+    assert {path.name: (path / "hello" / "file").read_text() for path in opened.iterdir()} == {
+        "catalog": "catalog",
+        "bundles": "bundles",
+    }
+    (opened / "mark").touch()
+    assert (open_corpus(packed) / "mark").exists()
+    assert sorted(path.name for path in packed.iterdir()) == ["bundles.tar.xz", "catalog.tar.xz"]
+
+
+def test_other_archives_are_another_corpus(tmp_path: Path) -> None:
+    first = open_corpus(archives(corpus_folder(tmp_path / "corpus"), tmp_path / "first"))
+    (tmp_path / "corpus" / "catalog" / "hello" / "file").write_text("changed")
+    assert open_corpus(archives(tmp_path / "corpus", tmp_path / "second")) != first
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        pytest.param(None, "holds no corpus", id="an empty folder says what it lacks"),
+        pytest.param(b"no archive", "cannot be unpacked", id="a file that is no archive is named"),
+    ],
+)
+def test_what_is_no_corpus_is_refused_in_words(tmp_path: Path, content: bytes | None, words: str) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    if content is not None:
+        for name in ("catalog", "bundles"):
+            (folder / f"{name}.tar.xz").write_bytes(content)
+    with pytest.raises(DevclusterError, match=words):
+        open_corpus(folder)
+
+
+def test_an_archive_cannot_write_outside_the_cache(tmp_path: Path) -> None:
+    packed = archives(corpus_folder(tmp_path / "corpus"), tmp_path / "packed")
+    with tarfile.open(packed / "catalog.tar.xz", "w:xz") as archive:
+        archive.add(tmp_path / "corpus" / "catalog" / "hello" / "file", "catalog/../../../outside")
+    with pytest.raises(DevclusterError, match=r"catalog\.tar\.xz cannot be unpacked"):
+        open_corpus(packed)
+    assert not list(tmp_path.rglob("outside"))

@@ -1,0 +1,55 @@
+"""What all tests share: the cluster of the session and the corpus of real packages.
+
+A test that asks for neither needs neither Go nor network. Nothing here stands in for a real part.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from devcluster import programs
+from devcluster.cluster import Cluster, Wanted, start
+from devcluster.corpus import default_folder, open_corpus
+from devcluster.errors import DevclusterError
+
+_BUILD_FAILED = pytest.StashKey[str]()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build the cluster's programs before the first test: the time limit of a test is no limit for a build."""
+    config = session.config
+    wanted = any("cluster" in getattr(item, "fixturenames", ()) for item in session.items)
+    if not wanted or config.option.collectonly or os.environ.get("OLM_KUBECONFIG"):
+        return
+    capture = config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        try:
+            programs.provide(lambda line: print(line, flush=True))
+        except DevclusterError as error:
+            config.stash[_BUILD_FAILED] = str(error)
+
+
+@pytest.fixture(scope="session")
+def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
+    """A real cluster for the whole session: our own, or with OLM_KUBECONFIG that one. Tests take names of their own in it."""
+    if _BUILD_FAILED in pytestconfig.stash:
+        pytest.fail(pytestconfig.stash[_BUILD_FAILED], pytrace=False)
+    try:
+        running = start(Wanted.from_environment(f"test-{os.getpid()}"), print)
+    except DevclusterError as error:
+        pytest.fail(str(error), pytrace=False)
+    with running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """A folder with catalog/ and bundles/ of real packages; skips where there is none, unless OLM_CORPUS names it."""
+    try:
+        return open_corpus(default_folder())
+    except DevclusterError as error:
+        if os.environ.get("OLM_CORPUS"):
+            pytest.fail(str(error), pytrace=False)
+        pytest.skip(str(error))

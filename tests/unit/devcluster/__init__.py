@@ -1,0 +1,1 @@
+"""Pure parts of devcluster: texts, command lines, shares of ports and ranges."""

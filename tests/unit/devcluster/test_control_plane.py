@@ -1,0 +1,78 @@
+"""Command lines of the control plane and kwok: what DESIGN asks of them."""
+
+from pathlib import Path
+
+import pytest
+
+from devcluster import control_plane, nodes
+from devcluster.claim import share
+from devcluster.control_plane import Component, Layout
+
+LAYOUT = Layout(Path("/run"), Path("/programs"), share(3))
+API_SERVER = control_plane.api_server(LAYOUT)
+CONTROLLER_MANAGER = control_plane.controller_manager(LAYOUT)
+
+
+@pytest.mark.parametrize(
+    ("component", "argument"),
+    [
+        pytest.param(control_plane.etcd(LAYOUT), "--unsafe-no-fsync", id="etcd does not wait for the disk"),
+        pytest.param(API_SERVER, "--authorization-mode=RBAC", id="the API server asks RBAC"),
+        pytest.param(API_SERVER, "--token-auth-file=/run/keys/tokens.csv", id="the admin has a token"),
+        pytest.param(
+            API_SERVER, "--enable-aggregator-routing=true", id="aggregated APIs are reached by their endpoints"
+        ),
+        pytest.param(
+            API_SERVER,
+            "--requestheader-client-ca-file=/run/keys/front-proxy-ca.crt",
+            id="aggregated APIs have a CA of their own",
+        ),
+        pytest.param(
+            API_SERVER, "--service-cluster-ip-range=10.187.0.0/16", id="Services have the cluster's own range"
+        ),
+        pytest.param(API_SERVER, "--bind-address=127.0.0.1", id="the API server is on this machine only"),
+        pytest.param(API_SERVER, "--allow-privileged=true", id="operators may ask for privileged pods"),
+        pytest.param(
+            CONTROLLER_MANAGER, "--use-service-account-credentials=true", id="each controller has its own account"
+        ),
+        pytest.param(CONTROLLER_MANAGER, "--root-ca-file=/run/keys/ca.crt", id="tokens come with the CA"),
+        pytest.param(nodes.kwok(LAYOUT), "--manage-all-nodes=true", id="kwok runs every node"),
+        pytest.param(nodes.kwok(LAYOUT), "--cidr=10.186.0.0/16", id="pods have the cluster's own range"),
+    ],
+)
+def test_arguments(component: Component, argument: str) -> None:
+    assert argument in component.arguments
+
+
+@pytest.mark.parametrize("component", [control_plane.etcd(LAYOUT), API_SERVER], ids=["etcd", "kube-apiserver"])
+def test_every_listener_is_on_loopback_and_in_the_claim(component: Component) -> None:
+    addresses = [part for argument in component.arguments for part in argument.split("://")[1:]]
+    assert all(address.startswith("127.0.0.1:") for address in addresses if not address.startswith("kubernetes."))
+    assert all(int(address.split(":")[1]) in LAYOUT.claim.ports for address in addresses if address.startswith("127."))
+
+
+@pytest.mark.parametrize(
+    ("conditions", "taints", "expected"),
+    [
+        pytest.param([], [], False, id="a node nobody looks after is not ready"),
+        pytest.param([{"type": "Ready", "status": "False"}], [], False, id="a node that says so is not ready"),
+        pytest.param(
+            [{"type": "Ready", "status": "True"}],
+            [{"key": "node.kubernetes.io/not-ready"}],
+            False,
+            id="a tainted node takes no pods",
+        ),
+        pytest.param([{"type": "Ready", "status": "True"}], [], True, id="a Ready node without taints is ready"),
+    ],
+)
+def test_when_a_node_is_ready(conditions: list[dict[str, str]], taints: list[dict[str, str]], expected: bool) -> None:
+    node = {"spec": {"taints": taints}, "status": {"conditions": conditions}}
+    assert nodes.is_ready(node) is expected
+
+
+def test_a_node_has_room_for_a_thousand_pods_and_says_what_machine_it_is() -> None:
+    node = nodes.node(1, "arm64")
+    assert node["metadata"]["annotations"] == {"kwok.x-k8s.io/node": "fake"}
+    assert node["metadata"]["labels"]["kubernetes.io/arch"] == "arm64"
+    assert node["metadata"]["labels"]["kubernetes.io/os"] == "linux"
+    assert node["status"]["allocatable"]["pods"] == "1000"

@@ -1,0 +1,35 @@
+"""The texts that the registry and its clients read."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from devcluster.registry import STANDS_IN_FOR, configuration, registries_conf
+
+LOCAL = "127.0.0.1:21004"
+
+
+def test_registries_conf_is_version_2_with_one_table_per_registry() -> None:
+    tables = tomllib.loads(registries_conf(LOCAL))["registry"]
+    assert [table["prefix"] for table in tables] == [LOCAL, *STANDS_IN_FOR]
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        pytest.param(host, id=f"{host} is answered here, without TLS")
+        for host in (LOCAL, "quay.io", "registry.redhat.io")
+    ],
+)
+def test_nothing_is_dialled_outside(host: str) -> None:
+    (table,) = [table for table in tomllib.loads(registries_conf(LOCAL))["registry"] if table["prefix"] == host]
+    assert table == {"prefix": host, "location": LOCAL, "insecure": True}
+
+
+def test_the_registry_listens_where_it_is_told_and_lets_images_be_deleted() -> None:
+    config = yaml.safe_load(configuration(Path("/run"), LOCAL))
+    assert config["http"]["addr"] == LOCAL
+    assert config["storage"]["delete"] == {"enabled": True}
+    assert config["storage"]["filesystem"] == {"rootdirectory": "/run/registry"}

@@ -1,0 +1,97 @@
+"""olmkit.crd: what the models say becomes structural schemas that stay small and readable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from olmkit import crd
+
+REPOSITORY = Path(__file__).parents[3]
+TAKEN = {
+    "ip",
+    "sub",
+    "operator",
+    "csv",
+    "catsrc",
+    "og",
+    "po",
+    "svc",
+    "cm",
+    "ns",
+    "deploy",
+    "app",
+    "ks",
+    "hr",
+    "ksvc",
+    "rev",
+}
+"""Short names of core kinds, OLM v0, Knative, Argo and Flux that a reader would expect to mean those."""
+
+
+def schemas(node: Any) -> Iterator[dict[str, Any]]:
+    """Every schema of a schema, itself first."""
+    if isinstance(node, dict):
+        if "type" in node and isinstance(node["type"], str):
+            yield node
+        for value in node.values():
+            yield from schemas(value)
+
+
+def definitions() -> list[dict[str, Any]]:
+    return [yaml.safe_load(text) for name, text in crd.render().items() if name != "kustomization.yaml"]
+
+
+def test_the_committed_files_are_what_the_models_say() -> None:
+    assert crd.main(["--check", str(REPOSITORY / "config" / "crd")]) == 0
+
+
+def test_a_folder_that_differs_is_refused_and_written_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "stale.yaml").write_text("kind: Nothing\n")
+    assert crd.main(["--check", str(tmp_path)]) == 1
+    assert "make generate" in capsys.readouterr().err
+    assert crd.main([str(tmp_path)]) == 0
+    assert not (tmp_path / "stale.yaml").exists()
+    assert crd.main(["--check", str(tmp_path)]) == 0
+
+
+def test_a_wrong_call_says_how_to_call_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert crd.main([]) == 2
+    assert "usage" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", crd.render().values(), ids=crd.render().keys())
+def test_each_file_is_small_enough_for_a_client_side_apply(text: str) -> None:
+    assert len(text.encode()) < crd.SIZE_LIMIT
+
+
+def test_nothing_is_filled_into_a_spec() -> None:
+    for definition in definitions():
+        spec = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+        assert not [schema for schema in schemas(spec) if "default" in schema]
+
+
+def test_every_field_of_a_spec_is_described() -> None:
+    for definition in definitions():
+        spec = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+        for schema in schemas(spec):
+            for name, field in schema.get("properties", {}).items():
+                assert field.get("description"), f"{definition['metadata']['name']}: {name}"
+
+
+def test_a_reconciled_kind_starts_with_a_generation_nobody_has_observed() -> None:
+    for definition in definitions():
+        status = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
+        expected = {} if definition["spec"]["names"]["kind"] == "Package" else {"observedGeneration": -1}
+        assert status["default"] == expected
+
+
+def test_short_names_are_free_and_all_kinds_share_a_category() -> None:
+    names = [name for definition in definitions() for name in definition["spec"]["names"]["shortNames"]]
+    assert len(names) == len(set(names))
+    assert not set(names) & TAKEN
+    assert all("olm" in definition["spec"]["names"]["categories"] for definition in definitions())
