@@ -58,16 +58,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     command("down", _down, "stop a cluster and remove all it left")
     command("status", _status, "show the clusters that run, or with --name one").set_defaults(name=None)
-    command("env", _environment, "print shell lines that point kubectl at a cluster: eval $(python -m devcluster env)")
+    command(
+        "env", _environment, 'print shell lines that point kubectl at a cluster: eval "$(python -m devcluster env)"'
+    )
     command("build", _build, "make sure that the programs of a cluster are in the cache")
     return parser
 
 
 def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError("it takes a number from 1")
+    return int(text)
 
 
 def _up(chosen: argparse.Namespace) -> int:

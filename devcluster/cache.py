@@ -23,16 +23,16 @@ def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
     return Path(environment.get("HOME") or Path.home()) / ".cache" / "olm-suite"
 
 
-def publish_once(target: Path, fill: Callable[[Path], None]) -> Path:
+def publish_once(target: Path, fill: Callable[[Path], None], waiting: Callable[[], None] = lambda: None) -> Path:
     """Return `target`, first made by `fill(empty folder beside it)` and one rename when it is not there yet.
 
-    Of several callers, in any process, one fills and the others wait for it. What a killed one left half done is removed
-    by the next. An error of `fill` passes through and leaves no target.
+    Of several callers, in any process, one fills; each of the others calls `waiting` and waits for it. What a killed one left
+    half done is removed by the next. An error of `fill` passes through and leaves no target.
     """
     if target.is_dir():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _exclusive(target.parent / ".lock"):
+    with _exclusive(target.parent / ".lock", waiting):
         if target.is_dir():
             return target
         for leftover in target.parent.glob(f"{STAGING_PREFIX}*"):
@@ -48,8 +48,12 @@ def publish_once(target: Path, fill: Callable[[Path], None]) -> Path:
 
 
 @contextmanager
-def _exclusive(path: Path) -> Iterator[None]:
+def _exclusive(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
     with path.open("w") as lock:
         # The kernel drops the lock with its holder, however that ends.
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting()
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -31,7 +31,11 @@ def provide(report: Callable[[str], None], environment: Mapping[str, str] = os.e
             "install it (https://go.dev/dl) and put it on PATH, or set KUBEBUILDER_ASSETS to a folder that holds "
             f"{', '.join(REQUIRED)}."
         )
-    return publish_once(cached_folder(environment), lambda folder: build.build_all(go, folder, report, environment))
+    return publish_once(
+        cached_folder(environment),
+        lambda folder: build.build_all(go, folder, report, environment),
+        lambda: report("Another process builds the cluster's programs; waiting for it ..."),
+    )
 
 
 def find(report: Callable[[str], None], environment: Mapping[str, str] = os.environ) -> Path | None:

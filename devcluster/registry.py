@@ -14,11 +14,13 @@ STANDS_IN_FOR = (
     "docker.io",
     "gcr.io",
     "ghcr.io",
+    "k8s.gcr.io",
     "public.ecr.aws",
     "quay.io",
     "registry.access.redhat.com",
     "registry.connect.redhat.com",
     "registry.example.com",
+    "registry.gitlab.com",
     "registry.k8s.io",
     "registry.redhat.io",
 )

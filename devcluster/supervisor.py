@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -47,7 +48,7 @@ class Supervisor:
         self._folder = Path(request.folder)
         self._parts: dict[str, Part] = {}
         self._api: Api | None = None
-        self._claimed: Any = None
+        self._claimed: socket.socket | None = None
         self._state: state.State | None = None
 
     async def start(self) -> state.State:
@@ -59,7 +60,8 @@ class Supervisor:
         else:
             self._prepare(claimed, self._request.kubeconfig, "", ())
             await self._launch(self._registry_parts())
-        await self._until("the registry", self._registry_answers)
+        if self._request.registry is None:
+            await self._until("The registry", lambda: registry.answers(f"127.0.0.1:{claimed.ports[3]}"))
         for part in self._parts.values():
             part.keep(self._save)
         self._save(ready=True)
@@ -76,11 +78,11 @@ class Supervisor:
             tell(event="warning", message=warning)
         self._api = Api(layout.server, layout.authority, token)
         await self._launch([control_plane.etcd(layout), control_plane.api_server(layout), *self._registry_parts()])
-        await self._until("the API server", self._api_server_answers)
+        await self._until("The API server", self._api_server_answers)
         await self._launch(
             [control_plane.controller_manager(layout), control_plane.scheduler(layout), nodes.kwok(layout)]
         )
-        await self._until("the nodes", self._nodes_are_ready)
+        await self._until("A node", self._nodes_are_ready)
 
     def _prepare(self, claimed: claim.Claim, kubeconfig: str, server: str, ranges: tuple[str, ...]) -> None:
         address = self._request.registry or f"127.0.0.1:{claimed.ports[3]}"
@@ -131,9 +133,6 @@ class Supervisor:
                 )
             await asyncio.sleep(_POLL_SECONDS)
 
-    def _registry_answers(self) -> bool:
-        return self._request.registry is not None or registry.answers(self._state.registry if self._state else "")
-
     def _api_server_answers(self) -> bool:
         return self._ask("GET", "/readyz")[0] == 200
 
@@ -168,7 +167,7 @@ class Supervisor:
         else:
             await part.start()
             if part.name == "kube-apiserver":
-                await self._until("the API server", self._api_server_answers)
+                await self._until("The API server", self._api_server_answers)
             part.keep(self._save)
         self._save()
 

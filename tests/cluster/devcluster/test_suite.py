@@ -41,9 +41,8 @@ def test_installing_again_changes_nothing(installed: Cluster) -> None:
     assert versions(installed) == before
 
 
-def versions(cluster: Cluster) -> dict[str, int]:
-    listed = json.loads(cluster.kubectl("get", "crds,clusterroles", "-o", "json"))["items"]
-    return {
-        item["metadata"]["name"]: item["metadata"]["generation"] if "generation" in item["metadata"] else 0
-        for item in listed
-    }
+def versions(cluster: Cluster) -> dict[str, str]:
+    listed = json.loads(cluster.kubectl("get", "crds", "--selector=app.kubernetes.io/part-of=olm-suite", "-o", "json"))[
+        "items"
+    ]
+    return {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in listed}

@@ -1,0 +1,57 @@
+"""HTTP requests over connections that stay open, as fast as the server answers. Used by the serving rows only.
+
+Reads answers by their Content-Length and throws the bodies away, so that the client costs little beside the server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+_CHUNK = 1 << 18
+
+
+@dataclass(frozen=True)
+class Rate:
+    """What a run gave: answers a second and bytes a second."""
+
+    requests: float
+    bytes: float
+
+
+async def measure(url: str, connections: int = 8, seconds: float = 5.0) -> Rate:
+    """GET `url` over and over on each of `connections` for `seconds`. Raises AssertionError on an answer other than 200."""
+    end = time.perf_counter() + seconds
+    started = time.perf_counter()
+    counts = await asyncio.gather(*(_client(url, end) for _ in range(connections)))
+    elapsed = time.perf_counter() - started
+    return Rate(sum(count for count, _ in counts) / elapsed, sum(size for _, size in counts) / elapsed)
+
+
+async def _client(url: str, end: float) -> tuple[int, int]:
+    parts = urlsplit(url)
+    target = parts.path + (f"?{parts.query}" if parts.query else "")
+    reader, writer = await asyncio.open_connection(parts.hostname, parts.port, limit=_CHUNK)
+    request = f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode()
+    count = size = 0
+    try:
+        while time.perf_counter() < end:
+            writer.write(request)
+            size += await _answer(reader)
+            count += 1
+    finally:
+        writer.close()
+        await writer.wait_closed()
+    return count, size
+
+
+async def _answer(reader: asyncio.StreamReader) -> int:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+    assert head.split(" ", 2)[1] == "200", head
+    length = next(int(line.split(":")[1]) for line in head.splitlines() if line.startswith("content-length:"))
+    left = length
+    while left:
+        left -= len(await reader.read(min(left, _CHUNK)))
+    return length

@@ -1,0 +1,62 @@
+"""Rows of rukpak's rendering: CPU per bundle, from the parsed form to objects as JSON, and what parsing costs once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+
+from rukpak.bundle import BadBundle, RegistryBundle, from_json, read_registry, to_json
+from rukpak.install.render import RenderOptions, render
+from rukpak.manifest import Manifest
+from tests.bench.figures import Figure
+
+NAMESPACE = "target-system"
+MODES: tuple[tuple[str, ...], ...] = (("",), (NAMESPACE,), ("watched",))
+"""All namespaces, the own one, another one."""
+
+
+def rows(folder: Path) -> Iterator[Figure]:
+    """Every bundle of the corpus in three modes; a mode that the bundle does not support counts as a refusal."""
+    parsed, read_seconds, broken = _parsed(folder)
+    rendered = refused = 0
+    started = time.process_time()
+    for data in parsed:
+        for mode in MODES:
+            try:
+                orjson.dumps([dict(manifest.body) for manifest in _render(data, mode)])
+                rendered += 1
+            except BadBundle:
+                refused += 1
+    seconds = time.process_time() - started
+    yield Figure(
+        f"read one registry+v1 bundle's files, {len(parsed)} bundles ({broken} refused)",
+        f"{read_seconds / len(parsed) * 1000:.1f} ms of CPU each, once per bundle",
+    )
+    yield Figure(
+        f"render one registry+v1 bundle, {len(parsed)} bundles x 3 modes ({rendered} rendered, {refused} not supported)",
+        f"{seconds / (rendered + refused) * 1000:.1f} ms of CPU each incl. JSON",
+        "11 ms",
+    )
+
+
+def _render(data: bytes, mode: tuple[str, ...]) -> list[Manifest]:
+    bundle = from_json(data)
+    assert isinstance(bundle, RegistryBundle)
+    return render(bundle, RenderOptions(NAMESPACE, mode, upstream=True))
+
+
+def _parsed(folder: Path) -> tuple[list[bytes], float, int]:
+    found: list[bytes] = []
+    seconds, broken = 0.0, 0
+    for bundle in sorted((folder / "bundles").glob("*/*")):
+        files = {str(path.relative_to(bundle)): path.read_bytes() for path in bundle.rglob("*") if path.is_file()}
+        started = time.process_time()
+        try:
+            found.append(to_json(read_registry(files)))
+        except BadBundle:
+            broken += 1
+        seconds += time.process_time() - started
+    return found, seconds, broken

@@ -1,0 +1,61 @@
+"""What the story of a whole catalog says of its Operators."""
+
+from typing import Any
+
+from devcluster.demo.narrator import shortened
+from devcluster.demo.whole import Outcome, _refusals, operator_name
+from devcluster.watching import Event
+
+
+def _operator(name: str, **statuses: str) -> dict[str, Any]:
+    conditions = [
+        {"type": type_, "status": status, "reason": "R", "message": f"{name} says so", "observedGeneration": 1}
+        for type_, status in statuses.items()
+    ]
+    return {"metadata": {"name": name, "generation": 1}, "status": {"conditions": conditions}}
+
+
+OBJECTS = {
+    "a": _operator("a", Installed="True", Ready="True"),
+    "b": _operator("b", Installed="Unknown", Ready="False", Stalled="True"),
+    "c": _operator("c", Installed="Unknown", Ready="False", Reconciling="True"),
+}
+
+
+def test_installed_operators_are_counted_and_each_other_one_has_its_reason() -> None:
+    outcome = Outcome(["a", "b", "d"], refused={"d": "d is no name"}, objects=OBJECTS)
+    assert outcome.installed() == ["a"]
+    assert outcome.reasons() == {"b": "b says so", "d": "d is no name"}
+    assert outcome.is_settled()
+
+
+def test_an_operator_that_is_still_at_work_keeps_the_story_open() -> None:
+    assert not Outcome(["a", "c"], objects=OBJECTS).is_settled()
+
+
+def test_an_operator_that_never_appeared_keeps_the_story_open_and_says_so() -> None:
+    outcome = Outcome(["e"], objects=OBJECTS)
+    assert not outcome.is_settled()
+    assert outcome.reasons() == {"e": "it is not there"}
+
+
+def test_the_time_to_installed_is_from_the_first_sight_to_the_first_installation() -> None:
+    outcome = Outcome(["a"])
+    for at, installed in ((10.0, "Unknown"), (12.5, "True"), (20.0, "True")):
+        outcome.note(Event(at, "a", _operator("a", Installed=installed)))
+    assert outcome.seconds == {"a": 2.5}
+
+
+def test_a_refusal_goes_to_the_operator_it_names() -> None:
+    words = 'Error from server: The Operator "b" is invalid: spec.packageName: too long\n'
+    assert _refusals(words, ["a", "b"]) == {"b": words.strip()}
+
+
+def test_names_end_where_an_operators_name_ends() -> None:
+    assert operator_name("x" * 44 + "-y") == "x" * 44
+    assert len(operator_name("y" * 60)) == 45
+
+
+def test_a_long_message_is_shortened_to_one_line() -> None:
+    assert shortened("a\nb  c") == "a b c"
+    assert shortened("x" * 20, 10) == "x" * 9 + "…"

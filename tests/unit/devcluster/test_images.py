@@ -1,0 +1,68 @@
+"""Bundles and catalogs as images: what is in the layer, what is filled in, what is left out."""
+
+import io
+import json
+import tarfile
+from typing import Any
+
+import pytest
+
+from devcluster.images import _lines, _without, bundle_labels_of, layer, version_of
+
+PACKAGE: dict[str, Any] = {"schema": "olm.package", "name": "p"}
+
+
+def _bundle(version: str) -> dict[str, Any]:
+    properties = [{"type": "olm.package", "value": {"packageName": "p", "version": version}}]
+    return {"schema": "olm.bundle", "package": "p", "name": f"p.v{version}", "image": "old", "properties": properties}
+
+
+def _channel(name: str, *versions: str) -> dict[str, Any]:
+    return {"schema": "olm.channel", "package": "p", "name": name, "entries": [{"name": f"p.v{v}"} for v in versions]}
+
+
+def test_a_layer_holds_the_files_and_their_folders_sorted() -> None:
+    with tarfile.open(fileobj=io.BytesIO(layer({"b/c/x": b"2", "a": b"1"}))) as tar:
+        assert [(entry.name, entry.isdir()) for entry in tar] == [
+            ("b", True),
+            ("b/c", True),
+            ("a", False),
+            ("b/c/x", False),
+        ]
+
+
+def test_the_same_files_make_the_same_layer_in_any_order() -> None:
+    assert layer({"a": b"1", "b": b"2"}) == layer({"b": b"2", "a": b"1"})
+
+
+def test_a_bundle_that_is_left_out_leaves_the_channels_too() -> None:
+    blobs = [
+        PACKAGE,
+        _channel("stable", "1.0.0", "2.0.0"),
+        _channel("fast", "2.0.0"),
+        _bundle("1.0.0"),
+        _bundle("2.0.0"),
+    ]
+    assert _without(blobs, {"p.v2.0.0"}) == [PACKAGE, _channel("stable", "1.0.0"), _bundle("1.0.0")]
+
+
+def test_images_are_filled_in_where_they_were_pushed_and_nowhere_else() -> None:
+    lines = _lines([PACKAGE, _bundle("1.0.0"), _bundle("2.0.0")], {("p", "p.v1.0.0"): "new"}).decode().splitlines()
+    assert [json.loads(line).get("image") for line in lines] == [None, "new", "old"]
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        pytest.param(b"", {}, id="no annotations"),
+        pytest.param(b"annotations:\n", {}, id="empty annotations"),
+        pytest.param(b"annotations:\n  a: b\n  n: 1\n", {"a": "b", "n": "1"}, id="values become text"),
+    ],
+)
+def test_labels_of_a_bundle(text: bytes, labels: dict[str, str]) -> None:
+    assert bundle_labels_of(text) == labels
+
+
+def test_the_version_is_that_of_the_package_property() -> None:
+    assert version_of(_bundle("1.2.3")) == "1.2.3"
+    assert version_of({"schema": "olm.bundle", "properties": []}) == ""
