@@ -9,6 +9,7 @@ _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*")
 _FOREIGN = re.compile(r"[^-.a-z0-9]")
 _EDGES = re.compile(r"(^[-.]+|[-.]+$)")
+_SEAMS = re.compile(r"[-.]*\.[-.]*")
 
 SUBDOMAIN_LIMIT = 253
 LABEL_LIMIT = 63
@@ -31,5 +32,5 @@ def safe_name(name: str, identity: str, limit: int = SUBDOMAIN_LIMIT) -> str:
     """
     suffix = hashlib.sha256(identity.encode()).hexdigest()[:8]
     base = _FOREIGN.sub("-", name.lower())[: limit - len(suffix) - 1]
-    base = re.sub(r"\.+-*|-+\.+", ".", _EDGES.sub("", base))
+    base = _SEAMS.sub(".", _EDGES.sub("", base))
     return f"{base}-{suffix}" if base else f"x-{suffix}"

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
+from pydantic.config import JsonDict
 
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
 
@@ -17,6 +18,21 @@ NAME_LIMIT = 45
 
 PACKAGE_PATTERN = r"^[a-z0-9]+(-[a-z0-9]+)*$"
 CHANNEL_PATTERN = r"^[a-z0-9]+([\.-][a-z0-9]+)*$"
+
+
+_NUMBER = "(0|[1-9][0-9]*)"
+_PART = f"([xX*]|{_NUMBER})"
+_WORD = "(0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
+_BUILD = "[0-9A-Za-z-]+"
+_VERSION = rf"v?{_PART}(\.{_PART}){{0,2}}(-{_WORD}(\.{_WORD})*)?(\+{_BUILD}(\.{_BUILD})*)?"
+_BOUND = rf"(=|!=|>|<|>=|=>|<=|=<|~|~>|\^)? *{_VERSION}"
+VERSION_PATTERN = rf"^ *{_BOUND}(( *(,|\|\|) *| +){_BOUND})* *$"
+"""Every range that operator_controller/resolve/versions.py reads, but for hyphen ranges and leading zeros, which the 4.14 era's
+API refuses too. What is let in and still no range (a number beyond 64 bits) is told in the status."""
+VERSION_RULE: JsonDict = {
+    "rule": f"self.matches(r'{VERSION_PATTERN}')",
+    "message": "invalid version expression: a version is 1.2.3, a range is '>=1.2.0 <2.0.0', '~1.4' or '1.x'",
+}
 
 
 class ConditionType(StrEnum):
@@ -55,8 +71,9 @@ class OperatorSpec(Model):
     package_name: Annotated[str, Field(max_length=48, pattern=PACKAGE_PATTERN)] = Field(
         description="Package to install."
     )
-    version: Annotated[str, Field(max_length=64, pattern=r"^[^\s].*$")] | None = Field(
+    version: Annotated[str, Field(max_length=64)] | None = Field(
         default=None,
+        json_schema_extra={"x-kubernetes-validations": [VERSION_RULE]},
         description=(
             "Version to install: exact (1.2.3), which pins it, or a range such as '>=1.2.0 <2.0.0', '1.x' or '~1.4', "
             "in which the best one is followed. Absent: the newest of the channel."

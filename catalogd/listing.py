@@ -1,0 +1,216 @@
+"""What of a catalog becomes Package objects: their specs, their names, and which of those on the cluster differ.
+
+Specs are made by catalogd.loading, names and differences by catalogd.reconciler's observe. Knows no catalog file. Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from olmkit.api import catalogs, packages
+from olmkit.fbc.catalog import Channel, Package
+from olmkit.names import LABEL_LIMIT, is_dns1123_subdomain, safe_name
+
+SIZE_LIMIT = 1_000_000
+"""Bytes of a spec as JSON: etcd refuses a request of 1.5 MiB, and an object also has metadata."""
+
+
+def package_spec(package: Package, channels: Sequence[Channel]) -> tuple[dict[str, Any], str]:
+    """The spec without its catalog, and what had to be left out for size ("" nothing). Fields that are empty are left out.
+
+    Channels and entries keep the catalog's order.
+    """
+    spec: dict[str, Any] = {
+        "packageName": package.name,
+        "defaultChannel": package.default_channel,
+        "description": package.description,
+        "channels": [_channel(channel) for channel in channels],
+    }
+    if package.icon is not None:
+        data, media_type = package.icon
+        with_icon = {**spec, "icon": {"data": data, "mediatype": media_type}}
+        if _size(with_icon) <= SIZE_LIMIT:
+            return with_icon, ""
+        spec, left_out = spec, "its icon"
+    else:
+        left_out = ""
+    if _size(spec) > SIZE_LIMIT:
+        return {**spec, "description": "", "channels": []}, "its icon, description and channels"
+    return spec, left_out
+
+
+def _channel(channel: Channel) -> dict[str, Any]:
+    entries = []
+    for entry in channel.entries:
+        edges = {"replaces": entry.replaces, "skips": list(entry.skips), "skipRange": entry.skip_range}
+        entries.append({"name": entry.name, **{key: value for key, value in edges.items() if value}})
+    return {"name": channel.name, "entries": entries}
+
+
+def _size(spec: Mapping[str, Any]) -> int:
+    return len(orjson.dumps(spec))
+
+
+def fingerprint(spec: Mapping[str, Any]) -> str:
+    """Of a spec, whatever its catalog and the order of its fields: two that are equal say the same."""
+    rest = {key: value for key, value in spec.items() if key != "catalog"}
+    return hashlib.sha256(orjson.dumps(rest, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A package that a catalog offers: its true name, and the fingerprint of the spec its object should have."""
+
+    package: str
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Existing:
+    """A Package object on the cluster, without what need not be compared. `owner` is its controller's uid, "" without one.
+
+    `settled`: it was just written and still differs, because somebody else owns fields of it; it is left so.
+    """
+
+    name: str
+    uid: str
+    catalog: str
+    package: str
+    owner: str
+    labelled: bool
+    fingerprint: str
+    settled: bool = False
+
+
+@dataclass(frozen=True)
+class Write:
+    """A Package object to be written: `uid` is that of the object to change, "" to create one."""
+
+    name: str
+    package: str
+    uid: str = ""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What separates the Package objects on the cluster from those wanted, sorted by name. `renamed`: package to object name."""
+
+    writes: tuple[Write, ...] = ()
+    deletes: tuple[tuple[str, str], ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.writes or self.deletes)
+
+
+def object_name(catalog: str, package: str, is_held: Callable[[str], bool]) -> str:
+    """`<catalog>-<package>`, or its safe form when that is no DNS-1123 subdomain, is too long or is held by another package."""
+    name = f"{catalog}-{package}"
+    if is_dns1123_subdomain(name) and not is_held(name):
+        return name
+    return safe_name(name, f"{catalog}/{package}")
+
+
+def difference(
+    catalog: str,
+    uid: str,
+    offers: Iterable[Offer],
+    existing: Iterable[Existing],
+    holder: Callable[[str], tuple[str, str] | None],
+) -> Difference:
+    """What to write and delete so that the objects of this Catalog (name and uid) are those offered.
+
+    `existing` are all Package objects whose spec names this catalog; `holder` says which (catalog, package) an object of a name
+    speaks of. Objects that another Catalog object controls (an earlier one of this name) are deleted first and made again in a
+    later pass; those that nobody controls are taken over if they are wanted and left alone if not.
+    """
+    known = {each.name: each for each in existing}
+    wanted: dict[str, Offer] = {}
+    renamed = []
+    for offer in offers:
+        own = (catalog, offer.package)
+        name = object_name(catalog, offer.package, lambda each, own=own: holder(each) not in (None, own))  # type: ignore[misc]
+        wanted[name] = offer
+        if name != f"{catalog}-{offer.package}":
+            renamed.append((offer.package, name))
+    leaving = {each.name for each in known.values() if each.owner and (each.owner != uid or each.name not in wanted)}
+    writes = (
+        Write(name, offer.package, known[name].uid if name in known else "")
+        for name, offer in wanted.items()
+        if name not in leaving and not _stands(known.get(name), uid, offer)
+    )
+    return Difference(
+        tuple(sorted(writes, key=lambda write: write.name)),
+        tuple(sorted((name, known[name].uid) for name in leaving)),
+        tuple(sorted(renamed)),
+    )
+
+
+def _stands(existing: Existing | None, uid: str, offer: Offer) -> bool:
+    if existing is None:
+        return False
+    same = existing.package == offer.package and existing.fingerprint == offer.fingerprint
+    return existing.settled or (same and existing.owner == uid and existing.labelled)
+
+
+def package_object(catalog: str, uid: str, write: Write, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The object to apply. One that is to be created says so by a resourceVersion that only an absent object has."""
+    metadata: dict[str, Any] = {"name": write.name, "ownerReferences": [owner_reference(catalog, uid)]}
+    if len(catalog) <= LABEL_LIMIT:
+        metadata["labels"] = {packages.CATALOG_LABEL: catalog}
+    metadata.update({"uid": write.uid} if write.uid else {"resourceVersion": "1"})
+    return {
+        "apiVersion": packages.KIND.api_version,
+        "kind": packages.KIND.kind,
+        "metadata": metadata,
+        "spec": {"catalog": {"name": catalog}, **spec},
+    }
+
+
+def owner_reference(catalog: str, uid: str) -> dict[str, Any]:
+    """What makes the garbage collector take a Package with its Catalog."""
+    return {
+        "apiVersion": catalogs.KIND.api_version,
+        "kind": catalogs.KIND.kind,
+        "name": catalog,
+        "uid": uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def existing(obj: Mapping[str, Any], settled_version: str | None = None) -> Existing:
+    """A Package object as trimmed by `project`; `settled_version` is the resourceVersion at which it was left as it is."""
+    metadata, spec = obj["metadata"], obj.get("spec") or {}
+    catalog = (spec.get("catalog") or {}).get("name", "")
+    owners = [each for each in metadata.get("ownerReferences") or () if each.get("controller")]
+    return Existing(
+        name=metadata["name"],
+        uid=metadata.get("uid", ""),
+        catalog=catalog,
+        package=spec.get("packageName", ""),
+        owner=owners[0]["uid"] if owners else "",
+        labelled=(metadata.get("labels") or {}).get(packages.CATALOG_LABEL)
+        == (catalog if len(catalog) <= LABEL_LIMIT else None),
+        fingerprint=obj.get("fingerprint") or fingerprint(spec),
+        settled=settled_version is not None and settled_version == metadata.get("resourceVersion"),
+    )
+
+
+def project(obj: dict[str, Any]) -> dict[str, Any]:
+    """What an informer keeps of a Package object: a few hundred bytes instead of an icon."""
+    spec = obj.get("spec") or {}
+    metadata = {key: value for key, value in obj["metadata"].items() if key not in ("managedFields", "annotations")}
+    kept = {key: spec[key] for key in ("catalog", "packageName") if key in spec}
+    return {
+        "apiVersion": packages.KIND.api_version,
+        "kind": packages.KIND.kind,
+        "metadata": metadata,
+        "spec": kept,
+        "fingerprint": fingerprint(spec),
+    }

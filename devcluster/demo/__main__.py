@@ -1,0 +1,96 @@
+"""The command behind `make demo`: sets everything up, tells one of the two stories, and stays until Ctrl-C."""
+
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from devcluster.cluster import Cluster, Wanted, start
+from devcluster.demo import sample, whole
+from devcluster.demo.narrator import Narrator
+from devcluster.errors import DevclusterError
+from devcluster.suite import Suite
+
+_NAME = "demo"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Returns the exit code of the story: 0 when it came to its end, 1 with a sentence when not."""
+    parser = argparse.ArgumentParser(prog="python -m devcluster.demo", description=main.__doc__)
+    parser.add_argument("--once", action="store_true", help="end with the story instead of staying until Ctrl-C")
+    parser.add_argument(
+        "--catalog",
+        type=Path,
+        help="tell the story of every package of this folder: catalog/ and bundles/, or catalog.tar.xz and bundles.tar.xz",
+    )
+    parser.add_argument("--name", default=_NAME, help="name of the cluster, to tell it from others (default: demo)")
+    chosen = parser.parse_args(arguments)
+    narrator = Narrator()
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        return _run(chosen, narrator)
+    except DevclusterError as error:
+        narrator.say("The story ends here:")
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        narrator.plain("\nStopped; nothing is left behind.")
+        return 130
+
+
+def _run(chosen: argparse.Namespace, narrator: Narrator) -> int:
+    if chosen.catalog is not None:
+        # Before anything is started: a folder that holds no catalog is the likeliest mistake.
+        whole.open_content(chosen.catalog)
+    with start(Wanted.from_environment(chosen.name), narrator.say) as cluster:
+        narrator.say(f"Kubernetes {cluster.server_version()} is ready, and a registry at {cluster.registry}")
+        if cluster.is_own:
+            narrator.say("All of it is real but the nodes, which only pretend to run pods")
+        with Suite(cluster) as suite:
+            suite.install()
+            narrator.say("Applied config/crd and config/rbac")
+            suite.start()
+            narrator.say("catalogd, rukpak and operator-controller are ready, each under its own ServiceAccount")
+            try:
+                code = _tell(chosen, cluster, suite, narrator)
+            except DevclusterError:
+                _show_logs(suite, narrator)
+                raise
+            if not chosen.once:
+                _stay(chosen, cluster, narrator)
+    return code
+
+
+def _tell(chosen: argparse.Namespace, cluster: Cluster, suite: Suite, narrator: Narrator) -> int:
+    if chosen.catalog is not None:
+        return whole.tell(cluster, suite, narrator, chosen.catalog)
+    code = sample.tell(cluster, narrator)
+    sample.show_end(cluster, narrator)
+    return code
+
+
+def _stay(chosen: argparse.Namespace, cluster: Cluster, narrator: Narrator) -> None:
+    narrator.plain()
+    narrator.plain("The cluster stays until Ctrl-C. In another shell, in this folder:")
+    narrator.plain()
+    narrator.quote(f'eval "$(.venv/bin/python -m devcluster env --name {chosen.name})"')
+    narrator.quote(sample.TRY_NEXT if chosen.catalog is None else whole.TRY_NEXT)
+    try:
+        cluster.wait()
+    except KeyboardInterrupt:
+        narrator.plain("\nStopping.")
+
+
+def _show_logs(suite: Suite, narrator: Narrator) -> None:
+    for name in suite.addresses:
+        narrator.plain(f"The log of {name} ends:")
+        narrator.quote(suite.log_tail(name, 15))
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,216 @@
+"""The story of a whole catalog: every package of a folder as an Operator, all at once, and what became of each."""
+
+import json
+import statistics
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from devcluster.cluster import Cluster
+from devcluster.corpus import open_corpus
+from devcluster.demo.narrator import Narrator, shortened
+from devcluster.errors import DevclusterError
+from devcluster.images import Catalog, Content, Registry
+from devcluster.suite import PACKAGES, Suite
+from devcluster.watching import CATALOGS, OPERATORS, Event, Object, Watch, condition, is_true
+
+CATALOG_NAME = "catalog"
+
+_IMAGE = "catalogs/catalog:latest"
+_CATALOG_SECONDS = 300.0
+_QUIET_SECONDS = 30.0
+_LIMIT_SECONDS = 1800.0
+_NAME_LIMIT = 45
+
+TRY_NEXT = """\
+kubectl get operators -o wide
+kubectl get packages
+kubectl get bundledeployments
+kubectl get operator NAME -o yaml
+kubectl delete operators --all
+"""
+
+
+@dataclass
+class Outcome:
+    """What became of the Operators: `asked` is names in order, `refused` those the API server did not take and why,
+    `seconds` the time from the first sight of an Operator to its installation."""
+
+    asked: list[str]
+    refused: dict[str, str] = field(default_factory=dict)
+    objects: Mapping[str, Object] = field(default_factory=dict)
+    first_seen: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def note(self, event: Event) -> None:
+        """Take the times of an event."""
+        began = self.first_seen.setdefault(event.name, event.at)
+        if event.name not in self.seconds and condition(event.object, "Installed")["status"] == "True":
+            self.seconds[event.name] = event.at - began
+
+    def installed(self) -> list[str]:
+        """Names of those that are installed now."""
+        return [name for name in self.asked if condition(self.objects.get(name), "Installed")["status"] == "True"]
+
+    def is_settled(self) -> bool:
+        """Whether nothing is to be expected any more: each is Ready, Stalled or refused."""
+        return all(
+            name in self.refused or _is_settled(self.objects.get(name), "Ready", "Stalled") for name in self.asked
+        )
+
+    def reasons(self) -> dict[str, str]:
+        """Why the others are not installed, by name, in their own words."""
+        installed = set(self.installed())
+        return {
+            name: self.refused.get(name) or reason(self.objects.get(name))
+            for name in self.asked
+            if name not in installed
+        }
+
+
+def tell(cluster: Cluster, suite: Suite, narrator: Narrator, folder: Path) -> int:
+    """Tell the story; returns 0 when each Operator is installed or says why not. Raises DevclusterError when stuck."""
+    content = open_content(folder)
+    catalog = Catalog(Registry(cluster.registry), _IMAGE, cluster.registry)
+    packages = content.packages()
+    narrator.say(f"{folder} holds {len(packages)} packages")
+    pushed = catalog.push(
+        content, report=lambda done, total: narrator.progress(f"pushed {done} of {total} bundles", last=done == total)
+    )
+    serve(cluster, narrator, pushed.reference)
+    outcome = install_all(cluster, narrator, packages)
+    _conclude(narrator, outcome, suite)
+    return 0 if outcome.installed() and all(outcome.reasons().values()) else 1
+
+
+def open_content(folder: Path) -> Content:
+    """The catalog and bundles of a folder that holds catalog/ and bundles/ or archives of them."""
+    opened = open_corpus(folder)
+    return Content(opened / "catalog", opened / "bundles")
+
+
+def serve(cluster: Cluster, narrator: Narrator, reference: str) -> None:
+    """Apply the Catalog and wait until it is Ready."""
+    with Watch(cluster, CATALOGS) as catalogs:
+        cluster.kubectl("apply", "-f", "-", input=json.dumps(catalog_object(CATALOG_NAME, reference)))
+        catalogs.until(
+            f"the Catalog {CATALOG_NAME} is Ready",
+            lambda objects: is_true(objects.get(CATALOG_NAME), "Ready"),
+            _CATALOG_SECONDS,
+            lambda event: narrator.transitions("Catalog", event),
+        )
+
+
+def install_all(
+    cluster: Cluster, narrator: Narrator, packages: list[str], quiet_seconds: float = _QUIET_SECONDS
+) -> Outcome:
+    """Ask for every package at once; returns when all are settled, or when nothing has happened for `quiet_seconds`."""
+    outcome = Outcome([operator_name(package) for package in packages])
+    with Watch(cluster, OPERATORS) as operators:
+        outcome.objects = operators.objects
+        narrator.say(f"Applying {len(packages)} Operators")
+        listed = {"apiVersion": "v1", "kind": "List", "items": [operator_object(package) for package in packages]}
+        try:
+            cluster.kubectl("create", "-f", "-", input=json.dumps(listed))
+        except DevclusterError as error:
+            outcome.refused = _refusals(str(error), outcome.asked)
+        _settle(operators, outcome, narrator, quiet_seconds)
+        outcome.objects = dict(operators.objects)
+    return outcome
+
+
+def _settle(operators: Watch, outcome: Outcome, narrator: Narrator, quiet_seconds: float) -> None:
+    deadline = time.monotonic() + _LIMIT_SECONDS
+    quiet_since = time.monotonic()
+    known: dict[str, str] = {}
+    while not outcome.is_settled() and time.monotonic() < min(deadline, quiet_since + quiet_seconds):
+        event = operators.next(1.0)
+        if event is None:
+            narrator.progress(_progress(outcome))
+            continue
+        outcome.note(event)
+        told = reason(event.object)
+        if known.get(event.name) != told:
+            known[event.name] = told
+            quiet_since = time.monotonic()
+        narrator.progress(_progress(outcome))
+    narrator.progress(_progress(outcome), last=True)
+
+
+def _progress(outcome: Outcome) -> str:
+    stalled = sum(is_true(found, "Stalled") for found in outcome.objects.values()) + len(outcome.refused)
+    return f"{len(outcome.installed())} of {len(outcome.asked)} Operators Installed, {stalled} cannot be"
+
+
+def _conclude(narrator: Narrator, outcome: Outcome, suite: Suite) -> None:
+    installed = outcome.installed()
+    narrator.plain()
+    narrator.plain(f"{len(installed)} of {len(outcome.asked)} Operators Installed")
+    for name, why in sorted(outcome.reasons().items()):
+        narrator.plain(f"  {name}: {shortened(why, 300)}")
+    narrator.plain()
+    if outcome.seconds:
+        taken = sorted(outcome.seconds.values())
+        narrator.plain(f"Time to Installed: median {statistics.median(taken):.1f} s, last {taken[-1]:.1f} s")
+    for name in PACKAGES:
+        narrator.plain(
+            f"{name}: {suite.memory(name) / 2**20:.0f} MiB of memory, {cpu_seconds(suite.pid(name)):.1f} s of CPU"
+        )
+
+
+def reason(object_: Object | None) -> str:
+    """Why an Operator is as it is: the message of Ready, or the reason it was not even looked at."""
+    if object_ is None:
+        return "it is not there"
+    found = condition(object_, "Ready")
+    return str(found["message"]) or "no controller has looked at it yet"
+
+
+def cpu_seconds(pid: int) -> float:
+    """Seconds of CPU that a process has used, with the children that have ended; 0 when it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(int(value) for value in fields[11:15]) / 100
+
+
+def catalog_object(name: str, reference: str, poll_interval: str = "10m") -> Object:
+    """A Catalog of type image."""
+    image = {"ref": reference, "pollInterval": poll_interval}
+    return {
+        "apiVersion": "catalogd.operatorframework.io/v1alpha1",
+        "kind": "Catalog",
+        "metadata": {"name": name},
+        "spec": {"source": {"type": "image", "image": image}},
+    }
+
+
+def operator_object(package: str, name: str | None = None, **spec: str) -> Object:
+    """An Operator for a package; `spec` are more of its fields."""
+    return {
+        "apiVersion": "operators.operatorframework.io/v1alpha1",
+        "kind": "Operator",
+        "metadata": {"name": name or operator_name(package)},
+        "spec": {"packageName": package, **spec},
+    }
+
+
+def operator_name(package: str) -> str:
+    """A name for the Operator of a package: its own, cut where an Operator's name ends."""
+    return package[:_NAME_LIMIT].rstrip("-.")
+
+
+def _is_settled(object_: Object | None, *types: str) -> bool:
+    return any(is_true(object_, type_) for type_ in types)
+
+
+def _refusals(output: str, asked: list[str]) -> dict[str, str]:
+    """The API server's words per Operator out of kubectl's, which names each in quotes."""
+    found = {}
+    for line in output.splitlines():
+        for name in asked:
+            if f'"{name}"' in line:
+                found[name] = line.strip()
+    return found

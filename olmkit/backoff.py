@@ -1,0 +1,28 @@
+"""How long to wait before the next attempt: exponential, bounded, with jitter.
+
+Used by olmkit.queue (a key that failed), olmkit.informer (a watch that was cut) and olmkit.election. Pure but for the default
+source of chance; never sleeps itself.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """Doubles from `first` to `cap`, both in seconds; each delay is spread by `jitter` (0.2: from 80 % to 120 %)."""
+
+    first: float
+    cap: float
+    jitter: float = 0.2
+    chance: Callable[[], float] = random.random
+    """A number in [0, 1)."""
+
+    def delay(self, failures: int) -> float:
+        """Seconds to wait after the `failures`-th failure in a row; 0 failures count as one. Never more than `cap`."""
+        exponent = min(max(failures, 1) - 1, 64)
+        plain = min(self.first * 2.0**exponent, self.cap)
+        return min(plain * (1 - self.jitter + 2 * self.jitter * self.chance()), self.cap)

@@ -1,0 +1,384 @@
+"""The Kubernetes API as raw JSON: get, list, watch, create, apply, patch, delete, discover.
+
+The only import of kubernetes_asyncio, used for kubeconfig, tokens, client certificates and the TLS transport; its models, its
+watch and its leader election are not used. Called by informers, controllers, publishers and the election. Raises ApiError
+subclasses of olmkit.errors only; never retries (the queue and the informer do), but for one 401 after reading credentials anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import logging
+import os
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlencode, urlsplit
+
+import aiohttp
+import orjson
+from kubernetes_asyncio import config
+from kubernetes_asyncio.client import ApiClient, Configuration
+from yaml import YAMLError
+
+from olmkit import metrics
+from olmkit.api.meta import Kind
+from olmkit.discovery import Discovery, DiscoveryCache, parse_discovery
+from olmkit.errors import OlmError, Unavailable
+from olmkit.wire import Object, apply_body, lines, parse_event, parse_failure, parse_object
+
+__all__ = ["Client", "Discovery", "DiscoveryCache", "Object"]
+
+Query = Mapping[str, str | int | None]
+
+CONNECTIONS = 1000
+"""Connections to the API server at once: each watch holds one."""
+CONNECT_TIMEOUT = 5.0
+REQUEST_TIMEOUT = 30.0
+WATCH_IDLE = 90.0
+"""Seconds without a byte after which a watch is given up: bookmarks come every minute."""
+CREDENTIALS_AGE = 60.0
+"""Seconds after which token files and exec plugins are asked again; mounted tokens are replaced an hour before they expire."""
+PAGE = 500
+
+_METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+_METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+_DISCOVERY = ",".join(
+    f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList" for version in ("v2", "v2beta1")
+)
+_APPLY = "application/apply-patch+yaml"
+
+log = logging.getLogger(__name__)
+
+
+def _kubeconfig_paths(kubeconfig: str | None) -> str | None:
+    """What to read: the argument, $KUBECONFIG (several files, as kubectl merges them), ~/.kube/config; None inside a pod."""
+    paths = kubeconfig or os.environ.get("KUBECONFIG")
+    if not paths:
+        if os.environ.get("KUBERNETES_SERVICE_HOST"):
+            return None
+        paths = "~/.kube/config"
+    if not any(Path(part).expanduser().is_file() for part in paths.split(os.pathsep) if part):
+        raise OlmError("NoKubeconfig", f"there is no kubeconfig at {paths}: name one with --kubeconfig or $KUBECONFIG")
+    return paths
+
+
+async def _load(configuration: Any, kubeconfig: str | None) -> Callable[[], Any]:
+    """Fill the configuration; returns what reads its credentials again. Raises OlmError with what a person can do."""
+    in_cluster: Any = config.load_incluster_config
+    try:
+        paths = _kubeconfig_paths(kubeconfig)
+        if paths is None:
+            in_cluster(configuration, try_refresh_token=False)
+            return lambda: in_cluster(configuration, try_refresh_token=False)
+        loader = await config.load_kube_config(paths, client_configuration=configuration, persist_config=False)
+        return lambda: loader.load_and_set(configuration)
+    except (config.ConfigException, OSError, ValueError, TypeError, AssertionError, YAMLError) as error:
+        raise OlmError("BadKubeconfig", f"the kubeconfig cannot be used: {error}") from error
+
+
+@dataclass
+class _Credentials:
+    """Headers that say who asks; read again when old or refused."""
+
+    configuration: Any
+    reload: Callable[[], Any]
+    read_at: float
+
+    async def headers(self) -> dict[str, str]:
+        """The authorization header, or none when a client certificate does it."""
+        if time.monotonic() - self.read_at > CREDENTIALS_AGE:
+            await self.renew()
+        token = (self.configuration.api_key.get("BearerToken") or "").strip()
+        if token:
+            return {"Authorization": token}
+        if self.configuration.username:
+            return {"Authorization": self.configuration.get_basic_auth_token()}
+        return {}
+
+    async def renew(self) -> None:
+        """Read tokens again; what cannot be read leaves the old ones in place."""
+        self.read_at = time.monotonic()
+        try:
+            result = self.reload()
+            if asyncio.iscoroutine(result):
+                await result
+        except (config.ConfigException, OSError, ValueError) as error:
+            log.warning("credentials cannot be read again, the old ones stay in use", extra={"error": str(error)})
+
+
+class Client:
+    """One connection pool to one API server. Made by connect(); close() it."""
+
+    def __init__(self, api: Any, credentials: _Credentials) -> None:
+        self._api = api
+        self._session: aiohttp.ClientSession = api.rest_client.pool_manager
+        self._credentials = credentials
+        self._base: str = api.configuration.host.rstrip("/")
+        self.host = urlsplit(self._base).netloc
+
+    @classmethod
+    async def connect(cls, kubeconfig: str | None = None) -> Self:
+        """For a kubeconfig's current context; None: $KUBECONFIG, else the pod's account, else ~/.kube/config.
+
+        Opens no connection. Raises OlmError when there is no usable configuration.
+        """
+        configuration: Any = Configuration()
+        reload = await _load(configuration, kubeconfig)
+        configuration.connection_pool_maxsize = CONNECTIONS
+        configuration.disable_strict_ssl_verification = (
+            True  # the CAs of many clusters lack the identifiers it asks for
+        )
+        return cls(ApiClient(configuration), _Credentials(configuration, reload, time.monotonic()))
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._api.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    # --- reading
+
+    async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object:
+        """One object. Raises NotFound."""
+        return await self.request("GET", kind.path(namespace, name))
+
+    async def list(
+        self,
+        kind: Kind,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        *,
+        metadata_only: bool = False,
+        limit: int = PAGE,
+    ) -> tuple[builtins.list[Object], str]:
+        """All objects, read in pages of `limit`, and the resourceVersion of the list."""
+        items: builtins.list[Object] = []
+        version = ""
+        pages = self.pages(kind, namespace, label_selector, metadata_only=metadata_only, limit=limit)
+        async for page, version in pages:  # noqa: B007 the last page's version counts
+            items += page
+        return items, version
+
+    async def pages(
+        self,
+        kind: Kind,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        *,
+        metadata_only: bool = False,
+        limit: int = PAGE,
+    ) -> AsyncIterator[tuple[builtins.list[Object], str]]:
+        """(objects, resourceVersion) per page; objects carry apiVersion and kind.
+
+        Raises Gone when the list got too old between two pages; limit=0 asks for one page.
+        """
+        token: str | None = None
+        while token != "":
+            query: Query = {"labelSelector": label_selector, "limit": limit or None, "continue": token}
+            accept = _METADATA_LIST if metadata_only else None
+            page = await self.request("GET", kind.path(namespace), query=query, accept=accept)
+            items = page.get("items") or []
+            for item in items:
+                item["apiVersion"], item["kind"] = kind.api_version, kind.kind
+            metadata = page.get("metadata") or {}
+            token = metadata.get("continue") or ""
+            yield items, metadata.get("resourceVersion", "")
+
+    async def watch(
+        self,
+        kind: Kind,
+        resource_version: str,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        *,
+        metadata_only: bool = False,
+        timeout_seconds: int = 300,
+    ) -> AsyncGenerator[Object, None]:
+        """Events {"type": ADDED, MODIFIED, DELETED or BOOKMARK, "object": …} after `resource_version`, until the server ends it.
+
+        The first is a bookmark of that version: the server has accepted the watch. Raises Gone when the version is too old,
+        Unavailable when the connection is cut, silent for 90 s or carries what is no event.
+        """
+        query: Query = {
+            "watch": 1,
+            "allowWatchBookmarks": "true",
+            "resourceVersion": resource_version,
+            "labelSelector": label_selector,
+            "timeoutSeconds": timeout_seconds,
+        }
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=WATCH_IDLE)
+        accept = _METADATA if metadata_only else "application/json"
+        url = self._url(kind.path(namespace), query)
+        async with self._answer("WATCH", url, limits, headers={"Accept": accept}) as response:
+            if response.status >= 400:
+                raise parse_failure(response.status, response.reason or "", await response.read())
+            names = {"apiVersion": kind.api_version, "kind": kind.kind}
+            yield {"type": "BOOKMARK", "object": {**names, "metadata": {"resourceVersion": resource_version}}}
+            async for line in lines(response.content.iter_any()):
+                event = parse_event(line)
+                event["object"].update(names)
+                yield event
+
+    async def discover(self) -> Discovery:
+        """All kinds that are served, in two requests."""
+        core, groups = await asyncio.gather(
+            self.request("GET", "/api", accept=_DISCOVERY), self.request("GET", "/apis", accept=_DISCOVERY)
+        )
+        return parse_discovery((core, groups))
+
+    async def version(self) -> str:
+        """The API server's gitVersion, such as v1.34.4."""
+        return str((await self.request("GET", "/version")).get("gitVersion", ""))
+
+    # --- writing
+
+    async def create(self, kind: Kind, obj: Object, namespace: str | None = None) -> Object:
+        """A new object; `namespace` defaults to the object's. Raises Conflict when the name is taken."""
+        namespace = namespace or obj.get("metadata", {}).get("namespace")
+        return await self.request("POST", kind.path(namespace), body=obj)
+
+    async def apply(
+        self, kind: Kind, obj: Object, manager: str, *, force: bool = True, dry_run: bool = False
+    ) -> Object:
+        """Server-side apply of the fields in `obj` as `manager`; a resourceVersion in it is sent as given (a lock).
+
+        Returns the object as it is now. Raises Conflict when the lock lost or, without force, another manager owns a field.
+        """
+        query: Query = {
+            "fieldManager": manager,
+            "force": "true" if force else None,
+            "dryRun": "All" if dry_run else None,
+        }
+        metadata = obj["metadata"]
+        path = kind.path(metadata.get("namespace"), metadata["name"])
+        return await self.request("PATCH", path, query=query, body=apply_body(obj), content_type=_APPLY)
+
+    async def apply_status(self, kind: Kind, obj: Object, manager: str, *, force: bool = True) -> Object:
+        """Server-side apply of `obj["status"]`; metadata.resourceVersion, where given, is the lock. Raises Conflict."""
+        metadata = obj["metadata"]
+        kept = {key: metadata[key] for key in ("name", "namespace", "resourceVersion", "uid") if metadata.get(key)}
+        body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": kept, "status": obj["status"]}
+        path = kind.path(metadata.get("namespace"), metadata["name"]) + "/status"
+        query: Query = {"fieldManager": manager, "force": "true" if force else None}
+        return await self.request("PATCH", path, query=query, body=apply_body(body), content_type=_APPLY)
+
+    async def patch(
+        self,
+        kind: Kind,
+        name: str,
+        body: Any,
+        namespace: str | None = None,
+        *,
+        content_type: str = "application/merge-patch+json",
+    ) -> Object:
+        """A merge patch, or another one by content type (application/json-patch+json)."""
+        return await self.request("PATCH", kind.path(namespace, name), body=body, content_type=content_type)
+
+    async def delete(
+        self,
+        kind: Kind,
+        name: str,
+        namespace: str | None = None,
+        *,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        propagation: str = "Background",
+    ) -> None:
+        """Ask for an object to go; with uid or resource_version only if it is still that one (else Conflict). Raises NotFound."""
+        conditions = {"uid": uid, "resourceVersion": resource_version}
+        preconditions = {key: value for key, value in conditions.items() if value}
+        body: Object = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
+        if preconditions:
+            body["preconditions"] = preconditions
+        await self.request("DELETE", kind.path(namespace, name), body=body)
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query | None = None,
+        body: Any = None,
+        content_type: str | None = None,
+        accept: str | None = None,
+    ) -> Object:
+        """Any request; the answer's JSON object ({} when it has none). `body` is bytes or a JSON value.
+
+        Gives up after 5 s without a connection and 30 s in all. Raises ApiError by the answer's code.
+        """
+        limits = aiohttp.ClientTimeout(total=REQUEST_TIMEOUT, sock_connect=CONNECT_TIMEOUT)
+        headers = {"Accept": accept or "application/json"}
+        data: bytes | None = None
+        if body is not None:
+            data = body if isinstance(body, bytes) else orjson.dumps(body)
+            headers["Content-Type"] = content_type or "application/json"
+        async with self._answer(method, self._url(path, query or {}), limits, headers=headers, data=data) as response:
+            if response.status >= 400:
+                raise parse_failure(response.status, response.reason or "", await response.read())
+            raw = await response.read()
+        return parse_object(raw)
+
+    def _url(self, path: str, query: Query) -> str:
+        encoded = urlencode({key: value for key, value in query.items() if value is not None})
+        return f"{self._base}{path}?{encoded}" if encoded else f"{self._base}{path}"
+
+    @asynccontextmanager
+    async def _answer(
+        self, verb: str, url: str, limits: aiohttp.ClientTimeout, *, headers: dict[str, str], data: bytes | None = None
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The answer's head, with errors of the driver mapped also while its body is read."""
+        try:
+            response = await self._send(verb, url, limits, headers, data)
+            if response.status == 401:
+                response.release()
+                await self._credentials.renew()
+                response = await self._send(verb, url, limits, headers, data)
+            async with response:
+                try:
+                    yield response
+                except BaseException:
+                    _abort(response)
+                    raise
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            message = f"no answer from the API server ({type(error).__name__})"
+            raise Unavailable(0, "NoAnswer", message) from error
+
+    async def _send(
+        self, verb: str, url: str, limits: aiohttp.ClientTimeout, headers: dict[str, str], data: bytes | None
+    ) -> aiohttp.ClientResponse:
+        method = "GET" if verb == "WATCH" else verb
+        code = "<error>"
+        started = time.monotonic()
+        try:
+            response = await self._session.request(
+                method,
+                url,
+                data=data,
+                headers={"Accept-Encoding": "identity", **headers, **await self._credentials.headers()},
+                timeout=limits,
+                allow_redirects=False,
+                proxy=self._api.rest_client.proxy,
+                proxy_headers=self._api.rest_client.proxy_headers,
+                server_hostname=self._api.rest_client.server_hostname,
+            )
+            code = str(response.status)
+            return response
+        finally:
+            metrics.REQUESTS.labels(code, method, self.host).inc()
+            metrics.REQUEST_TIME.labels(verb, self.host).observe(time.monotonic() - started)
+
+
+def _abort(response: aiohttp.ClientResponse) -> None:
+    """Drop the connection of an answer that is not read to its end, without waiting for the peer's part of a TLS farewell."""
+    connection = response.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()

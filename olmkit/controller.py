@@ -1,0 +1,213 @@
+"""Informers, a queue and workers around one reconciler: whose turn it is, how long it may last, what its outcome means.
+
+Built by the entry points, run by olmkit.manager on the leader only. A change in an informer becomes keys, a key's turn becomes
+one call of `reconcile`. Never looks at an object and never decides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import timedelta
+
+from olmkit import metrics
+from olmkit.errors import ApiError, Conflict, OlmError
+from olmkit.informer import Change, Informer
+from olmkit.logs import pass_facts
+from olmkit.queue import Queue, QueueShutDown
+
+Reconcile = Callable[[str], Awaitable[timedelta | None]]
+Keys = Callable[[Change], Iterable[str]]
+Handler = Callable[[Change], None]
+
+log = logging.getLogger(__name__)
+
+
+class Controller:
+    """One reconciler and what wakes it.
+
+    `workers` passes run at once, of different keys; a pass that lasts longer than `deadline` is cancelled and tried again; every
+    key that the informers know of is looked at once in `resync` (less up to 10 %, spread over 10 %).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        reconcile: Reconcile,
+        *,
+        workers: int = 4,
+        deadline: timedelta = timedelta(minutes=5),
+        resync: timedelta = timedelta(hours=10),
+    ) -> None:
+        self.name = name
+        self._reconcile = reconcile
+        self._workers = workers
+        self._deadline = deadline
+        self._resync = resync
+        self._watched: list[tuple[Informer, Keys, Handler]] = []
+        self._required: list[Informer] = []
+        self._has_run = False
+        self._queue: Queue | None = None
+        self._gate: asyncio.Task[None] | None = None
+        """Open when the informers have synced, cancelled by stop()."""
+        self._early: set[str] = set()
+
+    @property
+    def informers(self) -> list[Informer]:
+        """What must have synced before the first pass: what was watched before the first run()."""
+        return self._required
+
+    def watch(self, informer: Informer, keys: Keys) -> None:
+        """Each change in `informer` gives a turn to the keys that `keys` names. May be called while the controller runs."""
+
+        def handle(change: Change) -> None:
+            self._enqueue_all(keys, change)
+
+        self._watched.append((informer, keys, handle))
+        if not self._has_run:
+            self._required.append(informer)
+        informer.subscribe(handle)
+
+    def unwatch(self, informer: Informer) -> None:
+        """Changes in `informer` give no turns any more."""
+        for entry in [entry for entry in self._watched if entry[0] is informer]:
+            self._watched.remove(entry)
+            informer.unsubscribe(entry[2])
+
+    def enqueue(self, key: str) -> None:
+        """Give the key a turn; before run() it is remembered."""
+        if self._queue is None:
+            self._early.add(key)
+        else:
+            self._queue.add(key)
+
+    def stop(self) -> None:
+        """Take no more turns; run() returns when those under way have ended."""
+        if self._gate is not None:
+            self._gate.cancel()
+        if self._queue is not None:
+            self._queue.shutdown()
+
+    async def run(self) -> None:
+        """Work until stop() or until cancelled (then passes under way are cancelled and awaited).
+
+        Begins when the informers have synced, with every key they know; may be called again after it has ended.
+        """
+        self._has_run = True
+        queue = self._queue = Queue(self.name)
+        metrics.MAX_WORKERS.labels(self.name).set(self._workers)
+        gate = self._gate = asyncio.create_task(self._synced(), name=f"{self.name} waits for informers")
+        try:
+            await asyncio.wait({gate})
+            if not gate.cancelled():
+                await self._run_with(queue)
+        finally:
+            gate.cancel()
+            queue.shutdown()
+            self._queue = self._gate = None
+
+    async def _synced(self) -> None:
+        for informer in self._required:
+            await informer.synced.wait()
+
+    async def _run_with(self, queue: Queue) -> None:
+        for key in self._known_keys() | self._early:
+            queue.add(key)
+        self._early.clear()
+        async with asyncio.TaskGroup() as group:
+            sweep = group.create_task(self._sweep(queue), name=f"{self.name} resync")
+            workers = [
+                group.create_task(self._work(queue), name=f"{self.name} worker {number}")
+                for number in range(self._workers)
+            ]
+            await asyncio.wait(workers)
+            sweep.cancel()
+
+    def _enqueue_all(self, keys: Keys, change: Change) -> None:
+        if self._queue is not None:
+            for key in self._keys(keys, change):
+                self._queue.add(key)
+
+    def _keys(self, keys: Keys, change: Change) -> list[str]:
+        """The keys of one change; an object that `keys` cannot read must not keep all others from their turns."""
+        try:
+            return list(keys(change))
+        except Exception as error:
+            obj = change.new or change.old or {}
+            metadata = obj.get("metadata", {})
+            facts = {
+                "controller": self.name,
+                "kind": obj.get("kind"),
+                "object": metadata.get("name"),
+                "error": str(error),
+            }
+            log.error("no key for a change", extra=facts, exc_info=error)
+            return []
+
+    def _known_keys(self) -> set[str]:
+        changes = (
+            (keys, Change(None, obj)) for informer, keys, _ in self._watched for obj in list(informer.objects.values())
+        )
+        return {key for keys, change in changes for key in self._keys(keys, change)}
+
+    async def _sweep(self, queue: Queue) -> None:
+        """Every key again, once in a while: the net under events that were missed and facts that no event tells."""
+        period = self._resync.total_seconds()
+        while True:
+            await asyncio.sleep(period * random.uniform(0.9, 1.0))
+            for key in self._known_keys():
+                queue.add_after(key, timedelta(seconds=random.uniform(0, period / 10)))
+
+    async def _work(self, queue: Queue) -> None:
+        while True:
+            try:
+                key = await queue.get()
+            except QueueShutDown:
+                return
+            try:
+                with (
+                    pass_facts(self.name, key, uuid.uuid4().hex),
+                    metrics.ACTIVE_WORKERS.labels(self.name).track_inprogress(),
+                ):
+                    await self._turn(queue, key)
+            finally:
+                queue.done(key)
+
+    async def _turn(self, queue: Queue, key: str) -> None:
+        """One pass, and what its outcome does to the queue."""
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout(self._deadline.total_seconds()) as limit:
+                after = await self._reconcile(key)
+        except Conflict as error:
+            result = "requeue"
+            log.debug("somebody else wrote first, trying again", extra={"error": str(error)})
+            queue.retry(key)
+        except Exception as error:  # whatever a pass raises, the other keys go on
+            result = "error"
+            self._failed(error, timed_out=limit.expired(), failures=queue.failures(key))
+            queue.retry(key)
+        else:
+            result = "success" if after is None else "requeue_after"
+            queue.forget(key)
+            if after is not None:
+                queue.add_after(key, after)
+        metrics.RECONCILE_TOTAL.labels(self.name, result).inc()
+        metrics.RECONCILE_TIME.labels(self.name).observe(time.monotonic() - started)
+
+    def _failed(self, error: Exception, *, timed_out: bool, failures: int) -> None:
+        metrics.RECONCILE_ERRORS.labels(self.name).inc()
+        facts: dict[str, object] = {"failures": failures + 1, "error": str(error)}
+        if timed_out:
+            metrics.RECONCILE_TIMEOUTS.labels(self.name).inc()
+            facts["error"] = f"the pass lasted longer than {self._deadline.total_seconds():g} s"
+            log.error("pass ended by its deadline, trying again", extra=facts)
+        elif isinstance(error, ApiError | OlmError):
+            log.warning("pass failed, trying again", extra=facts)
+        else:
+            metrics.RECONCILE_PANICS.labels(self.name).inc()
+            log.error("pass failed unexpectedly, trying again", extra=facts, exc_info=error)

@@ -1,0 +1,99 @@
+"""Which kinds the API server serves, by its aggregated discovery.
+
+The answer is parsed here (pure); olmkit.client asks for it; DiscoveryCache keeps it until somebody invalidates it because a CRD
+or an APIService changed. A group whose server does not answer is named, never taken for absent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from olmkit.api.meta import Kind
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """What is served at one moment."""
+
+    kinds: Mapping[tuple[str, str], Kind]
+    """By (group, kind), in the version the API server prefers."""
+    served: Mapping[tuple[str, str, str], Kind]
+    """By (group, version, kind)."""
+    failed_groups: frozenset[str]
+    """Groups of an aggregated API server that does not answer now: what they serve is not known."""
+
+    def find(self, api_version: str, kind: str) -> Kind | None:
+        """The kind as a manifest names it, such as ("apps/v1", "Deployment"); None when exactly that is not served."""
+        group, _, version = api_version.rpartition("/")
+        return self.served.get((group, version, kind))
+
+
+def parse_discovery(documents: Iterable[Mapping[str, Any]]) -> Discovery:
+    """APIGroupDiscoveryList documents (of /api and /apis, version v2 or v2beta1) as one Discovery."""
+    kinds: dict[tuple[str, str], Kind] = {}
+    served: dict[tuple[str, str, str], Kind] = {}
+    failed: set[str] = set()
+    for document in documents:
+        for item in document.get("items") or []:
+            group = (item.get("metadata") or {}).get("name", "")
+            for version in item.get("versions") or []:
+                if version.get("freshness", "Current") != "Current":
+                    failed.add(group)
+                for kind in _kinds(group, version):
+                    served.setdefault((group, kind.version, kind.kind), kind)
+                    kinds.setdefault((group, kind.kind), kind)
+    return Discovery(kinds, served, frozenset(failed))
+
+
+def _kinds(group: str, version: Mapping[str, Any]) -> Iterator[Kind]:
+    for resource in version.get("resources") or []:
+        name = (resource.get("responseKind") or {}).get("kind")
+        if name:
+            yield Kind(group, version["version"], name, resource["resource"], resource.get("scope") == "Namespaced")
+
+
+class Discovers(Protocol):
+    """The part of olmkit.client.Client that the cache needs."""
+
+    async def discover(self) -> Discovery: ...
+
+
+class DiscoveryCache:
+    """The last Discovery, read again on demand after an invalidate()."""
+
+    def __init__(self, client: Discovers) -> None:
+        self._client = client
+        self._lock = asyncio.Lock()
+        self._changes = 0
+        self._read_at = -1
+        self._last: Discovery | None = None
+
+    @property
+    def current(self) -> Discovery | None:
+        """The last answer if nothing was invalidated since it was asked for, else None."""
+        return self._last if self._read_at == self._changes else None
+
+    def invalidate(self) -> None:
+        """A kind may have come or gone: the next get() asks again."""
+        self._changes += 1
+
+    async def get(self) -> Discovery:
+        """What is served, asked for only if it is not known. Raises ApiError; callers at the same time share one request."""
+        async with self._lock:
+            return self.current or await self._read()
+
+    async def refresh(self) -> Discovery:
+        """What is served now, asked for in any case. Raises ApiError."""
+        async with self._lock:
+            return await self._read()
+
+    async def _read(self) -> Discovery:
+        changes = self._changes
+        answer = await self._client.discover()
+        self._last, self._read_at = answer, changes
+        return answer

@@ -1,0 +1,72 @@
+"""Numbers of catalogs as their JSON form writes them: integers exact, other numbers as Go's encoder writes a float64.
+
+Called by olmkit.fbc.blobs (JSON) and olmkit.fbc.yaml_values (YAML). A number that orjson would write otherwise is held as an
+orjson.Fragment, its text. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Decimal
+from typing import Any, NoReturn
+
+import orjson
+
+_LOWEST, _HIGHEST = -(2**63), 2**64 - 1
+
+
+def _structure_table() -> bytes:
+    table = bytearray(range(256))
+    table[ord("[")] = ord(",")
+    for byte in b".E":
+        table[byte] = ord("e")
+    return bytes(table)
+
+
+_STRUCTURE = _structure_table()
+_DIGITS = b"0123456789-"
+
+
+def may_hold_float(line: bytes) -> bool:
+    """False only if compact JSON holds no number with a fraction or an exponent; True may be a false alarm from a string.
+
+    In compact JSON a number follows `":`, `[` or `,`. With the last two made one and digits taken out, that comes just before
+    the point or the `e` of a float.
+    """
+    shape = line.translate(_STRUCTURE, _DIGITS)
+    return b'":e' in shape or b",e" in shape
+
+
+def float_text(value: float) -> str:
+    """A finite float as Go's encoding/json writes it: 1, 0.5, 0.000001, 1e-7, 100000000000000000000, 1e+21."""
+    size = abs(value)
+    if size != 0 and (size < 1e-6 or size >= 1e21):
+        mantissa, _, exponent = repr(value).partition("e")
+        return f"{mantissa.removesuffix('.0')}e{exponent[0]}{exponent[1:].lstrip('0')}"
+    text = format(Decimal(repr(value)), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def integer(text: str) -> int | orjson.Fragment:
+    """A decimal integer in JSON's form, exact whatever its length."""
+    if len(text) < 19 or (len(text) <= 20 and _LOWEST <= int(text) <= _HIGHEST):
+        return int(text)
+    return orjson.Fragment(text.encode())
+
+
+def real(text: str) -> orjson.Fragment:
+    """A number with fraction or exponent. Raises ValueError when a float64 cannot hold it."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"number {text} is out of range")
+    return orjson.Fragment(float_text(value).encode())
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def exact_json(text: str) -> Any:
+    """JSON with every number exact. Much slower than orjson: for the few texts that need it. Raises ValueError."""
+    return json.loads(text, parse_float=real, parse_int=integer, parse_constant=_refuse)

@@ -1,0 +1,242 @@
+"""All objects of one kind, kept up to date by list and watch, and a stream of what changed.
+
+Made by olmkit.manager (one per kind and selector), read by reconcilers, subscribed to by controllers. run() survives whatever the
+network and the API server do: a cut watch resumes from the last version it saw, a version that is too old (410) lists again and
+finds what went by its absence, an API server that is away leaves the objects in place with `stale` set. Never writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import aclosing
+from types import MappingProxyType
+
+from olmkit.api.meta import Kind
+from olmkit.backoff import Backoff
+from olmkit.client import PAGE, Client, Object
+from olmkit.errors import ApiError, Gone, NotFound
+from olmkit.informer_store import Change, InformerStore, ObjectName
+
+__all__ = ["Change", "Informer"]
+
+RETRY = Backoff(first=0.1, cap=10.0)
+ABSENT_INTERVAL = 30.0
+"""Seconds between two looks for a kind that is not served."""
+WATCH_SECONDS = (300, 600)
+"""A watch is ended by the server after a time in between, so that a lost event could not stay lost and load spreads."""
+PAGE_TO_TRIM = 100
+"""Objects per page of a list that is trimmed: objects worth trimming are large."""
+CALM = 5.0
+"""Seconds a watch must have lasted to count as one that worked, if it carried nothing."""
+
+_IDENTITY = ("name", "namespace", "uid", "resourceVersion")
+
+log = logging.getLogger(__name__)
+Handler = Callable[[Change], None]
+
+
+class Informer:
+    """One kind, in one namespace or all, by label or all; `project` trims what is kept, but for what identifies it.
+
+    `absent_is_empty`: a kind that is not served counts as synced and empty and is looked for every 30 s or on poke(); without
+    it the informer waits for the kind, unsynced.
+    """
+
+    def __init__(  # noqa: PLR0913 a selection of objects has this many parts
+        self,
+        client: Client,
+        kind: Kind,
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        metadata_only: bool = False,
+        project: Callable[[Object], Object] | None = None,
+        absent_is_empty: bool = False,
+    ) -> None:
+        self.kind = kind
+        self.synced = asyncio.Event()
+        self.stale = True
+        self._client = client
+        self._namespace = namespace
+        self._selector = label_selector
+        self._metadata_only = metadata_only
+        self._absent_is_empty = absent_is_empty
+        self._project = project
+        self._store = InformerStore()
+        self._handlers: list[Handler] = []
+        self._version = ""
+        """Where the watch goes on; "" when a list is due."""
+        self._last = ""
+        """The newest version that was listed or watched, kept when a list is due."""
+        self._poked = asyncio.Event()
+        self._failures = 0
+        self._is_troubled = False
+
+    @property
+    def objects(self) -> Mapping[ObjectName, Object]:
+        """Everything known, by (namespace, name); a view, not to be written to."""
+        return MappingProxyType(self._store.objects)
+
+    def get(self, name: str, namespace: str = "") -> Object | None:
+        """One object as last seen."""
+        return self._store.objects.get((namespace, name))
+
+    def subscribe(self, handler: Handler) -> None:
+        """Call `handler` for each change; what is known already is told at once. It must be quick and must not raise."""
+        self._handlers.append(handler)
+        for obj in list(self._store.objects.values()):
+            handler(Change(None, obj))
+
+    def unsubscribe(self, handler: Handler) -> None:
+        """No more calls of `handler`."""
+        self._handlers.remove(handler)
+
+    def add_index(self, name: str, keys: Callable[[Object], Iterable[str]]) -> None:
+        """Make objects findable by what `keys` says of them."""
+        self._store.add_index(name, keys)
+
+    def by_index(self, name: str, key: str) -> list[Object]:
+        """The objects of which index `name` says `key`, sorted by namespace and name."""
+        return self._store.by_index(name, key)
+
+    def saw(self, obj: Object) -> None:
+        """The API server's answer to an own write: it counts at once, unless something newer is known."""
+        self._tell(self._store.saw(self._trim(obj)))
+
+    def poke(self) -> None:
+        """A kind that was not served may be now: look at once."""
+        self._poked.set()
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        while True:
+            try:
+                if not self._version:
+                    await self._list()
+                await self._watch()
+            except Gone:
+                self._version = ""
+                await self._pause()
+            except NotFound as error:
+                self._version = ""
+                await self._absent(error)
+            except ApiError as error:
+                self._failed(error)
+                await self._pause()
+            else:
+                await self._pause()
+
+    async def _list(self) -> None:
+        objects, version = await self._read_all()
+        rewound = self._last.isdecimal() and version.isdecimal() and int(version) < int(self._last)
+        for change in self._store.replace(objects, version, rewound=rewound):
+            self._tell(change)
+        self._version = self._last = version
+        self.synced.set()
+
+    async def _read_all(self) -> tuple[list[Object], str]:
+        try:
+            return await self._read_pages(PAGE if self._project is None else PAGE_TO_TRIM)
+        except Gone:  # the list got too old between two pages
+            return await self._read_pages(0)
+
+    async def _read_pages(self, limit: int) -> tuple[list[Object], str]:
+        objects: list[Object] = []
+        version = ""
+        pages = self._client.pages(
+            self.kind, self._namespace, self._selector, metadata_only=self._metadata_only, limit=limit
+        )
+        async for page, version in pages:  # noqa: B007 the last page's version counts
+            objects += map(self._trim, page)
+        return objects, version
+
+    async def _watch(self) -> None:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        events = self._client.watch(
+            self.kind,
+            self._version,
+            self._namespace,
+            self._selector,
+            metadata_only=self._metadata_only,
+            timeout_seconds=random.randint(*WATCH_SECONDS),
+        )
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    self._heard(event)
+        finally:
+            self.stale = True
+            if loop.time() - began > CALM:
+                self._failures = 0
+
+    def _heard(self, event: Object) -> None:
+        obj = event["object"]
+        version = obj["metadata"]["resourceVersion"]
+        if self.stale:
+            self._opened()
+        elif version.isdecimal() and self._version.isdecimal() and int(version) < int(self._version):
+            raise Gone(410, "Expired", "the API server's versions went back")
+        else:
+            self._failures = 0
+        if event["type"] != "BOOKMARK":
+            self._tell(self._store.event(event["type"], self._trim(obj)))
+        self._version = self._last = version
+
+    def _opened(self) -> None:
+        self.stale = False
+        if self._is_troubled:
+            log.info("watch works again", extra=self._facts())
+        self._is_troubled = False
+
+    def _trim(self, obj: Object) -> Object:
+        """What is kept of an object; one that the projection cannot read (anybody may have written it) is kept whole."""
+        if self._project is None:
+            return obj
+        metadata = obj["metadata"]
+        try:
+            trimmed = self._project(obj)
+        except Exception as error:
+            facts = {**self._facts(), "object": metadata.get("name"), "error": str(error)}
+            log.error("object cannot be trimmed", extra=facts, exc_info=error)
+            return obj
+        identity = {key: metadata[key] for key in _IDENTITY if key in metadata}
+        return {**trimmed, "metadata": {**trimmed.get("metadata", {}), **identity}}
+
+    def _tell(self, change: Change | None) -> None:
+        if change is not None:
+            for handler in self._handlers:
+                handler(change)
+
+    def _failed(self, error: ApiError) -> None:
+        """Log the beginning of a trouble, not each attempt; a cut that the next attempt mends is none."""
+        if self._failures >= 2 and not self._is_troubled:
+            self._is_troubled = True
+            log.warning("watch fails, trying again", extra={**self._facts(), "error": str(error)})
+
+    def _facts(self) -> dict[str, str | None]:
+        return {"kind": self.kind.kind, "group": self.kind.group, "selector": self._selector}
+
+    async def _absent(self, error: NotFound) -> None:
+        self._failed(error)
+        if not self._absent_is_empty:
+            await self._pause()
+            return
+        for change in self._store.clear():
+            self._tell(change)
+        self.synced.set()
+        self.stale = False
+        self._poked.clear()
+        try:
+            async with asyncio.timeout(ABSENT_INTERVAL):
+                await self._poked.wait()
+        except TimeoutError:
+            pass
+        self.stale = True
+
+    async def _pause(self) -> None:
+        self._failures += 1
+        await asyncio.sleep(RETRY.delay(self._failures))

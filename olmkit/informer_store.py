@@ -1,0 +1,157 @@
+"""What an informer knows: objects, their versions, indexes, and which of two versions of an object is the newer.
+
+Used by olmkit.informer only. Pure: told of lists, events and own writes, it answers with what changed; no I/O, no clock.
+
+    list     replaces what is known; an object that is absent is gone, unless it was written after the list was read
+    event    counts when it is newer than what is known
+    saw      an own write: counts when it is newer and the object's uid has not been seen to go
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+Object = dict[str, Any]
+ObjectName = tuple[str, str]
+"""(namespace, name); the namespace is "" for cluster-scoped objects."""
+
+TOMBSTONES = 4096
+"""Deleted uids that are remembered; an answer to an own write comes within seconds of the deletion it crossed."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """An object before and after: old None when it is new, new None when it is gone."""
+
+    old: Object | None
+    new: Object | None
+
+
+def object_name(obj: Object) -> ObjectName:
+    """(namespace, name) of an object."""
+    metadata = obj["metadata"]
+    return metadata.get("namespace") or "", metadata["name"]
+
+
+def _uid(obj: Object) -> str:
+    return str(obj["metadata"].get("uid", ""))
+
+
+def _version(obj: Object) -> str:
+    return str(obj["metadata"]["resourceVersion"])
+
+
+def is_newer(version: str, than: str) -> bool:
+    """Whether one resourceVersion is later than another; what is no number counts as later if it differs."""
+    if version.isdecimal() and than.isdecimal():
+        return int(version) > int(than)
+    return version != than
+
+
+class _Index:
+    def __init__(self, keys: Callable[[Object], Iterable[str]]) -> None:
+        self.keys = keys
+        self.names: dict[str, dict[ObjectName, None]] = {}
+
+    def move(self, name: ObjectName, old: Object | None, new: Object | None) -> None:
+        before = set(self.keys(old)) if old is not None else set()
+        after = set(self.keys(new)) if new is not None else set()
+        for key in before - after:
+            self.names[key].pop(name, None)
+            if not self.names[key]:
+                del self.names[key]
+        for key in after - before:
+            self.names.setdefault(key, {})[name] = None
+
+
+class InformerStore:
+    """The objects of one informer."""
+
+    def __init__(self) -> None:
+        self.objects: dict[ObjectName, Object] = {}
+        self._indexes: dict[str, _Index] = {}
+        self._gone: OrderedDict[str, None] = OrderedDict()
+
+    def add_index(self, name: str, keys: Callable[[Object], Iterable[str]]) -> None:
+        """Find objects by what `keys` says of them."""
+        index = self._indexes[name] = _Index(keys)
+        for known, obj in self.objects.items():
+            index.move(known, None, obj)
+
+    def by_index(self, name: str, key: str) -> list[Object]:
+        """The objects of which an index says `key`, by name."""
+        return [self.objects[known] for known in sorted(self._indexes[name].names.get(key, ()))]
+
+    def event(self, kind: str, obj: Object) -> Change | None:
+        """An ADDED, MODIFIED or DELETED event of the watch; None when it tells nothing new."""
+        if kind == "DELETED":
+            return self._remove_event(obj)
+        known = self.objects.get(object_name(obj))
+        if known is not None and not is_newer(_version(obj), _version(known)):
+            return None
+        return self._put(obj)
+
+    def saw(self, obj: Object) -> Change | None:
+        """The answer to an own write; None when it is older than what is known or the object is known to be gone."""
+        if _uid(obj) in self._gone:
+            return None
+        return self.event("MODIFIED", obj)
+
+    def replace(self, objects: Iterable[Object], version: str, *, rewound: bool = False) -> Iterator[Change]:
+        """A full list that was read at `version`; yields each change as it is made.
+
+        With `rewound` (versions went back: a restored backup) the list is right whatever the versions say.
+        """
+        listed: set[ObjectName] = set()
+        for obj in objects:
+            listed.add(object_name(obj))
+            change = self._put(obj) if rewound and self._differs(obj) else self.event("MODIFIED", obj)
+            if change is not None:
+                yield change
+        for name, known in list(self.objects.items()):
+            if name not in listed and (rewound or not is_newer(_version(known), version)):
+                yield self._remove(name, known)
+
+    def clear(self) -> Iterator[Change]:
+        """Everything is gone; yields each change as it is made."""
+        for name, known in list(self.objects.items()):
+            yield self._remove(name, known)
+
+    def _differs(self, obj: Object) -> bool:
+        known = self.objects.get(object_name(obj))
+        return known is None or _version(known) != _version(obj)
+
+    def _remove_event(self, obj: Object) -> Change | None:
+        name = object_name(obj)
+        self._bury(_uid(obj))
+        known = self.objects.get(name)
+        if known is None or (_uid(known) != _uid(obj) and is_newer(_version(known), _version(obj))):
+            return None
+        return self._remove(name, known)
+
+    def _put(self, obj: Object) -> Change:
+        name = object_name(obj)
+        known = self.objects.get(name)
+        if known is not None and _uid(known) != _uid(obj):
+            self._bury(_uid(known))
+        self.objects[name] = obj
+        for index in self._indexes.values():
+            index.move(name, known, obj)
+        return Change(known, obj)
+
+    def _remove(self, name: ObjectName, known: Object) -> Change:
+        self._bury(_uid(known))
+        del self.objects[name]
+        for index in self._indexes.values():
+            index.move(name, known, None)
+        return Change(known, None)
+
+    def _bury(self, uid: str) -> None:
+        if uid:
+            self._gone[uid] = None
+            self._gone.move_to_end(uid)
+            while len(self._gone) > TOMBSTONES:
+                self._gone.popitem(last=False)

@@ -1,0 +1,211 @@
+"""Which jobs run, wait, have ended: the state that a controller's World shows.
+
+One Jobs per process, shared by its controllers. Everything is called from the event loop and returns at once. Never decides what
+to run: that is a Plan.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, TypeAlias
+
+import orjson
+
+from olmkit.errors import Blocked, OlmError, Waiting
+from olmkit.jobs import wire
+from olmkit.jobs.forks import Forks, ServerLost
+from olmkit.jobs.task import Limits, Reason, Task
+
+log = logging.getLogger(__name__)
+
+RETRY_FIRST = timedelta(seconds=5)
+RETRY_LIMIT = timedelta(minutes=5)
+
+
+@dataclass(frozen=True)
+class Running:
+    """It runs, or waits for its turn; `progress` is its last line for people."""
+
+    identity: str
+    progress: str = ""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """`result` is what the function returned."""
+
+    identity: str
+    result: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Blocked: nothing is tried again under this identity. Waiting: `ensure` starts it again once `error.after` has passed.
+
+    `error.after` doubles with each attempt, up to 5 minutes. `finished_at` is time.monotonic().
+    """
+
+    identity: str
+    error: OlmError
+    finished_at: float
+    attempts: int
+
+    def due(self, now: float) -> bool:
+        """Whether it may be tried again at `now` (time.monotonic())."""
+        return isinstance(self.error, Waiting) and now >= self.finished_at + self.error.after.total_seconds()
+
+
+JobState: TypeAlias = Running | Finished | Failed
+
+
+@dataclass(eq=False)
+class _Job:
+    """`run` is its asyncio task; a job that has lost its key to another identity no longer writes state."""
+
+    key: str
+    task: Task
+    state: JobState
+    attempts: int = 1
+    run: asyncio.Task[None] | None = field(default=None)
+
+
+class Jobs:
+    """`ended(key)` is called from the event loop when a job finished or failed, never when it was cancelled.
+
+    At most `concurrent` children run at a time, in the order asked for. `preload` names modules the fork server loads once, so
+    that children start with them.
+    """
+
+    def __init__(
+        self,
+        ended: Callable[[str], None],
+        *,
+        concurrent: int = 2,
+        limits: Limits | None = None,
+        preload: Sequence[str] = (),
+    ) -> None:
+        self._ended = ended
+        self._limits = limits or Limits()
+        self._turn = asyncio.Semaphore(concurrent)
+        self._forks = Forks(preload)
+        self._jobs: dict[str, _Job] = {}
+        self._runs: set[asyncio.Task[None]] = set()
+
+    def state(self, key: str) -> JobState | None:
+        """What is known of the key's job; None before it was asked for and after it was forgotten."""
+        job = self._jobs.get(key)
+        if job is None:
+            return None
+        if isinstance(job.state, Failed):
+            # It is raised once per pass; frames of passes long gone must not pile up on it.
+            job.state.error.__traceback__ = None
+        return job.state
+
+    def ensure(self, key: str, identity: str, task: Task) -> JobState:
+        """Start the job or keep it, and say how it stands.
+
+        Another identity cancels the one before. A failure that is due (see Failed) is started again; any other end is kept.
+        """
+        state, attempts = self.state(key), 1
+        if state is not None and state.identity == identity:
+            if not (isinstance(state, Failed) and state.due(time.monotonic())):
+                return state
+            attempts = state.attempts + 1
+        self.cancel(key)
+        job = self._jobs[key] = _Job(key, task, Running(identity, "waiting for its turn"), attempts)
+        job.run = asyncio.create_task(self._run(job), name=f"job {key}")
+        self._runs.add(job.run)
+        job.run.add_done_callback(self._runs.discard)
+        return job.state
+
+    def cancel(self, key: str) -> None:
+        """Kill the key's job if it runs, and forget it."""
+        job = self._jobs.pop(key, None)
+        if job is not None and job.run is not None:
+            job.run.cancel()
+
+    def forget(self, key: str) -> None:
+        """Drop an end that was noted; a job that runs goes on."""
+        if not isinstance(self.state(key), Running):
+            self._jobs.pop(key, None)
+
+    async def close(self) -> None:
+        """Kill all jobs and the fork server, and wait until they are gone."""
+        for key in list(self._jobs):
+            self.cancel(key)
+        if self._runs:
+            await asyncio.wait(self._runs)
+        await self._forks.close()
+
+    async def _run(self, job: _Job) -> None:
+        identity = job.state.identity
+        async with self._turn:
+            job.state = Running(identity)
+            said = _Said(lambda line: setattr(job, "state", Running(identity, line)))
+            try:
+                async with asyncio.timeout(self._limits.wall.total_seconds()):
+                    status = await self._forks.run(job.task, self._limits, said)
+                outcome = said.outcome if said.outcome is not None else _death(status, self._limits)
+            except TimeoutError:
+                text = f"it took longer than {_seconds(self._limits.wall.total_seconds())} and was ended"
+                outcome = Waiting(Reason.TOO_LONG, text, RETRY_LIMIT)
+            except (ServerLost, OSError, ValueError) as error:
+                log.warning("job %s was lost: %r", job.key, error)
+                outcome = Waiting(Reason.UNEXPECTED, "the process that did the work was lost", RETRY_FIRST)
+        job.state = _state(identity, outcome, job.attempts)
+        self._ended(job.key)
+
+
+class _Said:
+    """What a child said so far: the last progress line is handed on, the answer is kept."""
+
+    def __init__(self, progress: Callable[[str], None]) -> None:
+        self._progress = progress
+        self.outcome: dict[str, Any] | OlmError | None = None
+
+    def __call__(self, line: bytes) -> None:
+        """Raises ValueError for what is no frame of wire.py."""
+        match orjson.loads(line):
+            case {"progress": str(text)}:
+                self._progress(text)
+            case {"result": dict(result)}:
+                self.outcome = result
+            case {"error": dict(error)}:
+                self.outcome = wire.error_from_json(error)
+            case {"memory": True}:
+                self.outcome = Blocked(Reason.OUT_OF_MEMORY, "it needs more memory than one piece of work may use")
+            case {"unexpected": str(text)}:
+                self.outcome = Waiting(Reason.UNEXPECTED, f"unexpected error: {text}", RETRY_FIRST)
+            case _:
+                raise ValueError("the job's answer cannot be read")
+
+
+def _death(status: int, limits: Limits) -> OlmError:
+    """Why a child ended without an answer. What its input surely did is Blocked, what the machine may have done is Waiting."""
+    number = status & 0x7F
+    if number == signal.SIGXCPU:
+        return Blocked(Reason.TOO_LONG, f"it needs more than {_seconds(limits.cpu)} of CPU time")
+    if number == signal.SIGKILL:
+        text = "the process that did the work was killed, most likely because the machine is short of memory"
+        return Waiting(Reason.OUT_OF_MEMORY, text, RETRY_FIRST)
+    if number:
+        return Blocked(Reason.CRASHED, f"the process that did the work crashed ({signal.Signals(number).name})")
+    return Waiting(Reason.UNEXPECTED, "the process that did the work ended without an answer", RETRY_FIRST)
+
+
+def _state(identity: str, outcome: dict[str, Any] | OlmError, attempts: int) -> Finished | Failed:
+    if not isinstance(outcome, OlmError):
+        return Finished(identity, outcome)
+    if isinstance(outcome, Waiting):
+        outcome.after = min(outcome.after * 2 ** min(attempts - 1, 16), max(RETRY_LIMIT, outcome.after))
+    return Failed(identity, outcome, time.monotonic(), attempts)
+
+
+def _seconds(value: float) -> str:
+    return f"{value:g} s"

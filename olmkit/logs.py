@@ -1,0 +1,61 @@
+"""Log lines: one JSON object per line on stderr, keys ts, level, logger, msg and what the line adds.
+
+Set up once by olmkit.manager. Modules log through the standard library (`logging.getLogger(__name__)`) and add facts by
+`extra={...}`; controller, name and reconcileID of the pass under way come from a context variable. Never logs a manifest.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import TextIO
+
+import orjson
+
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_NO_PASS: Mapping[str, str] = {}
+_pass: ContextVar[Mapping[str, str]] = ContextVar("olmkit_pass", default=_NO_PASS)
+
+
+@contextmanager
+def pass_facts(controller: str, name: str, reconcile_id: str) -> Iterator[None]:
+    """Lines logged inside carry these three."""
+    token = _pass.set({"controller": controller, "name": name, "reconcileID": reconcile_id})
+    try:
+        yield
+    finally:
+        _pass.reset(token)
+
+
+class JsonFormatter(logging.Formatter):
+    """A record as one line of JSON; an exception becomes `error` (its text) and `stacktrace`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, without its newline."""
+        line: dict[str, object] = {
+            "ts": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "msg": record.getMessage(),
+            **_pass.get(),
+        }
+        line.update((key, value) for key, value in vars(record).items() if key not in _STANDARD)
+        if record.exc_info and record.exc_info[1] is not None:
+            line.setdefault("error", str(record.exc_info[1]))
+            line["stacktrace"] = self.formatException(record.exc_info)
+        return orjson.dumps(line, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+def configure(level: str = "info", stream: TextIO | None = None) -> None:
+    """Send everything of `level` (debug, info, warning, error) and above to `stream` (stderr) as JSON lines."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    for chatty in ("aiohttp.access", "asyncio"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)

@@ -1,0 +1,296 @@
+"""One controller process: flags, client, informers, lease, controllers, probes, metrics, and its end.
+
+Each entry point is `run(name, build)`. Every replica runs informers, probes and what is served; only the holder of the lease runs
+controllers. The TaskGroup in Manager.run is the root of all tasks: one that crashes ends the process with exit status 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import signal
+import time
+from argparse import ArgumentParser
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from olmkit import logs
+from olmkit.api.meta import Kind
+from olmkit.client import Client, DiscoveryCache
+from olmkit.controller import Controller
+from olmkit.election import Election
+from olmkit.errors import OlmError
+from olmkit.informer import Informer
+from olmkit.probes import serve_health, serve_metrics
+from olmkit.watchdog import Watchdog
+
+DRAIN_SECONDS = 10.0
+"""How long passes under way may go on after SIGTERM."""
+
+END_SECONDS = 25.0
+"""How long the whole end may take; a pod is killed 30 s after SIGTERM."""
+
+CLOSE_SECONDS = 5.0
+
+log = logging.getLogger(__name__)
+Build = Callable[["Manager"], Awaitable[None]]
+Service = Callable[[], Awaitable[None]]
+ReadyCheck = Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the flags say. Addresses are `host:port`, `:port` for all addresses, or "0" for none."""
+
+    cache_dir: Path
+    kubeconfig: str | None = None
+    system_namespace: str = "olm-suite-system"
+    metrics_bind_address: str = "127.0.0.1:8080"
+    health_probe_bind_address: str = ":8081"
+    leader_elect: bool = True
+    registries_conf: Path | None = None
+    allow_source_cidr: tuple[str, ...] = ()
+    log_level: str = "info"
+    extra: argparse.Namespace = field(default_factory=argparse.Namespace)
+    """All flags as parsed, with those of the component."""
+
+
+def make_parser(name: str) -> ArgumentParser:
+    """The flags that all components have."""
+    parser = ArgumentParser(prog=name, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    add = parser.add_argument
+    add("--kubeconfig", help="kubeconfig file; without it $KUBECONFIG, the pod's account or ~/.kube/config")
+    add("--system-namespace", default=Settings.system_namespace, help="where the suite lives: leases and pull secrets")
+    add("--metrics-bind-address", default=Settings.metrics_bind_address, help="host:port of /metrics; 0 turns it off")
+    add(
+        "--health-probe-bind-address",
+        default=Settings.health_probe_bind_address,
+        help="host:port of /healthz and /readyz; 0 turns them off",
+    )
+    add(
+        "--leader-elect",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="work only while holding the lease named as the component",
+    )
+    add("--cache-dir", type=Path, default=Path("/var/cache") / name, help="folder for content by digest")
+    add("--registries-conf", type=Path, help="mirrors and insecure registries")
+    add(
+        "--allow-source-cidr",
+        action="append",
+        default=[],
+        help="addresses that sources may be read from although they are private; may be given several times",
+    )
+    add("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="least level that is logged")
+    return parser
+
+
+def parse_settings(parser: ArgumentParser, argv: Sequence[str] | None) -> Settings:
+    """The flags of a command line as Settings; exits with a usage message when it is wrong."""
+    flags = parser.parse_args(argv)
+    return Settings(
+        cache_dir=flags.cache_dir,
+        kubeconfig=flags.kubeconfig,
+        system_namespace=flags.system_namespace,
+        metrics_bind_address=flags.metrics_bind_address,
+        health_probe_bind_address=flags.health_probe_bind_address,
+        leader_elect=flags.leader_elect,
+        registries_conf=flags.registries_conf,
+        allow_source_cidr=tuple(flags.allow_source_cidr),
+        log_level=flags.log_level,
+        extra=flags,
+    )
+
+
+class Manager:
+    """What `build` wires together, and what runs it. Not for use after run() has returned."""
+
+    def __init__(self, name: str, settings: Settings, client: Client) -> None:
+        self.name = name
+        self.settings = settings
+        self.client = client
+        self.discovery = DiscoveryCache(client)
+        self._informers: dict[tuple[Any, ...], Informer] = {}
+        self._informer_tasks: dict[Informer, asyncio.Task[None]] = {}
+        self._controllers: list[Controller] = []
+        self._services: list[Service] = []
+        self._leader_services: list[Service] = []
+        self._closers: list[Service] = []
+        self._checks: dict[str, ReadyCheck] = {}
+        self._group: asyncio.TaskGroup | None = None
+        self._stopping = asyncio.Event()
+        self._leading = False
+        self._required: dict[Informer, None] = {}
+
+    def informer(self, kind: Kind, **options: Any) -> Informer:
+        """The informer of a kind, one per kind and options (those of Informer); runs on every replica from now on."""
+        identity = (kind, *sorted(options.items(), key=lambda item: item[0]))
+        informer = self._informers.get(identity)
+        if informer is None:
+            informer = self._informers[identity] = Informer(self.client, kind, **options)
+            if self._group is not None:
+                self._start_informer(informer)
+        return informer
+
+    async def drop_informer(self, informer: Informer) -> None:
+        """End an informer that nobody needs any more; the next informer() with its arguments is a new one."""
+        for controller in self._controllers:
+            controller.unwatch(informer)
+        for identity, known in list(self._informers.items()):
+            if known is informer:
+                del self._informers[identity]
+        task = self._informer_tasks.pop(informer, None)
+        if task is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    def add_controller(self, controller: Controller) -> None:
+        """Run it while this process holds the lease; ready once its informers have synced."""
+        self._controllers.append(controller)
+
+    def serve(self, service: Service, *, every_replica: bool = True) -> None:
+        """Run a coroutine function until the end: on every replica, or while holding the lease."""
+        (self._services if every_replica else self._leader_services).append(service)
+
+    def on_close(self, close: Service) -> None:
+        """Await this at the end, the last one added first."""
+        self._closers.append(close)
+
+    def add_ready_check(self, name: str, check: ReadyCheck) -> None:
+        """/readyz fails while this returns False."""
+        self._checks[name] = check
+
+    @property
+    def is_leading(self) -> bool:
+        """Whether this process works now: it holds the lease, or there is no election."""
+        return self._leading
+
+    def stop(self) -> None:
+        """End in order, as SIGTERM does."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Run everything until stop(), then drain. Raises what a task crashed with."""
+        async with AsyncExitStack() as stack:
+            limit = stack.enter_context(Watchdog(f"{self.name} end", "the end takes too long: exiting"))
+            await stack.enter_async_context(serve_health(self.settings.health_probe_bind_address, self._checked))
+            await stack.enter_async_context(serve_metrics(self.settings.metrics_bind_address))
+            async with asyncio.TaskGroup() as group:
+                try:
+                    await self._run_in(group)
+                finally:
+                    limit.arm(time.monotonic() + END_SECONDS)
+                    self._group = None
+
+    async def _run_in(self, group: asyncio.TaskGroup) -> None:
+        """Start all tasks, wait for stop(), let the work end, then cancel what only serves."""
+        self._group = group
+        self._required = {one: None for controller in self._controllers for one in controller.informers}
+        for informer in self._informers.values():
+            self._start_informer(informer)
+        services = [group.create_task(_run(service)) for service in self._services]
+        work = group.create_task(self._work(), name=f"{self.name} work")
+        await self._stopping.wait()
+        log.info("stopping")
+        if not self._leading:
+            work.cancel()
+        await asyncio.wait({work}, timeout=END_SECONDS)
+        for task in (*services, *self._informer_tasks.values()):
+            task.cancel()
+
+    async def close(self) -> None:
+        """What on_close() asked for; each may take 5 s."""
+        for close in reversed(self._closers):
+            try:
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await close()
+            except TimeoutError:
+                log.error("closing takes too long, left as it is", extra={"what": getattr(close, "__qualname__", "")})
+
+    def _start_informer(self, informer: Informer) -> None:
+        assert self._group is not None
+        task = self._group.create_task(informer.run(), name=f"informer {informer.kind.plural}")
+        self._informer_tasks[informer] = task
+
+    async def _work(self) -> None:
+        """Lead as often as the lease is won; returns when the work has ended in order."""
+        if self.settings.leader_elect:
+            await Election(self.client, self.name, self.settings.system_namespace).run(self._lead)
+        else:
+            await self._lead()
+
+    async def _lead(self) -> None:
+        """Run the controllers until stop(), and then at most as long as passes under way may take."""
+        self._leading = True
+        try:
+            async with asyncio.TaskGroup() as group:
+                services = [group.create_task(_run(service)) for service in self._leader_services]
+                controllers = [group.create_task(one.run(), name=one.name) for one in self._controllers]
+                await self._stopping.wait()
+                for controller in self._controllers:
+                    controller.stop()
+                if controllers:
+                    await asyncio.wait(controllers, timeout=DRAIN_SECONDS)
+                for task in (*controllers, *services):
+                    task.cancel()
+        finally:
+            self._leading = False
+
+    def _checked(self) -> dict[str, bool]:
+        """Each ready check by name, and whether it holds now."""
+        informers = {f"informer {one.kind.plural}": one.synced.is_set() for one in self._required}
+        return {**informers, **{name: check() for name, check in self._checks.items()}}
+
+
+async def _run(service: Service) -> None:
+    await service()
+
+
+async def _main(name: str, settings: Settings, build: Build) -> None:
+    loop, main = asyncio.get_running_loop(), asyncio.current_task()
+    assert main is not None
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, main.cancel)
+    async with await Client.connect(settings.kubeconfig) as client:
+        manager = Manager(name, settings, client)
+        try:
+            await build(manager)
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, manager.stop)
+            await manager.run()
+        finally:
+            await manager.close()
+    log.info("stopped")
+
+
+def run(
+    name: str,
+    build: Build,
+    add_flags: Callable[[ArgumentParser], None] | None = None,
+    argv: Sequence[str] | None = None,
+) -> int:
+    """The body of an entry point: flags, logs, `build`, and everything it wired until SIGTERM or SIGINT.
+
+    Returns the exit status: 0 when it was stopped in order, 1 when it cannot start or a task crashed.
+    """
+    parser = make_parser(name)
+    if add_flags is not None:
+        add_flags(parser)
+    settings = parse_settings(parser, argv)
+    logs.configure(settings.log_level)
+    try:
+        asyncio.run(_main(name, settings, build))
+    except asyncio.CancelledError:
+        return 0  # stopped before it began
+    except OlmError as error:
+        log.critical(error.message, extra={"reason": error.reason})
+        return 1
+    except BaseExceptionGroup as crash:
+        log.critical("a task crashed: exiting", exc_info=crash)
+        return 1
+    return 0

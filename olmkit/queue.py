@@ -1,0 +1,162 @@
+"""One turn per key at a time: deduplicated, delayed, backed off.
+
+Used by olmkit.controller: informers add keys, workers get them. A key that is added while its turn runs gets another turn
+afterwards. Lives on one event loop; never starts a task and never calls what it hands out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from dataclasses import dataclass
+from datetime import timedelta
+
+from olmkit import metrics
+from olmkit.backoff import Backoff
+
+RETRY = Backoff(first=0.05, cap=300)
+"""A key that failed: 50 ms, doubled each time, at most 5 minutes."""
+
+
+class QueueShutDown(Exception):
+    """Raised by get() when no more turns are given."""
+
+
+@dataclass
+class _Delayed:
+    """A key that is added at `when` of the loop's clock."""
+
+    when: float
+    timer: asyncio.TimerHandle
+
+
+class Queue:
+    """Keys that wait, keys whose turn runs and keys for later. `name` is the label of its metrics."""
+
+    def __init__(self, name: str = "", retry: Backoff = RETRY) -> None:
+        self.name = name
+        self._backoff = retry
+        self._order: deque[str] = deque()
+        self._waiting: dict[str, float] = {}
+        self._running: dict[str, float] = {}
+        self._delayed: dict[str, _Delayed] = {}
+        self._failures: dict[str, int] = {}
+        self._getters: deque[asyncio.Future[None]] = deque()
+        self._shut_down = False
+        self._measure()
+
+    def __len__(self) -> int:
+        """How many keys wait for a turn (those for later not counted)."""
+        return len(self._waiting)
+
+    def add(self, key: str) -> None:
+        """Give the key a turn as soon as possible. Waiting already: nothing; running: another turn when this one is done."""
+        if self._shut_down or key in self._waiting:
+            return
+        metrics.QUEUE_ADDS.labels(self.name).inc()
+        self._waiting[key] = time.monotonic()
+        if key not in self._running:
+            self._order.append(key)
+            self._wake()
+
+    def add_after(self, key: str, delay: timedelta) -> None:
+        """Give the key a turn after `delay` at the latest: of several delays the earliest counts, and a turn ends them all."""
+        if self._shut_down:
+            return
+        seconds = delay.total_seconds()
+        if seconds <= 0:
+            self.add(key)
+            return
+        loop = asyncio.get_running_loop()
+        when = loop.time() + seconds
+        known = self._delayed.get(key)
+        if known is not None:
+            if known.when <= when:
+                return
+            known.timer.cancel()
+        self._delayed[key] = _Delayed(when, loop.call_at(when, self._ripen, key))
+
+    def retry(self, key: str) -> None:
+        """Give the key a turn after a time that doubles with each retry since the last forget()."""
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        metrics.QUEUE_RETRIES.labels(self.name).inc()
+        self.add_after(key, timedelta(seconds=self._backoff.delay(failures)))
+
+    def forget(self, key: str) -> None:
+        """The next retry() of this key starts from the shortest delay."""
+        self._failures.pop(key, None)
+
+    def failures(self, key: str) -> int:
+        """Retries of this key since the last forget()."""
+        return self._failures.get(key, 0)
+
+    async def get(self) -> str:
+        """The key whose turn it is; call done() at its end. Raises QueueShutDown once shutdown() was called."""
+        while not self._shut_down and not self._order:
+            getter = asyncio.get_running_loop().create_future()
+            self._getters.append(getter)
+            try:
+                await getter
+            except asyncio.CancelledError:
+                self._pass_on(getter)
+                raise
+        if self._shut_down:
+            raise QueueShutDown
+        key = self._order.popleft()
+        now = time.monotonic()
+        metrics.QUEUE_WAIT.labels(self.name).observe(now - self._waiting.pop(key))
+        self._running[key] = now
+        later = self._delayed.pop(key, None)
+        if later is not None:
+            later.timer.cancel()
+        return key
+
+    def done(self, key: str) -> None:
+        """The turn of this key has ended."""
+        started = self._running.pop(key)
+        metrics.QUEUE_WORK.labels(self.name).observe(time.monotonic() - started)
+        if key in self._waiting and not self._shut_down:
+            self._order.append(key)
+            self._wake()
+
+    def shutdown(self) -> None:
+        """No more turns: get() raises from now on, add() does nothing; turns under way end with done() as ever."""
+        self._shut_down = True
+        for delayed in self._delayed.values():
+            delayed.timer.cancel()
+        self._delayed.clear()
+        self._waiting.clear()
+        self._order.clear()
+        while self._getters:
+            self._wake()
+
+    def _ripen(self, key: str) -> None:
+        del self._delayed[key]
+        self.add(key)
+
+    def _wake(self) -> None:
+        while self._getters:
+            getter = self._getters.popleft()
+            if not getter.done():
+                getter.set_result(None)
+                return
+
+    def _pass_on(self, getter: asyncio.Future[None]) -> None:
+        """A getter that was cancelled after it was woken hands its wake-up to the next one."""
+        if getter in self._getters:
+            self._getters.remove(getter)
+        elif getter.done() and not getter.cancelled() and self._order:
+            self._wake()
+
+    def _measure(self) -> None:
+        metrics.QUEUE_DEPTH.labels(self.name).set_function(lambda: len(self._waiting))
+        metrics.QUEUE_UNFINISHED.labels(self.name).set_function(self._unfinished)
+        metrics.QUEUE_LONGEST.labels(self.name).set_function(self._longest)
+
+    def _unfinished(self) -> float:
+        now = time.monotonic()
+        return sum(now - started for started in self._running.values())
+
+    def _longest(self) -> float:
+        return time.monotonic() - min(self._running.values(), default=time.monotonic())

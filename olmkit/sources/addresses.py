@@ -1,0 +1,122 @@
+"""Which addresses sources may be fetched from; asked for each address at the moment of connecting.
+
+Whoever writes a Catalog or a Bundle chooses a host that our process then talks to, from inside the cluster. So loopback,
+link-local, metadata services, multicast and the API server are refused, whatever name led there and at every redirect; private
+networks are allowed, because registries live there. `--allow-source-cidr` lifts it for a range. Hosts that the administrator
+names as a location or mirror in registries.conf are not asked about (registries.py): that file is configuration, not input.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from olmkit.errors import Blocked, Waiting
+from olmkit.sources.errors import Reason
+
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+METADATA = frozenset(
+    ipaddress.ip_address(each)
+    for each in (
+        "100.100.100.200",  # Alibaba Cloud
+        "168.63.129.16",  # Azure's wire server
+        "192.0.0.192",  # Oracle Cloud
+        "fd00:ec2::254",  # AWS over IPv6
+        "fd20:ce::254",  # Google Cloud over IPv6
+    )
+)
+"""Metadata services outside of the link-local ranges."""
+NAT64 = ipaddress.ip_network("64:ff9b::/96")
+THIS_NETWORK = ipaddress.ip_network("0.0.0.0/8")
+
+
+class AddressRefused(Waiting):
+    """The host has an address that sources may not have; a name may get another one, so it is looked at again."""
+
+
+@dataclass(frozen=True)
+class SourceAddresses:
+    """`allowed` wins over everything; `denied` are (address, port) pairs, port 0 meaning every port."""
+
+    allowed: tuple[Network, ...] = ()
+    denied: tuple[tuple[Address, int], ...] = ()
+
+    @classmethod
+    def load(cls, allow_cidrs: Iterable[str] = (), deny: Iterable[str] = ()) -> SourceAddresses:
+        """From flags. `deny` is "host" or "host:port", names are looked up here: the API server's own address belongs in it.
+
+        Raises Blocked(InvalidConfiguration) for a CIDR that cannot be read; a name that has no address denies nothing.
+        """
+        try:
+            allowed = tuple(ipaddress.ip_network(cidr, strict=False) for cidr in allow_cidrs)
+        except ValueError as error:
+            raise Blocked(Reason.INVALID_CONFIGURATION, f"--allow-source-cidr: {error}") from error
+        return cls(allowed, tuple(pair for each in deny for pair in _looked_up(each)))
+
+    def refusal(self, address: str, port: int) -> str | None:
+        """Why this address is refused, in words that fit "it has the address A, <words>"; None when it is fine."""
+        ip = _plain(ipaddress.ip_address(address.partition("%")[0]))
+        if any(ip in network for network in self.allowed):
+            return None
+        if any(ip == denied and each in (0, port) for denied, each in self.denied):
+            return "which is the API server's"
+        return _kind(ip)
+
+
+class AddressGuard:
+    """The place where a policy meets a connection: a socket factory for aiohttp's TCPConnector, called per address."""
+
+    def __init__(self, addresses: SourceAddresses) -> None:
+        self._addresses = addresses
+        self.refused: set[str] = set()
+        """What was refused since it was last cleared, in words that fit "it has ..."."""
+
+    def __call__(self, info: tuple[Any, ...]) -> socket.socket:
+        """A socket for getaddrinfo's 5-tuple. Raises PermissionError when that address is refused, before a packet is sent."""
+        family, kind, protocol, _, endpoint = info
+        refusal = self._addresses.refusal(endpoint[0], endpoint[1])
+        if refusal is not None:
+            self.refused.add(f"the address {endpoint[0]}, {refusal}")
+            raise PermissionError(refusal)
+        return socket.socket(family, kind, protocol)
+
+
+def _kind(ip: Address) -> str | None:
+    if ip in METADATA:
+        return "which is a metadata service's"
+    if ip.is_loopback:
+        return "which is loopback"
+    if ip.is_link_local:
+        return "which is link-local, as metadata services are"
+    if ip.is_unspecified or (ip.version == 4 and ip in THIS_NETWORK):
+        return "which is unspecified"
+    if ip.is_multicast or str(ip) == "255.255.255.255":
+        return "which is multicast"
+    return None
+
+
+def _plain(ip: Address) -> Address:
+    """The IPv4 address inside of an IPv6 one that only wraps it."""
+    if isinstance(ip, ipaddress.IPv6Address):
+        wrapped = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
+        if wrapped is None and ip in NAT64:
+            wrapped = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+        return wrapped or ip
+    return ip
+
+
+def _looked_up(text: str) -> Sequence[tuple[Address, int]]:
+    host, port = text, 0
+    if text.count(":") == 1 or text.startswith("["):
+        host, _, digits = text.rpartition(":")
+        host, port = host.strip("[]"), int(digits)
+    try:
+        infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return ()
+    return tuple(sorted({(ipaddress.ip_address(str(info[4][0]).partition("%")[0]), port) for info in infos}, key=str))

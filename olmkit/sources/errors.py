@@ -1,0 +1,70 @@
+"""What goes wrong with a source of content, as values with a sentence for people.
+
+Raised by everything in olmkit.sources, inside jobs. Waiting: the same may succeed later (no answer, 5xx, a tag that is not there
+yet). BadReference: spec must change. BadContent: these bytes, by their digest, will never do; if they were asked for by a tag, a
+tag that moves lifts it, so a caller that polls maps it to its next look. Sentences never hold credentials, the query of a URL, a
+port of our own or a time.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from enum import StrEnum
+
+from olmkit.errors import Blocked, Waiting
+
+SOON = timedelta(seconds=5)
+"""First delay after a failure that may pass; olmkit.jobs doubles it up to 5 minutes."""
+
+
+class Reason(StrEnum):
+    """Why a source could not be read."""
+
+    INVALID_REFERENCE = "InvalidReference"  # the image reference does not follow the grammar
+    INVALID_CONFIGURATION = "InvalidConfiguration"  # registries.conf, or a CIDR, cannot be read
+    REGISTRY_BLOCKED = "RegistryBlocked"  # registries.conf says blocked
+    NOT_FOUND = "ImageNotFound"  # 404
+    UNAUTHORIZED = "Unauthorized"  # 401 or 403
+    UNAVAILABLE = "RegistryUnavailable"  # no answer, 429, 5xx, or an answer that is no registry's
+    ADDRESS_REFUSED = "AddressRefused"  # loopback, link-local, metadata or the API server
+    CONTENT_CHANGED = "DigestMismatch"  # bytes differ from their digest or size
+    UNSUPPORTED = "UnsupportedImage"  # a manifest or layer of a kind that cannot be read
+    MISSING_LABEL = "MissingLabel"  # the image does not say where its content is
+    MISSING_CONTENT = "MissingContent"  # nothing where the content should be
+    UNSAFE = "UnsafeContent"  # paths, links or devices that lead out of the image
+    TOO_LARGE = "TooLarge"  # more bytes, files or folders than allowed
+    DISK_FULL = "DiskFull"  # no room for what is being unpacked
+
+
+class BadReference(Blocked):
+    """The reference cannot be read, or is not allowed by configuration; only a new one helps."""
+
+
+class BadContent(Blocked):
+    """What the image holds cannot be used. `ref` names it by digest."""
+
+    def __init__(self, reason: str, message: str, ref: str) -> None:
+        super().__init__(reason, message)
+        self.ref = ref
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.reason, self.message, self.ref)
+
+
+class ImageNotFound(Waiting):
+    """404 for the manifest: the tag may be pushed later, and so may a digest."""
+
+
+def unavailable(message: str, after: timedelta = SOON) -> Waiting:
+    """A registry that does not answer, or not as one."""
+    return Waiting(Reason.UNAVAILABLE, message, after)
+
+
+def quoted(text: str, limit: int = 200) -> str:
+    """Text of others in double quotes: printable, valid UTF-8, at most `limit` characters."""
+    shown = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in _utf8(text))
+    return f'"{shown}"' if len(shown) <= limit else f'"{shown[:limit]}…"'
+
+
+def _utf8(text: str) -> str:
+    return text.encode(errors="surrogateescape").decode(errors="backslashreplace")

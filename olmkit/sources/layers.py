@@ -1,0 +1,211 @@
+"""One layer, a tar archive that is plain, gzip or zstd, into a Tree: streamed, each member judged before it is touched.
+
+Called by image.py with a blob whose digest has been verified. tarfile only parses headers here; nothing is ever extracted by it.
+Raises LayerError (tree.py) with words that fit "layer N of image X ..."; never writes outside of the tree's folder.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, cast
+
+import zstandard
+
+from olmkit.sources.errors import Reason, quoted
+from olmkit.sources.tree import LayerError, Tree
+
+GZIP = b"\x1f\x8b"
+ZSTD = b"\x28\xb5\x2f\xfd"
+ZSTD_SKIP = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
+"""A frame that decoders skip; zstd:chunked may begin with one."""
+ZSTD_WINDOW = 128 * 1024**2
+"""Memory a zstd frame may ask for; what `zstd --long` (27) writes."""
+BLOCK = 128 * 1024
+HEADER_LIMIT = 1024**2
+"""Bytes of one extended header; tarfile reads it whole."""
+HEADERS_IN_A_ROW = 16
+"""Extended headers before one member; tarfile recurses for each."""
+EXTENDED = (
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+)
+WHITEOUT = ".wh."
+OPAQUE = ".wh..wh..opq"
+RESERVED = ".wh..wh."
+
+
+@dataclass
+class Budget:
+    """What is left of the limits for the layers still to come; counts everything, wanted or not."""
+
+    bytes: int
+    files: int
+
+    def take_bytes(self, count: int) -> None:
+        """Raises LayerError(TooLarge)."""
+        self.bytes -= count
+        if self.bytes < 0:
+            raise LayerError(Reason.TOO_LARGE, "makes the image larger than what is read of one")
+
+    def take_file(self) -> None:
+        """Raises LayerError(TooLarge)."""
+        self.files -= 1
+        if self.files < 0:
+            raise LayerError(Reason.TOO_LARGE, "brings more files than are read of one image")
+
+
+def unpack(blob: IO[bytes], tree: Tree, budget: Budget) -> None:
+    """Merge a layer into the tree."""
+    member = _member_type()
+    with _decompressed(blob) as stream:
+        counted = cast("IO[bytes]", _Counted(stream, budget))
+        try:
+            with tarfile.open(mode="r|", fileobj=counted, bufsize=BLOCK, tarinfo=member, encoding="utf-8") as archive:
+                remembered: list[tarfile.TarInfo] = vars(archive)["members"]
+                while (info := archive.next()) is not None:
+                    remembered.clear()  # tarfile remembers all of them, for seeking that never happens here
+                    member.row = 0
+                    budget.take_file()
+                    _place(archive, info, tree)
+        except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError) as error:
+            raise LayerError(Reason.UNSUPPORTED, f"is no complete tar archive: {error}") from error
+
+
+class _Member(tarfile.TarInfo):
+    row = 0
+
+
+def _member_type() -> type[_Member]:
+    """A TarInfo that refuses headers before tarfile acts on them. A class per layer, since it counts."""
+
+    class Member(_Member):
+        @classmethod
+        def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Member:
+            try:
+                info = super().frombuf(buf, encoding, errors)
+            except (tarfile.EmptyHeaderError, tarfile.EOFHeaderError):  # type: ignore[attr-defined]
+                raise
+            except tarfile.HeaderError as error:
+                # tarfile takes a broken header in the middle for the end of the archive.
+                raise LayerError(Reason.UNSUPPORTED, f"is no complete tar archive: {error}") from error
+            if info.type in EXTENDED:
+                cls.row += 1
+                if info.size > HEADER_LIMIT or cls.row > HEADERS_IN_A_ROW:
+                    raise LayerError(Reason.TOO_LARGE, "holds tar headers larger than any real file needs")
+            if info.type == tarfile.GNUTYPE_SPARSE:
+                raise LayerError(
+                    Reason.UNSUPPORTED, f"holds {quoted(info.name)}, a sparse file: write it as a plain one"
+                )
+            return info
+
+    return Member
+
+
+class _Counted(io.RawIOBase):
+    """A stream that takes what it yields from the budget."""
+
+    def __init__(self, stream: IO[bytes], budget: Budget) -> None:
+        self._stream = stream
+        self._budget = budget
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._stream.read(size)
+        self._budget.take_bytes(len(data))
+        return data
+
+
+@contextmanager
+def _decompressed(blob: IO[bytes]) -> Iterator[IO[bytes]]:
+    """By the first bytes, not by the media type: the two are known to differ in the field. The blob stays open."""
+    blob.seek(0)
+    start = blob.read(4)
+    blob.seek(0)
+    if start.startswith(GZIP):
+        with gzip.GzipFile(fileobj=blob, mode="rb") as unzipped:
+            yield cast("IO[bytes]", unzipped)
+    elif start == ZSTD or ZSTD_SKIP.fullmatch(start):
+        decompressor = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
+        with decompressor.stream_reader(blob, read_across_frames=True, closefd=False) as reader:
+            yield cast("IO[bytes]", reader)
+    else:
+        yield blob
+
+
+def _place(archive: tarfile.TarFile, info: tarfile.TarInfo, tree: Tree) -> None:
+    path = _path(info.name, tree)
+    folder, _, name = path.rpartition("/")
+    if f"/{WHITEOUT}" in f"/{folder}":
+        return  # what old union file systems keep for themselves
+    if name.startswith(WHITEOUT):
+        _white_out(tree, folder, name)
+        return
+    if not path or not (tree.wants(path) or tree.leads(path)):
+        return
+    _check_text(path)
+    _placer(archive, info)(tree, path)
+
+
+def _placer(archive: tarfile.TarFile, info: tarfile.TarInfo) -> Callable[[Tree, str], None]:
+    if info.isdir():
+        return Tree.folder
+    if info.isreg():
+        return lambda tree, path: tree.file(path, cast("IO[bytes]", archive.extractfile(info)))
+    if info.issym():
+        return lambda tree, path: tree.symbolic_link(path, info.linkname)
+    if info.islnk():
+        return lambda tree, path: tree.hard_link(path, _path(info.linkname.lstrip("/"), tree))
+    return lambda tree, path: _refuse_kind(path, info)
+
+
+def _refuse_kind(path: str, info: tarfile.TarInfo) -> None:
+    kinds = ((info.ischr(), "a device"), (info.isblk(), "a device"), (info.isfifo(), "a named pipe"))
+    what = next((words for applies, words in kinds if applies), "neither a file nor a folder")
+    raise LayerError(Reason.UNSAFE, f"holds {quoted(path)}, which is {what}")
+
+
+def _white_out(tree: Tree, folder: str, name: str) -> None:
+    if name == OPAQUE:
+        tree.opaque(folder)
+        return
+    if name.startswith(RESERVED):
+        return
+    hidden = name.removeprefix(WHITEOUT)
+    if hidden in ("", ".", ".."):
+        raise LayerError(Reason.UNSAFE, f"holds {quoted(name)}, a whiteout of nothing")
+    tree.whiteout(f"{folder}/{hidden}" if folder else hidden)
+
+
+def _path(name: str, tree: Tree) -> str:
+    """The name without `.` and double slashes. Raises LayerError for what leads out of the image or is too long or too deep."""
+    if name.startswith("/"):
+        raise LayerError(Reason.UNSAFE, f"holds {quoted(name)}: an absolute path")
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise LayerError(Reason.UNSAFE, f"holds {quoted(name)}: a path outside the image")
+    size = len(name.encode(errors="surrogateescape"))
+    if size > tree.limits.path or any(len(part.encode(errors="surrogateescape")) > 255 for part in parts):
+        raise LayerError(Reason.TOO_LARGE, f"holds {quoted(name, 60)}: a path too long")
+    if len(parts) > tree.limits.depth:
+        raise LayerError(
+            Reason.TOO_LARGE, f"holds {quoted(name, 60)}: a path more than {tree.limits.depth} folders deep"
+        )
+    return "/".join(parts)
+
+
+def _check_text(path: str) -> None:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise LayerError(Reason.UNSAFE, f"holds {quoted(path)}: a name that is not UTF-8") from None
+    if "\0" in path:
+        raise LayerError(Reason.UNSAFE, f"holds {quoted(path)}: a name with a NUL in it")

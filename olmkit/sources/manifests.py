@@ -1,0 +1,161 @@
+"""Manifests: bytes of a registry into values, for the OCI and Docker forms, and the choice of a platform out of an index.
+
+Used by image.py. Pure; trusts nothing: whatever the JSON holds, the outcome is a value or a ManifestError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from olmkit.sources.errors import quoted
+from olmkit.sources.reference import is_digest
+
+OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+OCI_INDEX = "application/vnd.oci.image.index.v1+json"
+DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
+DOCKER_LIST = "application/vnd.docker.distribution.manifest.list.v2+json"
+MANIFESTS = frozenset({OCI_MANIFEST, DOCKER_MANIFEST})
+INDEXES = frozenset({OCI_INDEX, DOCKER_LIST})
+ACCEPT = ", ".join((OCI_MANIFEST, OCI_INDEX, DOCKER_MANIFEST, DOCKER_LIST))
+LAYERS = frozenset(
+    f"application/vnd.{kind}"
+    for kind in (
+        "oci.image.layer.v1.tar",
+        "oci.image.layer.v1.tar+gzip",
+        "oci.image.layer.v1.tar+zstd",
+        "oci.image.layer.nondistributable.v1.tar",
+        "oci.image.layer.nondistributable.v1.tar+gzip",
+        "oci.image.layer.nondistributable.v1.tar+zstd",
+        "docker.image.rootfs.diff.tar",
+        "docker.image.rootfs.diff.tar.gzip",
+        "docker.image.rootfs.diff.tar.zstd",
+        "docker.image.rootfs.foreign.diff.tar.gzip",
+    )
+)
+ARCHITECTURES: Mapping[str, str] = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
+"""What os.uname() says, in the words of image indexes; others are called the same (ppc64le, s390x, riscv64)."""
+LAYER_COUNT_LIMIT = 500
+
+
+class ManifestError(ValueError):
+    """What is wrong, in words that fit "image X ..."."""
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """A blob by digest; `platform` as os/architecture where an index says it."""
+
+    media_type: str
+    digest: str
+    size: int
+    platform: tuple[str, str] | None = None
+    attestation: bool = False
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One image."""
+
+    config: Descriptor
+    layers: tuple[Descriptor, ...]
+
+
+@dataclass(frozen=True)
+class Index:
+    """Images for several platforms."""
+
+    entries: tuple[Descriptor, ...]
+
+
+def parse(data: bytes, content_type: str) -> Manifest | Index:
+    """Read a manifest or an index; the media type inside wins over the header. Raises ManifestError."""
+    document = _object(data, "has a manifest that")
+    stated = document.get("mediaType")
+    kind = stated if isinstance(stated, str) and stated else content_type
+    if "manifests" in document and ("layers" in document or "config" in document):
+        raise ManifestError("has a manifest that is an index and an image at once")
+    if kind in INDEXES or (kind not in MANIFESTS and "manifests" in document):
+        return Index(tuple(_descriptor(each) for each in _list(document, "manifests")))
+    if kind in MANIFESTS or "layers" in document:
+        layers = tuple(_layer(each) for each in _list(document, "layers"))
+        if len(layers) > LAYER_COUNT_LIMIT:
+            raise ManifestError(f"has {len(layers)} layers; at most {LAYER_COUNT_LIMIT} are read")
+        return Manifest(_descriptor(document.get("config")), layers)
+    raise ManifestError(f"has a manifest of the kind {quoted(kind)}: push it as an OCI or a Docker v2 image")
+
+
+def choose(index: Index, machine: str) -> Descriptor:
+    """The entry for linux on this machine (os.uname().machine), else linux/amd64, else the first image. Raises ManifestError."""
+    images = [entry for entry in index.entries if _is_image(entry)]
+    for architecture in (ARCHITECTURES.get(machine, machine), "amd64"):
+        for entry in images:
+            if entry.platform == ("linux", architecture):
+                return entry
+    if not images:
+        raise ManifestError("has an index without an image in it")
+    return images[0]
+
+
+def labels(config: bytes) -> dict[str, str]:
+    """The labels of an image's config. Raises ManifestError."""
+    inner = _object(config, "has a config that").get("config")
+    found = inner.get("Labels") if isinstance(inner, dict) else None
+    if not isinstance(found, dict):
+        return {}
+    return {key: value for key, value in found.items() if isinstance(value, str)}
+
+
+def _is_image(entry: Descriptor) -> bool:
+    known = entry.media_type in MANIFESTS
+    return known and not entry.attestation and (entry.platform is None or "unknown" not in entry.platform)
+
+
+def _object(data: bytes, subject: str) -> dict[str, Any]:
+    try:
+        document = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise ManifestError(f"{subject} is no JSON") from error
+    if not isinstance(document, dict):
+        raise ManifestError(f"{subject} is no JSON object")
+    return document
+
+
+def _list(document: Mapping[str, Any], key: str) -> Sequence[Any]:
+    value = document.get(key)
+    if not isinstance(value, list):
+        raise ManifestError(f"has a manifest without a list of {key}")
+    return value
+
+
+def _layer(value: Any) -> Descriptor:
+    layer = _descriptor(value)
+    if layer.media_type not in LAYERS:
+        raise ManifestError(f"has a layer of the kind {quoted(layer.media_type)}: it holds no file system")
+    return layer
+
+
+def _descriptor(value: Any) -> Descriptor:
+    if not isinstance(value, dict):
+        raise ManifestError("has a manifest with an entry that is no descriptor")
+    digest, size = value.get("digest"), value.get("size")
+    if not isinstance(digest, str) or not is_digest(digest):
+        raise ManifestError(f"has a manifest with the digest {quoted(str(digest))}, which is none")
+    if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+        raise ManifestError(f"has a manifest with a descriptor without a size ({digest})")
+    return Descriptor(str(value.get("mediaType", "")), digest, size, _platform(value), _is_attestation(value))
+
+
+def _platform(value: Mapping[str, Any]) -> tuple[str, str] | None:
+    platform = value.get("platform")
+    if not isinstance(platform, dict):
+        return None
+    return str(platform.get("os", "")), str(platform.get("architecture", ""))
+
+
+def _is_attestation(value: Mapping[str, Any]) -> bool:
+    annotations = value.get("annotations")
+    return isinstance(annotations, dict) and "vnd.docker.reference.type" in annotations

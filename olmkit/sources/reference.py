@@ -1,0 +1,97 @@
+"""Image references as people write them, and the registry, repository, tag and digest they mean.
+
+Used by image.py and registries.py. Pure. The grammar is the distribution project's: a first component with a dot, a colon or the
+name localhost is a registry; everything else is Docker Hub's, `nginx` is docker.io/library/nginx.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from olmkit.sources.errors import BadReference, Reason, quoted
+
+DOCKER_HUB = "docker.io"
+NAME_LIMIT = 255
+
+_LABEL = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
+_HOST = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[0-9a-fA-F:.]+\])(?::[0-9]{{1,5}})?")
+_COMPONENT = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_REPOSITORY = re.compile(rf"{_COMPONENT}(?:/{_COMPONENT})*")
+_TAG = re.compile(r"[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127}")
+_DIGEST = re.compile(r"(?:sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """`written` is the name as the user wrote it, without tag and digest; `registry` and `repository` are what it means."""
+
+    written: str
+    registry: str
+    repository: str
+    tag: str | None
+    digest: str | None
+
+    def __str__(self) -> str:
+        tag = f":{self.tag}" if self.tag else ""
+        return f"{self.written}{tag}@{self.digest}" if self.digest else f"{self.written}{tag}"
+
+    @property
+    def version(self) -> str:
+        """What the registry is asked for: the digest, else the tag."""
+        return self.digest or self.tag or "latest"
+
+    def by_digest(self, digest: str) -> str:
+        """`name@digest`, as status shows it."""
+        return f"{self.written}@{digest}"
+
+
+def parse(text: str) -> Reference:
+    """Read a reference; without tag and digest the tag is latest. Raises BadReference with what is wrong."""
+    rest, at, digest = text.partition("@")
+    if at and not _DIGEST.fullmatch(digest):
+        raise _bad(text, "what follows the @ is no sha256, sha384 or sha512 digest in lower-case hex")
+    name, tag = _split_tag(rest)
+    if tag is not None and not _TAG.fullmatch(tag):
+        raise _bad(text, "a tag is up to 128 letters, digits, dots, dashes and underscores")
+    registry, repository = _split_registry(name)
+    if not _HOST.fullmatch(registry):
+        raise _bad(text, f"{quoted(registry)} is no host name")
+    if not _REPOSITORY.fullmatch(repository):
+        raise _bad(
+            text, "a repository is lower-case letters and digits, separated by dots, dashes, underscores and slashes"
+        )
+    if len(name) > NAME_LIMIT:
+        raise _bad(text, f"the name is longer than {NAME_LIMIT} characters")
+    if tag is None and not at:
+        tag = "latest"
+    return Reference(name, registry, repository, tag, digest or None)
+
+
+def is_digest(text: str) -> bool:
+    """Whether text is a digest in a form this suite computes."""
+    return _DIGEST.fullmatch(text) is not None
+
+
+def _split_tag(text: str) -> tuple[str, str | None]:
+    colon = text.rfind(":")
+    if colon > text.rfind("/"):
+        return text[:colon], text[colon + 1 :]
+    return text, None
+
+
+def _split_registry(name: str) -> tuple[str, str]:
+    first, slash, rest = name.partition("/")
+    if slash and ("." in first or ":" in first or first == "localhost" or first != first.lower()):
+        registry, repository = first, rest
+    else:
+        registry, repository = DOCKER_HUB, name
+    if registry == "index.docker.io":
+        registry = DOCKER_HUB
+    if registry == DOCKER_HUB and "/" not in repository:
+        repository = f"library/{repository}"
+    return registry, repository
+
+
+def _bad(text: str, why: str) -> BadReference:
+    return BadReference(Reason.INVALID_REFERENCE, f"image reference {quoted(text)} cannot be read: {why}")

@@ -1,0 +1,197 @@
+"""registries.conf (version 2, as containers-registries.conf(5) describes it): where an image is really fetched from.
+
+Read once per job by whoever pulls. Honoured: prefix (with `*.` for subdomains), location, insecure, blocked, mirror,
+mirror-by-digest-only, pull-from-mirror. Beyond it, the prefix `*` matches every image. Short names are always Docker Hub's:
+unqualified-search-registries is not asked, since an answer that depends on who replies first is no answer.
+Knows no network.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from olmkit.errors import Blocked
+from olmkit.sources.addresses import SourceAddresses
+from olmkit.sources.errors import BadReference, Reason, quoted
+from olmkit.sources.reference import DOCKER_HUB, Reference
+
+DOCKER_HUB_HOST = "registry-1.docker.io"
+PullFrom = Literal["all", "digest-only", "tag-only"]
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a registry may take, in seconds; `slow_bytes` have to arrive within each `slow_after`."""
+
+    connect: float = 10
+    read: float = 30
+    slow_after: float = 30
+    slow_bytes: int = 32 * 1024
+
+    @property
+    def rate(self) -> str:
+        """The least that is waited for, in words."""
+        return f"less than {self.slow_bytes // 1024} KiB in {self.slow_after:g} s"
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One place to ask: `host` with its port, the repository there; `insecure` allows plain HTTP and unknown certificates.
+
+    `configured` is True when registries.conf names the host itself: then its address is the administrator's choice.
+    """
+
+    host: str
+    repository: str
+    insecure: bool = False
+    configured: bool = False
+    mirror: bool = False
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """One [[registry.mirror]]."""
+
+    location: str
+    insecure: bool
+    pull: PullFrom
+
+
+@dataclass(frozen=True)
+class Registry:
+    """One [[registry]]; `location` is None where the prefix is a wildcard and no location is given."""
+
+    prefix: str
+    location: str | None
+    insecure: bool = False
+    blocked: bool = False
+    mirrors: tuple[Mirror, ...] = ()
+
+
+@dataclass(frozen=True)
+class Registries:
+    """The rules, the policy for addresses that no rule names, and how long to wait for an answer."""
+
+    rules: tuple[Registry, ...] = ()
+    addresses: SourceAddresses = field(default_factory=SourceAddresses)
+    patience: Patience = field(default_factory=Patience)
+
+    @classmethod
+    def load(cls, path: Path | None, addresses: SourceAddresses | None = None) -> Registries:
+        """Read the file; None means no rules. Raises Blocked(InvalidConfiguration) naming the file and what is wrong."""
+        addresses = addresses or SourceAddresses()
+        if path is None:
+            return cls((), addresses)
+        try:
+            return cls(parse(path.read_text()), addresses)
+        except (OSError, ValueError) as error:
+            text = error.strerror if isinstance(error, OSError) else str(error)
+            raise Blocked(Reason.INVALID_CONFIGURATION, f"{path} cannot be read: {text}") from error
+
+    def endpoints(self, reference: Reference) -> tuple[Endpoint, ...]:
+        """Where to ask for it, in order: mirrors, then the location. Raises BadReference when the registry is blocked."""
+        name = f"{reference.registry}/{reference.repository}"
+        rule = self._rule(name)
+        if rule is None:
+            return (_endpoint(name, insecure=False, configured=False),)
+        if rule.blocked:
+            text = f"registry {reference.registry} is blocked by registries.conf (prefix {quoted(rule.prefix)})"
+            raise BadReference(Reason.REGISTRY_BLOCKED, text)
+        wanted = "digest-only" if reference.digest else "tag-only"
+        mirrors = (
+            _endpoint(
+                _moved(name, rule.prefix, mirror.location), insecure=mirror.insecure, configured=True, mirror=True
+            )
+            for mirror in rule.mirrors
+            if mirror.pull in ("all", wanted)
+        )
+        location = name if rule.location is None else _moved(name, rule.prefix, rule.location)
+        configured = rule.location is not None
+        return (*mirrors, _endpoint(location, insecure=rule.insecure, configured=configured))
+
+    def is_configured(self, host: str) -> bool:
+        """Whether registries.conf names this host (with port) as a location or a mirror: a redirect may lead there."""
+        locations = {rule.location for rule in self.rules} | {m.location for rule in self.rules for m in rule.mirrors}
+        return host in {location.partition("/")[0] for location in locations if location}
+
+    def _rule(self, name: str) -> Registry | None:
+        """The longest prefix wins."""
+        return max(
+            (rule for rule in self.rules if _matches(name, rule.prefix)), key=lambda r: len(r.prefix), default=None
+        )
+
+
+def parse(text: str) -> tuple[Registry, ...]:
+    """Rules of a file. Raises ValueError (TOMLDecodeError is one) with what is wrong."""
+    document = tomllib.loads(text)
+    return tuple(_registry(table) for table in _tables(document, "registry"))
+
+
+def _tables(table: Mapping[str, Any], key: str) -> Sequence[Mapping[str, Any]]:
+    tables = table.get(key, [])
+    if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
+        raise ValueError(f"{key} must be an array of tables")
+    return tables
+
+
+def _registry(table: Mapping[str, Any]) -> Registry:
+    location = _text(table, "location")
+    prefix = _text(table, "prefix") or location
+    if not prefix:
+        raise ValueError("a [[registry]] needs a prefix or a location")
+    if location is None and not prefix.startswith("*"):
+        location = prefix
+    by_digest = _flag(table, "mirror-by-digest-only")
+    mirrors = tuple(_mirror(each, by_digest) for each in _tables(table, "mirror"))
+    return Registry(prefix, location, _flag(table, "insecure"), _flag(table, "blocked"), mirrors)
+
+
+def _mirror(table: Mapping[str, Any], by_digest: bool) -> Mirror:
+    location = _text(table, "location")
+    if not location:
+        raise ValueError("a [[registry.mirror]] needs a location")
+    pull = _text(table, "pull-from-mirror") or ("digest-only" if by_digest else "all")
+    for known in ("all", "digest-only", "tag-only"):
+        if pull == known:
+            return Mirror(location, _flag(table, "insecure"), known)
+    raise ValueError(f"pull-from-mirror is all, digest-only or tag-only, not {quoted(pull)}")
+
+
+def _text(table: Mapping[str, Any], key: str) -> str | None:
+    value = table.get(key)
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"{key} must be a string")
+    return value.rstrip("/") if value else None
+
+
+def _flag(table: Mapping[str, Any], key: str) -> bool:
+    value = table.get(key, False)
+    if not isinstance(value, bool):
+        raise ValueError(f"{key} must be true or false")
+    return value
+
+
+def _matches(name: str, prefix: str) -> bool:
+    if prefix == "*":
+        return True
+    if prefix.startswith("*."):
+        host, _, _ = name.partition("/")
+        return host.endswith(prefix[1:]) and host != prefix[1:]
+    return name == prefix or name.startswith(f"{prefix}/")
+
+
+def _moved(name: str, prefix: str, location: str) -> str:
+    """The name with its prefix replaced; a wildcard stands for the host."""
+    if prefix.startswith("*"):
+        return location + name[name.index("/") :]
+    return location + name.removeprefix(prefix)
+
+
+def _endpoint(name: str, *, insecure: bool, configured: bool, mirror: bool = False) -> Endpoint:
+    host, _, repository = name.partition("/")
+    host = host.lower()
+    return Endpoint(DOCKER_HUB_HOST if host == DOCKER_HUB else host, repository, insecure, configured, mirror)

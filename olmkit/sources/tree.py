@@ -1,0 +1,282 @@
+"""The files of an image, merged from its layers onto disk: only regular files and folders, only below the wanted paths.
+
+Filled by layers.py, finished by image.py. The shape of the tree is kept in memory and decides; on disk there is never a link, so
+no path can lead anywhere else. Symbolic links are noted and become second names of the files they mean when all layers are in.
+
+Every method takes paths relative to the image's root, already checked to have no `..`, and raises LayerError with words that fit
+"layer N of image X ...".
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from olmkit.sources.errors import Reason, quoted
+
+LINK_HOPS = 40
+COPY_SIZE = 256 * 1024
+
+
+class LayerError(Exception):
+    """`reason` for the machine, `words` for the sentence, `layer` when it is not the one at hand."""
+
+    def __init__(self, reason: Reason, words: str, layer: int | None = None) -> None:
+        super().__init__(words)
+        self.reason = reason
+        self.words = words
+        self.layer = layer
+
+
+@dataclass(frozen=True)
+class ContentLimits:
+    """What one image may hold, all layers together, wanted or not."""
+
+    bytes: int = 4 * 1024**3
+    """After decompression."""
+    files: int = 100_000
+    """Entries of any kind."""
+    path: int = 4096
+    """Bytes of one path."""
+    depth: int = 64
+    """Folders in one path."""
+
+
+CATALOG = ContentLimits()
+BUNDLE = ContentLimits(bytes=256 * 1024**2)
+
+
+@dataclass(eq=False)
+class Node:
+    """A folder (`children` is a dict), a symbolic link (`target`) or a file, and the layer that last wrote it."""
+
+    layer: int
+    children: dict[str, Node] | None = None
+    target: str | None = None
+    size: int = 0
+
+
+@dataclass
+class Tree:
+    """The image below `into`, an empty folder; `wanted` are paths without slashes at the ends, "" is everything."""
+
+    into: Path
+    wanted: Sequence[str]
+    limits: ContentLimits
+    layer: int = 0
+    """The number of the layer at hand, counted from 1; the caller moves it on."""
+    files: int = 0
+    size: int = 0
+    """Bytes of all files."""
+    _root: Node = field(default_factory=lambda: Node(0, {}))
+    _hidden: set[tuple[int, str]] = field(default_factory=set)
+
+    def wants(self, path: str) -> bool:
+        """Whether what stands at this path is part of the content."""
+        return any(not top or path == top or path.startswith(f"{top}/") for top in self.wanted)
+
+    def leads(self, path: str) -> bool:
+        """Whether wanted content lies below this path."""
+        return not path or any(top.startswith(f"{path}/") for top in self.wanted)
+
+    def folder(self, path: str) -> None:
+        """A folder; one that is there stays, with what it holds."""
+        if not self.wants(path):
+            if self.leads(path) and self._child(path) is not None:
+                self._make_folders(path, replace=True)
+            return
+        self._make_folders(path, replace=True).layer = self.layer
+
+    def file(self, path: str, data: IO[bytes]) -> None:
+        """A regular file; whatever stood there before is gone."""
+        node = self._replace(path)
+        if not self.wants(path):
+            return
+        descriptor = os.open(self._disk(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+        with os.fdopen(descriptor, "wb") as out:
+            while chunk := data.read(COPY_SIZE):
+                node.size += len(chunk)
+                self._count_bytes(len(chunk))
+                out.write(chunk)
+        self.files += 1
+
+    def symbolic_link(self, path: str, target: str) -> None:
+        """Noted; `finish` says whether it leads somewhere."""
+        self._replace(path).target = target
+
+    def hard_link(self, path: str, target: str) -> None:
+        """A second name of a file that is there already."""
+        if not self.wants(path):
+            self._replace(path)
+            return
+        source = self._child(target)
+        if not self.wants(target) or source is None or source.children is not None:
+            words = f"holds {quoted(path)}, a hard link to {quoted(target)}, which is no file of the content"
+            raise LayerError(Reason.UNSAFE, words)
+        if source.target is not None:
+            self.symbolic_link(path, source.target)
+            return
+        if source is self._child(path):
+            return
+        self._link(path, target, source)
+
+    def whiteout(self, path: str) -> None:
+        """What lower layers have at this path is gone."""
+        if self._first_time(path):
+            self._hide(path, also_itself=True)
+
+    def opaque(self, path: str) -> None:
+        """What lower layers have below this folder is gone."""
+        if self._first_time(f"{path}/"):
+            self._hide(path, also_itself=False)
+
+    def finish(self) -> None:
+        """Give every symbolic link the file it means; after that, the tree on disk is complete."""
+        links = [
+            (path, node) for path, node in self._walk(self._root, "") if node.target is not None and self.wants(path)
+        ]
+        for path, node in links:
+            source_path, source = self._resolve(path, node)
+            os.link(self._disk(source_path), self._disk(path))
+            self.files += 1
+            self._count_bytes(source.size)
+
+    def has(self, path: str) -> bool:
+        """Whether a file, a folder or a link stands there."""
+        return self._child(path) is not None
+
+    def _link(self, path: str, target: str, source: Node) -> None:
+        node = self._replace(path)
+        if not self.has(target):  # replacing the path took the target with it
+            raise LayerError(Reason.UNSAFE, f"holds {quoted(path)}, a hard link to something below itself")
+        node.size = source.size
+        os.link(self._disk(target), self._disk(path))
+        self.files += 1
+        self._count_bytes(source.size)
+
+    def _disk(self, path: str) -> str:
+        return os.path.join(self.into, path)
+
+    def _count_bytes(self, count: int) -> None:
+        self.size += count
+        if self.size > self.limits.bytes:
+            raise LayerError(
+                Reason.TOO_LARGE, f"makes the content larger than {self.limits.bytes:,} bytes, the most that is read"
+            )
+
+    def _child(self, path: str) -> Node | None:
+        node: Node | None = self._root
+        for part in path.split("/") if path else ():
+            node = node.children.get(part) if node is not None and node.children is not None else None
+        return node
+
+    def _make_folders(self, path: str, *, replace: bool = False) -> Node:
+        """The folder at this path, and those above it.
+
+        A file of a lower layer gives way; with `replace` so does whatever stands at the path's end. Nothing goes through a link.
+        """
+        node, walked = self._root, ""
+        for part in path.split("/") if path else ():
+            assert node.children is not None
+            walked = f"{walked}/{part}" if walked else part
+            child = node.children.get(part)
+            if child is not None and child.children is None:
+                is_link = child.target is not None
+                if (is_link or child.layer == self.layer) and not (replace and walked == path):
+                    what = "a link" if is_link else "a file"
+                    raise LayerError(Reason.UNSAFE, f"holds something below {quoted(walked)}, which is {what}")
+                self._remove(node, part, walked)
+                child = None
+            if child is None:
+                child = node.children[part] = Node(self.layer, {})
+                os.mkdir(self._disk(walked), 0o755)
+            node = child
+        return node
+
+    def _replace(self, path: str) -> Node:
+        """A new node at this path; nothing is on disk there any more."""
+        parent_path, _, name = path.rpartition("/")
+        parent = self._make_folders(parent_path)
+        assert parent.children is not None
+        if name in parent.children:
+            self._remove(parent, name, path)
+        node = parent.children[name] = Node(self.layer)
+        return node
+
+    def _remove(self, parent: Node, name: str, path: str) -> None:
+        """Take a node and everything below it away, on disk too."""
+        assert parent.children is not None
+        node = parent.children.pop(name)
+        if node.children is not None:
+            for child in list(node.children):
+                self._remove(node, child, f"{path}/{child}")
+            os.rmdir(self._disk(path))
+        elif node.target is None and self.wants(path):
+            os.unlink(self._disk(path))
+            self.files -= 1
+            self.size -= node.size
+
+    def _first_time(self, path: str) -> bool:
+        """Hiding twice in a layer hides nothing more; a layer of repetitions must not cost its square."""
+        before = len(self._hidden)
+        self._hidden.add((self.layer, path))
+        return len(self._hidden) > before
+
+    def _hide(self, path: str, *, also_itself: bool) -> None:
+        node = self._child(path)
+        if node is None:
+            return
+        if node.children is not None:
+            for name in list(node.children):
+                self._hide(f"{path}/{name}" if path else name, also_itself=True)
+        if also_itself and path and node.layer < self.layer and not node.children:
+            parent_path, _, name = path.rpartition("/")
+            parent = self._child(parent_path)
+            assert parent is not None
+            self._remove(parent, name, path)
+
+    def _walk(self, node: Node, path: str) -> Iterator[tuple[str, Node]]:
+        for name, child in sorted((node.children or {}).items()):
+            below = f"{path}/{name}" if path else name
+            yield below, child
+            yield from self._walk(child, below)
+
+    def _resolve(self, path: str, link: Node) -> tuple[str, Node]:
+        """The file a link means, within the image: an absolute target starts at the image's root."""
+        todo = [*reversed((link.target or "").split("/"))]
+        done = [] if (link.target or "").startswith("/") else path.split("/")[:-1]
+        hops = 0
+        while todo:
+            part = todo.pop()
+            if part == ".." and not done:
+                raise self._bad_link(path, link, "which is outside the image")
+            if part in ("", ".", ".."):
+                done = done[:-1] if part == ".." else done
+                continue
+            done.append(part)
+            node = self._child("/".join(done))
+            if node is not None and node.target is not None:
+                hops += 1
+                if hops > LINK_HOPS:
+                    raise self._bad_link(path, link, "which never ends")
+                todo += reversed(node.target.split("/"))
+                done = [] if node.target.startswith("/") else done[:-1]
+        return self._meant(path, link, "/".join(done))
+
+    def _meant(self, path: str, link: Node, target: str) -> tuple[str, Node]:
+        node = self._child(target)
+        if not self.wants(target):
+            raise self._bad_link(path, link, "which is outside the content")
+        if node is None:
+            raise self._bad_link(path, link, "which is not there")
+        if node.children is not None:
+            raise self._bad_link(path, link, "which is a folder: only links to files are followed")
+        return target, node
+
+    def _bad_link(self, path: str, link: Node, why: str) -> LayerError:
+        return LayerError(
+            Reason.UNSAFE, f"holds {quoted(path)}, a link to {quoted(link.target or '')}, {why}", link.layer
+        )

@@ -1,0 +1,311 @@
+"""Versions and the ranges that catalogs are written in: semantic versions with releases, and blang's grammar of ranges.
+
+Called by whatever compares versions: resolution, catalog and bundle validation, minKubeVersion. The grammar of Operator's
+spec.version is operator_controller/resolve/versions.py. Pure; bad text raises BadVersion or BadRange and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, total_ordering
+
+import semantic_version
+
+RELEASE_LIMIT = 20
+"""Longest release, in characters."""
+LENGTH_LIMIT = 1024
+"""Longest text that is looked at; no real version comes near."""
+_NUMBER_LIMIT = 2**64
+_NUMERIC = re.compile(r"[0-9]+")
+_IDENTIFIER = re.compile(r"[0-9A-Za-z-]+")
+
+Identifier = tuple[int, int, str]
+"""One dot-separated part, in an order of its own: (0, number, "") below (1, 0, text)."""
+
+
+class BadVersion(ValueError):
+    """The text is no version; says why."""
+
+
+class BadRange(ValueError):
+    """The text is no range; says why."""
+
+
+@total_ordering
+@dataclass(frozen=True, eq=False)
+class Version:
+    """A semantic version and the release of its packaging. Ordered by precedence, then release; build metadata never counts."""
+
+    major: int
+    minor: int
+    patch: int
+    prerelease: tuple[str, ...] = ()
+    build: str = ""
+    release: str = ""
+    precedence: tuple[int, int, int, tuple[Identifier | int, ...]] = field(init=False, repr=False)
+    """What ranges compare: everything but build metadata and release."""
+
+    def __post_init__(self) -> None:
+        rank: tuple[Identifier | int, ...] = (0, *map(_identifier, self.prerelease)) if self.prerelease else (1,)
+        object.__setattr__(self, "precedence", (self.major, self.minor, self.patch, rank))
+
+    @property
+    def _order(self) -> tuple[object, ...]:
+        return self.precedence, tuple(_identifier(part) for part in self.release.split(".") if self.release)
+
+    def __eq__(self, other: object) -> bool:
+        return self._order == other._order if isinstance(other, Version) else NotImplemented
+
+    def __lt__(self, other: Version) -> bool:
+        return self._order < other._order
+
+    def __hash__(self) -> int:
+        return hash(self._order)
+
+    def __str__(self) -> str:
+        suffix = self.release or self.build
+        prerelease = "-" + ".".join(self.prerelease) if self.prerelease else ""
+        return f"{self.major}.{self.minor}.{self.patch}{prerelease}" + (f"+{suffix}" if suffix else "")
+
+
+def _identifier(part: str) -> Identifier:
+    return (0, int(part), "") if _NUMERIC.fullmatch(part) else (1, 0, part)
+
+
+def parse_version(text: str) -> Version:
+    """Exactly three numbers without leading zeros, then perhaps -prerelease and +build (semver.org 2.0.0). Raises BadVersion."""
+    _refuse_bad_parts(text)
+    try:
+        parsed = semantic_version.Version(text)
+    except ValueError as error:  # what the checks above leave over
+        raise BadVersion(f"{quoted(text)} is no semantic version") from error
+    return Version(parsed.major, parsed.minor, parsed.patch, tuple(parsed.prerelease), ".".join(parsed.build))
+
+
+def parse_bundle_version(text: str, release: str | None = None) -> Version:
+    """The version of an olm.package property, with its release. Raises BadVersion.
+
+    An explicit release wins ("" is none) and leaves build metadata alone; without one, build metadata that is a valid release
+    is taken as the release, as OLM reads 1.0.0+2.
+    """
+    version = parse_version(text)
+    if release is not None:
+        return replace(version, release=parse_release(release))
+    try:
+        return replace(version, build="", release=parse_release(version.build))
+    except BadVersion:
+        return version
+
+
+def parse_release(text: str) -> str:
+    """The release itself: "" or at most 20 characters of dot-separated prerelease identifiers. Raises BadVersion."""
+    if len(text) > RELEASE_LIMIT:
+        raise BadVersion(f"invalid release {quoted(text)}: exceeds maximum length of {RELEASE_LIMIT} characters")
+    for index, part in enumerate(text.split(".") if text else ()):
+        try:
+            _refuse_bad_identifier(part)
+        except BadVersion as error:
+            raise BadVersion(f"invalid release {quoted(text)}: segment {index}: {error}") from error
+    return text
+
+
+def parse_tolerant(text: str) -> Version:
+    """As people write versions of clusters and CSVs: blanks, one `v`, leading zeros, missing parts. Raises BadVersion."""
+    parts = text.strip().removeprefix("v").split(".", 2)
+    parts = [part if len(part) < 2 else _strip_zeros(part) for part in parts]
+    if len(parts) < 3 and re.search(r"[-+]", parts[-1]):
+        raise BadVersion("Short version cannot contain PreRelease/Build meta data")
+    return parse_version(".".join([*parts, "0", "0"][:3] if len(parts) < 3 else parts))
+
+
+def _strip_zeros(part: str) -> str:
+    rest = part.lstrip("0")
+    return rest if _NUMERIC.match(rest) else f"0{rest}"
+
+
+def quoted(text: str) -> str:
+    """In double quotes, with what would break a line escaped."""
+    return '"' + "".join(ch if ch.isprintable() and ch not in '"\\' else _escape(ch) for ch in text) + '"'
+
+
+def _escape(character: str) -> str:
+    return "\\" + character if character in '"\\' else character.encode("unicode_escape").decode()
+
+
+def _refuse_bad_parts(text: str) -> None:
+    """Raise BadVersion with blang's words for what is wrong: opm and catalogs' authors know them."""
+    if not text:
+        raise BadVersion("Version string empty")
+    if len(text) > LENGTH_LIMIT:
+        raise BadVersion(f"version is longer than {LENGTH_LIMIT} characters")
+    parts = text.split(".", 2)
+    if len(parts) != 3:
+        raise BadVersion("No Major.Minor.Patch elements found")
+    rest, plus, build = parts[2].partition("+")
+    patch, dash, prerelease = rest.partition("-")
+    for name, number in (("Major", parts[0]), ("Minor", parts[1]), ("Patch", patch)):
+        _refuse_bad_number(name, number)
+    for part in prerelease.split(".") if dash else ():
+        _refuse_bad_identifier(part)
+    for part in build.split(".") if plus else ():
+        if not part:
+            raise BadVersion("Build meta data is empty")
+        if not _IDENTIFIER.fullmatch(part):
+            raise BadVersion(f"Invalid character(s) found in build meta data {quoted(part)}")
+
+
+def _refuse_bad_number(name: str, text: str) -> None:
+    if not _NUMERIC.fullmatch(text):
+        raise BadVersion(f"Invalid character(s) found in {name.lower()} number {quoted(text)}")
+    if len(text) > 1 and text[0] == "0":
+        raise BadVersion(f"{name} number must not contain leading zeroes {quoted(text)}")
+    if int(text) >= _NUMBER_LIMIT:
+        raise BadVersion(f"{name} number is too large {quoted(text)}")
+
+
+def _refuse_bad_identifier(part: str) -> None:
+    if not part:
+        raise BadVersion("Prerelease is empty")
+    if not _IDENTIFIER.fullmatch(part):
+        raise BadVersion(f"Invalid character(s) found in prerelease {quoted(part)}")
+    if _NUMERIC.fullmatch(part):
+        if len(part) > 1 and part[0] == "0":
+            raise BadVersion(f"Numeric PreRelease version must not contain leading zeroes {quoted(part)}")
+        if int(part) >= _NUMBER_LIMIT:
+            raise BadVersion(f"Prerelease number is too large {quoted(part)}")
+
+
+Comparator = tuple[str, Version]
+_HOLDS: dict[str, Callable[[tuple[object, ...], tuple[object, ...]], bool]] = {
+    "=": lambda left, right: left == right,
+    "!=": lambda left, right: left != right,
+    ">": lambda left, right: left > right,
+    ">=": lambda left, right: left >= right,
+    "<": lambda left, right: left < right,
+    "<=": lambda left, right: left <= right,
+}
+_BLANG_OPERATORS = {"": "=", "=": "=", "==": "=", "!": "!=", "!=": "!=", ">": ">", ">=": ">=", "<": "<", "<=": "<="}
+
+
+@dataclass(frozen=True)
+class BlangRange:
+    """A range of olm.package.required, skipRange, olm.constraint or dependencies.yaml, read as the library blang/semver reads it.
+
+    `||` between blanks is OR, blanks are AND. Prereleases are plain versions. Wildcards are trailing lower-case `x`.
+    """
+
+    text: str
+    groups: tuple[tuple[Comparator, ...], ...]
+
+    @classmethod
+    def parse(cls, text: str) -> BlangRange:
+        """Raises BadRange. Remembered, because one catalog repeats its ranges."""
+        return _parse_blang(text)
+
+    def matches(self, version: Version) -> bool:
+        """Whether the version, without its release, lies inside."""
+        return any(
+            all(_HOLDS[operator](version.precedence, bound.precedence) for operator, bound in group)
+            for group in self.groups
+        )
+
+
+@lru_cache(maxsize=4096)
+def _parse_blang(text: str) -> BlangRange:
+    if len(text) > LENGTH_LIMIT:
+        raise BadRange(f"range is longer than {LENGTH_LIMIT} characters")
+    groups: list[tuple[Comparator, ...]] = []
+    for group in _split_or(_tokens(text)):
+        expanded = [plain for token in group for plain in _expand_wildcard(token)]
+        groups.append(tuple(_comparator(token) for token in expanded))
+    return BlangRange(text, tuple(groups))
+
+
+def _tokens(text: str) -> list[str]:
+    """Parts between blanks; a blank after <, > or = does not part. The library loses tokens of one character, and so do we."""
+    tokens: list[str] = []
+    start, previous = 0, ""
+    for index, character in enumerate(text):
+        if character != " ":
+            previous = character
+        elif previous not in ("<", ">", "="):
+            tokens.append(text[start:index])
+            start = index + 1
+    tokens.append(text[start:])
+    return [token.replace(" ", "") for token in tokens if len(token) > 1]
+
+
+def _split_or(tokens: list[str]) -> list[list[str]]:
+    groups: list[list[str]] = [[]]
+    for index, token in enumerate(tokens):
+        if token != "||":
+            groups[-1].append(token)
+        elif index == 0:
+            raise BadRange("First element in range is '||'")
+        else:
+            groups.append([])
+    if not groups[-1]:
+        raise BadRange("Last element in range is '||'")
+    if not all(groups):
+        raise BadRange("Two '||' follow each other")
+    return groups
+
+
+def _split_operator(token: str) -> tuple[str, str]:
+    digit = re.search(r"[0-9]", token)
+    if digit is None:
+        raise BadRange(f"Could not get version from string: {quoted(token)}")
+    return token[: digit.start()], token[digit.start() :]
+
+
+def _comparator(token: str) -> Comparator:
+    operator, text = _split_operator(token)
+    if operator not in _BLANG_OPERATORS:
+        raise BadRange(
+            f"Could not parse Range {quoted(token)}: Could not parse comparator {quoted(operator)} in {quoted(token)}"
+        )
+    try:
+        return _BLANG_OPERATORS[operator], parse_version(text)
+    except BadVersion as error:
+        raise BadRange(
+            f"Could not parse Range {quoted(token)}: Could not parse version {quoted(text)} in {quoted(token)}: {error}"
+        ) from error
+
+
+def _expand_wildcard(token: str) -> list[str]:
+    """`1.2.x` becomes `>=1.2.0 <1.3.0` and so on; `!=1.2.x` becomes an AND that never holds, as in the library."""
+    if "x" not in token:
+        return [token]
+    operator, text = _split_operator(token)
+    floor = text.replace(".x.x", ".x", 1).replace(".x", ".0", 1)
+    if floor.count(".") == 1:
+        floor += ".0"
+    match _BLANG_OPERATORS.get(operator):
+        case ">=":
+            return [f">={floor}"]
+        case "<":
+            return [f"<{floor}"]
+        case ">":
+            return [f">={_ceiling(token, text, floor)}"]
+        case "<=":
+            return [f"<{_ceiling(token, text, floor)}"]
+        case "=":
+            return [f">={floor}", f"<{_ceiling(token, text, floor)}"]
+        case "!=":
+            return [f"<{floor}", f">={_ceiling(token, text, floor)}"]
+    raise BadRange(
+        f"Could not parse Range {quoted(token)}: Could not parse comparator {quoted(operator)} in {quoted(token)}"
+    )
+
+
+def _ceiling(token: str, text: str, floor: str) -> str:
+    """The first version above all that the wildcard stands for."""
+    parts = floor.split(".")
+    wild = text.split(".")
+    place = len(wild) - 2
+    if wild[-1] != "x" or place not in (0, 1) or not _NUMERIC.fullmatch(parts[place]):
+        raise BadRange(f"Could not parse Range {quoted(token)}: a wildcard is the last part of a version, as in 1.2.x")
+    parts[place] = str(int(parts[place]) + 1)
+    return ".".join(parts)

@@ -1,0 +1,89 @@
+"""Bytes of the Kubernetes API as values, and back: lines of a watch, its events, failures, bodies of an apply.
+
+Used by olmkit.client only; knows no connection and no URL. What cannot be read becomes an ApiError, never another exception.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterable, AsyncIterator
+from typing import Any
+
+import orjson
+
+from olmkit.errors import ApiError, Unavailable, api_error
+
+Object = dict[str, Any]
+
+_EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
+_NOT_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_TEXT_LIMIT = 200
+_UNDECLARED = "failed to create typed patch object"
+"""How the API server says that an apply names a field its schema lacks: with code 500 and no reason, so only the text tells."""
+
+
+def apply_body(obj: Object) -> bytes:
+    """JSON that a YAML parser reads as the same: what YAML forbids or takes for a line end is escaped.
+
+    The API server reads the body of a server-side apply as YAML, where U+2028 in a quoted string becomes a space.
+    """
+    body = orjson.dumps(obj)
+    if body.isascii() and b"\x7f" not in body:
+        return body
+    return _NOT_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", body.decode()).encode()
+
+
+def parse_object(raw: bytes) -> Object:
+    """The JSON object of an answer, {} for an empty one. Raises Unavailable when it is something else."""
+    if not raw:
+        return {}
+    try:
+        answer = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise Unavailable(0, "BadAnswer", "the API server's answer is no JSON") from error
+    if not isinstance(answer, dict):
+        raise Unavailable(0, "BadAnswer", "the API server's answer is no JSON object")
+    return answer
+
+
+def parse_failure(code: int, phrase: str, raw: bytes) -> ApiError:
+    """The error that an answer of 400 and above stands for: its metav1.Status where it has one, else its first words."""
+    try:
+        status = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        status = None
+    if isinstance(status, dict) and status.get("kind") == "Status":
+        message = status.get("message") or ""
+        return api_error(422 if message.startswith(_UNDECLARED) else code, status.get("reason") or "", message)
+    text = raw[:_TEXT_LIMIT].decode(errors="replace").strip()
+    return api_error(code, phrase, text or f"HTTP {code}")
+
+
+def parse_event(line: bytes) -> Object:
+    """A line of a watch as {"type", "object"}. Raises the ApiError an ERROR event holds, Unavailable for what is no event."""
+    try:
+        event = orjson.loads(line)
+        kind, obj = event["type"], event["object"]
+        metadata = obj.get("metadata")
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise Unavailable(0, "BadEvent", "the watch carried what is no event") from error
+    if kind == "ERROR":
+        code = obj.get("code")
+        raise api_error(code if isinstance(code, int) else 500, obj.get("reason") or "", obj.get("message") or "")
+    if kind not in _EVENTS or not isinstance(metadata, dict):
+        raise Unavailable(0, "BadEvent", "the watch carried what is no event")
+    result: Object = event
+    return result
+
+
+async def lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    """The lines in `chunks`, of any length, without their ends; what stands after the last end was cut and is dropped."""
+    rest: list[bytes] = []
+    async for chunk in chunks:
+        first, *others = chunk.split(b"\n")
+        rest.append(first)
+        for other in others:
+            line = b"".join(rest)
+            rest = [other]
+            if line:
+                yield line

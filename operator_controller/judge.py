@@ -1,0 +1,189 @@
+"""What is to be said of an Operator's spec before anything is written: resolved or not, to which bundle, what is in the way.
+
+Called by decide.py (what to do) and report.py (what to say), so that both have one answer. A list of rules: the first that
+applies wins. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from olmkit.api.bundledeployments import (
+    BUNDLE_NAME_ANNOTATION,
+    CATALOG_ANNOTATION,
+    PACKAGE_ANNOTATION,
+)
+from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
+from olmkit.api.bundledeployments import Reason as DeploymentReason
+from olmkit.api.bundles import PLAIN, REGISTRY
+from olmkit.api.operators import ConditionType, Reason
+from olmkit.conditions import Wanted
+from olmkit.errors import Blocked, OlmError, Waiting
+from olmkit.versions import BadRange
+from operator_controller.resolve.candidates import Asked, Candidate, Chosen, Decision, Snapshot, resolve
+from operator_controller.resolve.explain import explain
+from operator_controller.resolve.versions import EXAMPLES, MastermindsRange
+from operator_controller.world import World
+
+PROVISIONERS = {"registry+v1": REGISTRY, "plain+v0": PLAIN}
+"""Who unpacks a bundle, by its media type."""
+CATALOG_AGAIN = timedelta(seconds=15)
+"""A catalog that is away is asked again: no event tells when it answers."""
+SETTLE = timedelta(seconds=5)
+"""The net under an event that is on its way."""
+
+SPEC_INVALID = "validation has not been attempted as spec is invalid"
+NOT_ATTEMPTED_INVALID = "installation has not been attempted as spec is invalid"
+NOT_ATTEMPTED = "installation has not been attempted as resolution failed"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The Resolved condition, the explanation for people, the bundle to install, and what keeps it from being asked for."""
+
+    resolved: Wanted
+    explanation: str
+    candidate: Candidate | None = None
+    image: str = ""
+    """Image of what was resolved; empty when nothing was."""
+    problem: OlmError | None = None
+    """Blocked or Waiting: nothing is written now."""
+    not_attempted: str = NOT_ATTEMPTED
+    """What Installed says while nothing runs and nothing was resolved."""
+
+    @property
+    def is_resolved(self) -> bool:
+        """A bundle was found."""
+        return self.resolved.status == "True"
+
+
+class Settling(Waiting):
+    """Known in a moment and no news for anybody: the status stays as it is."""
+
+
+def judge(world: World) -> Verdict:
+    """The verdict on the spec as it is. Not for an Operator that is being deleted."""
+    spec = world.operator.spec
+    if world.unseen_bundle:
+        message = f'the Bundle "{world.unseen_bundle}" that is installed cannot be seen yet'
+        return _unresolved(message, Settling(Reason.WAITING_FOR_CATALOG, message, SETTLE))
+    try:
+        versions = MastermindsRange.parse(spec.version) if spec.version else None
+    except BadRange as error:
+        return _invalid(f"spec.version: {error}; {EXAMPLES}")
+    refusal = _refuse_second(world) or _refuse_other_package(world)
+    if refusal is not None:
+        return _unresolved(refusal.message, refusal)
+    return _resolve(world, Asked(spec.package_name, spec.channel or "", versions))
+
+
+def _invalid(message: str) -> Verdict:
+    resolved = Wanted(ConditionType.RESOLVED, "Unknown", Reason.RESOLUTION_UNKNOWN, SPEC_INVALID)
+    return Verdict(
+        resolved, message, problem=Blocked(Reason.NOT_RESOLVED, message), not_attempted=NOT_ATTEMPTED_INVALID
+    )
+
+
+def _unresolved(message: str, problem: OlmError, explanation: str = "") -> Verdict:
+    resolved = Wanted(ConditionType.RESOLVED, "False", Reason.RESOLUTION_FAILED, message)
+    return Verdict(resolved, explanation or message, problem=problem)
+
+
+def _refuse_second(world: World) -> OlmError | None:
+    """One Operator per package: the senior one works."""
+    mine = next((claim for claim in world.claims if claim.name == world.operator.metadata.name), None)
+    senior = min(world.claims, key=lambda claim: claim.seniority, default=None)
+    if senior is None or mine is None or senior == mine:
+        return None
+    message = f'package "{world.operator.spec.package_name}" is already managed by Operator "{senior.name}"'
+    if senior.is_leaving:
+        return Waiting(Reason.RETRYING, f"{message}, which is being deleted", CATALOG_AGAIN)
+    return Blocked(Reason.RESOLUTION_FAILED, f"{message}; delete one of them")
+
+
+def _refuse_other_package(world: World) -> OlmError | None:
+    """Another package in place of an installed one would remove what the first one brought, kinds and all."""
+    running, asked = world.running, world.operator.spec.package_name
+    if running is None or running.package in ("", asked):
+        return None
+    return Blocked(
+        Reason.RESOLUTION_FAILED,
+        f'package "{running.package}" is installed by this Operator and "{asked}" is asked for: set spec.packageName back to '
+        f'"{running.package}", or delete this Operator and create another one for "{asked}"',
+    )
+
+
+def snapshot(world: World, asked: Asked) -> Snapshot:
+    """The part of the World that resolution looks at."""
+    deployment, running = world.owned, world.running
+    notes = deployment.annotations if deployment else {}
+    own = notes if notes.get(PACKAGE_ANNOTATION) == asked.package else {}
+    is_between = deployment is not None and _is_between(world)
+    return Snapshot(
+        asked=asked,
+        offers=world.offers,
+        running=running,
+        under_way=own.get(BUNDLE_NAME_ANNOTATION, "") if is_between else "",
+        preferred_catalog=own.get(CATALOG_ANNOTATION, ""),
+    )
+
+
+def _is_between(world: World) -> bool:
+    """Whether some objects of the wanted bundle are in place, and not all."""
+    deployment = world.owned
+    reconciling = deployment.condition(DeploymentCondition.RECONCILING) if deployment else None
+    return (
+        world.running is not None
+        and reconciling is not None
+        and reconciling.status == "True"
+        and reconciling.reason == DeploymentReason.UPGRADING
+    )
+
+
+def _resolve(world: World, asked: Asked) -> Verdict:
+    decision = resolve(snapshot(world, asked))
+    words = explain(decision)
+    if not words.is_resolved:
+        return _unresolved(words.message, _refusal(decision, words.message), words.explanation)
+    resolved = Wanted(ConditionType.RESOLVED, "True", Reason.SUCCESS, words.message)
+    outcome = decision.outcome
+    if not isinstance(outcome, Chosen):
+        return Verdict(resolved, words.explanation, image=world.running.image if world.running else "")
+    candidate = outcome.candidate
+    problem = _obstacle(world, candidate)
+    return Verdict(resolved, words.explanation, candidate, candidate.bundle.image, problem)
+
+
+def _refusal(decision: Decision, message: str) -> OlmError:
+    if decision.is_settled:
+        return Blocked(Reason.RESOLUTION_FAILED, message)
+    return Waiting(Reason.WAITING_FOR_CATALOG, message, CATALOG_AGAIN)
+
+
+def _obstacle(world: World, candidate: Candidate) -> OlmError | None:
+    """Why the BundleDeployment cannot be written."""
+    media_type = candidate.bundle.media_type
+    if media_type not in PROVISIONERS:
+        return Blocked(Reason.INSTALLATION_FAILED, f"unknown bundle mediatype: {media_type}")
+    deployment = world.deployment
+    if deployment is None:
+        return None
+    name, owner = deployment.model.metadata.name, deployment.controller
+    if world.owned is None:
+        return _stranger(world, name, f'{owner.kind} "{owner.name}"' if owner else "")
+    if deployment.model.metadata.deleting:
+        message = f'BundleDeployment "{name}" is being deleted by somebody and is made again when it is gone'
+        return Waiting(Reason.RETRYING, message, CATALOG_AGAIN)
+    return None
+
+
+def _stranger(world: World, name: str, owner: str) -> OlmError:
+    """A BundleDeployment of this name that is somebody else's is never taken over."""
+    text = f'BundleDeployment "{name}" exists already'
+    if owner == f'Operator "{world.operator.metadata.name}"':
+        message = f"{text} and is left from an earlier Operator of this name: waiting until it is gone"
+        return Waiting(Reason.RETRYING, message, CATALOG_AGAIN)
+    whose = f"is owned by {owner}" if owner else "is owned by no Operator"
+    message = f"{text} and {whose}: delete it, or create the Operator under another name"
+    return Blocked(Reason.INSTALLATION_FAILED, message)

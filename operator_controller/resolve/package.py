@@ -1,0 +1,160 @@
+"""One package of one catalog, as resolution sees it: channels, entries, bundles with versions, deprecations.
+
+Read out of catalogd's resolution document by catalog_client.py, judged by candidates.py and upgrades.py. Pure; a document that
+has another shape raises BadDocument, a bundle that cannot be read is kept with its problem and never chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from olmkit.versions import BadVersion, Version, parse_bundle_version
+
+DEPENDENCY_TYPES = ("olm.package.required", "olm.gvk.required", "olm.constraint")
+PROVIDED_TYPE = "olm.gvk"
+DEFAULT_MEDIA_TYPE = "registry+v1"
+
+
+class BadDocument(ValueError):
+    """What a catalog answered is no resolution document; says where."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a channel: a bundle by name, and from where it can be reached."""
+
+    name: str
+    replaces: str = ""
+    skips: tuple[str, ...] = ()
+    skip_range: str = ""
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A line of upgrades."""
+
+    name: str
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class Property:
+    """A fact about a bundle; `value` is JSON as read."""
+
+    type: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """One version of the package. Without a version it has a problem and is never chosen."""
+
+    name: str
+    image: str
+    version: Version | None
+    media_type: str = DEFAULT_MEDIA_TYPE
+    properties: tuple[Property, ...] = ()
+    problem: str = ""
+
+    @property
+    def dependencies(self) -> tuple[Property, ...]:
+        """What it asks of others."""
+        return tuple(entry for entry in self.properties if entry.type in DEPENDENCY_TYPES)
+
+
+@dataclass(frozen=True)
+class PackageContent:
+    """Everything a catalog says about one package that counts for resolution."""
+
+    name: str
+    default_channel: str
+    channels: tuple[Channel, ...]
+    bundles: Mapping[str, Bundle]
+    deprecated_bundles: Mapping[str, str]
+    """Message by bundle name. Packages and channels may be deprecated too; only bundles lose their rank by it."""
+
+    def channel(self, name: str) -> Channel | None:
+        """The channel of that name."""
+        return next((channel for channel in self.channels if channel.name == name), None)
+
+
+def read_package(document: Any) -> PackageContent:
+    """The values of a resolution document. Raises BadDocument."""
+    top = _mapping(document, "the document")
+    channels = tuple(_channel(item) for item in _list(top, "channels"))
+    bundles = [_bundle(item) for item in _list(top, "bundles")]
+    return PackageContent(
+        name=_text(top, "package"),
+        default_channel=_text(top, "defaultChannel"),
+        channels=channels,
+        bundles={bundle.name: bundle for bundle in bundles},
+        deprecated_bundles=dict(_deprecated(_list(top, "deprecations"))),
+    )
+
+
+def _channel(item: Any) -> Channel:
+    channel = _mapping(item, "a channel")
+    return Channel(_text(channel, "name"), tuple(_entry(entry) for entry in _list(channel, "entries")))
+
+
+def _entry(item: Any) -> Entry:
+    entry = _mapping(item, "a channel entry")
+    skips = tuple(name for name in _list(entry, "skips") if isinstance(name, str))
+    return Entry(_text(entry, "name"), _text(entry, "replaces"), skips, _text(entry, "skipRange"))
+
+
+def _bundle(item: Any) -> Bundle:
+    bundle = _mapping(item, "a bundle")
+    name, image, problem = _text(bundle, "name"), _text(bundle, "image"), _text(bundle, "problem")
+    version: Version | None = None
+    release = bundle.get("release")
+    try:
+        version = parse_bundle_version(_text(bundle, "version"), release if isinstance(release, str) else None)
+    except BadVersion as error:
+        problem = problem or str(error)
+    if not image:
+        problem = problem or "it names no image"
+    properties = tuple(_property(entry) for entry in _list(bundle, "properties"))
+    media_type = _text(bundle, "mediaType") or DEFAULT_MEDIA_TYPE
+    return Bundle(name, image, None if problem else version, media_type, properties, problem)
+
+
+def _property(item: Any) -> Property:
+    entry = _mapping(item, "a property")
+    return Property(_text(entry, "type"), entry.get("value"))
+
+
+def _deprecated(items: list[Any]) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for item in items:
+        entry = _mapping(item, "a deprecation")
+        reference = _mapping(entry.get("reference"), "a deprecation's reference")
+        if reference.get("schema") == "olm.bundle":
+            found.append((_text(reference, "name"), _text(entry, "message")))
+    return found
+
+
+def _mapping(value: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise BadDocument(f"{what} is no mapping")
+    return cast("Mapping[str, Any]", value)
+
+
+def _list(holder: Mapping[str, Any], key: str) -> list[Any]:
+    value = holder.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise BadDocument(f"{key} is no list")
+    return value
+
+
+def _text(holder: Mapping[str, Any], key: str) -> str:
+    value = holder.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise BadDocument(f"{key} is no string")
+    return value

@@ -1,0 +1,169 @@
+"""What Operator.spec.version means: a version or a range in the grammar of the Go library Masterminds/semver 3.5.
+
+Called by candidates.py. A bare version with all its parts is that version and nothing else; a prerelease matches only where the
+range itself names one. Pure; bad text raises BadRange and nothing else. Ranges inside catalogs are olmkit.versions.BlangRange.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from olmkit.versions import BadRange, BadVersion, Version, parse_version, quoted
+
+LENGTH_LIMIT = 512
+GROUP_LIMIT = 32
+EXAMPLES = "for example 1.2.3, '>=1.2.0 <2.0.0', '~1.4' or '1.x'"
+
+_BLANK = r"[\t\n\f\r ]"
+_PART = r"[0-9xX*]+"
+_WORDS = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
+_VERSION = rf"v?({_PART})(?:\.({_PART}))?(?:\.({_PART}))?(?:-({_WORDS}))?(?:\+({_WORDS}))?"
+_BOUND = re.compile(rf"([=!<>~^]*){_BLANK}*{_VERSION}")
+_HYPHEN = re.compile(rf"{_BLANK}+-{_BLANK}+(?={_VERSION})")
+_SEPARATOR = re.compile(rf"{_BLANK}*,{_BLANK}*|{_BLANK}+")
+_OPERATORS = {symbol: symbol for symbol in ("=", "!=", ">", "<", ">=", "<=", "~", "^")}
+_OPERATORS |= {"": "=", "=>": ">=", "=<": "<=", "~>": "~"}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One comparison. `given` counts the parts before the first missing one or wildcard: 0 for `*`, 2 for `1.2` or `1.2.x`."""
+
+    operator: str
+    floor: Version
+    given: int
+
+    def holds(self, version: Version) -> bool:
+        """Whether the version lies on the right side; the group's rule about prereleases comes before."""
+        at, floor = version.precedence, self.floor.precedence
+        match self.operator:
+            case "=":
+                return at == floor if self.given == 3 else self._tilde(version)
+            case "!=":
+                return self._differs(version)
+            case ">":
+                return at > floor if self.given in (0, 3) else self._parts(version) > self._parts(self.floor)
+            case ">=":
+                return at >= floor
+            case "<":
+                return at < floor
+            case "<=":
+                return at <= floor if self.given == 3 else self._parts(version) <= self._parts(self.floor)
+            case "~":
+                return self._tilde(version)
+        return self._caret(version)
+
+    def _parts(self, version: Version) -> tuple[int, ...]:
+        """What a partial bound compares: the parts it names (`*` counts as 0.0 here, a habit of the library)."""
+        return (version.major,) if self.given == 1 else (version.major, version.minor)
+
+    def _differs(self, version: Version) -> bool:
+        if self.given in (0, 3):
+            return version.precedence != self.floor.precedence
+        if self._parts(version) != self._parts(self.floor):
+            return True
+        return self.given == 2 and version.prerelease != self.floor.prerelease
+
+    def _tilde(self, version: Version) -> bool:
+        floor = self.floor
+        if version.precedence < floor.precedence:
+            return False
+        if self.given in (0, 3) and (floor.major, floor.minor, floor.patch) == (0, 0, 0):
+            return True
+        return self._parts(version) == self._parts(floor)
+
+    def _caret(self, version: Version) -> bool:
+        floor = self.floor
+        if version.precedence < floor.precedence or version.major != floor.major:
+            return False
+        if floor.major > 0 or self.given == 1:
+            return True
+        if version.minor != floor.minor:
+            return False
+        return floor.minor > 0 or self.given == 2 or version.patch == floor.patch
+
+
+@dataclass(frozen=True)
+class MastermindsRange:
+    """A range of spec.version: groups joined by `||`, each of bounds joined by blanks or commas."""
+
+    text: str
+    groups: tuple[tuple[Bound, ...], ...]
+
+    @classmethod
+    def parse(cls, text: str) -> MastermindsRange:
+        """Raises BadRange with what is wrong and how it is written right."""
+        return _parse(text)
+
+    def matches(self, version: Version, *, prereleases: bool = False) -> bool:
+        """Whether the version, without its release, lies inside; `prereleases` lifts the rule that they must be asked for."""
+        return any(
+            (prereleases or not version.prerelease or any(bound.floor.prerelease for bound in group))
+            and all(bound.holds(version) for bound in group)
+            for group in self.groups
+        )
+
+    @property
+    def pinned(self) -> Version | None:
+        """The one version that is asked for, when it is one: 1.2.3 or =1.2.3."""
+        match self.groups:
+            case ((Bound(operator="=", given=3) as bound,),):
+                return bound.floor
+        return None
+
+
+@lru_cache(maxsize=4096)
+def _parse(text: str) -> MastermindsRange:
+    if len(text) > LENGTH_LIMIT:
+        raise BadRange(f"a range has at most {LENGTH_LIMIT} characters")
+    groups = text.split("||")
+    if len(groups) > GROUP_LIMIT:
+        raise BadRange(f"a range has at most {GROUP_LIMIT} parts between '||'")
+    return MastermindsRange(text, tuple(tuple(_parse_group(group.strip("\t\n\f\r "), text)) for group in groups))
+
+
+def _parse_group(group: str, text: str) -> list[Bound]:
+    bounds: list[Bound] = []
+    position = 0
+    while True:
+        match = _BOUND.match(group, position)
+        if match is None or match.group(1) not in _OPERATORS:
+            raise BadRange(_complaint(group[position:], text))
+        position = match.end()
+        hyphen = _HYPHEN.match(group, position) if not match.group(1) else None
+        if hyphen is None:
+            bounds.append(_bound(match, _OPERATORS[match.group(1)], text))
+        else:
+            upper = _BOUND.match(group, hyphen.end())
+            if upper is None:  # the hyphen was seen in front of a version
+                raise BadRange(_complaint(group[position:], text))
+            position = upper.end()
+            bounds += [_bound(match, ">=", text), _bound(upper, "<=", text)]
+        if position == len(group):
+            return bounds
+        separator = _SEPARATOR.match(group, position)
+        if separator is None:
+            raise BadRange(_complaint(group[position:], text))
+        position = separator.end()
+
+
+def _bound(match: re.Match[str], operator: str, text: str) -> Bound:
+    parts: list[str] = []
+    for part in match.group(2, 3, 4):
+        if part is None or part in ("x", "X", "*"):
+            break
+        if not part.isdigit():
+            raise BadRange(_complaint(part, text))
+        parts.append(part.lstrip("0") or "0")
+    prerelease = f"-{match.group(5)}" if match.group(5) else ""
+    try:
+        return Bound(operator, parse_version(".".join([*parts, "0", "0", "0"][:3]) + prerelease), len(parts))
+    except BadVersion as error:
+        raise BadRange(f"{error} in {quoted(text)}") from error
+
+
+def _complaint(rest: str, text: str) -> str:
+    where = f" (at {quoted(rest)})" if rest and rest != text else ""
+    return f"{quoted(text)} is neither a version nor a range of versions{where}"

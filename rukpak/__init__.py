@@ -1,0 +1,1 @@
+"""Bundle and BundleDeployment -> installed objects. Meets the others only through CRDs."""

@@ -1,0 +1,40 @@
+"""The process rukpak: Bundles are unpacked, BundleDeployments installed. `rukpak` or `python -m rukpak`.
+
+Wires what rukpak.unpack and rukpak.install hold; the flags are those of olmkit.manager.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from olmkit.jobs import Jobs
+from olmkit.manager import Manager, run
+from olmkit.sources.addresses import SourceAddresses
+from olmkit.sources.registries import Registries
+from olmkit.store import Store
+from rukpak.install import reconciler as install
+from rukpak.unpack import reconciler as unpack
+from rukpak.unpack.job import FUNCTION
+
+NAME = "rukpak"
+
+
+async def build(manager: Manager) -> None:
+    """Both controllers, over one store."""
+    settings = manager.settings
+    # What is wrong with the configuration shall end the process now, and not each job later.
+    Registries.load(settings.registries_conf, SourceAddresses.load(settings.allow_source_cidr))
+    store = Store(unpack.store_folder(settings))
+    jobs = Jobs(lambda bundle: unpacking.enqueue(bundle), preload=[FUNCTION.partition(":")[0]])
+    manager.on_close(jobs.close)
+    unpacking = unpack.controller(manager, jobs, store)
+    install.controller(manager, store)
+
+
+def main() -> int:
+    """The entry point; returns the exit status."""
+    return run(NAME, build)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

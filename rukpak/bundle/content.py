@@ -1,0 +1,118 @@
+"""The two kinds of bundle as values, and their JSON form. Made by rukpak.bundle.files, read by rukpak.install. Pure.
+
+The JSON form is what the store keeps: YAML is parsed once, in the job that unpacked the bundle. Bodies are never changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+Body = Mapping[str, Any]
+"""A Kubernetes object, or a part of one, as JSON values."""
+
+FORMAT = 1
+"""Of the JSON form; another number means: unpack again."""
+
+
+@dataclass(frozen=True)
+class RegistryBundle:
+    """A registry+v1 bundle. The CSV's install strategy and the CRDs are in the form that Kubernetes' own types write."""
+
+    package: str
+    """From metadata/annotations.yaml; never empty."""
+    csv: Body
+    """The ClusterServiceVersion, whole."""
+    crds: tuple[Body, ...]
+    """CustomResourceDefinitions in file order."""
+    others: tuple[Body, ...]
+    """All other objects in file order, as written."""
+    properties: tuple[Body, ...] = ()
+    """metadata/properties.yaml: {type, value}."""
+    annotations: Mapping[str, str] | None = None
+    """metadata/annotations.yaml."""
+
+    @property
+    def csv_name(self) -> str:
+        """metadata.name of the CSV; empty when it has none."""
+        return self.csv["metadata"].get("name") or ""
+
+    @property
+    def csv_annotations(self) -> Mapping[str, str]:
+        """metadata.annotations of the CSV."""
+        return self.csv["metadata"].get("annotations") or {}
+
+    @property
+    def spec(self) -> Body:
+        """spec of the CSV."""
+        return self.csv.get("spec") or {}
+
+    @property
+    def install_spec(self) -> Body:
+        """spec.install.spec of the CSV: deployments, permissions, clusterPermissions."""
+        return (self.spec.get("install") or {}).get("spec") or {}
+
+    @property
+    def install_modes(self) -> tuple[str, ...]:
+        """The modes it supports, sorted."""
+        modes = self.spec.get("installModes") or ()
+        return tuple(sorted({mode.get("type", "") for mode in modes if mode.get("supported")}))
+
+    @property
+    def webhooks(self) -> tuple[Body, ...]:
+        """spec.webhookdefinitions of the CSV."""
+        return tuple(self.spec.get("webhookdefinitions") or ())
+
+    @property
+    def owned_api_services(self) -> tuple[Body, ...]:
+        """spec.apiservicedefinitions.owned of the CSV."""
+        return tuple((self.spec.get("apiservicedefinitions") or {}).get("owned") or ())
+
+    def owned(self) -> tuple[Body, ...]:
+        """spec.customresourcedefinitions.owned of the CSV."""
+        return tuple((self.spec.get("customresourcedefinitions") or {}).get("owned") or ())
+
+
+@dataclass(frozen=True)
+class PlainBundle:
+    """A plain+v0 bundle: objects of any kind, in file order, at least one."""
+
+    objects: tuple[Body, ...]
+
+
+Bundle = RegistryBundle | PlainBundle
+
+
+def to_json(bundle: Bundle) -> bytes:
+    """The form that the store keeps."""
+    if isinstance(bundle, PlainBundle):
+        return orjson.dumps({"format": FORMAT, "type": "plain+v0", "objects": bundle.objects})
+    fields = {
+        "package": bundle.package,
+        "csv": bundle.csv,
+        "crds": bundle.crds,
+        "others": bundle.others,
+        "properties": bundle.properties,
+        "annotations": bundle.annotations,
+    }
+    return orjson.dumps({"format": FORMAT, "type": "registry+v1", **fields})
+
+
+def from_json(data: bytes) -> Bundle:
+    """The bundle that `to_json` wrote. Raises ValueError when the data is something else or of another format."""
+    raw = orjson.loads(data)
+    if not isinstance(raw, dict) or raw.get("format") != FORMAT:
+        raise ValueError("no bundle of this format")
+    if raw["type"] == "plain+v0":
+        return PlainBundle(objects=tuple(raw["objects"]))
+    return RegistryBundle(
+        package=raw["package"],
+        csv=raw["csv"],
+        crds=tuple(raw["crds"]),
+        others=tuple(raw["others"]),
+        properties=tuple(raw["properties"]),
+        annotations=raw["annotations"],
+    )

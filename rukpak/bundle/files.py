@@ -1,0 +1,291 @@
+"""The files of a bundle -> the bundle, or every fault found in them at once. Called by the job that unpacks, and by the
+command that renders a folder. Pure: is handed bytes, never a path.
+
+registry+v1: manifests/ (flat, one ClusterServiceVersion, CRDs, other objects) and metadata/annotations.yaml;
+plain+v0: manifests/ (flat, at least one object). Files may be YAML or JSON, may hold several documents and lists.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from rukpak.bundle import documents
+from rukpak.bundle.content import PlainBundle, RegistryBundle
+from rukpak.bundle.faults import BadBundle
+from rukpak.bundle.typed import Mismatch, read_as
+from rukpak.manifest import Manifest
+
+MANIFESTS = "manifests/"
+ANNOTATIONS_FILE = "metadata/annotations.yaml"
+PROPERTIES_FILE = "metadata/properties.yaml"
+PROPERTIES_ANNOTATION = "olm.properties"
+PACKAGE_ANNOTATION = "operators.operatorframework.io.bundle.package.v1"
+REASON = "UnpackFailed"
+
+CSV = "ClusterServiceVersion"
+CRD = "CustomResourceDefinition"
+CRD_API_VERSION = "apiextensions.k8s.io/v1"
+
+
+@dataclass(frozen=True)
+class Found:
+    """An object and the file it is in."""
+
+    file: str
+    body: dict[str, Any]
+
+    @property
+    def manifest(self) -> Manifest:
+        return Manifest(self.body)
+
+
+@dataclass
+class _Reading:
+    """What has been found so far in one bundle."""
+
+    files: Mapping[str, bytes]
+    faults: list[str] = field(default_factory=list)
+
+    def fail_if_faulty(self) -> None:
+        if self.faults:
+            raise BadBundle.of(REASON, self.faults)
+
+
+def read_registry(files: Mapping[str, bytes]) -> RegistryBundle:
+    """The registry+v1 bundle in the files (path in the image -> content). Raises BadBundle with all faults."""
+    reading = _Reading(files)
+    annotations = _annotations(reading)
+    properties = _properties(reading)
+    found = _objects(reading)
+    csvs = [item for item in found if item.body["kind"] == CSV]
+    crds = [item for item in found if item.body["kind"] == CRD]
+    others = [item for item in found if item.body["kind"] not in (CSV, CRD)]
+    _check_one_csv(reading, csvs)
+    _check_duplicates(reading, others)
+    csv = _typed_csv(reading, csvs[0], properties) if len(csvs) == 1 else {}
+    typed_crds = tuple(_typed_crd(reading, item) for item in crds)
+    reading.fail_if_faulty()
+    return RegistryBundle(
+        package=annotations[PACKAGE_ANNOTATION],
+        csv=csv,
+        crds=typed_crds,
+        others=tuple(item.body for item in others),
+        properties=properties,
+        annotations=annotations,
+    )
+
+
+def read_plain(files: Mapping[str, bytes]) -> PlainBundle:
+    """The plain+v0 bundle in the files (path in the image -> content). Raises BadBundle with all faults."""
+    reading = _Reading(files)
+    found = _objects(reading)
+    _check_duplicates(reading, found)
+    if not found and not reading.faults:
+        reading.faults.append(
+            "invalid bundle: found zero objects: plain+v0 bundles are required to contain at least one object"
+        )
+    reading.fail_if_faulty()
+    return PlainBundle(objects=tuple(item.body for item in found))
+
+
+def _manifest_files(reading: _Reading) -> Iterator[tuple[str, bytes]]:
+    """Files directly in manifests/, by name; hidden ones are no part of a bundle."""
+    subfolders: set[str] = set()
+    names = sorted(path for path in reading.files if path.startswith(MANIFESTS))
+    if not names:
+        reading.faults.append(
+            'the bundle has no "manifests" folder with files in it: was the image built from the right folder?'
+        )
+    for path in names:
+        name = path.removeprefix(MANIFESTS)
+        if "/" in name:
+            subfolders.add(MANIFESTS + name.partition("/")[0])
+        elif not name.startswith("."):
+            yield path, reading.files[path]
+    reading.faults += (
+        'subdirectories are not allowed within the "manifests" directory of the bundle image filesystem: '
+        f'found "{folder}"'
+        for folder in sorted(subfolders)
+    )
+
+
+def _objects(reading: _Reading) -> list[Found]:
+    found: list[Found] = []
+    for path, data in _manifest_files(reading):
+        name = path.removeprefix(MANIFESTS)
+        try:
+            read = documents.read(data)
+        except documents.DocumentError as error:
+            reading.faults.append(f'error parsing objects in "{name}": {error}')
+            continue
+        for number, document in enumerate(read, start=1):
+            where = f'"{name}"' if len(read) == 1 else f'"{name}", document {number}'
+            found += (Found(name, body) for body in _flattened(reading, where, document))
+    return found
+
+
+def _flattened(reading: _Reading, where: str, document: Any, kind: str = "") -> Iterator[dict[str, Any]]:
+    """The object, or those in it when it is a list; `kind`: of an item that leaves it to its list."""
+    if not isinstance(document, dict):
+        reading.faults.append(
+            f"error parsing objects in {where}: an object is a mapping with apiVersion, kind and metadata"
+        )
+        return
+    if kind and "kind" not in document:
+        document = {"kind": kind, **document}
+    items = document.get("items")
+    list_kind = document.get("kind")
+    if isinstance(list_kind, str) and list_kind.endswith("List") and isinstance(items, list):
+        item_kind = list_kind.removesuffix("List")
+        for number, item in enumerate(items, start=1):
+            if item_kind and isinstance(item, dict) and "apiVersion" not in item:
+                item = {"apiVersion": document.get("apiVersion"), **item}
+            yield from _flattened(reading, f"{where}, item {number}", item, item_kind)
+        return
+    problem = _identity_problem(document)
+    if problem:
+        reading.faults.append(f"error parsing objects in {where}: {problem}")
+        return
+    yield document
+
+
+def _identity_problem(body: dict[str, Any]) -> str:
+    for identity in ("apiVersion", "kind"):
+        if not isinstance(body.get(identity), str) or not body[identity]:
+            return f"{identity} is missing" if not body.get(identity) else f"{identity} must be text"
+    metadata = body.get("metadata")
+    if not isinstance(metadata, dict):
+        return f"{body['kind']} has no metadata"
+    name = metadata.get("name")
+    if not isinstance(name, str) or not name:
+        return f"{body['kind']} has no metadata.name" if not name else f"{body['kind']}: metadata.name must be text"
+    if not isinstance(metadata.get("namespace") or "", str):
+        return f"{body['kind']} {name}: metadata.namespace must be text"
+    for field_name in ("labels", "annotations"):
+        values = metadata.get(field_name) or {}
+        if not isinstance(values, dict):
+            return f"{body['kind']} {name}: metadata.{field_name} must be a mapping"
+        wrong = sorted(key for key, value in values.items() if not isinstance(value, str | None))
+        if wrong:
+            return f"{body['kind']} {name}: metadata.{field_name}: {wrong[0]} must be text in quotes"
+    return ""
+
+
+def _check_duplicates(reading: _Reading, found: list[Found]) -> None:
+    """Two objects of one name: which of them would win depends on the order of files."""
+    count = Counter(item.manifest.key for item in found)
+    for key in sorted(key for key, number in count.items() if number > 1):
+        places = ", ".join(sorted({item.file for item in found if item.manifest.key == key}))
+        reading.faults.append(f"{key} is there {count[key]} times (in {places})")
+
+
+def _check_one_csv(reading: _Reading, csvs: list[Found]) -> None:
+    if len(csvs) == 1 or (not csvs and any(fault.startswith("error parsing") for fault in reading.faults)):
+        return
+    if not csvs:
+        reading.faults.append('no ClusterServiceVersion found in "manifests"')
+        return
+    named = ", ".join(f'"{item.manifest.name}" in {item.file}' for item in csvs)
+    reading.faults.append(
+        f'{len(csvs)} ClusterServiceVersions found in "manifests" ({named}): a bundle holds exactly one'
+    )
+
+
+def _typed_csv(reading: _Reading, found: Found, properties: tuple[dict[str, Any], ...]) -> dict[str, Any]:
+    """The CSV with those parts of its spec that are rendered or checked in the form of their types."""
+    spec = found.body.get("spec")
+    try:
+        typed = read_as("ClusterServiceVersionSpec", spec)
+    except Mismatch as error:
+        reading.faults.append(f'error parsing objects in "{found.file}": {CSV}: {error.within(".spec")}')
+        return {}
+    rest = {name: value for name, value in (spec or {}).items() if name not in typed}
+    metadata = found.body["metadata"]
+    if properties:
+        annotations = metadata.get("annotations") or {}
+        text = _merged_properties(reading, found, annotations.get(PROPERTIES_ANNOTATION) or "[]", properties)
+        metadata = {**metadata, "annotations": {**annotations, PROPERTIES_ANNOTATION: text}}
+    return {**found.body, "metadata": metadata, "spec": {**rest, **typed}}
+
+
+def _merged_properties(reading: _Reading, found: Found, text: str, properties: tuple[dict[str, Any], ...]) -> str:
+    """The CSV's olm.properties with those of metadata/properties.yaml after them, as Go writes JSON into text."""
+    try:
+        own = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        own = None
+    if not isinstance(own, list):
+        reading.faults.append(
+            f'error parsing objects in "{found.file}": annotation {PROPERTIES_ANNOTATION} must be a JSON list'
+        )
+        return text
+    written = [orjson.dumps(item).decode() for item in own]
+    written += [orjson.dumps(item, option=orjson.OPT_SORT_KEYS).decode() for item in properties]
+    return _go_escaped(f"[{','.join(written)}]")
+
+
+def _go_escaped(text: str) -> str:
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _typed_crd(reading: _Reading, found: Found) -> dict[str, Any]:
+    if found.body["apiVersion"] != CRD_API_VERSION:
+        return found.body
+    try:
+        typed: dict[str, Any] = read_as("CustomResourceDefinition", found.body)
+    except Mismatch as error:
+        problem = f"{CRD} {found.manifest.name}: {error}"
+        reading.faults.append(f'error parsing objects in "{found.file}": {problem}')
+        return {}
+    return typed
+
+
+def _metadata_file(reading: _Reading, path: str) -> dict[str, Any] | None:
+    try:
+        read = documents.read(reading.files[path])
+    except documents.DocumentError as error:
+        reading.faults.append(f"{path}: {error}")
+        return None
+    document = read[0] if read else {}
+    if not isinstance(document, dict):
+        reading.faults.append(f"{path}: must be a mapping")
+        return None
+    return document
+
+
+def _annotations(reading: _Reading) -> dict[str, str]:
+    if ANNOTATIONS_FILE not in reading.files:
+        reading.faults.append(f"{ANNOTATIONS_FILE} is missing: it names the package of the bundle")
+        return {}
+    document = _metadata_file(reading, ANNOTATIONS_FILE)
+    if document is None:
+        return {}
+    annotations = document.get("annotations")
+    if not isinstance(annotations, dict):
+        reading.faults.append(f"{ANNOTATIONS_FILE}: has no mapping `annotations`")
+        return {}
+    package = annotations.get(PACKAGE_ANNOTATION)
+    if not isinstance(package, str) or not package.strip():
+        reading.faults.append(f"package name is empty: {ANNOTATIONS_FILE} must name it as {PACKAGE_ANNOTATION}")
+        return {}
+    return {key: value for key, value in annotations.items() if isinstance(value, str)}
+
+
+def _properties(reading: _Reading) -> tuple[dict[str, Any], ...]:
+    if PROPERTIES_FILE not in reading.files:
+        return ()
+    document = _metadata_file(reading, PROPERTIES_FILE)
+    if document is None:
+        return ()
+    properties = document.get("properties") or []
+    if not isinstance(properties, list) or not all(isinstance(item, dict) and item.get("type") for item in properties):
+        reading.faults.append(f"{PROPERTIES_FILE}: `properties` must be a list of {{type, value}}")
+        return ()
+    return tuple(properties)

@@ -1,0 +1,258 @@
+"""The fields of Kubernetes' own types that a bundle's CSV and CRDs are read as. Read by rukpak.bundle.typed only. Pure data.
+
+Facts of k8s.io/api and k8s.io/apiextensions-apiserver 0.34, and of the CSV (operators.coreos.com/v1alpha1): one type for
+each line, its fields in the order they are written. A field is `name type`; `?` after the name: left out when empty. Types:
+string, bool, int, float, json (anything), quantity, intorstring, time, bytes, another type; before it `*` (may be absent),
+`[]` (list of), `{}` (map from string to). Longer lines go on indented.
+"""
+
+SHAPES = """
+AWSElasticBlockStoreVolumeSource = volumeID string, fsType? string, partition? int, readOnly? bool
+Affinity = nodeAffinity? *NodeAffinity, podAffinity? *PodAffinity, podAntiAffinity? *PodAntiAffinity
+AppArmorProfile = type string, localhostProfile? *string
+AzureDiskVolumeSource = diskName string, diskURI string, cachingMode? *string, fsType? *string, readOnly? *bool,
+    kind? *string
+AzureFileVolumeSource = secretName string, shareName string, readOnly? bool
+CSIVolumeSource = driver string, readOnly? *bool, fsType? *string, volumeAttributes? {}string, nodePublishSecretRef?
+    *LocalObjectReference
+Capabilities = add? []string, drop? []string
+CephFSVolumeSource = monitors []string, path? string, user? string, secretFile? string, secretRef?
+    *LocalObjectReference, readOnly? bool
+CinderVolumeSource = volumeID string, fsType? string, readOnly? bool, secretRef? *LocalObjectReference
+ClusterTrustBundleProjection = name? *string, signerName? *string, labelSelector? *LabelSelector, optional? *bool,
+    path string
+ConfigMapEnvSource = name? string, optional? *bool
+ConfigMapKeySelector = name? string, key string, optional? *bool
+ConfigMapProjection = name? string, items? []KeyToPath, optional? *bool
+ConfigMapVolumeSource = name? string, items? []KeyToPath, defaultMode? *int, optional? *bool
+Container = name string, image? string, command? []string, args? []string, workingDir? string, ports?
+    []ContainerPort, envFrom? []EnvFromSource, env? []EnvVar, resources? ResourceRequirements, resizePolicy?
+    []ContainerResizePolicy, restartPolicy? *string, restartPolicyRules? []ContainerRestartRule, volumeMounts?
+    []VolumeMount, volumeDevices? []VolumeDevice, livenessProbe? *Probe, readinessProbe? *Probe, startupProbe?
+    *Probe, lifecycle? *Lifecycle, terminationMessagePath? string, terminationMessagePolicy? string,
+    imagePullPolicy? string, securityContext? *SecurityContext, stdin? bool, stdinOnce? bool, tty? bool
+ContainerPort = name? string, hostPort? int, containerPort int, protocol? string, hostIP? string
+ContainerResizePolicy = resourceName string, restartPolicy string
+ContainerRestartRule = action? string, exitCodes? *ContainerRestartRuleOnExitCodes
+ContainerRestartRuleOnExitCodes = operator? string, values? []int
+CustomResourceColumnDefinition = name string, type string, format? string, description? string, priority? int,
+    jsonPath string
+CustomResourceConversion = strategy string, webhook? *WebhookConversion
+CustomResourceDefinition = kind? string, apiVersion? string, metadata? ObjectMeta, spec
+    CustomResourceDefinitionSpec, status? CustomResourceDefinitionStatus
+CustomResourceDefinitionCondition = type string, status string, lastTransitionTime? time, reason? string, message?
+    string
+CustomResourceDefinitionNames = plural string, singular? string, shortNames? []string, kind string, listKind?
+    string, categories? []string
+CustomResourceDefinitionSpec = group string, names CustomResourceDefinitionNames, scope string, versions
+    []CustomResourceDefinitionVersion, conversion? *CustomResourceConversion, preserveUnknownFields? bool
+CustomResourceDefinitionStatus = conditions []CustomResourceDefinitionCondition, acceptedNames
+    CustomResourceDefinitionNames, storedVersions []string
+CustomResourceDefinitionVersion = name string, served bool, storage bool, deprecated? bool, deprecationWarning?
+    *string, schema? *CustomResourceValidation, subresources? *CustomResourceSubresources, additionalPrinterColumns?
+    []CustomResourceColumnDefinition, selectableFields? []SelectableField
+CustomResourceSubresourceScale = specReplicasPath string, statusReplicasPath string, labelSelectorPath? *string
+CustomResourceSubresourceStatus =
+CustomResourceSubresources = status? *CustomResourceSubresourceStatus, scale? *CustomResourceSubresourceScale
+CustomResourceValidation = openAPIV3Schema? *JSONSchemaProps
+DeploymentSpec = replicas? *int, selector *LabelSelector, template PodTemplateSpec, strategy? DeploymentStrategy,
+    minReadySeconds? int, revisionHistoryLimit? *int, paused? bool, progressDeadlineSeconds? *int
+DeploymentStrategy = type? string, rollingUpdate? *RollingUpdateDeployment
+DownwardAPIProjection = items? []DownwardAPIVolumeFile
+DownwardAPIVolumeFile = path string, fieldRef? *ObjectFieldSelector, resourceFieldRef? *ResourceFieldSelector, mode?
+    *int
+DownwardAPIVolumeSource = items? []DownwardAPIVolumeFile, defaultMode? *int
+EmptyDirVolumeSource = medium? string, sizeLimit? *quantity
+EnvFromSource = prefix? string, configMapRef? *ConfigMapEnvSource, secretRef? *SecretEnvSource
+EnvVar = name string, value? string, valueFrom? *EnvVarSource
+EnvVarSource = fieldRef? *ObjectFieldSelector, resourceFieldRef? *ResourceFieldSelector, configMapKeyRef?
+    *ConfigMapKeySelector, secretKeyRef? *SecretKeySelector, fileKeyRef? *FileKeySelector
+EphemeralContainer = name string, image? string, command? []string, args? []string, workingDir? string, ports?
+    []ContainerPort, envFrom? []EnvFromSource, env? []EnvVar, resources? ResourceRequirements, resizePolicy?
+    []ContainerResizePolicy, restartPolicy? *string, restartPolicyRules? []ContainerRestartRule, volumeMounts?
+    []VolumeMount, volumeDevices? []VolumeDevice, livenessProbe? *Probe, readinessProbe? *Probe, startupProbe?
+    *Probe, lifecycle? *Lifecycle, terminationMessagePath? string, terminationMessagePolicy? string,
+    imagePullPolicy? string, securityContext? *SecurityContext, stdin? bool, stdinOnce? bool, tty? bool,
+    targetContainerName? string
+EphemeralVolumeSource = volumeClaimTemplate? *PersistentVolumeClaimTemplate
+ExecAction = command? []string
+ExternalDocumentation = description? string, url? string
+FCVolumeSource = targetWWNs? []string, lun? *int, fsType? string, readOnly? bool, wwids? []string
+FileKeySelector = volumeName string, path string, key string, optional? *bool
+FlexVolumeSource = driver string, fsType? string, secretRef? *LocalObjectReference, readOnly? bool, options?
+    {}string
+FlockerVolumeSource = datasetName? string, datasetUUID? string
+GCEPersistentDiskVolumeSource = pdName string, fsType? string, partition? int, readOnly? bool
+GRPCAction = port int, service *string
+GitRepoVolumeSource = repository string, revision? string, directory? string
+GlusterfsVolumeSource = endpoints string, path string, readOnly? bool
+HTTPGetAction = path? string, port intorstring, host? string, scheme? string, httpHeaders? []HTTPHeader
+HTTPHeader = name string, value string
+HostAlias = ip string, hostnames? []string
+HostPathVolumeSource = path string, type? *string
+ISCSIVolumeSource = targetPortal string, iqn string, lun int, iscsiInterface? string, fsType? string, readOnly?
+    bool, portals? []string, chapAuthDiscovery? bool, chapAuthSession? bool, secretRef? *LocalObjectReference,
+    initiatorName? *string
+ImageVolumeSource = reference? string, pullPolicy? string
+JSONSchemaProps = id? string, $schema? string, $ref? *string, description? string, type? string, format? string,
+    title? string, default? *json, maximum? *float, exclusiveMaximum? bool, minimum? *float, exclusiveMinimum? bool,
+    maxLength? *int, minLength? *int, pattern? string, maxItems? *int, minItems? *int, uniqueItems? bool,
+    multipleOf? *float, enum? []json, maxProperties? *int, minProperties? *int, required? []string, items?
+    *SchemaOrArray, allOf? []JSONSchemaProps, oneOf? []JSONSchemaProps, anyOf? []JSONSchemaProps, not?
+    *JSONSchemaProps, properties? {}JSONSchemaProps, additionalProperties? *SchemaOrBool, patternProperties?
+    {}JSONSchemaProps, dependencies? {}SchemaOrStrings, additionalItems? *SchemaOrBool, definitions?
+    {}JSONSchemaProps, externalDocs? *ExternalDocumentation, example? *json, nullable? bool,
+    x-kubernetes-preserve-unknown-fields? *bool, x-kubernetes-embedded-resource? bool, x-kubernetes-int-or-string?
+    bool, x-kubernetes-list-map-keys? []string, x-kubernetes-list-type? *string, x-kubernetes-map-type? *string,
+    x-kubernetes-validations? []ValidationRule
+KeyToPath = key string, path string, mode? *int
+LabelSelector = matchLabels? {}string, matchExpressions? []LabelSelectorRequirement
+LabelSelectorRequirement = key string, operator string, values? []string
+Lifecycle = postStart? *LifecycleHandler, preStop? *LifecycleHandler, stopSignal? *string
+LifecycleHandler = exec? *ExecAction, httpGet? *HTTPGetAction, tcpSocket? *TCPSocketAction, sleep? *SleepAction
+LocalObjectReference = name? string
+ManagedFieldsEntry = manager? string, operation? string, apiVersion? string, time? *time, fieldsType? string,
+    fieldsV1? *json, subresource? string
+NFSVolumeSource = server string, path string, readOnly? bool
+NodeAffinity = requiredDuringSchedulingIgnoredDuringExecution? *NodeSelector,
+    preferredDuringSchedulingIgnoredDuringExecution? []PreferredSchedulingTerm
+NodeSelector = nodeSelectorTerms []NodeSelectorTerm
+NodeSelectorRequirement = key string, operator string, values? []string
+NodeSelectorTerm = matchExpressions? []NodeSelectorRequirement, matchFields? []NodeSelectorRequirement
+ObjectFieldSelector = apiVersion? string, fieldPath string
+ObjectMeta = name? string, generateName? string, namespace? string, selfLink? string, uid? string, resourceVersion?
+    string, generation? int, creationTimestamp? *time, deletionTimestamp? *time, deletionGracePeriodSeconds? *int,
+    labels? {}string, annotations? {}string, ownerReferences? []OwnerReference, finalizers? []string, managedFields?
+    []ManagedFieldsEntry
+OwnerReference = apiVersion string, kind string, name string, uid string, controller? *bool, blockOwnerDeletion?
+    *bool
+PersistentVolumeClaimSpec = accessModes? []string, selector? *LabelSelector, resources? VolumeResourceRequirements,
+    volumeName? string, storageClassName? *string, volumeMode? *string, dataSource? *TypedLocalObjectReference,
+    dataSourceRef? *TypedObjectReference, volumeAttributesClassName? *string
+PersistentVolumeClaimTemplate = metadata? ObjectMeta, spec PersistentVolumeClaimSpec
+PersistentVolumeClaimVolumeSource = claimName string, readOnly? bool
+PhotonPersistentDiskVolumeSource = pdID string, fsType? string
+PodAffinity = requiredDuringSchedulingIgnoredDuringExecution? []PodAffinityTerm,
+    preferredDuringSchedulingIgnoredDuringExecution? []WeightedPodAffinityTerm
+PodAffinityTerm = labelSelector? *LabelSelector, namespaces? []string, topologyKey string, namespaceSelector?
+    *LabelSelector, matchLabelKeys? []string, mismatchLabelKeys? []string
+PodAntiAffinity = requiredDuringSchedulingIgnoredDuringExecution? []PodAffinityTerm,
+    preferredDuringSchedulingIgnoredDuringExecution? []WeightedPodAffinityTerm
+PodCertificateProjection = signerName? string, keyType? string, maxExpirationSeconds? *int, credentialBundlePath?
+    string, keyPath? string, certificateChainPath? string
+PodDNSConfig = nameservers? []string, searches? []string, options? []PodDNSConfigOption
+PodDNSConfigOption = name? string, value? *string
+PodOS = name string
+PodReadinessGate = conditionType string
+PodResourceClaim = name string, resourceClaimName? *string, resourceClaimTemplateName? *string
+PodSchedulingGate = name string
+PodSecurityContext = seLinuxOptions? *SELinuxOptions, windowsOptions? *WindowsSecurityContextOptions, runAsUser?
+    *int, runAsGroup? *int, runAsNonRoot? *bool, supplementalGroups? []int, supplementalGroupsPolicy? *string,
+    fsGroup? *int, sysctls? []Sysctl, fsGroupChangePolicy? *string, seccompProfile? *SeccompProfile,
+    appArmorProfile? *AppArmorProfile, seLinuxChangePolicy? *string
+PodSpec = volumes? []Volume, initContainers? []Container, containers []Container, ephemeralContainers?
+    []EphemeralContainer, restartPolicy? string, terminationGracePeriodSeconds? *int, activeDeadlineSeconds? *int,
+    dnsPolicy? string, nodeSelector? {}string, serviceAccountName? string, serviceAccount? string,
+    automountServiceAccountToken? *bool, nodeName? string, hostNetwork? bool, hostPID? bool, hostIPC? bool,
+    shareProcessNamespace? *bool, securityContext? *PodSecurityContext, imagePullSecrets? []LocalObjectReference,
+    hostname? string, subdomain? string, affinity? *Affinity, schedulerName? string, tolerations? []Toleration,
+    hostAliases? []HostAlias, priorityClassName? string, priority? *int, dnsConfig? *PodDNSConfig, readinessGates?
+    []PodReadinessGate, runtimeClassName? *string, enableServiceLinks? *bool, preemptionPolicy? *string, overhead?
+    {}quantity, topologySpreadConstraints? []TopologySpreadConstraint, setHostnameAsFQDN? *bool, os? *PodOS,
+    hostUsers? *bool, schedulingGates? []PodSchedulingGate, resourceClaims? []PodResourceClaim, resources?
+    *ResourceRequirements, hostnameOverride? *string
+PodTemplateSpec = metadata? ObjectMeta, spec? PodSpec
+PolicyRule = verbs []string, apiGroups? []string, resources? []string, resourceNames? []string, nonResourceURLs?
+    []string
+PortworxVolumeSource = volumeID string, fsType? string, readOnly? bool
+PreferredSchedulingTerm = weight int, preference NodeSelectorTerm
+Probe = exec? *ExecAction, httpGet? *HTTPGetAction, tcpSocket? *TCPSocketAction, grpc? *GRPCAction,
+    initialDelaySeconds? int, timeoutSeconds? int, periodSeconds? int, successThreshold? int, failureThreshold? int,
+    terminationGracePeriodSeconds? *int
+ProjectedVolumeSource = sources []VolumeProjection, defaultMode? *int
+QuobyteVolumeSource = registry string, volume string, readOnly? bool, user? string, group? string, tenant? string
+RBDVolumeSource = monitors []string, image string, fsType? string, pool? string, user? string, keyring? string,
+    secretRef? *LocalObjectReference, readOnly? bool
+ResourceClaim = name string, request? string
+ResourceFieldSelector = containerName? string, resource string, divisor? quantity
+ResourceRequirements = limits? {}quantity, requests? {}quantity, claims? []ResourceClaim
+RollingUpdateDeployment = maxUnavailable? *intorstring, maxSurge? *intorstring
+RuleWithOperations = operations? []string, apiGroups? []string, apiVersions? []string, resources? []string, scope?
+    *string
+SELinuxOptions = user? string, role? string, type? string, level? string
+ScaleIOVolumeSource = gateway string, system string, secretRef *LocalObjectReference, sslEnabled? bool,
+    protectionDomain? string, storagePool? string, storageMode? string, volumeName? string, fsType? string,
+    readOnly? bool
+SeccompProfile = type string, localhostProfile? *string
+SecretEnvSource = name? string, optional? *bool
+SecretKeySelector = name? string, key string, optional? *bool
+SecretProjection = name? string, items? []KeyToPath, optional? *bool
+SecretVolumeSource = secretName? string, items? []KeyToPath, defaultMode? *int, optional? *bool
+SecurityContext = capabilities? *Capabilities, privileged? *bool, seLinuxOptions? *SELinuxOptions, windowsOptions?
+    *WindowsSecurityContextOptions, runAsUser? *int, runAsGroup? *int, runAsNonRoot? *bool, readOnlyRootFilesystem?
+    *bool, allowPrivilegeEscalation? *bool, procMount? *string, seccompProfile? *SeccompProfile, appArmorProfile?
+    *AppArmorProfile
+SelectableField = jsonPath string
+ServiceAccountTokenProjection = audience? string, expirationSeconds? *int, path string
+ServiceReference = namespace string, name string, path? *string, port? *int
+SleepAction = seconds int
+StorageOSVolumeSource = volumeName? string, volumeNamespace? string, fsType? string, readOnly? bool, secretRef?
+    *LocalObjectReference
+Sysctl = name string, value string
+TCPSocketAction = port intorstring, host? string
+Toleration = key? string, operator? string, value? string, effect? string, tolerationSeconds? *int
+TopologySpreadConstraint = maxSkew int, topologyKey string, whenUnsatisfiable string, labelSelector? *LabelSelector,
+    minDomains? *int, nodeAffinityPolicy? *string, nodeTaintsPolicy? *string, matchLabelKeys? []string
+TypedLocalObjectReference = apiGroup *string, kind string, name string
+TypedObjectReference = apiGroup *string, kind string, name string, namespace? *string
+ValidationRule = rule string, message? string, messageExpression? string, reason? *string, fieldPath? string,
+    optionalOldSelf? *bool
+Volume = name string, hostPath? *HostPathVolumeSource, emptyDir? *EmptyDirVolumeSource, gcePersistentDisk?
+    *GCEPersistentDiskVolumeSource, awsElasticBlockStore? *AWSElasticBlockStoreVolumeSource, gitRepo?
+    *GitRepoVolumeSource, secret? *SecretVolumeSource, nfs? *NFSVolumeSource, iscsi? *ISCSIVolumeSource, glusterfs?
+    *GlusterfsVolumeSource, persistentVolumeClaim? *PersistentVolumeClaimVolumeSource, rbd? *RBDVolumeSource,
+    flexVolume? *FlexVolumeSource, cinder? *CinderVolumeSource, cephfs? *CephFSVolumeSource, flocker?
+    *FlockerVolumeSource, downwardAPI? *DownwardAPIVolumeSource, fc? *FCVolumeSource, azureFile?
+    *AzureFileVolumeSource, configMap? *ConfigMapVolumeSource, vsphereVolume? *VsphereVirtualDiskVolumeSource,
+    quobyte? *QuobyteVolumeSource, azureDisk? *AzureDiskVolumeSource, photonPersistentDisk?
+    *PhotonPersistentDiskVolumeSource, projected? *ProjectedVolumeSource, portworxVolume? *PortworxVolumeSource,
+    scaleIO? *ScaleIOVolumeSource, storageos? *StorageOSVolumeSource, csi? *CSIVolumeSource, ephemeral?
+    *EphemeralVolumeSource, image? *ImageVolumeSource
+VolumeDevice = name string, devicePath string
+VolumeMount = name string, readOnly? bool, recursiveReadOnly? *string, mountPath string, subPath? string,
+    mountPropagation? *string, subPathExpr? string
+VolumeProjection = secret? *SecretProjection, downwardAPI? *DownwardAPIProjection, configMap? *ConfigMapProjection,
+    serviceAccountToken? *ServiceAccountTokenProjection, clusterTrustBundle? *ClusterTrustBundleProjection,
+    podCertificate? *PodCertificateProjection
+VolumeResourceRequirements = limits? {}quantity, requests? {}quantity
+VsphereVirtualDiskVolumeSource = volumePath string, fsType? string, storagePolicyName? string, storagePolicyID?
+    string
+WebhookClientConfig = url? *string, service? *ServiceReference, caBundle? bytes
+WebhookConversion = clientConfig? *WebhookClientConfig, conversionReviewVersions []string
+WeightedPodAffinityTerm = weight int, podAffinityTerm PodAffinityTerm
+WindowsSecurityContextOptions = gmsaCredentialSpecName? *string, gmsaCredentialSpec? *string, runAsUserName?
+    *string, hostProcess? *bool
+"""
+
+CSV_SHAPES = """
+APIServiceDefinitions = owned? []APIServiceDescription, required? []APIServiceDescription
+APIServiceDescription = name string, group string, version string, kind string, deploymentName? string,
+    containerPort? int
+CRDDescription = name string, version string, kind string
+CustomResourceDefinitions = owned? []CRDDescription, required? []CRDDescription
+GroupVersionKind = group string, kind string, version string
+InstallMode = type string, supported bool
+StrategyDeploymentPermissions = serviceAccountName string, rules []PolicyRule
+StrategyDeploymentSpec = name string, spec DeploymentSpec, label? {}string
+StrategyDetailsDeployment = deployments []StrategyDeploymentSpec, permissions? []StrategyDeploymentPermissions,
+    clusterPermissions? []StrategyDeploymentPermissions
+NamedInstallStrategy = strategy string, spec? StrategyDetailsDeployment
+ClusterServiceVersionSpec = install NamedInstallStrategy, version? json, maturity? string,
+    customresourcedefinitions? CustomResourceDefinitions, apiservicedefinitions? APIServiceDefinitions,
+    webhookdefinitions? []WebhookDescription, nativeAPIs? []GroupVersionKind, minKubeVersion? string,
+    displayName? string, installModes? []InstallMode, replaces? string
+WebhookDescription = generateName string, type string, deploymentName? string, containerPort? int,
+    targetPort? *intorstring, rules? []RuleWithOperations, failurePolicy? *string, matchPolicy? *string,
+    objectSelector? *LabelSelector, sideEffects *string, timeoutSeconds? *int, admissionReviewVersions []string,
+    reinvocationPolicy? *string, webhookPath? *string, conversionCRDs? []string
+"""

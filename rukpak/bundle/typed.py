@@ -1,0 +1,243 @@
+"""Reads a mapping the way Kubernetes' own types do, and gives it back the way they are written. Called by rukpak.bundle. Pure.
+
+Unknown fields go (a server-side apply of one is refused), empty optional ones go, quantities get their canonical form: what
+comes out of here is what upstream's renderer writes. A value of the wrong type raises Mismatch, which names the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from rukpak.bundle.quantity import canonical
+from rukpak.bundle.shapes import CSV_SHAPES, SHAPES
+
+Convert = Callable[[Any], Any]
+"""From the value as read (None when absent) to the value as written."""
+
+
+class Mismatch(Exception):
+    """A field that holds something else than its type; `path` as people write it: `spec.replicas`."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.path = ""
+
+    def within(self, step: str) -> Mismatch:
+        """The same one level further out; `step` is `.name` or `[0]`."""
+        self.path = step + self.path
+        return self
+
+    def __str__(self) -> str:
+        return f"{self.path.lstrip('.')}: {self.problem}" if self.path else self.problem
+
+
+def read_as(type_name: str, value: Any) -> Any:
+    """The value as the named type (a name in SHAPES, or `[]Name`) writes it. Raises Mismatch."""
+    return _converter(type_name)[0](value)
+
+
+def _shapes() -> Mapping[str, tuple[tuple[str, bool, str], ...]]:
+    """Type name -> (field, may be left out, type of the field)."""
+    shapes: dict[str, tuple[tuple[str, bool, str], ...]] = {}
+    for line in (SHAPES + CSV_SHAPES.lstrip()).replace("\n    ", " ").strip().splitlines():
+        name, _, fields = line.partition(" =")
+        pairs = (field.split() for field in fields.split(",") if field.strip())
+        shapes[name] = tuple((field.removesuffix("?"), field.endswith("?"), type_name) for field, type_name in pairs)
+    return shapes
+
+
+_SHAPES = _shapes()
+
+
+def _article(value: Any) -> str:
+    names = {dict: "a mapping", list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
+    return names.get(type(value), "nothing")
+
+
+def _string(value: Any) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise Mismatch(
+            f"must be text in quotes, not {_article(value)} ({value!r})" if _small(value) else _must("text", value)
+        )
+    return value
+
+
+def _small(value: Any) -> bool:
+    return isinstance(value, bool | int | float)
+
+
+def _must(what: str, value: Any) -> str:
+    return f"must be {what}, not {_article(value)}"
+
+
+def _bool(value: Any) -> bool:
+    if value is None:
+        return False
+    if not isinstance(value, bool):
+        raise Mismatch(_must("true or false", value))
+    return value
+
+
+def _int(value: Any) -> int:
+    if value is None:
+        return 0
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise Mismatch(_must("a whole number", value))
+    return value
+
+
+def _float(value: Any) -> float:
+    if value is None:
+        return 0
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise Mismatch(_must("a number", value))
+    return value
+
+
+def _int_or_string(value: Any) -> int | str:
+    return value if isinstance(value, str) else _int(value)
+
+
+def _quantity(value: Any) -> str:
+    try:
+        return canonical("0" if value is None else str(value))
+    except ValueError as error:
+        raise Mismatch(str(error)) from error
+
+
+def _anything(value: Any) -> Any:
+    return value
+
+
+def _schema_or_bool(value: Any) -> Any:
+    return value if isinstance(value, bool) else _schema(value)
+
+
+def _schema_or_array(value: Any) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return [_step(_schema, item, index) for index, item in enumerate(value)] or None
+    return _schema(value)
+
+
+def _schema_or_strings(value: Any) -> Any:
+    if isinstance(value, list):
+        return _converter("[]string")[0](value)
+    return _schema(value)
+
+
+def _schema(value: Any) -> Any:
+    return _converter("JSONSchemaProps")[0](value)
+
+
+_NEVER, _WHEN_NONE, _WHEN_FALSY = range(3)
+"""When a value counts as empty, so that an optional field of it is left out."""
+
+_LEAVES: dict[str, tuple[Convert, int]] = {
+    "string": (_string, _WHEN_FALSY),
+    "bool": (_bool, _WHEN_FALSY),
+    "int": (_int, _WHEN_FALSY),
+    "float": (_float, _WHEN_FALSY),
+    "quantity": (_quantity, _NEVER),
+    "intorstring": (_int_or_string, _NEVER),
+    "time": (_anything, _NEVER),
+    "bytes": (_anything, _WHEN_FALSY),
+    "json": (_anything, _WHEN_NONE),
+    "SchemaOrBool": (_schema_or_bool, _NEVER),
+    "SchemaOrArray": (_schema_or_array, _NEVER),
+    "SchemaOrStrings": (_schema_or_strings, _NEVER),
+}
+
+
+@cache
+def _converter(type_name: str) -> tuple[Convert, int]:
+    """How a type is read, and when a result of it counts as empty."""
+    if type_name in _LEAVES:
+        return _LEAVES[type_name]
+    if type_name.startswith("*"):
+        return _optional(type_name[1:]), _WHEN_NONE
+    if type_name.startswith("[]"):
+        return _list_of(type_name[2:]), _WHEN_FALSY
+    if type_name.startswith("{}"):
+        return _map_of(type_name[2:]), _WHEN_FALSY
+    return _struct(type_name), _NEVER
+
+
+def _optional(type_name: str) -> Convert:
+    convert = _late(type_name)
+    return lambda value: None if value is None else convert(value)
+
+
+def _late(type_name: str) -> Convert:
+    """Types name each other in circles: looked up when first used."""
+    return lambda value: _converter(type_name)[0](value)
+
+
+def _step(convert: Convert, value: Any, where: int | str) -> Any:
+    try:
+        return convert(value)
+    except Mismatch as error:
+        raise error.within(f"[{where}]" if isinstance(where, int) else f".{where}") from None
+
+
+def _list_of(type_name: str) -> Convert:
+    item_converter = _late(type_name)
+
+    def convert(value: Any) -> Any:
+        if value is None:
+            return None
+        if not isinstance(value, list):
+            raise Mismatch(_must("a list", value))
+        return [_step(item_converter, item, index) for index, item in enumerate(value)]
+
+    return convert
+
+
+def _map_of(type_name: str) -> Convert:
+    item_converter = _late(type_name)
+
+    def convert(value: Any) -> Any:
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            raise Mismatch(_must("a mapping", value))
+        return {key: _step(item_converter, value[key], key) for key in sorted(value)}
+
+    return convert
+
+
+def _struct(type_name: str) -> Convert:
+    fields = dict(_fields(type_name))
+    always = [(name, read) for name, (read, empty) in fields.items() if empty == _NEVER]
+
+    def convert(value: Any) -> Any:
+        if value is None:
+            value = {}
+        elif not isinstance(value, dict):
+            raise Mismatch(_must("a mapping", value))
+        result: dict[str, Any] = {}
+        for name, item in value.items():
+            if name in fields:
+                read, empty = fields[name]
+                written = _step(read, item, name)
+                if written or empty == _NEVER or (empty == _WHEN_NONE and written is not None):
+                    result[name] = written
+        for name, read in always:
+            if name not in result:
+                result[name] = read(None)
+        return result
+
+    return convert
+
+
+def _fields(type_name: str) -> Iterator[tuple[str, tuple[Convert, int]]]:
+    """Name -> how it is read, and when it is left out."""
+    for name, optional, kind in _SHAPES[type_name]:
+        convert, empty = _converter(kind)
+        yield name, (convert, empty if optional else _NEVER)

@@ -1,0 +1,1 @@
+"""BundleDeployment -> the objects of its bundle, installed and kept so."""

@@ -1,0 +1,163 @@
+"""Makes and changes what was decided for one BundleDeployment: its finalizer and inventory, its Bundle, its objects.
+
+Called by rukpak.install.reconciler. Every write may be the last one before a kill: what is made carries the owner-uid label from
+its first moment, what is changed is named by its uid, and nothing is taken over from others. Never retries: what came of a
+write is seen in the next pass.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from olmkit.api import bundledeployments, bundles
+from olmkit.api.bundledeployments import FINALIZER, INVENTORY_ANNOTATION, OWNER_UID_LABEL, Reason
+from olmkit.api.meta import Kind
+from olmkit.client import Client
+from olmkit.errors import ApiError, OlmError, Waiting
+from rukpak.install import inventory, projections
+from rukpak.install.contents import Bodies, Contents
+from rukpak.install.inventory import Inventory
+from rukpak.install.kinds import Kinds
+from rukpak.install.observe import Sight
+from rukpak.install.plans import Apply, ApplyBundle, SetInventory, Step
+from rukpak.install.refusals import RETRY_TAKEN, SOON, Refusals, together
+from rukpak.install.sharing import namespace_body
+from rukpak.install.world import CRD, CREATE_ONLY, NAMESPACE, Item, Note, Settling, World, manager_name
+from rukpak.manifest import ObjectKey
+
+AT_ONCE = 16
+"""Requests under way for all BundleDeployments together."""
+
+Object = dict[str, Any]
+Notes = dict[ObjectKey, Note]
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """What one apply needs to know; `notes` and `applied` are added to."""
+
+    world: World
+    plan: Apply
+    bodies: Bodies
+    notes: Notes
+    applied: set[ObjectKey]
+
+
+@dataclass(frozen=True)
+class Hands:
+    """Writes for all BundleDeployments."""
+
+    client: Client
+    kinds: Kinds
+    contents: Contents
+    inventory: Inventory
+    sight: Sight
+    holder: Callable[[str], str]
+    """The name of the BundleDeployment of a uid, empty when there is none."""
+    limit: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+
+    async def add_finalizer(self, world: World) -> Object:
+        """Returns the BundleDeployment as it is now. Raises Conflict."""
+        return await self._patch(world, {"finalizers": [*world.deployment.metadata.finalizers, FINALIZER]})
+
+    async def set_inventory(self, world: World, plan: SetInventory) -> Object:
+        """Write the annotation; returns the BundleDeployment as it is now. Raises Conflict."""
+        return await self._patch(world, {"annotations": {INVENTORY_ANNOTATION: inventory.text(plan.kinds) or None}})
+
+    async def _patch(self, world: World, metadata: Mapping[str, Any]) -> Object:
+        body = {"metadata": {"resourceVersion": world.deployment.metadata.resource_version, **metadata}}
+        result = await self.client.patch(bundledeployments.KIND, world.name, body)
+        self.sight.deployments.saw(result)
+        return result
+
+    async def apply_bundle(self, world: World, plan: ApplyBundle) -> None:
+        """Make the Bundle or bring it up to date. Raises Conflict when another one stands there."""
+        body: Object = dict(plan.body)
+        name = body["metadata"]["name"]
+        identity = {"resourceVersion": CREATE_ONLY} if plan.is_new else {"uid": world.bundles[name].uid}
+        body["metadata"] = {**body["metadata"], **identity}
+        self.sight.bundles.saw(await self.client.apply(bundles.KIND, body, manager_name(world.name)))
+
+    async def apply(self, world: World, plan: Apply, notes: Notes) -> frozenset[ObjectKey]:
+        """Apply stage after stage; stops at the first that fails. Returns what was applied, and notes it.
+
+        Raises Refused with what was applied before, Waiting, Settling, or the ApiError of a request that may succeed later.
+        """
+        try:
+            bodies = await self.contents.bodies(plan.content, world.name)
+        except KeyError:
+            raise Waiting(Reason.UNPACK_PENDING, "content unavailable", RETRY_TAKEN) from None
+        turn = _Pass(world, plan, bodies, notes, set())
+        for step in plan.steps:
+            # The apply of a single object is as good a try as its dry-run.
+            if plan.rehearse and len(step.items) > 1:
+                await self._each(turn, step, dry_run=True)
+            await self._each(turn, step, dry_run=False)
+        return frozenset(turn.applied)
+
+    async def _each(self, turn: _Pass, step: Step, *, dry_run: bool) -> None:
+        work = [self._apply_one(turn, item, dry_run) for item in step.items]
+        results = await asyncio.gather(*work, return_exceptions=True)
+        failed: dict[ObjectKey, Exception] = {}
+        for item, result in zip(step.items, results, strict=True):
+            if isinstance(result, OlmError | ApiError):
+                failed[item.key] = result
+            elif isinstance(result, BaseException):
+                raise result
+        if failed:
+            raise together(failed, frozenset(turn.applied))
+
+    async def _apply_one(self, turn: _Pass, item: Item, dry_run: bool) -> None:
+        kind = self.kinds.find(item.api_version, item.key.kind)
+        if kind is None:
+            raise Settling(Reason.WAITING_FOR_KIND, f"{item.key}: waiting until its kind is served", SOON)
+        body, manager = _body(turn, item), manager_name(turn.world.name)
+        try:
+            async with self.limit:
+                result = await self.client.apply(kind, body, manager, dry_run=dry_run)
+        except ApiError as error:
+            await Refusals(self.client, self.holder).explain(turn.world.uid, kind, body, error)
+            raise
+        if not dry_run:
+            self._saw(kind, result)
+            _note(turn, item, projections.entries(result).get(manager, ""))
+
+    def _saw(self, kind: Kind, result: Object) -> None:
+        if kind.group_kind == NAMESPACE:
+            self.sight.namespaces.saw(result)
+        else:
+            self.inventory.saw(kind, result)
+
+
+def _note(turn: _Pass, item: Item, entry: str) -> None:
+    now, old = datetime.now(UTC), turn.notes.get(item.key)
+    turn.notes[item.key] = old.again(item.digest, entry, now) if old else Note(item.digest, entry, now)
+    turn.applied.add(item.key)
+
+
+def _body(turn: _Pass, item: Item) -> Object:
+    """The object as it is sent: labelled, and tied to what was seen of it (or to there being nothing)."""
+    world = turn.world
+    if item.key[:2] == NAMESPACE:
+        wanted = next(entry for entry in turn.plan.content.namespaces if entry.name == item.key.name)
+        return namespace_body(wanted, world.namespaces.get(item.key.name), world.uid)
+    body: Object = orjson.loads(turn.bodies[item.key])
+    metadata = body["metadata"]
+    metadata["labels"] = {**(metadata.get("labels") or {}), OWNER_UID_LABEL: world.uid}
+    member = world.members.get(item.key)
+    crd = world.crds.get(item.key.name) if item.key[:2] == CRD else None
+    if member is not None:
+        metadata["uid"] = member.uid
+        if member.scaled and "replicas" in (body.get("spec") or {}):
+            del body["spec"]["replicas"]
+    elif crd is not None and crd.released and not crd.owner:
+        metadata["uid"] = crd.uid
+    else:
+        metadata["resourceVersion"] = CREATE_ONLY
+    return body

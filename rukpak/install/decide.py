@@ -1,0 +1,358 @@
+"""What is to be done next for one BundleDeployment: a list of rules, the first that answers wins.
+
+Called by rukpak.install.reconciler with a World; each plan is one step, and the next pass sees what came of it. So a process that
+is killed between any two writes leaves a World from which the same rules go on. Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+import orjson
+
+from olmkit.api import bundles
+from olmkit.api.bundledeployments import (
+    ANNOTATION_PREFIX,
+    FINALIZER,
+    KIND,
+    OWNER_KIND_LABEL,
+    OWNER_NAME_LABEL,
+    TEMPLATE_HASH_LABEL,
+    Reason,
+)
+from olmkit.errors import Blocked, OlmError, Waiting
+from rukpak.install.plans import (
+    Activate,
+    AddFinalizer,
+    Apply,
+    ApplyBundle,
+    DropBundles,
+    Keep,
+    Plan,
+    Prune,
+    SetInventory,
+    Step,
+)
+from rukpak.install.removal import remove
+from rukpak.install.world import (
+    CRD,
+    NAMESPACE,
+    Absent,
+    BundleFacts,
+    CrdFacts,
+    Rendered,
+    Settling,
+    Stage,
+    Unpacking,
+    World,
+    names,
+)
+
+WATCHED = timedelta(minutes=10)
+"""What lifts this is watched; the time is a net."""
+SOON = timedelta(seconds=30)
+AT_ONCE = timedelta(seconds=2)
+HASH_LENGTH = 6
+
+
+def bundle_name(deployment: str, template: Mapping[str, Any]) -> str:
+    """`<deployment>-<hash>`: the Bundle of a template's spec as read. Labels and annotations do not make another Bundle."""
+    return f"{deployment}-{template_hash(template)}"
+
+
+def template_hash(template: Mapping[str, Any]) -> str:
+    """Six hex digits of the template's spec."""
+    return hashlib.sha256(orjson.dumps(template, option=orjson.OPT_SORT_KEYS)).hexdigest()[:HASH_LENGTH]
+
+
+def decide(world: World) -> Plan:
+    """The next step. Raises Blocked, Waiting, Refused or Settling when there is none now and it is not done."""
+    if world.deployment.metadata.deleting:
+        return remove(world)
+    for rule in RULES:
+        plan = rule(world)
+        if plan is not None:
+            return plan
+    return Keep()
+
+
+# --- the Bundle
+
+
+def _provisioner(world: World) -> Plan | None:
+    chosen = world.deployment.spec.provisioner_class_name
+    if chosen == bundles.PLAIN:
+        return None
+    raise Blocked(
+        Reason.BLOCKED,
+        f'provisioner class "{chosen}" does not exist: set spec.provisionerClassName to {bundles.PLAIN}',
+    )
+
+
+def _finalizer(world: World) -> Plan | None:
+    return None if FINALIZER in world.deployment.metadata.finalizers else AddFinalizer()
+
+
+def _superseded(world: World) -> Plan | None:
+    """The template moved on before such a Bundle was installed. What it applied already stays in the inventory."""
+    kept = {world.wanted, world.active}
+    stale = tuple(bundle for name, bundle in sorted(world.bundles.items()) if name not in kept and not bundle.going)
+    return DropBundles(stale) if stale else None
+
+
+def _bundle(world: World) -> Plan | None:
+    if world.bundle_holder:
+        raise Blocked(
+            Reason.BLOCKED,
+            f"the Bundle {world.wanted} belongs to {world.bundle_holder}: delete it, or change the template",
+        )
+    body = wanted_bundle(world)
+    bundle = world.bundles.get(world.wanted)
+    if bundle is None:
+        return ApplyBundle(body, is_new=True)
+    if not bundle.going and _differs(bundle, body["metadata"]):
+        return ApplyBundle(body, is_new=False)
+    return None
+
+
+def wanted_bundle(world: World) -> dict[str, Any]:
+    """The Bundle of the template: its labels and annotations, ours on top, and the BundleDeployment as controller."""
+    template = world.raw["spec"]["template"]
+    given = template.get("metadata") or {}
+    ours = {
+        OWNER_KIND_LABEL: KIND.kind,
+        OWNER_NAME_LABEL: world.name,
+        TEMPLATE_HASH_LABEL: template_hash(template["spec"]),
+    }
+    metadata: dict[str, Any] = {
+        "name": world.wanted,
+        "labels": {**(given.get("labels") or {}), **ours},
+        "ownerReferences": [
+            {
+                "apiVersion": KIND.api_version,
+                "kind": KIND.kind,
+                "name": world.name,
+                "uid": world.uid,
+                "controller": True,
+                "blockOwnerDeletion": True,
+            }
+        ],
+    }
+    if given.get("annotations"):
+        metadata["annotations"] = given["annotations"]
+    return {
+        "apiVersion": bundles.KIND.api_version,
+        "kind": bundles.KIND.kind,
+        "metadata": metadata,
+        "spec": template["spec"],
+    }
+
+
+def _differs(bundle: BundleFacts, wanted: Mapping[str, Any]) -> bool:
+    """Something we want is not so, or a word about the bundle is no longer in the template."""
+    annotations = wanted.get("annotations", {})
+    return (
+        not wanted["labels"].items() <= bundle.labels.items()
+        or not annotations.items() <= bundle.annotations.items()
+        or any(name.startswith(ANNOTATION_PREFIX) and name not in annotations for name in bundle.annotations)
+    )
+
+
+def _obstacle(world: World) -> Plan | None:
+    """The wanted bundle cannot be installed now: what is installed is kept in repair, and it is said why."""
+    obstacle = obstacle_of(world)
+    if obstacle is None:
+        return None
+    old = world.active_content
+    if world.active not in (None, world.wanted) and isinstance(old, Rendered) and not (old.faults or old.missing):
+        plan = _room(world, old) or bring(world, old, rehearse=False)
+        if plan is not None:
+            return plan
+    raise obstacle
+
+
+def obstacle_of(world: World) -> OlmError | None:
+    """Why the wanted bundle cannot be installed, as far as can be known without asking the API server."""
+    return _unpack_obstacle(world) or _content_obstacle(world)
+
+
+def _unpack_obstacle(world: World) -> OlmError | None:
+    bundle = world.bundles.get(world.wanted)
+    failed = f"Failed to unpack the {world.wanted} Bundle: {bundle.message if bundle else ''}"
+    if bundle is None or bundle.going or bundle.unpacking is Unpacking.PENDING:
+        return Waiting(Reason.UNPACK_PENDING, f"Waiting for the {world.wanted} Bundle to be unpacked", WATCHED)
+    if bundle.unpacking is Unpacking.RETRYING:
+        return Waiting(Reason.UNPACK_FAILED, failed, WATCHED)
+    if bundle.unpacking is Unpacking.FAILED:
+        return Blocked(Reason.UNPACK_FAILED, failed)
+    return None
+
+
+def _content_obstacle(world: World) -> OlmError | None:
+    match world.content:
+        case Absent():
+            return Waiting(Reason.UNPACK_PENDING, f"the content of the {world.wanted} Bundle is unavailable", SOON)
+        case Waiting() as error:
+            return Waiting(Reason.BUNDLE_LOAD_FAILED, error.message, error.after)
+        case OlmError() as error:
+            return Blocked(Reason.BUNDLE_LOAD_FAILED, error.message)
+        case content if content.faults:
+            return Blocked(Reason.BUNDLE_LOAD_FAILED, "\n".join(content.faults))
+        case content if content.missing:
+            text = f"needs kinds that this cluster does not have: {names(content.missing)}"
+            return Waiting(Reason.WAITING_FOR_KIND, text, WATCHED)
+    return None
+
+
+# --- its objects
+
+
+def _make_room(world: World) -> Plan | None:
+    return _room(world, _content(world))
+
+
+def _room(world: World, content: Rendered) -> Plan | None:
+    """Before the first object: the inventory says what kinds there may be, their members are known, no Namespace is going."""
+    kinds = frozenset(item.key[:2] for item in content.items()) - {NAMESPACE}
+    if not kinds <= world.inventory:
+        return SetInventory(world.inventory | kinds, grows=True)
+    _synced(world, kinds)
+    going = [f"Namespace {name}" for name in _namespaces(content) if _is_going(world, name)]
+    if going:
+        raise Waiting(Reason.RETRYING, f"waiting until it is gone: {names(going)}", WATCHED)
+    return None
+
+
+def _synced(world: World, kinds: frozenset[tuple[str, str]]) -> None:
+    unknown = sorted(kind for group, kind in world.unsynced if (group, kind) in kinds)
+    if unknown:
+        raise Settling(Reason.OBJECT_LOOKUP_FAILURE, f"reading what there is of {names(unknown)}", AT_ONCE)
+
+
+def _namespaces(content: Rendered) -> frozenset[str]:
+    return frozenset(item.key.name for item in content.items() if item.key[:2] == NAMESPACE)
+
+
+def _is_going(world: World, namespace: str) -> bool:
+    facts = world.namespaces.get(namespace)
+    return facts is not None and facts.gone_since is not None
+
+
+def _install(world: World) -> Plan | None:
+    return bring(world, _content(world), rehearse=world.active != world.wanted)
+
+
+def bring(world: World, content: Rendered, *, rehearse: bool) -> Plan | None:
+    """Apply what is missing or differs, as many stages as can be without seeing what the one before brings.
+
+    None: every object is there. Raises Waiting when a stage has to be waited for.
+    """
+    steps: list[Step] = []
+    for number, stage in enumerate(content.stages, 1):
+        pending = tuple(item for item in stage.items if not world.holds(item) and not world.going(item.key))
+        if pending:
+            steps.append(Step(number, pending))
+        gate = _gate(world, stage, bool(pending))
+        if gate is not None and not steps:
+            raise gate
+        if gate is not None:
+            break
+    return Apply(content, tuple(steps), rehearse) if steps else None
+
+
+def _gate(world: World, stage: Stage, pending: bool) -> Waiting | None:
+    """Why the next stage has to wait."""
+    going = [str(item.key) for item in stage.items if world.going(item.key)]
+    if going:
+        return Waiting(Reason.RETRYING, f"somebody deleted it, waiting until it is gone: {names(going)}", WATCHED)
+    if not any(item.key[:2] == CRD for item in stage.items):
+        return None
+    late = [world.crds.get(item.key.name) or CrdFacts(item.key.name, "") for item in stage.items]
+    late = [crd for crd in late if not crd.established]
+    if not (late or pending):
+        return None
+    problems = [f"{crd.name} ({crd.problem})" for crd in late if crd.problem]
+    if problems:
+        return Waiting(Reason.RETRYING, f"waiting for CustomResourceDefinitions: {names(problems)}", SOON)
+    text = f"waiting for CustomResourceDefinitions: {names(crd.name for crd in late)}"
+    return Settling(Reason.RETRYING, text, AT_ONCE)
+
+
+def _activate(world: World) -> Plan | None:
+    return Activate() if world.active != world.wanted else None
+
+
+# --- what is left of others
+
+
+def _prune(world: World) -> Plan | None:
+    """Nothing is removed before all that the inventory names has been read."""
+    _synced(world, world.inventory)
+    content = _content(world)
+    wanted = {item.key for item in content.items()}
+    left = [member for key, member in sorted(world.owned.items()) if key not in wanted]
+    stay = _namespaces(content)
+    namespaces = tuple(
+        facts
+        for name, facts in sorted(world.namespaces.items())
+        if world.uid in facts.members and name not in stay and facts.gone_since is None
+    )
+    members = tuple(member for member in left if member.gone_since is None)
+    if members or namespaces:
+        return Prune(members, namespaces)
+    return None
+
+
+def _shrink(world: World) -> Plan | None:
+    """Kinds that cannot be read now stay: there may be objects of them."""
+    kinds = {item.key[:2] for item in _content(world).items()} | {key[:2] for key in world.owned}
+    kept = world.inventory & (kinds | set(world.hidden))
+    return SetInventory(frozenset(kept), grows=False) if kept != world.inventory else None
+
+
+def _drop_old(world: World) -> Plan | None:
+    old = tuple(bundle for name, bundle in sorted(world.bundles.items()) if name != world.wanted and not bundle.going)
+    return DropBundles(old) if old else None
+
+
+def _lingering(world: World) -> Plan | None:
+    """Objects that were removed and do not go are said, after all else is done."""
+    wanted = {item.key for item in _content(world).items()}
+    left = [str(key) for key, member in sorted(world.owned.items()) if key not in wanted and member.gone_since]
+    if left:
+        raise Waiting(Reason.REMOVING, f"not in the bundle any more, waiting until it is gone: {names(left)}", WATCHED)
+    return None
+
+
+def _contested(world: World) -> Plan | None:
+    """Look again when what others change over and over has rested."""
+    rests = [
+        world.notes[item.key].rests_until() - world.now for item in _content(world).items() if world.contested(item)
+    ]
+    return Keep(min(rests)) if rests else None
+
+
+def _content(world: World) -> Rendered:
+    """The wanted bundle; the rules above this one have seen to it."""
+    assert isinstance(world.content, Rendered)
+    return world.content
+
+
+RULES: tuple[Callable[[World], Plan | None], ...] = (
+    _provisioner,
+    _finalizer,
+    _superseded,
+    _bundle,
+    _obstacle,
+    _make_room,
+    _install,
+    _activate,
+    _prune,
+    _shrink,
+    _drop_old,
+    _lingering,
+    _contested,
+)

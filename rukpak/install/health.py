@@ -1,0 +1,213 @@
+"""Is an installed object well. Called by rukpak.install.projections. Pure.
+
+The rules are kstatus' (what `kubectl wait` and GitOps tools go by), for the kinds that rukpak always judged; of any other
+kind nothing is said. Health comes from the objects, never from "applied".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+Obj = Mapping[str, Any]
+
+
+class Health(NamedTuple):
+    """`status`: "True" well, "False" not well, "Unknown" not to be told yet; `message`: why not, for people."""
+
+    status: str
+    message: str = ""
+
+
+WELL = Health("True")
+
+
+def health(obj: Obj) -> Health:
+    """The health of an object as the API server shows it; well when its kind has no rule."""
+    rule = _RULES.get((_group(obj), obj.get("kind", "")))
+    if rule is None:
+        return WELL
+    metadata = obj.get("metadata") or {}
+    if metadata.get("deletionTimestamp"):
+        return Health("False", "is being deleted")
+    status = obj.get("status") or {}
+    observed = status.get("observedGeneration")
+    if observed is not None and observed != metadata.get("generation"):
+        return Health("False", "its controller has not looked at the latest change yet")
+    return rule(obj, status)
+
+
+def _group(obj: Obj) -> str:
+    group: str = obj.get("apiVersion", "").rpartition("/")[0]
+    return group
+
+
+def _condition(status: Obj, name: str) -> Obj:
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == name:
+            found: Obj = condition
+            return found
+    return {}
+
+
+def _because(condition: Obj) -> str:
+    """`: reason: message` of a condition, as far as it has them."""
+    return "".join(f": {condition[field]}" for field in ("reason", "message") if condition.get(field))
+
+
+def _count(number: int, wanted: int, what: str) -> Health:
+    return Health("False", f"{number} of {wanted} replicas {what}")
+
+
+def _deployment(obj: Obj, status: Obj) -> Health:
+    spec = obj.get("spec") or {}
+    wanted = spec.get("replicas", 1)
+    progressing = _condition(status, "Progressing")
+    if progressing.get("reason") == "ProgressDeadlineExceeded":
+        return Health("False", f"makes no progress{_because(progressing)}")
+    failure = _condition(status, "ReplicaFailure")
+    if failure.get("status") == "True":
+        return Health("False", f"cannot make its pods{_because(failure)}")
+    if status.get("observedGeneration") is None:
+        return Health("False", "its controller has not looked at it yet")
+    for number, what in (
+        (status.get("updatedReplicas", 0), "are updated"),
+        (status.get("availableReplicas", 0), "are available"),
+    ):
+        if number < wanted:
+            return _count(number, wanted, what)
+    if status.get("replicas", 0) > wanted:
+        return Health("False", f"{status['replicas'] - wanted} old replicas are still there")
+    available = _condition(status, "Available")
+    return (
+        WELL if available.get("status", "True") == "True" else Health("False", f"is not available{_because(available)}")
+    )
+
+
+def _stateful_set(obj: Obj, status: Obj) -> Health:
+    spec = obj.get("spec") or {}
+    wanted = spec.get("replicas", 1)
+    if ((spec.get("updateStrategy") or {}).get("type")) == "OnDelete":
+        return WELL
+    if status.get("readyReplicas", 0) < wanted:
+        return _count(status.get("readyReplicas", 0), wanted, "are ready")
+    if status.get("replicas", 0) > wanted:
+        return Health("False", f"{status['replicas'] - wanted} old replicas are still there")
+    partition = ((spec.get("updateStrategy") or {}).get("rollingUpdate") or {}).get("partition") or 0
+    if partition:
+        updated = status.get("updatedReplicas", 0)
+        return WELL if updated >= wanted - partition else _count(updated, wanted - partition, "are updated")
+    if status.get("updateRevision") != status.get("currentRevision"):
+        return Health("False", "is being rolled out")
+    return WELL
+
+
+def _daemon_set(obj: Obj, status: Obj) -> Health:
+    if status.get("observedGeneration") is None:
+        return Health("False", "its controller has not looked at it yet")
+    wanted = status.get("desiredNumberScheduled", 0)
+    for field, what in (
+        ("currentNumberScheduled", "scheduled"),
+        ("updatedNumberScheduled", "updated"),
+        ("numberAvailable", "available"),
+        ("numberReady", "ready"),
+    ):
+        if status.get(field, 0) < wanted:
+            return Health("False", f"{status.get(field, 0)} of {wanted} pods are {what}")
+    return WELL
+
+
+def _replica_set(obj: Obj, status: Obj) -> Health:
+    wanted = (obj.get("spec") or {}).get("replicas", 1)
+    failure = _condition(status, "ReplicaFailure")
+    if failure.get("status") == "True":
+        return Health("False", f"cannot make its pods{_because(failure)}")
+    available = status.get("availableReplicas", 0)
+    return WELL if available >= wanted else _count(available, wanted, "are available")
+
+
+def _pod(obj: Obj, status: Obj) -> Health:
+    phase = status.get("phase")
+    if phase == "Succeeded":
+        return WELL
+    if phase == "Failed":
+        return Health("False", f"failed{_because(status)}")
+    waiting = _waiting_container(status)
+    if waiting:
+        return Health("False", waiting)
+    ready = _condition(status, "Ready")
+    if phase == "Running" and ready.get("status") == "True":
+        return WELL
+    if phase == "Running":
+        return Health("False", f"is not ready{_because(ready)}")
+    scheduled = _condition(status, "PodScheduled")
+    return Health("False", f"is not running{_because(scheduled) if scheduled.get('status') == 'False' else ''}")
+
+
+def _waiting_container(status: Obj) -> str:
+    """The first container that waits for something that may never come."""
+    for container in status.get("containerStatuses") or ():
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
+            return f"container {container.get('name', '')} waits{_because(waiting)}"
+    return ""
+
+
+def _api_service(obj: Obj, status: Obj) -> Health:
+    available = _condition(status, "Available")
+    return WELL if available.get("status") == "True" else Health("False", f"is not available{_because(available)}")
+
+
+def _definition(obj: Obj, status: Obj) -> Health:
+    accepted = _condition(status, "NamesAccepted")
+    if accepted.get("status") == "False":
+        return Health("False", f"its names are not accepted{_because(accepted)}")
+    established = _condition(status, "Established")
+    if established.get("status") == "True":
+        return WELL
+    return Health("False", f"is not established{_because(established)}")
+
+
+def _job(obj: Obj, status: Obj) -> Health:
+    failed = _condition(status, "Failed")
+    if failed.get("status") == "True":
+        return Health("False", f"failed{_because(failed)}")
+    if _condition(status, "Complete").get("status") == "True" or (obj.get("spec") or {}).get("suspend"):
+        return WELL
+    return WELL if status.get("startTime") else Health("False", "has not started")
+
+
+def _service(obj: Obj, status: Obj) -> Health:
+    spec = obj.get("spec") or {}
+    if spec.get("type") == "LoadBalancer" and not (status.get("loadBalancer") or {}).get("ingress"):
+        return Health("False", "its load balancer has no address yet")
+    return WELL
+
+
+def _claim(obj: Obj, status: Obj) -> Health:
+    phase = status.get("phase")
+    if phase == "Bound":
+        return WELL
+    return Health("False", "lost its volume" if phase == "Lost" else "is not bound to a volume yet")
+
+
+def _budget(obj: Obj, status: Obj) -> Health:
+    healthy, wanted = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
+    return WELL if healthy >= wanted else Health("False", f"{healthy} of at least {wanted} pods are healthy")
+
+
+_RULES: dict[tuple[str, str], Callable[[Obj, Obj], Health]] = {
+    ("", "PersistentVolumeClaim"): _claim,
+    ("", "Pod"): _pod,
+    ("", "Service"): _service,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
+    ("apiregistration.k8s.io", "APIService"): _api_service,
+    ("apps", "DaemonSet"): _daemon_set,
+    ("apps", "Deployment"): _deployment,
+    ("apps", "ReplicaSet"): _replica_set,
+    ("apps", "StatefulSet"): _stateful_set,
+    ("batch", "Job"): _job,
+    ("policy", "PodDisruptionBudget"): _budget,
+}
+HEALTH_KINDS = frozenset(_RULES)
+"""(group, kind) of the kinds that have a rule."""

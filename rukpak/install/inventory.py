@@ -1,0 +1,165 @@
+"""What each BundleDeployment has installed: the objects that carry its owner-uid label, of the kinds in its annotation.
+
+One informer per kind for all BundleDeployments, selected by the label's presence, metadata-only but for the kinds whose health is
+told; started when the first one has the kind, ended with the last. Used by rukpak.install.reconciler and apply. Never writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from olmkit.api.bundledeployments import OWNER_UID_LABEL
+from olmkit.api.meta import Kind
+from olmkit.informer import Change, Informer
+from rukpak.install import projections
+from rukpak.install.health import HEALTH_KINDS
+from rukpak.install.kinds import CRDS, Kinds
+from rukpak.install.world import Member
+from rukpak.manifest import ObjectKey
+
+GroupKind = tuple[str, str]
+OWNER_INDEX = "owner"
+SYNC_SECONDS = 2.0
+"""How long a pass waits for a kind that it is the first to read."""
+
+
+class Informers(Protocol):
+    """The part of olmkit.manager that starts and ends informers."""
+
+    def informer(self, kind: Kind, **options: Any) -> Informer: ...
+
+    async def drop_informer(self, informer: Informer) -> None: ...
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one BundleDeployment has."""
+
+    members: dict[ObjectKey, Member]
+    unsynced: frozenset[GroupKind]
+    hidden: frozenset[GroupKind]
+
+
+@dataclass
+class _Watched:
+    informer: Informer
+    kind: Kind
+    users: set[str] = field(default_factory=set)
+    """uids of the BundleDeployments that have the kind."""
+    started: float = field(default_factory=time.monotonic)
+
+
+def parse(annotation: str) -> frozenset[GroupKind]:
+    """Group-kinds of the inventory annotation: `Kind.group`, or `Kind` for core kinds, separated by commas."""
+    parts = (part.strip().partition(".") for part in annotation.split(","))
+    return frozenset((group, kind) for kind, _, group in parts if kind)
+
+
+def text(kinds: Iterable[GroupKind]) -> str:
+    """The inventory annotation, sorted."""
+    return ",".join(sorted(f"{kind}.{group}" if group else kind for group, kind in kinds))
+
+
+class Inventory:
+    """All informers on installed objects. `changed` is told the uid of the BundleDeployment whose object changed."""
+
+    def __init__(self, informers: Informers, kinds: Kinds, crds: Informer, changed: Callable[[str], None]) -> None:
+        self._informers = informers
+        self._kinds = kinds
+        self._crds = crds
+        self._changed = changed
+        self._watched: dict[GroupKind, _Watched] = {}
+
+    async def look(self, uid: str, kinds: frozenset[GroupKind]) -> Seen:
+        """The objects of a BundleDeployment. Kinds that were not watched yet are read, for up to 2 seconds."""
+        await self._release(uid, keep=kinds)
+        for kind in sorted(kinds):
+            await self._watch(uid, kind)
+        await _synced([self._watched[kind] for kind in kinds if kind in self._watched])
+        members: dict[ObjectKey, Member] = {}
+        unsynced: set[GroupKind] = set()
+        hidden = {kind for kind in kinds if kind[0] in self._kinds.failed_groups and kind not in self._watched}
+        for kind in sorted(kinds):
+            informer = self._informer(kind)
+            if informer is None:
+                continue
+            if not informer.synced.is_set():
+                unsynced.add(kind)
+            for obj in informer.by_index(OWNER_INDEX, uid):
+                members[obj["member"].key] = obj["member"]
+        return Seen(members, frozenset(unsynced | hidden), frozenset(hidden))
+
+    async def forget(self, uid: str) -> None:
+        """The BundleDeployment is gone."""
+        await self._release(uid, keep=frozenset())
+
+    def saw(self, kind: Kind, obj: dict[str, Any]) -> None:
+        """The API server's answer to an own apply of an installed object."""
+        informer = self._informer(kind.group_kind)
+        if informer is not None:
+            informer.saw({**obj, "apiVersion": kind.api_version, "kind": kind.kind})
+
+    def _informer(self, kind: GroupKind) -> Informer | None:
+        if kind == CRDS.group_kind:
+            return self._crds
+        watched = self._watched.get(kind)
+        return watched.informer if watched is not None else None
+
+    async def _watch(self, uid: str, group_kind: GroupKind) -> None:
+        """See to it that the kind is watched in its present version."""
+        if group_kind == CRDS.group_kind:
+            return
+        kind = self._kinds.stored(group_kind)
+        watched = self._watched.get(group_kind)
+        if watched is not None and watched.kind == kind:
+            watched.users.add(uid)
+            return
+        users = {uid, *(watched.users if watched is not None else ())}
+        if kind is not None:
+            self._watched[group_kind] = _Watched(self._start(kind), kind, users)
+        elif watched is not None:
+            del self._watched[group_kind]
+        if watched is not None:
+            await self._informers.drop_informer(watched.informer)
+
+    def _start(self, kind: Kind) -> Informer:
+        informer = self._informers.informer(
+            kind,
+            label_selector=OWNER_UID_LABEL,
+            metadata_only=kind.group_kind not in HEALTH_KINDS,
+            project=projections.member,
+            absent_is_empty=True,
+        )
+        informer.add_index(OWNER_INDEX, projections.owner)
+        informer.subscribe(self._tell)
+        return informer
+
+    async def _release(self, uid: str, keep: frozenset[GroupKind]) -> None:
+        for group_kind, watched in list(self._watched.items()):
+            if uid in watched.users and group_kind not in keep:
+                watched.users.discard(uid)
+                if not watched.users and self._watched.get(group_kind) is watched:
+                    del self._watched[group_kind]
+                    await self._informers.drop_informer(watched.informer)
+
+    def _tell(self, change: Change) -> None:
+        uids = {uid for obj in (change.old, change.new) if obj is not None for uid in projections.owner(obj)}
+        for uid in uids:
+            self._changed(uid)
+
+
+async def _synced(watched: list[_Watched]) -> None:
+    """Wait for those that were started just now."""
+    now = time.monotonic()
+    fresh = [entry for entry in watched if not entry.informer.synced.is_set() and now - entry.started < SYNC_SECONDS]
+    waits = [asyncio.ensure_future(entry.informer.synced.wait()) for entry in fresh]
+    try:
+        if waits:
+            await asyncio.wait(waits, timeout=SYNC_SECONDS)
+    finally:
+        for wait in waits:
+            wait.cancel()

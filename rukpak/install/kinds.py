@@ -1,0 +1,171 @@
+"""Which kinds the cluster serves now: Kubernetes' own by discovery, custom ones by a watch on CustomResourceDefinitions.
+
+Read by rukpak.install.reconciler, inventory and apply. A CRD that appears, or goes, counts at once and costs no discovery, which
+is asked again only when an aggregated API server comes, goes or changes its availability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from olmkit.api.meta import Kind
+from olmkit.client import Client, Discovery, DiscoveryCache
+from olmkit.informer import Change, Informer
+from rukpak.install.projections import Definition
+from rukpak.install.scopes import Scopes
+
+GroupKind = tuple[str, str]
+Served = tuple[str, str, str]
+
+NAMESPACES = Kind("", "v1", "Namespace", "namespaces")
+CRDS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions")
+API_SERVICES = Kind("apiregistration.k8s.io", "v1", "APIService", "apiservices")
+
+
+class Kinds:
+    """What there is. `crds` and `api_services` must be projected by rukpak.install.projections."""
+
+    def __init__(self, client: Client, crds: Informer, api_services: Informer) -> None:
+        self._client = client
+        self._cache = DiscoveryCache(client)
+        self._discovery = Discovery({}, {}, frozenset())
+        self._custom: dict[GroupKind, dict[str, Definition]] = {}
+        self._gone: set[GroupKind] = set()
+        self.server_version = ""
+        crds.subscribe(self._crd_changed)
+        api_services.subscribe(self._api_service_changed)
+
+    async def refresh(self) -> None:
+        """Ask the API server if something may have changed that is not watched. Raises ApiError."""
+        if self._cache.current is None or not self.server_version:
+            self.server_version = await self._client.version()
+            self._discovery = await self._cache.get()
+
+    @property
+    def failed_groups(self) -> frozenset[str]:
+        """Groups of API servers that do not answer."""
+        return self._discovery.failed_groups
+
+    def find(self, api_version: str, kind: str) -> Kind | None:
+        """The kind as a manifest names it; None when exactly that is not served."""
+        group, _, version = api_version.rpartition("/")
+        custom = self._definition((group, kind))
+        if custom is not None:
+            return _kind(custom, version) if version in custom.versions else None
+        return None if (group, kind) in self._gone else self._discovery.find(api_version, kind)
+
+    def stored(self, group_kind: GroupKind) -> Kind | None:
+        """The kind in the version its objects are stored in, which needs no conversion; None when it is not served."""
+        custom = self._definition(group_kind)
+        if custom is not None:
+            version = custom.storage if custom.storage in custom.versions else custom.versions[0]
+            return _kind(custom, version)
+        return None if group_kind in self._gone else self._discovery.kinds.get(group_kind)
+
+    def versions(self, group_kind: GroupKind) -> frozenset[str]:
+        """All served versions of a kind."""
+        custom = self._definition(group_kind)
+        if custom is not None:
+            return frozenset(custom.versions)
+        if group_kind in self._gone:
+            return frozenset()
+        return frozenset(
+            version for group, version, kind in self._by_kind().get(group_kind, ()) if (group, kind) == group_kind
+        )
+
+    def scopes(self) -> Scopes:
+        """(group, kind) -> namespaced, of all kinds."""
+        known = {group_kind: kind.namespaced for group_kind, kind in self._discovery.kinds.items()}
+        custom = {group_kind: next(iter(named.values())).namespaced for group_kind, named in self._custom.items()}
+        return {**known, **custom}
+
+    def asked(self) -> Asked:
+        """A collection of all that is served that remembers what it was asked."""
+        return Asked(self)
+
+    def served(self) -> Iterator[Served]:
+        """(group, version, kind) of everything."""
+        for served in self._discovery.served:
+            group_kind = (served[0], served[2])
+            if group_kind not in self._custom and group_kind not in self._gone:
+                yield served
+        for group, kind in list(self._custom):  # read by threads that render
+            yield from ((group, version, kind) for version in self.versions((group, kind)))
+
+    def of_group(self, group: str) -> list[Kind]:
+        """The custom kinds of a group, each in the version its objects are stored in."""
+        found = [self.stored(group_kind) for group_kind in self._custom if group_kind[0] == group]
+        return [kind for kind in found if kind is not None]
+
+    def namespaced(self) -> list[Kind]:
+        """All kinds that live in namespaces, once each."""
+        group_kinds = {(group, kind) for group, _, kind in self.served()}
+        kinds = [self.stored(group_kind) for group_kind in sorted(group_kinds)]
+        return [kind for kind in kinds if kind is not None and kind.namespaced]
+
+    _index_of: Discovery | None = None
+    _index: dict[GroupKind, list[Served]] = {}  # noqa: RUF012 replaced, never changed
+
+    def _by_kind(self) -> dict[GroupKind, list[Served]]:
+        if self._index_of is not self._discovery:
+            index: dict[GroupKind, list[Served]] = {}
+            for served in self._discovery.served:
+                index.setdefault((served[0], served[2]), []).append(served)
+            self._index, self._index_of = index, self._discovery
+        return self._index
+
+    def _definition(self, group_kind: GroupKind) -> Definition | None:
+        named = self._custom.get(group_kind)
+        return next(iter(named.values())) if named else None
+
+    def _crd_changed(self, change: Change) -> None:
+        """Two CRDs may claim one kind; only the one whose names were accepted is served."""
+        for obj, is_old in ((change.old, True), (change.new, False)):
+            if obj is None:
+                continue
+            crd: Definition = obj["definition"]
+            group_kind, name = (crd.group, crd.kind), crd.facts.name
+            if is_old or not (crd.is_served and crd.versions):
+                self._drop(group_kind, name)
+                if group_kind not in self._custom:
+                    self._gone.add(group_kind)  # what discovery said of it is out of date
+            else:
+                self._custom.setdefault(group_kind, {})[name] = crd
+                self._gone.discard(group_kind)
+
+    def _drop(self, group_kind: GroupKind, name: str) -> None:
+        named = self._custom.get(group_kind)
+        if named and named.pop(name, None) and not named:
+            del self._custom[group_kind]
+
+    def _api_service_changed(self, change: Change) -> None:
+        before = change.old["remote"] if change.old else None
+        after = change.new["remote"] if change.new else None
+        if before != after:
+            self._cache.invalidate()
+
+
+class Asked(Collection[Served]):
+    """All that is served; `answers` holds the versions of each kind it was asked about."""
+
+    def __init__(self, kinds: Kinds) -> None:
+        self._kinds = kinds
+        self.answers: dict[GroupKind, frozenset[str]] = {}
+
+    def __contains__(self, served: object) -> bool:
+        assert isinstance(served, tuple)
+        group, version, kind = served
+        versions = self.answers.get((group, kind))
+        if versions is None:
+            versions = self.answers[group, kind] = self._kinds.versions((group, kind))
+        return version in versions
+
+    def __iter__(self) -> Iterator[Served]:
+        return self._kinds.served()
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def _kind(crd: Definition, version: str) -> Kind:
+    return Kind(crd.group, version, crd.kind, crd.plural, crd.namespaced)

@@ -1,0 +1,56 @@
+"""Which namespaces an operator watches: what its bundle supports, what was asked for, and what follows when nothing was.
+Called by rukpak.install.render. Pure. Words and rules of upstream's render options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rukpak.bundle.content import RegistryBundle
+from rukpak.bundle.faults import BadBundle
+from rukpak.bundle.rules import go_list
+
+ALL, OWN, SINGLE, MULTI = "AllNamespaces", "OwnNamespace", "SingleNamespace", "MultiNamespace"
+REASON = "BundleLoadFailed"
+
+
+def default_targets(bundle: RegistryBundle, install_namespace: str) -> tuple[str, ...]:
+    """("",) for AllNamespaces, else the install namespace for OwnNamespace. Raises BadBundle naming the modes there are."""
+    modes = bundle.install_modes
+    if ALL in modes:
+        return ("",)
+    if OWN in modes:
+        return (install_namespace,)
+    supported = f"supports only {', '.join(modes)}" if modes else "supports no install mode at all"
+    raise BadBundle(
+        REASON,
+        f'bundle "{bundle.csv_name}" {supported}: only AllNamespaces and OwnNamespace can be installed. '
+        "Ask for a version that supports one of them",
+    )
+
+
+def check_targets(bundle: RegistryBundle, install_namespace: str, targets: Sequence[str]) -> None:
+    """Raises BadBundle when the bundle does not support watching these namespaces."""
+    problem = _problem(bundle.install_modes, install_namespace, sorted(set(targets)))
+    if problem:
+        raise BadBundle(
+            REASON, f"invalid option(s): invalid target namespaces {go_list(sorted(set(targets)))}: {problem}"
+        )
+
+
+def _problem(modes: Sequence[str], install_namespace: str, targets: Sequence[str]) -> str:
+    supported = f"supported install modes {go_list(modes)} do not support"
+    if not targets:
+        count = "at least one target namespace" if MULTI in modes else "exactly one target namespace"
+        return f"{count} must be specified"
+    if list(targets) == [""]:
+        return "" if ALL in modes else f"{supported} targeting all namespaces"
+    if list(targets) == [install_namespace]:
+        return "" if OWN in modes else f"{supported} targeting own namespace"
+    if len(targets) == 1:
+        return "" if SINGLE in modes else f"{supported} target namespaces {go_list(targets)}"
+    if MULTI not in modes or "" in targets:
+        return f"{supported} target namespaces {go_list(targets)}"
+    if install_namespace in targets and OWN not in modes:
+        return f"{supported} targeting own namespace"
+    return ""

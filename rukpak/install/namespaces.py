@@ -1,0 +1,88 @@
+"""Where a bundle is installed: the namespace it suggests, or one made of its package's name. Called by
+rukpak.install.decide and the render command. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from olmkit.names import LABEL_LIMIT, is_dns1123_label
+from rukpak.bundle.content import RegistryBundle
+
+TEMPLATE_ANNOTATION = "operatorframework.io/suggested-namespace-template"
+NAME_ANNOTATION = "operatorframework.io/suggested-namespace"
+SYSTEM_NAMESPACE = "olm-suite-system"
+"""Where the suite itself lives, unless it was started with another."""
+
+
+def install_namespace(bundle: RegistryBundle, system_namespace: str = SYSTEM_NAMESPACE) -> tuple[str, tuple[str, ...]]:
+    """The namespace, and for each suggestion that was passed over one sentence saying why.
+
+    The suggested-namespace-template's name, else suggested-namespace, else `<package>-system`.
+    """
+    notes: list[str] = []
+    template, problem = _template(bundle)
+    if problem:
+        notes.append(problem)
+    suggestions = [
+        (TEMPLATE_ANNOTATION, ((template.get("metadata") or {}).get("name") or "")),
+        (NAME_ANNOTATION, bundle.csv_annotations.get(NAME_ANNOTATION) or ""),
+    ]
+    for source, name in suggestions:
+        if not name:
+            continue
+        fault = why_not(name, system_namespace)
+        if not fault:
+            return name, tuple(notes)
+        notes.append(f'annotation {source}: namespace "{name}" {fault}')
+    name = namespace_for(bundle.package)
+    fault = why_not(name, system_namespace)
+    if fault:
+        notes.append(f'namespace "{name}" {fault}')
+        name = namespace_for(f"operator-{bundle.package}")
+    return name, tuple(notes)
+
+
+def why_not(name: str, system_namespace: str = SYSTEM_NAMESPACE) -> str:
+    """Why nothing may be installed into the namespace of this name; empty when it may."""
+    if not isinstance(name, str) or not is_dns1123_label(name):
+        return "is no name of a namespace (lower-case letters, digits and `-`, at most 63)"
+    if name == "default" or name.startswith("kube-"):
+        return "belongs to Kubernetes"
+    return "is the suite's own" if name == system_namespace else ""
+
+
+def namespace_for(name: str) -> str:
+    """`<name>-system` as a DNS label: dots become `-`, and it is cut to 63."""
+    suffix = "-system"
+    base = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name.lower())
+    return (base[: LABEL_LIMIT - len(suffix)].strip("-") or "operator") + suffix
+
+
+def namespace_object(bundle: RegistryBundle | None, name: str) -> Mapping[str, Any]:
+    """The Namespace to be applied, with the labels and annotations of the bundle's template."""
+    template = _template(bundle)[0] if bundle else {}
+    suggested = template.get("metadata") or {}
+    metadata: dict[str, Any] = {"name": name}
+    for field in ("labels", "annotations"):
+        values = suggested.get(field)
+        if isinstance(values, dict):
+            metadata[field] = {key: value for key, value in sorted(values.items()) if isinstance(value, str)}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
+def _template(bundle: RegistryBundle) -> tuple[Mapping[str, Any], str]:
+    """The template and, when there is one that cannot be used, why."""
+    text = bundle.csv_annotations.get(TEMPLATE_ANNOTATION)
+    if not text:
+        return {}, ""
+    try:
+        template = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return {}, f"annotation {TEMPLATE_ANNOTATION} is no JSON"
+    if not isinstance(template, dict) or not isinstance(template.get("metadata"), dict):
+        return {}, f"annotation {TEMPLATE_ANNOTATION} is no Namespace as JSON"
+    return template, ""

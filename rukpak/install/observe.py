@@ -1,0 +1,245 @@
+"""Gathers the World of one BundleDeployment out of informers and contents. Called by rukpak.install.reconciler.
+
+A pass over what did not change sends no request. What a process remembers beside the cluster (notes of what it applied) may be
+lost at any time: it only spares writes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from olmkit.api import bundles
+from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, BundleDeployment, template_of
+from olmkit.client import Client
+from olmkit.errors import ApiError, NotFound
+from olmkit.informer import Informer
+from rukpak.install import inventory, projections
+from rukpak.install.contents import Contents
+from rukpak.install.decide import bundle_name
+from rukpak.install.inventory import OWNER_INDEX, Inventory
+from rukpak.install.kinds import Kinds
+from rukpak.install.wakeups import Concerns, Wakeups, controllers
+from rukpak.install.world import (
+    CRD,
+    NAMESPACE,
+    Absent,
+    BundleFacts,
+    Content,
+    CrdFacts,
+    Instance,
+    NamespaceFacts,
+    Note,
+    Rendered,
+    Unpacking,
+    World,
+)
+from rukpak.manifest import ObjectKey
+
+MEMBER_INDEX = "member"
+
+Object = dict[str, Any]
+
+
+@dataclass
+class Memory:
+    """What a process knows of a BundleDeployment beside what the cluster shows; nothing is lost with it but time."""
+
+    uid: str
+    notes: dict[ObjectKey, Note] = field(default_factory=dict)
+    is_cleared: bool = False
+    """While it is being deleted: its CRDs had no custom resources any more."""
+    latest: Object | None = None
+    """The object after an own write in this pass."""
+    is_let_go: bool = False
+    """The finalizer was removed in this pass."""
+
+
+@dataclass(frozen=True)
+class Sight:
+    """The informers that are read. Namespaces, CRDs and inventory are projected by rukpak.install.projections."""
+
+    deployments: Informer
+    bundles: Informer
+    namespaces: Informer
+    crds: Informer
+
+    def __post_init__(self) -> None:
+        self.bundles.add_index(OWNER_INDEX, lambda obj: [entry["uid"] for entry in controllers(obj)])
+        self.namespaces.add_index(MEMBER_INDEX, lambda obj: obj["facts"].members)
+        self.crds.add_index(OWNER_INDEX, projections.owner)
+
+
+@dataclass(frozen=True)
+class Observer:
+    """Sees for all BundleDeployments."""
+
+    client: Client
+    sight: Sight
+    kinds: Kinds
+    contents: Contents
+    inventory: Inventory
+    wakeups: Wakeups
+    memories: dict[str, Memory] = field(default_factory=dict)
+
+    async def observe(self, key: str) -> World | None:
+        """None when the BundleDeployment is gone. Raises ApiError only when the API server cannot be asked what it serves."""
+        raw = self.sight.deployments.get(key)
+        if raw is None:
+            await self.forget(key)
+            return None
+        await self.kinds.refresh()
+        deployment = BundleDeployment.load(raw)
+        memory = await self._memory(key, deployment.metadata.uid)
+        world = World(
+            now=datetime.now(UTC),
+            raw=raw,
+            deployment=deployment,
+            wanted=bundle_name(key, template_of(raw)),
+            inventory=inventory.parse(deployment.metadata.annotations.get(INVENTORY_ANNOTATION, "")),
+            notes=memory.notes,
+        )
+        if deployment.metadata.deleting:
+            world = await self._with_objects(world)
+            return replace(world, instances=await self._instances(world, memory))
+        return await self._with_objects(await self._with_bundles(world))
+
+    async def forget(self, key: str) -> None:
+        """The BundleDeployment is gone."""
+        memory = self.memories.pop(key, None)
+        self.wakeups.concerns.pop(key, None)
+        self.contents.settle(key)
+        if memory is not None:
+            await self.inventory.forget(memory.uid)
+
+    async def _memory(self, key: str, uid: str) -> Memory:
+        memory = self.memories.get(key)
+        if memory is None or memory.uid != uid:
+            await self.forget(key)
+            memory = self.memories[key] = Memory(uid)
+        memory.latest, memory.is_let_go = None, False
+        return memory
+
+    async def _with_bundles(self, world: World) -> World:
+        own = {obj["metadata"]["name"]: obj for obj in self.sight.bundles.by_index(OWNER_INDEX, world.uid)}
+        other = self.sight.bundles.get(world.wanted) if world.wanted not in own else None
+        active = world.active if world.active != world.wanted else None
+        return replace(
+            world,
+            bundles={name: _bundle_facts(obj) for name, obj in own.items()},
+            bundle_holder=_holder(other) if other else "",
+            content=await self._content(world.name, own.get(world.wanted)),
+            active_content=await self._content(world.name, own.get(active) if active else None),
+        )
+
+    async def _content(self, deployment: str, bundle: Object | None) -> Content:
+        """What a Bundle holds, if it is unpacked."""
+        digest = _digest(bundle) if bundle is not None else ""
+        if bundle is None or not digest or _bundle_facts(bundle).unpacking is not Unpacking.DONE:
+            return Absent()
+        return await self.contents.rendered(bundle["metadata"]["name"], deployment, digest)
+
+    async def _with_objects(self, world: World) -> World:
+        concerns = self.wakeups.concerns[world.name] = _concerns(world)
+        seen = await self.inventory.look(world.uid, world.inventory)
+        namespaces = {name: facts for name in concerns.namespaces if (facts := self._namespace(name)) is not None}
+        for obj in self.sight.namespaces.by_index(MEMBER_INDEX, world.uid):
+            namespaces[obj["facts"].name] = obj["facts"]
+        crds = {name: crd for name in concerns.crds if (crd := self._crd(name)) is not None}
+        return replace(
+            world,
+            members=seen.members,
+            unsynced=seen.unsynced,
+            hidden=seen.hidden,
+            namespaces=namespaces,
+            crds=crds,
+        )
+
+    def _namespace(self, name: str) -> NamespaceFacts | None:
+        obj = self.sight.namespaces.get(name)
+        facts: NamespaceFacts | None = obj["facts"] if obj else None
+        return facts
+
+    def _crd(self, name: str) -> CrdFacts | None:
+        obj = self.sight.crds.get(name)
+        facts: CrdFacts | None = obj["definition"].facts if obj else None
+        return facts
+
+    async def _instances(self, world: World, memory: Memory) -> tuple[Instance, ...] | None:
+        """Custom resources of the CRDs it has, read anew each pass until there are none; None when they cannot be read."""
+        if memory.is_cleared:
+            return ()
+        found: list[Instance] = []
+        for obj in self.sight.crds.by_index(OWNER_INDEX, world.uid):
+            crd = obj["definition"]
+            kind = self.kinds.stored((crd.group, crd.kind))
+            if kind is None:
+                continue
+            try:
+                objects, _ = await self.client.list(kind, metadata_only=True)
+            except NotFound:
+                continue
+            except ApiError:
+                return None
+            found += [_instance(entry) for entry in objects]
+        memory.is_cleared = not found
+        return tuple(found)
+
+
+def _concerns(world: World) -> Concerns:
+    contents = [content for content in (world.content, world.active_content) if isinstance(content, Rendered)]
+    keys = [item.key for content in contents for item in content.items()]
+    keys += [ObjectKey(entry.group, entry.kind, "", entry.name) for entry in world.deployment.status.released or ()]
+    return Concerns(
+        kinds=world.inventory.union(*(content.lacking for content in contents)),
+        namespaces=frozenset(key.name for key in keys if key[:2] == NAMESPACE),
+        crds=frozenset(key.name for key in keys if key[:2] == CRD),
+    )
+
+
+def _bundle_facts(raw: Object) -> BundleFacts:
+    bundle = bundles.Bundle.load(raw)
+    conditions = {condition.type: condition for condition in bundle.status.conditions}
+    unpacked = conditions.get(bundles.ConditionType.UNPACKED)
+    if unpacked is not None and unpacked.status == "True":
+        state = Unpacking.DONE
+    elif bundles.ConditionType.STALLED in conditions:
+        state = Unpacking.FAILED
+    elif unpacked is not None and unpacked.reason == bundles.Reason.UNPACK_FAILED:
+        state = Unpacking.RETRYING
+    else:
+        state = Unpacking.PENDING
+    metadata = bundle.metadata
+    return BundleFacts(
+        name=metadata.name,
+        uid=metadata.uid,
+        unpacking=state,
+        message=unpacked.message if unpacked else "",
+        labels=metadata.labels,
+        annotations=metadata.annotations,
+        going=metadata.deleting,
+    )
+
+
+def _digest(raw: Object) -> str:
+    """Of what a Bundle resolved to; empty before."""
+    source = (raw.get("status") or {}).get("resolvedSource") or {}
+    ref: str = (source.get("image") or {}).get("ref") or ""
+    return ref.rpartition("@")[2] if "@" in ref else ""
+
+
+def _holder(bundle: Object) -> str:
+    owners = controllers(bundle)
+    return f"BundleDeployment {owners[0]['name']}" if owners else "nobody that is known here"
+
+
+def _instance(obj: Object) -> Instance:
+    metadata = obj["metadata"]
+    return Instance(
+        key=projections.object_key(obj),
+        uid=metadata["uid"],
+        resource_version=metadata["resourceVersion"],
+        gone_since=projections.moment(metadata.get("deletionTimestamp")),
+        finalizers=tuple(metadata.get("finalizers") or ()),
+    )

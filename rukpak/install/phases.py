@@ -1,0 +1,107 @@
+"""The order in which a bundle's objects are applied: what others need comes first. Called by rukpak.install. Pure.
+
+namespaces, CRDs, accounts and roles, configuration, workloads, webhooks and API services, custom resources. A kind that
+nobody here knows counts as a custom resource: it may be of a CRD of this bundle. The same manifests give the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rukpak.manifest import Manifest, ObjectKey
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Objects that are applied together; `name` is for people."""
+
+    name: str
+    manifests: tuple[Manifest, ...]
+
+
+NAMESPACES = "namespaces"
+CRDS = "custom resource definitions"
+ACCESS = "accounts and roles"
+CONFIGURATION = "configuration"
+WORKLOADS = "workloads"
+ADMISSION = "webhooks and API services"
+CUSTOM_RESOURCES = "custom resources"
+
+_KINDS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    (NAMESPACES, (("", "Namespace"),)),
+    (CRDS, (("apiextensions.k8s.io", "CustomResourceDefinition"),)),
+    (
+        ACCESS,
+        (
+            ("", "ServiceAccount"),
+            ("rbac.authorization.k8s.io", "Role ClusterRole RoleBinding ClusterRoleBinding"),
+        ),
+    ),
+    (
+        CONFIGURATION,
+        (
+            ("scheduling.k8s.io", "PriorityClass"),
+            ("node.k8s.io", "RuntimeClass"),
+            ("networking.k8s.io", "NetworkPolicy IngressClass"),
+            ("", "ResourceQuota LimitRange Secret ConfigMap"),
+            ("storage.k8s.io", "StorageClass CSIDriver"),
+            ("", "PersistentVolume PersistentVolumeClaim"),
+            ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration FlowSchema"),
+        ),
+    ),
+    (
+        WORKLOADS,
+        (
+            ("", "Service Endpoints"),
+            ("discovery.k8s.io", "EndpointSlice"),
+            ("policy", "PodDisruptionBudget"),
+            ("apps", "DaemonSet StatefulSet Deployment ReplicaSet"),
+            ("", "ReplicationController Pod"),
+            ("batch", "Job CronJob"),
+            ("autoscaling", "HorizontalPodAutoscaler"),
+            ("networking.k8s.io", "Ingress"),
+        ),
+    ),
+    (
+        ADMISSION,
+        (
+            ("apiregistration.k8s.io", "APIService"),
+            (
+                "admissionregistration.k8s.io",
+                "MutatingAdmissionPolicy ValidatingAdmissionPolicy MutatingAdmissionPolicyBinding "
+                "ValidatingAdmissionPolicyBinding MutatingWebhookConfiguration ValidatingWebhookConfiguration",
+            ),
+        ),
+    ),
+)
+NAMES = (*(name for name, _ in _KINDS), CUSTOM_RESOURCES)
+"""All phases in order."""
+
+_RANKS: dict[tuple[str, str], tuple[int, int]] = {
+    (group, kind): (phase, rank)
+    for phase, (_, groups) in enumerate(_KINDS)
+    for rank, (group, kind) in enumerate((group, kind) for group, kinds in groups for kind in kinds.split())
+}
+_LAST = (len(_KINDS), 0)
+
+
+def phases(manifests: Iterable[Manifest]) -> tuple[Phase, ...]:
+    """The manifests in phases, those without any left out; within a phase by kind, then group, namespace and name."""
+    members: dict[str, list[Manifest]] = {}
+    for manifest in sorted(manifests, key=lambda item: _order(item.key)):
+        members.setdefault(phase_of(manifest.key), []).append(manifest)
+    return tuple(Phase(name, tuple(members[name])) for name in NAMES if name in members)
+
+
+def phase_of(key: ObjectKey) -> str:
+    """The name of the phase that an object belongs to."""
+    return NAMES[_rank(key)[0]]
+
+
+def _rank(key: ObjectKey) -> tuple[int, int]:
+    return _RANKS.get((key.group, key.kind), _LAST)
+
+
+def _order(key: ObjectKey) -> tuple[tuple[int, int], ObjectKey]:
+    return _rank(key), key

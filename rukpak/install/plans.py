@@ -1,0 +1,128 @@
+"""What the install controller can do for a BundleDeployment, one step at a time, and what came of it.
+
+Chosen by rukpak.install.decide and removal, carried out by apply and withdraw, read by report. Values only. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from olmkit.api.bundledeployments import LeftOut
+from rukpak.install.world import BundleFacts, Instance, Item, Member, NamespaceFacts, Rendered
+from rukpak.manifest import ObjectKey
+
+
+@dataclass(frozen=True)
+class AddFinalizer:
+    """Hold the BundleDeployment until its objects are gone."""
+
+
+@dataclass(frozen=True)
+class ApplyBundle:
+    """Make the wanted Bundle, or bring its labels and annotations up to date."""
+
+    body: Mapping[str, Any]
+    is_new: bool
+
+
+@dataclass(frozen=True)
+class DropBundles:
+    """Delete Bundles that are neither wanted nor active."""
+
+    bundles: tuple[BundleFacts, ...]
+
+
+@dataclass(frozen=True)
+class SetInventory:
+    """Write which kinds of objects there may be."""
+
+    kinds: frozenset[tuple[str, str]]
+    grows: bool
+
+
+@dataclass(frozen=True)
+class Step:
+    """Objects of one stage that are to be applied."""
+
+    stage: int
+    """Counted from 1."""
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True)
+class Apply:
+    """Apply objects, stage after stage; with `rehearse` each stage is tried as a dry-run of the server first."""
+
+    content: Rendered
+    steps: tuple[Step, ...]
+    rehearse: bool
+
+
+@dataclass(frozen=True)
+class Activate:
+    """All objects are there: the wanted Bundle is the active one."""
+
+
+@dataclass(frozen=True)
+class Prune:
+    """Remove objects that are not in the bundle any more; CRDs and Namespaces in use are released."""
+
+    members: tuple[Member, ...]
+    namespaces: tuple[NamespaceFacts, ...] = ()
+
+
+@dataclass(frozen=True)
+class TearDown:
+    """Delete objects of a BundleDeployment that is being deleted, group after group."""
+
+    name: str
+    """What they are, for people."""
+    groups: tuple[tuple[Member | Instance, ...], ...]
+
+
+@dataclass(frozen=True)
+class LeaveNamespaces:
+    """Stop being a member; with `remove` the Namespace goes, being ours alone."""
+
+    leave: tuple[NamespaceFacts, ...]
+    remove: tuple[NamespaceFacts, ...]
+
+
+@dataclass(frozen=True)
+class RemoveFinalizer:
+    """Nothing is left: let it go."""
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Nothing is to be done, at least not for that long."""
+
+    after: timedelta | None = None
+
+
+Plan = (
+    AddFinalizer
+    | ApplyBundle
+    | DropBundles
+    | SetInventory
+    | Apply
+    | Activate
+    | Prune
+    | TearDown
+    | LeaveNamespaces
+    | RemoveFinalizer
+    | Keep
+)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What was done, and when to look again (None: when something that is watched changes)."""
+
+    plan: Plan
+    after: timedelta | None = None
+    applied: frozenset[ObjectKey] = frozenset()
+    released: tuple[LeftOut, ...] = ()

@@ -1,0 +1,221 @@
+"""May a rendered bundle go into this cluster: checked before anything is written. Called by rukpak.install. Pure.
+
+Three answers: faults (never, as it is), missing (not yet: the cluster lacks a kind), left out (goes in without: a kind of
+monitoring, autoscaling or console tools that the cluster lacks).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from olmkit.names import is_dns1123_label
+from rukpak.bundle.content import Bundle, RegistryBundle
+from rukpak.install.namespaces import SYSTEM_NAMESPACE
+from rukpak.manifest import Manifest, ObjectKey
+
+OPTIONAL_GROUPS = frozenset({"monitoring.coreos.com", "autoscaling.k8s.io", "console.openshift.io"})
+"""An operator works without its objects of these groups."""
+SUITE_GROUPS = frozenset({"catalogd.operatorframework.io", "core.rukpak.io", "operators.operatorframework.io"})
+"""Whoever writes these has the cluster: no bundle brings them."""
+OBJECT_LIMIT = 1_500_000
+"""Bytes of JSON of one object; etcd takes 1.5 MiB with what the API server adds."""
+ANNOTATIONS_LIMIT = 256 * 1024
+"""Bytes of all annotations of one object; the API server's limit."""
+
+_CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
+_WEBHOOK_KINDS = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
+_LABEL_NAMES = frozenset({("", "Namespace"), ("", "Service")})
+_VERSION = re.compile(r"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:[-+].*)?")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the cluster says of itself."""
+
+    served: Collection[tuple[str, str, str]]
+    """(group, version, kind) of all it serves."""
+    failed_groups: Collection[str] = frozenset()
+    """Groups whose API server is away: whether they have a kind cannot be told."""
+    server_version: str = ""
+    """gitVersion of the API server; empty: unknown, nothing is refused for it."""
+    system_namespace: str = SYSTEM_NAMESPACE
+    """Where the suite lives."""
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What stands between a bundle and this cluster; each text is a sentence for people."""
+
+    manifests: tuple[Manifest, ...]
+    """Those to be applied, in the order given."""
+    faults: tuple[str, ...] = ()
+    """Why it can never go in as it is."""
+    left_out: tuple[ObjectKey, ...] = ()
+    """Objects that the operator does without while the cluster lacks their kind."""
+    missing: tuple[str, ...] = ()
+    """Kinds that must be there first."""
+
+
+def check(manifests: Sequence[Manifest], bundle: Bundle, facts: Facts) -> Preflight:
+    """The manifests of a bundle against the facts of a cluster."""
+    own = _own_kinds(manifests)
+    absent = [manifest for manifest in manifests if not _served(manifest, own, facts)]
+    left_out = {
+        manifest.key for manifest in absent if manifest.group in OPTIONAL_GROUPS.difference(facts.failed_groups)
+    }
+    missing = {_missing_kind(manifest, facts) for manifest in absent if manifest.key not in left_out}
+    faults: list[str] = []
+    if isinstance(bundle, RegistryBundle):
+        faults += unsupported(bundle)
+        faults += _kubernetes_version(bundle, facts.server_version)
+        missing |= set(_required(bundle, own, facts))
+    faults += _object_faults(manifests, facts)
+    return Preflight(
+        manifests=tuple(manifest for manifest in manifests if manifest.key not in left_out),
+        faults=tuple(dict.fromkeys(faults)),
+        left_out=tuple(sorted(left_out)),
+        missing=tuple(sorted(missing)),
+    )
+
+
+def unsupported(bundle: RegistryBundle) -> tuple[str, ...]:
+    """What the bundle needs and rukpak does not give yet: certificates for webhooks and for API services."""
+    name = bundle.csv_name
+    sentences: list[str] = []
+    if bundle.webhooks:
+        names = ", ".join(sorted({webhook["generateName"] for webhook in bundle.webhooks}))
+        sentences.append(
+            f'bundle "{name}" has webhooks ({names}), which are not supported yet: choose a version of the package without '
+            "webhooks, or install its manifests as a plain+v0 bundle that brings its own certificates"
+        )
+    if bundle.owned_api_services:
+        names = ", ".join(sorted({f"{item['version']}.{item['group']}" for item in bundle.owned_api_services}))
+        sentences.append(
+            f'bundle "{name}" owns API services ({names}), which are not supported yet: choose a version of the package '
+            "without them, or install its manifests as a plain+v0 bundle that brings its own certificates"
+        )
+    return tuple(sentences)
+
+
+def _own_kinds(manifests: Iterable[Manifest]) -> frozenset[tuple[str, str, str]]:
+    """(group, version, kind) that the CRDs among the manifests are going to serve."""
+    return frozenset(
+        (spec.get("group", ""), version.get("name", ""), (spec.get("names") or {}).get("kind", ""))
+        for spec in _crd_specs(manifests)
+        for version in spec.get("versions") or ()
+        if isinstance(version, dict) and version.get("served")
+    )
+
+
+def _crd_specs(manifests: Iterable[Manifest]) -> Iterator[Mapping[str, Any]]:
+    for manifest in manifests:
+        spec = manifest.body.get("spec")
+        if manifest.key[:2] == _CRD and isinstance(spec, dict):
+            yield spec
+
+
+def _served(manifest: Manifest, own: Collection[tuple[str, str, str]], facts: Facts) -> bool:
+    kind = (manifest.group, manifest.version, manifest.kind)
+    return kind in facts.served or kind in own
+
+
+def _missing_kind(manifest: Manifest, facts: Facts) -> str:
+    kind = f"{manifest.kind} ({manifest.api_version})"
+    if manifest.group in facts.failed_groups:
+        return f"{kind}: the API server of group {manifest.group} does not answer"
+    others = sorted(
+        version for group, version, name in facts.served if (group, name) == (manifest.group, manifest.kind)
+    )
+    return f"{kind}: the cluster serves it as {', '.join(others)} only" if others else kind
+
+
+def _kubernetes_version(bundle: RegistryBundle, server_version: str) -> Iterator[str]:
+    wanted = str(bundle.spec.get("minKubeVersion") or "").strip()
+    if not wanted:
+        return
+    needed, present = _numbers(wanted), _numbers(server_version)
+    if needed is None:
+        yield f'minKubeVersion "{wanted}" of bundle "{bundle.csv_name}" is no version such as 1.28.0'
+    elif present is not None and present < needed:
+        yield f'bundle "{bundle.csv_name}" needs Kubernetes {wanted} or newer, this cluster runs {server_version}'
+
+
+def _numbers(version: str) -> tuple[int, int, int] | None:
+    """Major, minor, patch; missing parts are 0, prereleases and build metadata do not count."""
+    match = _VERSION.fullmatch(version.strip())
+    if match is None:
+        return None
+    major, minor, patch = (int(part or 0) for part in match.groups())
+    return major, minor, patch
+
+
+def _required(bundle: RegistryBundle, own: Collection[tuple[str, str, str]], facts: Facts) -> Iterator[str]:
+    """Kinds that the CSV requires of others."""
+    for field in ("customresourcedefinitions", "apiservicedefinitions"):
+        for item in (bundle.spec.get(field) or {}).get("required") or ():
+            group = item["group"] if "group" in item else item["name"].partition(".")[2]
+            kind = (group, item["version"], item["kind"])
+            if kind not in own and kind not in facts.served:
+                yield f'{item["kind"]} ({group}/{item["version"]}), which bundle "{bundle.csv_name}" requires'
+
+
+def _object_faults(manifests: Sequence[Manifest], facts: Facts) -> Iterator[str]:
+    count = Counter(manifest.key for manifest in manifests)
+    yield from (f"{key} is there {number} times" for key, number in sorted(count.items()) if number > 1)
+    for manifest in manifests:
+        yield from _name_faults(manifest)
+        yield from _size_faults(manifest)
+        yield from _trust_faults(manifest, facts)
+        if manifest.key[:2] == _CRD and manifest.version != "v1":
+            yield f"{manifest.key} is written as {manifest.api_version}, which Kubernetes stopped serving in 1.22: it must be v1"
+
+
+def _name_faults(manifest: Manifest) -> Iterator[str]:
+    key = manifest.key
+    if not key.name or len(key.name) > 253 or "/" in key.name or "%" in key.name or key.name in (".", ".."):
+        yield f"{key.kind} has a name that Kubernetes does not accept: {key.name[:300]!r}"
+    elif key[:2] in _LABEL_NAMES and not is_dns1123_label(key.name):
+        yield f"{key} has a name that Kubernetes does not accept: lower-case letters, digits and `-`, at most 63"
+
+
+def _size_faults(manifest: Manifest) -> Iterator[str]:
+    size = len(orjson.dumps(manifest.body))
+    if size > OBJECT_LIMIT:
+        yield f"{manifest.key} has {size:,} bytes of JSON; the API server takes {OBJECT_LIMIT:,}"
+    template = ((manifest.body.get("spec") or {}) if isinstance(manifest.body.get("spec"), dict) else {}).get(
+        "template"
+    )
+    for holder in (manifest.body, template):
+        annotations = ((holder.get("metadata") or {}).get("annotations") if isinstance(holder, dict) else None) or {}
+        total = sum(len(key.encode()) + len(str(value or "").encode()) for key, value in annotations.items())
+        if total > ANNOTATIONS_LIMIT:
+            yield f"{manifest.key} has {total:,} bytes of annotations; the API server takes {ANNOTATIONS_LIMIT:,}"
+
+
+def _trust_faults(manifest: Manifest, facts: Facts) -> Iterator[str]:
+    key = manifest.key
+    if facts.system_namespace in (key.namespace, key.name if key[:2] == ("", "Namespace") else ""):
+        yield f"{key} is in the suite's own namespace: no bundle may write there"
+    if key.group in SUITE_GROUPS:
+        yield f"{key} is of the suite's own API: no bundle may bring one"
+    for spec in _crd_specs((manifest,)):
+        if spec.get("group") in SUITE_GROUPS:
+            yield f"{key} would replace the suite's own API: no bundle may bring it"
+    if key.kind in _WEBHOOK_KINDS and key.group == "admissionregistration.k8s.io":
+        yield from _webhook_faults(manifest)
+
+
+def _webhook_faults(manifest: Manifest) -> Iterator[str]:
+    for webhook in manifest.body.get("webhooks") or ():
+        rules = webhook.get("rules") if isinstance(webhook, dict) else None
+        groups = {group for rule in rules or () for group in (rule.get("apiGroups") or ())}
+        if "*" in groups:
+            yield f'{manifest.key}: webhook "{webhook.get("name", "")}" matches every API group: it must name those it is for'
+        elif groups & SUITE_GROUPS:
+            yield f'{manifest.key}: webhook "{webhook.get("name", "")}" matches the suite\'s own API: no bundle may'

@@ -1,0 +1,161 @@
+"""What is kept of the objects that informers show: identity, who applied what, health; nothing of their content.
+
+Projections of olmkit.informer, used by rukpak.install.inventory, kinds and reconciler. The result keeps the metadata that an
+informer needs and carries the value under a key of its own. Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from olmkit.api.bundledeployments import OWNER_UID_LABEL
+from rukpak.install.health import HEALTH_KINDS, health
+from rukpak.install.world import RELEASED_ANNOTATION, CrdFacts, Member, NamespaceFacts, manager_name
+from rukpak.manifest import ObjectKey, group_of
+
+Object = dict[str, Any]
+_PREFIX = manager_name("")
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What a CRD defines, and whether the API server serves it."""
+
+    group: str
+    kind: str
+    plural: str
+    namespaced: bool
+    versions: tuple[str, ...]
+    """Served ones, in the order written."""
+    storage: str
+    is_served: bool
+    facts: CrdFacts
+
+
+def entries(obj: Mapping[str, Any]) -> dict[str, str]:
+    """Field manager -> hash of the fields it applied, of rukpak's managers."""
+    found: dict[str, str] = {}
+    for entry in obj["metadata"].get("managedFields") or ():
+        manager = entry.get("manager", "")
+        if manager.startswith(_PREFIX) and entry.get("operation") == "Apply" and not entry.get("subresource"):
+            fields = orjson.dumps([entry.get("apiVersion"), entry.get("fieldsV1")], option=orjson.OPT_SORT_KEYS)
+            found[manager] = hashlib.sha256(fields).hexdigest()[:16]
+    return found
+
+
+def owner(obj: Mapping[str, Any]) -> Iterable[str]:
+    """An index: the uid in the owner-uid label."""
+    uid = (obj["metadata"].get("labels") or {}).get(OWNER_UID_LABEL)
+    return (uid,) if uid else ()
+
+
+def object_key(obj: Mapping[str, Any]) -> ObjectKey:
+    """Group, kind, namespace and name of an object as read."""
+    metadata = obj["metadata"]
+    return ObjectKey(group_of(obj["apiVersion"]), obj["kind"], metadata.get("namespace") or "", metadata["name"])
+
+
+def moment(text: str | None) -> datetime | None:
+    """A time as the API server writes it."""
+    return datetime.fromisoformat(text) if text else None
+
+
+def member(obj: Object) -> Object:
+    """Projection of an installed object; its Member is under "member"."""
+    key = object_key(obj)
+    metadata = obj["metadata"]
+    value = Member(
+        key=key,
+        uid=metadata.get("uid", ""),
+        resource_version=metadata.get("resourceVersion", ""),
+        entries=entries(obj),
+        gone_since=moment(metadata.get("deletionTimestamp")),
+        finalizers=tuple(metadata.get("finalizers") or ()),
+        scaled=_is_scaled(metadata),
+        health=health(obj) if key[:2] in HEALTH_KINDS else None,
+    )
+    return {"metadata": _identity(metadata), "member": value}
+
+
+def _identity(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {name: metadata[name] for name in ("name", "namespace", "uid", "resourceVersion") if name in metadata}
+    label = (metadata.get("labels") or {}).get(OWNER_UID_LABEL)
+    if label:
+        kept["labels"] = {OWNER_UID_LABEL: label}
+    return kept
+
+
+def _is_scaled(metadata: Mapping[str, Any]) -> bool:
+    return any(
+        "f:replicas" in ((entry.get("fieldsV1") or {}).get("f:spec") or {})
+        for entry in metadata.get("managedFields") or ()
+        if not entry.get("manager", "").startswith(_PREFIX)
+    )
+
+
+def namespace(obj: Object) -> Object:
+    """Projection of a Namespace; its NamespaceFacts are under "facts"."""
+    metadata = obj["metadata"]
+    facts = NamespaceFacts(
+        name=metadata["name"],
+        uid=metadata.get("uid", ""),
+        resource_version=metadata.get("resourceVersion", ""),
+        labels=metadata.get("labels") or {},
+        annotations=metadata.get("annotations") or {},
+        entries=entries(obj),
+        gone_since=moment(metadata.get("deletionTimestamp")),
+    )
+    return {"metadata": _identity(metadata), "facts": facts}
+
+
+def definition(obj: Object) -> Object:
+    """Projection of a CRD; its Member is under "member", what it defines under "definition"."""
+    metadata, spec = obj["metadata"], obj["spec"]
+    conditions = {entry["type"]: entry for entry in (obj.get("status") or {}).get("conditions") or ()}
+    established = conditions.get("Established", {}).get("status") == "True"
+    versions = spec.get("versions") or ()
+    storage = next((version["name"] for version in versions if version.get("storage")), "")
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    facts = CrdFacts(
+        name=metadata["name"],
+        uid=metadata.get("uid", ""),
+        owner=labels.get(OWNER_UID_LABEL, ""),
+        released=RELEASED_ANNOTATION in annotations,
+        established=established,
+        problem="" if established else _problem(conditions),
+        storage=storage,
+    )
+    value = Definition(
+        group=spec["group"],
+        kind=spec["names"]["kind"],
+        plural=spec["names"]["plural"],
+        namespaced=spec.get("scope") == "Namespaced",
+        versions=tuple(version["name"] for version in versions if version.get("served")),
+        storage=storage,
+        is_served=established and not metadata.get("deletionTimestamp"),
+        facts=facts,
+    )
+    return {**member(obj), "definition": value}
+
+
+def _problem(conditions: Mapping[str, Mapping[str, Any]]) -> str:
+    """Why a CRD is not established, as far as the API server says so."""
+    for name in ("NamesAccepted", "Established"):
+        condition = conditions.get(name, {})
+        if condition.get("status") == "False":
+            return str(condition.get("message", ""))
+    return ""
+
+
+def api_service(obj: Object) -> Object:
+    """Projection of an APIService: whether another server answers for it, and whether that is there, under "remote"."""
+    spec = obj.get("spec") or {}
+    conditions = {entry["type"]: entry["status"] for entry in (obj.get("status") or {}).get("conditions") or ()}
+    remote = (spec.get("group", ""), conditions.get("Available") == "True") if spec.get("service") else None
+    return {"metadata": _identity(obj["metadata"]), "remote": remote}

@@ -1,0 +1,197 @@
+"""The controller of kind BundleDeployment, wired: what is observed, who decides, who carries it out, and what wakes it.
+
+Built by rukpak/__main__.py. The parts are observe, decide (with removal), apply and withdraw, report; this file only joins them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from olmkit.api import bundledeployments, bundles
+from olmkit.api.bundledeployments import BundleDeploymentStatus
+from olmkit.conditions import Report
+from olmkit.controller import Controller
+from olmkit.informer import Change
+from olmkit.manager import Manager
+from olmkit.publish import Publisher
+from olmkit.reconciler import Reconciler
+from olmkit.store import Store
+from rukpak.install import projections
+from rukpak.install.apply import Hands
+from rukpak.install.contents import Contents
+from rukpak.install.decide import decide
+from rukpak.install.inventory import Inventory
+from rukpak.install.kinds import API_SERVICES, CRDS, NAMESPACES, Kinds
+from rukpak.install.observe import Observer, Sight
+from rukpak.install.plans import (
+    Activate,
+    AddFinalizer,
+    Apply,
+    ApplyBundle,
+    Done,
+    DropBundles,
+    Keep,
+    LeaveNamespaces,
+    Plan,
+    Prune,
+    RemoveFinalizer,
+    SetInventory,
+    TearDown,
+)
+from rukpak.install.report import report
+from rukpak.install.wakeups import UID_INDEX, Wakeups
+from rukpak.install.withdraw import Withdrawal
+from rukpak.install.world import World
+
+NAME = "bundledeployment"
+MANAGER = "rukpak"
+"""Field manager of statuses, and reporting controller of Events."""
+WORKERS = 8
+PATIENCE = timedelta(seconds=2)
+PASSES = 50
+"""In one turn."""
+NOW = timedelta(0)
+
+Object = dict[str, Any]
+
+
+def controller(manager: Manager, store: Store) -> Controller:
+    """The controller, added to the manager. `store` holds what the Bundle controller unpacks."""
+    sight = Sight(
+        deployments=manager.informer(bundledeployments.KIND),
+        bundles=manager.informer(bundles.KIND),
+        namespaces=manager.informer(NAMESPACES, metadata_only=True, project=projections.namespace),
+        crds=manager.informer(CRDS, project=projections.definition),
+    )
+    sight.deployments.add_index(UID_INDEX, lambda obj: (obj["metadata"]["uid"],))
+    api_services = manager.informer(API_SERVICES, project=projections.api_service)
+    kinds = Kinds(manager.client, sight.crds, api_services)
+    wakeups = Wakeups(sight.deployments)
+
+    def changed(uid: str) -> None:
+        for name in wakeups.names((uid,)):
+            turns.woken(name)
+            result.enqueue(name)
+
+    inventory = Inventory(manager, kinds, sight.crds, changed)
+    contents = Contents(store, kinds, manager.settings.system_namespace)
+    observer = Observer(manager.client, sight, kinds, contents, inventory, wakeups)
+    hands = Hands(manager.client, kinds, contents, inventory, sight, wakeups.name)
+    publisher = Publisher(manager.client, bundledeployments.KIND, MANAGER, sight.deployments)
+    installer = Installer(observer, hands, Withdrawal(manager.client, kinds, sight, hands.limit), publisher)
+    reconciler: Reconciler[World, Plan, Done, Report[BundleDeploymentStatus]] = Reconciler(
+        observer.observe, decide, installer.act, report, installer.publish
+    )
+    turns = Turns(reconciler)
+    result = Controller(NAME, turns, workers=WORKERS)
+    result.watch(sight.deployments, turns.heard(wakeups.by_deployment))
+    result.watch(sight.bundles, turns.heard(wakeups.by_bundle))
+    result.watch(sight.namespaces, turns.heard(wakeups.by_namespace))
+    result.watch(sight.crds, turns.heard(wakeups.by_crd))
+    result.watch(api_services, turns.heard(wakeups.by_api_service))
+    manager.add_controller(result)
+    return result
+
+
+class Turns:
+    """One turn of a BundleDeployment: passes as long as the next is due at once, so that what was begun is done first.
+
+    Without it many that are installed at once would all be half installed for most of the time. A turn also waits for what
+    comes in a moment, such as a CRD that is established: for two seconds in all, and only until the event that brings it.
+    """
+
+    def __init__(self, make_pass: Callable[[str], Awaitable[timedelta | None]]) -> None:
+        self._make_pass = make_pass
+        self._news: dict[str, asyncio.Event] = {}
+
+    def heard(self, keys: Callable[[Change], Iterable[str]]) -> Callable[[Change], Iterator[str]]:
+        """The same keys; turns that wait hear of them."""
+
+        def hearing(change: Change) -> Iterator[str]:
+            for key in keys(change):
+                self.woken(key)
+                yield key
+
+        return hearing
+
+    def woken(self, key: str) -> None:
+        """Something changed that concerns the key."""
+        if key in self._news:
+            self._news[key].set()
+
+    async def __call__(self, key: str) -> timedelta | None:
+        """When to look again, as the last pass said."""
+        news = self._news[key] = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        until = loop.time() + PATIENCE.total_seconds()
+        try:
+            for _ in range(PASSES):
+                news.clear()
+                after = await self._make_pass(key)
+                if after is None or after > PATIENCE:
+                    return after
+                if after:
+                    await asyncio.wait_for(news.wait(), until - loop.time())
+        except TimeoutError:
+            return after
+        finally:
+            del self._news[key]
+        return NOW
+
+
+@dataclass(frozen=True)
+class Installer:
+    """Carries out one step, and writes the status against the object as it is after it."""
+
+    observer: Observer
+    hands: Hands
+    withdrawal: Withdrawal
+    publisher: Publisher
+
+    async def act(self, world: World, plan: Plan) -> Done:
+        """One step. Raises what its writes raise."""
+        memory = self.observer.memories[world.name]
+        match plan:
+            case AddFinalizer():
+                memory.latest = await self.hands.add_finalizer(world)
+            case SetInventory():
+                memory.latest = await self.hands.set_inventory(world, plan)
+            case ApplyBundle():
+                await self.hands.apply_bundle(world, plan)
+            case Apply():
+                return Done(plan, NOW, applied=await self.hands.apply(world, plan, memory.notes))
+            case Activate():
+                pass
+            case Keep():
+                self.observer.contents.settle(world.name)
+                return Done(plan, plan.after)
+            case _:
+                return await self._withdraw(world, plan)
+        return Done(plan, NOW)
+
+    async def _withdraw(self, world: World, plan: Plan) -> Done:
+        match plan:
+            case DropBundles():
+                await self.withdrawal.drop_bundles(plan)
+            case Prune():
+                return await self.withdrawal.prune(world, plan)
+            case TearDown():
+                await self.withdrawal.tear_down(plan)
+            case LeaveNamespaces():
+                await self.withdrawal.leave_namespaces(world, plan)
+            case RemoveFinalizer():
+                await self.withdrawal.remove_finalizer(world)
+                self.observer.memories[world.name].is_let_go = True
+                return Done(plan)
+        return Done(plan, NOW)
+
+    async def publish(self, world: World, told: Report[BundleDeploymentStatus]) -> None:
+        """Nothing when the object was let go in this pass: there is none any more, or nobody's business."""
+        memory = self.observer.memories[world.name]
+        if not memory.is_let_go:
+            raw: Object = dict(memory.latest or world.raw)
+            await self.publisher(raw, told.status.dump(), told.transitions)

@@ -1,0 +1,323 @@
+"""The status of a BundleDeployment that is true after a pass, from what was seen and what came of it.
+
+Called by rukpak.install.reconciler. A failed attempt changes what is said about progress, never what is said to be installed.
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from olmkit.api.bundledeployments import (
+    BUNDLE_NAME_ANNOTATION,
+    BundleDeploymentStatus,
+    ConditionType,
+    LeftOut,
+    Reason,
+)
+from olmkit.api.meta import Condition
+from olmkit.conditions import Report, Transition, Wanted, merge
+from olmkit.errors import Blocked, OlmError, Waiting
+from rukpak.install.decide import obstacle_of
+from rukpak.install.plans import Activate, Apply, Done, Keep, SetInventory
+from rukpak.install.sharing import remarks
+from rukpak.install.world import CRD, NAMESPACE, Refused, Rendered, Settling, Unpacking, World, names
+from rukpak.manifest import ObjectKey
+
+Outcome = Done | Exception
+_KEPT_WHILE_REMOVING = (ConditionType.HAS_VALID_BUNDLE, ConditionType.INSTALLED, ConditionType.HEALTHY)
+_ANNOUNCED = {
+    Reason.UNPACK_PENDING,
+    Reason.UNPACK_FAILED,
+    Reason.WAITING_FOR_KIND,
+    Reason.REMOVING,
+}
+"""Reasons that Reconciling takes over from what was waited for; everything else is Retrying."""
+_TOLD = {
+    (ConditionType.INSTALLED, Reason.INSTALLATION_SUCCEEDED),
+    (ConditionType.READY, Reason.SUCCEEDED),
+    (ConditionType.READY, Reason.UPGRADING),
+    (ConditionType.RECONCILING, Reason.WAITING_FOR_KIND),
+    (ConditionType.RECONCILING, Reason.REMOVING),
+    (ConditionType.STALLED, Reason.BLOCKED),
+}
+"""Conditions and reasons whose transitions become Events, beside health and what is wrong with a bundle."""
+
+
+def report(world: World, outcome: Outcome) -> Report[BundleDeploymentStatus]:
+    """Status and transitions. What is superseded in a moment leaves a status of this generation as it is."""
+    status = world.deployment.status
+    generation = world.deployment.metadata.generation
+    if _is_passing(outcome) and status.observed_generation == generation:
+        return Report(status)
+    active = world.wanted if isinstance(outcome, Done) and isinstance(outcome.plan, Activate) else world.active
+    wanted = _removing(world, outcome) if world.deployment.metadata.deleting else _conditions(world, outcome, active)
+    conditions, transitions = merge(status.conditions, wanted, generation, world.now)
+    return Report(
+        BundleDeploymentStatus(
+            observed_generation=generation,
+            conditions=conditions,
+            active_bundle=active,
+            install_namespace=_install_namespace(world, active),
+            left_out=_left_out(world),
+            released=_released(world, outcome),
+        ),
+        tuple(transition for transition in transitions if _is_told(status, transition, wanted)),
+    )
+
+
+def _is_passing(outcome: Outcome) -> bool:
+    """The next pass follows at once and has more to say."""
+    if isinstance(outcome, Done) and isinstance(outcome.plan, Apply):
+        return outcome.plan.steps[-1].stage == len(outcome.plan.content.stages)
+    return isinstance(outcome, Settling) or (isinstance(outcome, Done) and isinstance(outcome.plan, SetInventory))
+
+
+def _is_told(before: BundleDeploymentStatus, transition: Transition, wanted: list[Wanted]) -> bool:
+    """Which transitions become Events: each piece of news once, though several conditions tell it."""
+    kind, reason = transition.type, transition.reason
+    was_true = any(condition.type == kind and condition.status == "True" for condition in before.conditions)
+    if kind == ConditionType.HEALTHY:
+        return was_true
+    if kind == ConditionType.HAS_VALID_BUNDLE:
+        is_stalled = any(want.type == ConditionType.STALLED for want in wanted)
+        return reason in (Reason.UNPACK_FAILED, Reason.BUNDLE_LOAD_FAILED) and not is_stalled
+    return (kind, reason) in _TOLD
+
+
+def _conditions(world: World, outcome: Outcome, active: str | None) -> list[Wanted]:
+    if isinstance(outcome, Done) and active != world.wanted:
+        outcome = obstacle_of(world) or outcome  # the step was only on the way to what is waited for
+    error = outcome if isinstance(outcome, Exception) else None
+    healthy = _healthy(world, active)
+    is_stalled = isinstance(error, Blocked | Refused)
+    message = _message(world, outcome, active)
+    conditions = [
+        _has_valid_bundle(world),
+        _installed(error, active, message),
+        healthy,
+        _ready(world, error, active, healthy, message),
+    ]
+    if is_stalled:
+        return [*conditions, Wanted(ConditionType.STALLED, "True", Reason.BLOCKED, message)]
+    if error is not None:
+        reason = getattr(error, "reason", "")
+        reason = reason if isinstance(error, Waiting) and reason in _ANNOUNCED else Reason.RETRYING
+        return [*conditions, Wanted(ConditionType.RECONCILING, "True", reason, message)]
+    if active != world.wanted:
+        reason = Reason.UPGRADING if active else Reason.INSTALLING
+        return [*conditions, Wanted(ConditionType.RECONCILING, "True", reason, message)]
+    return conditions
+
+
+def _has_valid_bundle(world: World) -> Wanted:
+    kind, bundle = ConditionType.HAS_VALID_BUNDLE, world.bundles.get(world.wanted)
+    obstacle = obstacle_of(world)
+    if obstacle is None or obstacle.reason == Reason.WAITING_FOR_KIND:
+        text = f"Successfully unpacked the {world.wanted} Bundle"
+        return Wanted(kind, "True", Reason.UNPACK_SUCCESSFUL, text)
+    pending = bundle is None or bundle.unpacking in (Unpacking.PENDING, Unpacking.DONE)
+    if pending and obstacle.reason == Reason.UNPACK_PENDING:
+        return Wanted(kind, "False", Reason.UNPACK_PENDING, f"Waiting for the {world.wanted} Bundle to be unpacked")
+    return Wanted(kind, "False", obstacle.reason, obstacle.message)
+
+
+def _installed(error: Exception | None, active: str | None, message: str) -> Wanted:
+    kind = ConditionType.INSTALLED
+    if active:
+        return Wanted(kind, "True", Reason.INSTALLATION_SUCCEEDED, f"Instantiated bundle {active} successfully")
+    if error is None:
+        return Wanted(kind, "False", Reason.INSTALLING, message)
+    if isinstance(error, Waiting) and not isinstance(error, Refused):
+        return Wanted(kind, "Unknown", Reason.INSTALL_PENDING, message)
+    return Wanted(kind, "False", Reason.INSTALL_FAILED, message)
+
+
+def _healthy(world: World, active: str | None) -> Wanted:
+    kind = ConditionType.HEALTHY
+    if not active:
+        return Wanted(kind, "False", Reason.INSTALLATION_STATUS_FALSE, "Installed condition is false")
+    if world.unsynced - world.hidden:
+        text = f"reading what there is of {names(name for _, name in world.unsynced)}"
+        return Wanted(kind, "Unknown", Reason.OBJECT_LOOKUP_FAILURE, text)
+    ill = [
+        f"{key}: {member.health.message}"
+        for key, member in sorted(world.owned.items())
+        if member.health is not None and member.health.status != "True" and member.gone_since is None
+    ]
+    if ill:
+        return Wanted(kind, "False", Reason.UNHEALTHY, _few(ill))
+    return Wanted(kind, "True", Reason.HEALTHY, "BundleDeployment is healthy")
+
+
+def _few(sentences: list[str], limit: int = 3) -> str:
+    more = len(sentences) - limit
+    return "; ".join(sentences[:limit]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _ready(world: World, error: Exception | None, active: str | None, healthy: Wanted, message: str) -> Wanted:
+    kind = ConditionType.READY
+    if not active:
+        return Wanted(kind, "False", Reason.NOT_INSTALLED, message)
+    if active != world.wanted:
+        return Wanted(kind, "False", Reason.UPGRADING, message)
+    if isinstance(error, Blocked | Refused):
+        return Wanted(kind, "False", Reason.BLOCKED, message)
+    if isinstance(error, Waiting) and error.reason == Reason.WAITING_FOR_KIND:
+        return Wanted(kind, "False", Reason.WAITING_FOR_KIND, message)
+    if healthy.status != "True":
+        return Wanted(kind, "False", healthy.reason, healthy.message)
+    return Wanted(kind, "True", Reason.SUCCEEDED, message)
+
+
+# --- the one sentence
+
+
+def _message(world: World, outcome: Outcome, active: str | None) -> str:
+    """What Ready says: what is under way or in the way; when nothing is, that it is installed and what is odd about it."""
+    if isinstance(outcome, Done):
+        if active == world.wanted:
+            return "; ".join([f"Instantiated bundle {active} successfully", *_notes(world)])
+        return _progress(world, outcome, active)
+    reason = str(outcome) if isinstance(outcome, OlmError) else f"{type(outcome).__name__}: {outcome}"
+    if active == world.wanted:
+        return _no_repair(outcome, reason)
+    if active is None:
+        return reason
+    verb = "upgrading to" if _is_pause(outcome) else "cannot upgrade to"
+    new = _new_objects(world, outcome)
+    text = f"{verb} {_target(world)}: {reason}"
+    return f"{text}; already new: {names(map(str, new))}" if new else text
+
+
+def _no_repair(outcome: Exception, reason: str) -> str:
+    error = outcome.reason if isinstance(outcome, OlmError) else ""
+    if error == Reason.UNPACK_PENDING:
+        return "cannot repair: content unavailable"
+    if error == Reason.UNPACK_FAILED:
+        return f"cannot repair: content unavailable: {reason}"
+    return reason if _is_pause(outcome) else f"cannot repair: {reason}"
+
+
+def _is_pause(outcome: Outcome) -> bool:
+    return isinstance(outcome, Waiting) and not isinstance(outcome, Refused)
+
+
+def _progress(world: World, done: Done, active: str | None) -> str:
+    verb = "upgrading to" if active else "installing"
+    text = f"{verb} {_target(world)}"
+    if isinstance(done.plan, Apply) and done.plan.content.bundle == world.wanted:
+        content = done.plan.content
+        text += f", phase {done.plan.steps[-1].stage} of {len(content.stages)}"
+    moved = _moved_storage(world) if active else []
+    if moved:
+        text += f"; this cannot be reversed: it moves the storage version of {names(moved)}"
+    return text
+
+
+def _target(world: World) -> str:
+    """The bundle as people know it."""
+    metadata = world.deployment.spec.template.metadata
+    annotations = (metadata.annotations if metadata else None) or {}
+    return annotations.get(BUNDLE_NAME_ANNOTATION) or world.wanted
+
+
+def _moved_storage(world: World) -> list[str]:
+    if not isinstance(world.content, Rendered):
+        return []
+    return [
+        f"{item.key.name} from {world.crds[item.key.name].storage} to {item.storage}"
+        for item in world.content.items()
+        if item.storage and item.key.name in world.crds and world.crds[item.key.name].storage not in ("", item.storage)
+    ]
+
+
+def _new_objects(world: World, outcome: Outcome) -> list[ObjectKey]:
+    """Objects of the wanted bundle that are in place and that the active one has not or has otherwise."""
+    if not isinstance(world.content, Rendered) or not isinstance(world.active_content, Rendered):
+        return []
+    old = {item.key: item.digest for item in world.active_content.items()}
+    now = outcome.applied if isinstance(outcome, Refused) else frozenset()
+    return [
+        item.key
+        for item in world.content.items()
+        if old.get(item.key) != item.digest and (world.holds(item) or item.key in now)
+    ]
+
+
+def _notes(world: World) -> Iterable[str]:
+    content = world.content
+    if not isinstance(content, Rendered):
+        return
+    yield from content.notes
+    yield from remarks(world)
+    contested = [str(item.key) for item in content.items() if world.contested(item)]
+    if contested:
+        yield f"changed by others over and over, and left so for a while: {names(contested)}"
+    if content.left_out:
+        yield f"left out, because the cluster lacks their kinds: {names(map(str, content.left_out))}"
+
+
+# --- the other fields
+
+
+def _install_namespace(world: World, active: str | None) -> str | None:
+    content = world.content if active in (None, world.wanted) else world.active_content
+    return content.namespace if isinstance(content, Rendered) else world.deployment.status.install_namespace
+
+
+def _left_out(world: World) -> list[LeftOut] | None:
+    if not isinstance(world.content, Rendered):
+        return world.deployment.status.left_out
+    return [_named(key) for key in sorted(world.content.left_out)] or None
+
+
+def _named(key: ObjectKey) -> LeftOut:
+    return LeftOut(group=key.group, kind=key.kind, namespace=key.namespace or None, name=key.name)
+
+
+def _released(world: World, outcome: Outcome) -> list[LeftOut] | None:
+    """Those of before that are still there and nobody's, and those of this pass."""
+    known = [entry for entry in world.deployment.status.released or () if _is_loose(world, entry)]
+    fresh = outcome.released if isinstance(outcome, Done) else ()
+    merged: Mapping[Any, LeftOut] = {(entry.group, entry.kind, entry.name): entry for entry in (*known, *fresh)}
+    return [merged[key] for key in sorted(merged)] or None
+
+
+def _is_loose(world: World, entry: LeftOut) -> bool:
+    if (entry.group, entry.kind) == CRD:
+        crd = world.crds.get(entry.name)
+        return crd is not None and not crd.owner
+    if (entry.group, entry.kind) == NAMESPACE:
+        namespace = world.namespaces.get(entry.name)
+        return namespace is not None and world.uid not in namespace.members
+    return False
+
+
+# --- deletion
+
+
+def _removing(world: World, outcome: Outcome) -> list[Wanted]:
+    """What was said of the bundle stays as it was; Ready says what is being removed."""
+    old = {condition.type: condition for condition in world.deployment.status.conditions}
+    kept = [_again(old[kind]) for kind in _KEPT_WHILE_REMOVING if kind in old]
+    text = _removal_message(outcome)
+    return [
+        *kept,
+        Wanted(ConditionType.READY, "False", Reason.REMOVING, text),
+        Wanted(ConditionType.RECONCILING, "True", Reason.REMOVING, text),
+    ]
+
+
+def _again(condition: Condition) -> Wanted:
+    return Wanted(condition.type, condition.status, condition.reason, condition.message)
+
+
+def _removal_message(outcome: Outcome) -> str:
+    if isinstance(outcome, OlmError):
+        return outcome.message
+    if isinstance(outcome, Exception):
+        return f"cannot remove: {type(outcome).__name__}: {outcome}"
+    name = getattr(outcome.plan, "name", "") if not isinstance(outcome.plan, Keep) else ""
+    return f"removing {name}" if name else "removing"

@@ -1,0 +1,81 @@
+"""A Namespace that several BundleDeployments share: what each of them applies to it, and what it does without.
+
+Used by rukpak.install.apply (the body) and report (the remarks). A Namespace is the one object without an owner: who installs
+into it is a member by a label of its own; that rukpak made it is told by the created label, which every member applies as long
+as it is there, so that it outlives the one that made it. What others wrote into an existing Namespace stays theirs. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from olmkit.api.bundledeployments import CREATED_LABEL
+from rukpak.install.world import CREATE_ONLY, NamespaceFacts, NamespaceItem, World, member_label
+
+POD_SECURITY = "pod-security.kubernetes.io/"
+LEVELS = ("restricted", "baseline", "privileged")
+"""From strict to permissive."""
+
+
+def namespace_body(item: NamespaceItem, live: NamespaceFacts | None, uid: str) -> dict[str, Any]:
+    """What the BundleDeployment of that uid applies: create-only when there is none, else to exactly the one that was seen."""
+    membership = {member_label(uid): "true"}
+    if live is None:
+        metadata = {
+            "name": item.name,
+            "resourceVersion": CREATE_ONLY,
+            "labels": {**item.labels, **membership, CREATED_LABEL: "true"},
+            "annotations": dict(item.annotations),
+        }
+    else:
+        created = {CREATED_LABEL: live.labels[CREATED_LABEL]} if CREATED_LABEL in live.labels else {}
+        metadata = {
+            "name": item.name,
+            "uid": live.uid,
+            "labels": {**_labels(item.labels, live.labels), **membership, **created},
+            "annotations": _shared(item.annotations, live.annotations),
+        }
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
+def remarks(world: World) -> Iterator[str]:
+    """A sentence for each label or annotation of our Namespaces that stays as others have it."""
+    for item in _items(world):
+        live = world.namespaces.get(item.name)
+        if live is None:
+            continue
+        kept = _labels(item.labels, live.labels)
+        for key, value in sorted(item.labels.items()):
+            if key not in kept and key != CREATED_LABEL:
+                yield f"Namespace {item.name} keeps {_have(key, live.labels)}; the bundle asks for {value}"
+        for key in sorted(item.annotations.keys() - _shared(item.annotations, live.annotations).keys()):
+            yield f"Namespace {item.name} keeps annotation {key} as others have it"
+
+
+def _items(world: World) -> tuple[NamespaceItem, ...]:
+    return getattr(world.content, "namespaces", ())
+
+
+def _have(key: str, labels: Mapping[str, str]) -> str:
+    return f"{key}: {labels[key]}" if key in labels else f"no {key}"
+
+
+def _shared(wanted: Mapping[str, str], live: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in wanted.items() if live.get(key, value) == value}
+
+
+def _labels(wanted: Mapping[str, str], live: Mapping[str, str]) -> dict[str, str]:
+    """Those that nobody has otherwise; of Pod Security levels the more permissive one, each with its version."""
+    plain = {key: value for key, value in wanted.items() if not key.startswith(POD_SECURITY)}
+    result = _shared(plain, live)
+    for mode in ("enforce", "audit", "warn"):
+        key, version = POD_SECURITY + mode, f"{POD_SECURITY}{mode}-version"
+        if key in wanted and _permits(wanted[key]) >= _permits(live.get(key)):
+            result.update({name: wanted[name] for name in (key, version) if name in wanted})
+    return result
+
+
+def _permits(level: str | None) -> int:
+    """A Namespace without a level permits everything."""
+    return LEVELS.index(level) if level in LEVELS else len(LEVELS)

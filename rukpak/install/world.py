@@ -1,0 +1,328 @@
+"""What the install controller looks at: the World of one BundleDeployment, and two errors about it.
+
+Gathered by rukpak.install.observe, judged by decide, removal and report. Values only. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX, BundleDeployment
+from olmkit.errors import OlmError, Waiting
+from rukpak.install.health import Health
+from rukpak.manifest import ObjectKey
+
+NAMESPACE = ("", "Namespace")
+CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
+RELEASED_ANNOTATION = "core.rukpak.io/released"
+"""On a CRD that left its bundle and stayed because it was in use; the value is the BundleDeployment that had it. Whoever has
+such a CRD in a bundle takes it over."""
+ABANDON_ANNOTATION = "core.rukpak.io/abandon"
+"""On a BundleDeployment that is being deleted, value "true": what is stuck is left behind."""
+CREATE_ONLY = "1"
+"""As metadata.resourceVersion of an apply: the object is made, or the answer is a conflict because something is there."""
+
+
+def manager_name(deployment: str) -> str:
+    """The field manager of what a BundleDeployment applies."""
+    return f"rukpak:{deployment}"
+
+
+def member_label(uid: str) -> str:
+    """The label of a Namespace that the BundleDeployment of this uid installs into."""
+    return MEMBER_LABEL_PREFIX + uid
+
+
+class Refused(Waiting):
+    """Only a person can help, but nothing that is watched would tell: the same is looked at again after `after`.
+
+    `applied` holds what the same pass applied before it came to this.
+    """
+
+    def __init__(
+        self, reason: str, message: str, after: timedelta, applied: frozenset[ObjectKey] = frozenset()
+    ) -> None:
+        super().__init__(reason, message, after)
+        self.applied = applied
+
+
+PATIENCE = timedelta(minutes=1)
+REPEATS = 3
+
+
+class Settling(Waiting):
+    """Known in a moment and no news for anybody: what the status says stays as it is."""
+
+
+def names(items: Iterable[str], limit: int = 5) -> str:
+    """The first few of a list, sorted, and how many more there are."""
+    listed = sorted(items)
+    more = len(listed) - limit
+    return ", ".join(listed[:limit]) + (f" and {more} more" if more > 0 else "")
+
+
+# --- the content of a bundle
+
+
+@dataclass(frozen=True)
+class Item:
+    """An object as rendered, without its body."""
+
+    key: ObjectKey
+    api_version: str
+    digest: str
+    """Hash of the body; two renders with equal digests need no write in between."""
+    storage: str = ""
+    """Of a CRD: the version that objects are stored in."""
+
+
+@dataclass(frozen=True)
+class NamespaceItem:
+    """What a bundle wants of a Namespace."""
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Objects that are applied together; `name` is for people."""
+
+    name: str
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A bundle as it is to be installed on this cluster."""
+
+    bundle: str
+    """Name of the Bundle."""
+    content: str
+    """Digest of its content."""
+    namespace: str
+    stages: tuple[Stage, ...]
+    namespaces: tuple[NamespaceItem, ...] = ()
+    notes: tuple[str, ...] = ()
+    left_out: tuple[ObjectKey, ...] = ()
+    """Objects whose kind the cluster lacks and that may be missing; not in the stages."""
+    missing: tuple[str, ...] = ()
+    """Kinds that the cluster lacks and that must be there first, for people."""
+    faults: tuple[str, ...] = ()
+    """Why it can never be installed as it is."""
+    lacking: frozenset[tuple[str, str]] = frozenset()
+    """Group-kinds that it asked for and that the cluster lacks."""
+
+    def items(self) -> Iterable[Item]:
+        """All objects in order."""
+        return (item for stage in self.stages for item in stage.items)
+
+
+@dataclass(frozen=True)
+class Absent:
+    """Content that is not on this machine."""
+
+
+Content = Rendered | Absent | OlmError
+
+
+# --- what the cluster shows
+
+
+@dataclass(frozen=True)
+class Member:
+    """An object with the owner-uid label of a BundleDeployment."""
+
+    key: ObjectKey
+    uid: str
+    resource_version: str
+    entries: Mapping[str, str] = field(default_factory=dict)
+    """Field manager -> hash of the fields it applied, of the managers of rukpak."""
+    gone_since: datetime | None = None
+    """When somebody asked for it to go."""
+    finalizers: tuple[str, ...] = ()
+    scaled: bool = False
+    """Somebody else owns spec.replicas."""
+    health: Health | None = None
+
+
+@dataclass(frozen=True)
+class NamespaceFacts:
+    """A Namespace."""
+
+    name: str
+    uid: str
+    resource_version: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    entries: Mapping[str, str] = field(default_factory=dict)
+    gone_since: datetime | None = None
+
+    @property
+    def members(self) -> frozenset[str]:
+        """The uids of the BundleDeployments that install into it."""
+        prefix = MEMBER_LABEL_PREFIX
+        return frozenset(label.removeprefix(prefix) for label in self.labels if label.startswith(prefix))
+
+
+@dataclass(frozen=True)
+class CrdFacts:
+    """A CustomResourceDefinition, whoever has it."""
+
+    name: str
+    uid: str
+    owner: str = ""
+    """The uid in its owner-uid label."""
+    released: bool = False
+    established: bool = False
+    problem: str = ""
+    """Why it is not established."""
+    storage: str = ""
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A custom resource of a CRD that is being removed."""
+
+    key: ObjectKey
+    uid: str
+    resource_version: str
+    gone_since: datetime | None = None
+    finalizers: tuple[str, ...] = ()
+
+
+class Unpacking(StrEnum):
+    """How far a Bundle is."""
+
+    PENDING = "pending"
+    RETRYING = "retrying"
+    FAILED = "failed"
+    DONE = "done"
+
+
+@dataclass(frozen=True)
+class BundleFacts:
+    """A Bundle of the BundleDeployment."""
+
+    name: str
+    uid: str
+    unpacking: Unpacking
+    message: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    going: bool = False
+
+
+@dataclass(frozen=True)
+class Note:
+    """What we applied last, and what the API server made of it: the digest of the manifest and the hash of our fields."""
+
+    digest: str
+    entry: str
+    at: datetime
+    repeats: int = 0
+    """How many times in a row the same had to be applied again soon after."""
+
+    def rests_until(self) -> datetime:
+        """While somebody else changes an object over and over, it is not changed back each time."""
+        return self.at + (PATIENCE * 2 ** min(self.repeats - REPEATS, 6) if self.repeats >= REPEATS else timedelta())
+
+    def again(self, digest: str, entry: str, now: datetime) -> Note:
+        """The note of the next apply."""
+        is_soon = digest == self.digest and now - self.at < PATIENCE + (self.rests_until() - self.at)
+        return Note(digest, entry, now, self.repeats + 1 if is_soon else 0)
+
+
+@dataclass(frozen=True)
+class World:
+    """Everything that is known about one BundleDeployment."""
+
+    now: datetime
+    raw: Mapping[str, Any]
+    deployment: BundleDeployment
+    wanted: str
+    """Name of the Bundle that the template names."""
+    bundles: Mapping[str, BundleFacts] = field(default_factory=dict)
+    """Its own Bundles."""
+    bundle_holder: str = ""
+    """Who has the Bundle of the wanted name, when it is somebody else's."""
+    content: Content = field(default_factory=Absent)
+    """Of the wanted Bundle."""
+    active_content: Content = field(default_factory=Absent)
+    """Of the active Bundle, when that is another one."""
+    inventory: frozenset[tuple[str, str]] = frozenset()
+    """Group-kinds of the annotation."""
+    members: Mapping[ObjectKey, Member] = field(default_factory=dict)
+    unsynced: frozenset[tuple[str, str]] = frozenset()
+    """Kinds of the inventory that have not been read yet, those that cannot be read included."""
+    hidden: frozenset[tuple[str, str]] = frozenset()
+    """Kinds of the inventory that cannot be read because their API server is away."""
+    namespaces: Mapping[str, NamespaceFacts] = field(default_factory=dict)
+    """Those that are wanted, and those it is a member of."""
+    crds: Mapping[str, CrdFacts] = field(default_factory=dict)
+    """Those that are wanted, had or released."""
+    instances: tuple[Instance, ...] | None = None
+    """While it is being deleted: custom resources of the CRDs it has; None when they cannot be seen."""
+    notes: Mapping[ObjectKey, Note] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Of the BundleDeployment."""
+        return self.deployment.metadata.name
+
+    @property
+    def uid(self) -> str:
+        """Of the BundleDeployment."""
+        return self.deployment.metadata.uid
+
+    @property
+    def active(self) -> str | None:
+        """The Bundle that is installed."""
+        return self.deployment.status.active_bundle
+
+    @property
+    def abandoned(self) -> bool:
+        """What is stuck may be left behind."""
+        return self.deployment.metadata.annotations.get(ABANDON_ANNOTATION) == "true"
+
+    @cached_property
+    def owned(self) -> Mapping[ObjectKey, Member]:
+        """Members that we applied. Others got our label as a copy: controllers copy a Service's labels to its Endpoints."""
+        manager = manager_name(self.name)
+        return {key: member for key, member in self.members.items() if manager in member.entries}
+
+    def holds(self, item: Item) -> bool:
+        """The object is there as we applied it last, and nobody changed what is ours in it (or does so over and over)."""
+        note = self.notes.get(item.key)
+        entry = self._entry(item.key)
+        if note is None or note.digest != item.digest or entry is None:
+            return False
+        return entry == note.entry or self.now < note.rests_until()
+
+    def contested(self, item: Item) -> bool:
+        """Somebody changes the object over and over, and it is left so for a while."""
+        note = self.notes.get(item.key)
+        return note is not None and self.holds(item) and self._entry(item.key) != note.entry
+
+    def _entry(self, key: ObjectKey) -> str | None:
+        """The hash of what we applied to an object that is there, empty when nothing is ours; None: there is none."""
+        manager = manager_name(self.name)
+        if key[:2] == NAMESPACE:
+            namespace = self.namespaces.get(key.name)
+            return namespace.entries.get(manager, "") if namespace and self.uid in namespace.members else None
+        member = self.members.get(key)
+        return member.entries.get(manager, "") if member is not None else None
+
+    def going(self, key: ObjectKey) -> bool:
+        """Somebody asked for the object to go, and it is not gone yet."""
+        if key[:2] == NAMESPACE:
+            namespace = self.namespaces.get(key.name)
+            return namespace is not None and namespace.gone_since is not None
+        member = self.members.get(key)
+        return member is not None and member.gone_since is not None

@@ -1,0 +1,1 @@
+"""Bundle -> content by digest on disk, read as what its provisioner says."""

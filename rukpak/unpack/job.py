@@ -1,0 +1,93 @@
+"""From an image reference to a bundle in the store: what runs in the child process of olmkit.jobs, and where content lies.
+
+Asked for by rukpak.unpack.reconciler. What is published under an image's digest: files/ (manifests/ and metadata/ of the image),
+bundle.json (the parsed form) and type (how it was read). What is wrong with the content itself comes back as a result, with the
+digest it is wrong at; what may pass raises Waiting.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from olmkit.sources.addresses import SourceAddresses
+from olmkit.sources.errors import BadContent
+from olmkit.sources.image import BUNDLE, pull, resolve
+from olmkit.sources.registries import Registries
+from olmkit.store import Store
+from rukpak.bundle import BadBundle, Bundle, read_plain, read_registry, to_json
+
+FUNCTION = "rukpak.unpack.job:unpack"
+FILES, BUNDLE_FILE, TYPE_FILE = "files", "bundle.json", "type"
+REGISTRY, PLAIN = "registry+v1", "plain+v0"
+SIZE_LIMIT = 64 * 1024**2
+"""Bytes of manifests and metadata in one bundle."""
+
+_FOLDERS: Mapping[str, tuple[str, ...]] = {REGISTRY: ("manifests", "metadata"), PLAIN: ("manifests",)}
+_READERS: Mapping[str, Callable[[Mapping[str, bytes]], Bundle]] = {REGISTRY: read_registry, PLAIN: read_plain}
+
+
+async def unpack(arguments: dict[str, Any], progress: Callable[[str], None]) -> dict[str, Any]:
+    """Pull `ref`, read it as `type` and publish it in the store at `root`; content read as another type is left alone unless
+    `replace`.
+
+    Returns {ref: by digest, digest} and, when the content can never be used, problem: a sentence. Raises Waiting for what may
+    pass, Blocked for a reference or a configuration that cannot be used.
+    """
+    store = Store(Path(arguments["root"]))
+    content_type: str = arguments["type"]
+    conf = arguments["registries_conf"]
+    addresses = SourceAddresses.load(arguments["allow_source_cidr"], arguments["deny"])
+    registries = Registries.load(Path(conf) if conf else None, addresses)
+    progress("looking up the image")
+    resolved = await resolve(arguments["ref"], registries)
+    found = {"ref": resolved.ref_by_digest, "digest": resolved.digest}
+    known = type_of(store, resolved.digest)
+    if (known and known != content_type and not arguments["replace"]) or is_whole(store, resolved.digest, content_type):
+        return found
+    store.forget(resolved.digest)
+    try:
+        with store.publish(resolved.digest) as staging:
+            files = staging / FILES
+            files.mkdir()
+            await pull(
+                resolved.ref_by_digest, files, registries, only=_FOLDERS[content_type], limits=BUNDLE, progress=progress
+            )
+            progress("reading the manifests")
+            bundle = _READERS[content_type](dict(_contents(files)))
+            (staging / BUNDLE_FILE).write_bytes(to_json(bundle))
+            (staging / TYPE_FILE).write_text(content_type)
+    except BadContent as error:
+        return {**found, "ref": error.ref or resolved.ref_by_digest, "problem": error.message}
+    except BadBundle as error:
+        return {**found, "problem": error.message}
+    return found
+
+
+def is_whole(store: Store, digest: str, content_type: str) -> bool:
+    """Whether the content of that digest is here, read as that type, with every byte as it was published. Blocks."""
+    return type_of(store, digest) == content_type and store.verify(digest)
+
+
+def type_of(store: Store, digest: str) -> str:
+    """How the content of that digest was read; empty when it is not here."""
+    folder = store.path(digest)
+    try:
+        return (folder / TYPE_FILE).read_text() if folder else ""
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _contents(root: Path) -> Iterator[tuple[str, bytes]]:
+    """(path in the image, bytes) of every file. Raises BadBundle when they are too much to be a bundle."""
+    total = 0
+    for parent, _, names in os.walk(root):
+        for name in names:
+            path = Path(parent, name)
+            total += path.stat().st_size
+            if total > SIZE_LIMIT:
+                megabytes = SIZE_LIMIT // 1024**2
+                raise BadBundle("UnpackFailed", f"the bundle holds more than {megabytes} MiB of manifests and metadata")
+            yield path.relative_to(root).as_posix(), path.read_bytes()

@@ -1,0 +1,223 @@
+"""The controller of kind Bundle: pulls each bundle's image once, keeps its content as long as a Bundle wants it, and says so.
+
+Built by rukpak/__main__.py with the Jobs and the Store that the process shares. Bundles have no finalizer: what nobody wants any
+more is collected when a Bundle is gone, and at the start. Decisions are in rukpak.unpack.decide.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from olmkit.api.bundles import KIND, Bundle, BundleStatus
+from olmkit.conditions import Report
+from olmkit.controller import Controller
+from olmkit.errors import Waiting
+from olmkit.informer import Change, Informer
+from olmkit.jobs import Failed, Finished, Jobs, JobState, Running, Task
+from olmkit.manager import Manager, Settings
+from olmkit.publish import Publisher
+from olmkit.reconciler import Reconciler
+from olmkit.store import Store
+from rukpak.unpack.decide import (
+    CONTENT_TYPES,
+    Broke,
+    Done,
+    Ended,
+    Job,
+    Keep,
+    Plan,
+    Unpack,
+    Working,
+    World,
+    decide,
+    report,
+)
+from rukpak.unpack.job import FUNCTION, type_of
+
+NAME = "bundle"
+MANAGER = "rukpak"
+"""Field manager of statuses, and reporting controller of Events."""
+PROGRESS_EVERY = timedelta(seconds=10)
+"""While a bundle is pulled its status is renewed this often."""
+
+_QUEUED = "waiting for its turn"
+"""What olmkit.jobs says of a job that has not started."""
+
+Object = dict[str, Any]
+
+
+def controller(manager: Manager, jobs: Jobs, store: Store) -> Controller:
+    """The controller, wired to the manager. `store` is at `store_folder`; `jobs` has to enqueue a job's key here when it ends.
+
+    Content that does not hold what was published is removed before anything can read it.
+    """
+    for digest in sorted(store.digests()):
+        if not store.verify(digest):
+            store.forget(digest)
+    informer = manager.informer(KIND)
+    unpacking = Unpacking(informer, jobs, store, manager.settings, manager.client.host)
+    publisher = Publisher(manager.client, KIND, MANAGER, informer)
+
+    async def publish(world: World, told: Report[BundleStatus]) -> None:
+        await publisher(world.raw, told.status.dump(), told.transitions)
+
+    reconciler: Reconciler[World, Plan, Done, Report[BundleStatus]] = Reconciler(
+        unpacking.observe, decide, unpacking.act, report, publish
+    )
+    result = Controller(NAME, reconciler)
+    result.watch(informer, keys)
+    manager.add_controller(result)
+    manager.serve(unpacking.tidy, every_replica=False)
+    return result
+
+
+def store_folder(settings: Settings) -> Path:
+    """Where the Store of bundles is, for this process and for its jobs."""
+    return settings.cache_dir / "bundles"
+
+
+def keys(change: Change) -> Iterable[str]:
+    """A Bundle that came, went, or was asked for differently. Its progress in its own status is no news."""
+    old, new = change.old, change.new
+    if (
+        old is not None
+        and new is not None
+        and _asked(old) == _asked(new)
+        and (new.get("status") or {}).get("conditions")
+    ):
+        return
+    obj = new or old
+    if obj is not None:
+        yield obj["metadata"]["name"]
+
+
+def _asked(raw: Object) -> tuple[object, ...]:
+    metadata = raw["metadata"]
+    return metadata.get("uid"), metadata.get("generation"), metadata.get("deletionTimestamp")
+
+
+def digest_of(raw: Object) -> str:
+    """The digest in status.resolvedSource of a Bundle as read; empty when there is none."""
+    source = (raw.get("status") or {}).get("resolvedSource") or {}
+    ref: str = (source.get("image") or {}).get("ref") or ""
+    return ref.rpartition("@")[2] if "@" in ref else ""
+
+
+@dataclass(frozen=True)
+class Unpacking:
+    """The shell around the decision: reads the informer, the store and the jobs; starts jobs and removes content."""
+
+    informer: Informer
+    jobs: Jobs
+    store: Store
+    settings: Settings
+    api_server: str
+    _collecting: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def observe(self, key: str) -> World | None:
+        """None when the Bundle is gone: its job ends and its content goes unless another Bundle wants it."""
+        raw = self.informer.get(key)
+        if raw is None:
+            self.jobs.cancel(key)
+            await self.collect()
+            return None
+        bundle = Bundle.load(raw)
+        world = World(now=datetime.now(UTC), raw=raw, bundle=bundle, job=self._job(key, bundle))
+        provisioner = bundle.spec.provisioner_class_name
+        ref = world.resolved or (world.job.ref if isinstance(world.job, Ended) else "")
+        known = type_of(self.store, ref.rpartition("@")[2]) if "@" in ref else ""
+        if known:
+            matches = known == CONTENT_TYPES.get(provisioner)
+            return replace(world, present=matches, rival="" if matches else self._rival(key, ref, provisioner))
+        if isinstance(world.job, Ended) and not world.job.problem:
+            self.jobs.forget(key)  # published, and lost since
+            return replace(world, job=None)
+        return world
+
+    async def act(self, world: World, plan: Plan) -> Done:
+        """Starts or keeps the job."""
+        match plan:
+            case Keep():
+                return Done(plan)
+            case Unpack():
+                name = world.bundle.metadata.name
+                if isinstance(world.job, Ended):
+                    self.jobs.forget(name)  # what it found belonged to another Bundle, which is gone
+                task = Task(FUNCTION, self._arguments(plan))
+                state = self.jobs.ensure(name, _identity(world.bundle), task)
+                return Done(plan, _seen(state), _after(state))
+
+    async def tidy(self) -> None:
+        """Once at the start: leftovers of killed jobs, and content of Bundles that went while nobody looked."""
+        await self.informer.synced.wait()
+        await asyncio.to_thread(self.store.sweep)
+        await self.collect()
+
+    async def collect(self) -> None:
+        """Remove the content of every digest that no Bundle has resolved and no job has just published."""
+        async with self._collecting:
+            wanted = {digest_of(raw) for raw in self.informer.objects.values()}
+            for _, name in self.informer.objects:
+                state = self.jobs.state(name)
+                if isinstance(state, Finished):
+                    wanted.add(state.result["digest"])
+            await asyncio.to_thread(self.store.collect, wanted)
+
+    def _arguments(self, plan: Unpack) -> Object:
+        conf = self.settings.registries_conf
+        return {
+            "ref": plan.ref,
+            "type": plan.content_type,
+            "replace": plan.replace,
+            "root": str(store_folder(self.settings)),
+            "registries_conf": str(conf) if conf else None,
+            "allow_source_cidr": list(self.settings.allow_source_cidr),
+            "deny": [self.api_server],
+        }
+
+    def _job(self, key: str, bundle: Bundle) -> Job:
+        """The job of this very spec; one of a Bundle of the same name before it does not count."""
+        state = self.jobs.state(key)
+        return _seen(state) if state is not None and state.identity == _identity(bundle) else None
+
+    def _rival(self, key: str, ref: str, provisioner: str) -> str:
+        digest = ref.rpartition("@")[2]
+        rivals = (
+            raw["metadata"]["name"]
+            for raw in self.informer.objects.values()
+            if digest_of(raw) == digest and raw["spec"]["provisionerClassName"] != provisioner
+        )
+        return min((name for name in rivals if name != key), default="")
+
+
+def _identity(bundle: Bundle) -> str:
+    return f"{bundle.metadata.uid}/{bundle.metadata.generation}"
+
+
+def _seen(state: JobState) -> Job:
+    match state:
+        case Running(progress=progress):
+            return Working(progress, started=progress != _QUEUED)
+        case Finished(result=result):
+            return Ended(result["ref"], result.get("problem", ""))
+        case Failed(error=error):
+            return Broke(error)
+
+
+def _after(state: JobState) -> timedelta | None:
+    """When to look again; the end of a job wakes its key by itself."""
+    match state:
+        case Running():
+            return PROGRESS_EVERY
+        case Finished():
+            return timedelta(0)
+        case Failed(error=Waiting() as error, finished_at=finished_at):
+            return max(timedelta(seconds=finished_at - time.monotonic()) + error.after, timedelta(0))
+        case Failed():
+            return None

@@ -1,0 +1,157 @@
+"""Resolution as data: each file of tests/cases/resolution holds catalogs and what comes of asking them.
+
+    catalogs:                        one entry per Catalog
+      - name: community              also: priority, standing (serving, away, lost, pending), message, names
+        default: stable              absent: the catalog does not have the package
+        channels: {stable: [{name: p.v1.0.0}, {name: p.v1.1.0, replaces: p.v1.0.0}]}
+        bundles: {p.v1.1.0: {version: 1.1.0, image: r/p:1.1.0, properties: [], problem: "", deprecated: ""}}    where not plain
+    cases:
+      - sentence: what is shown
+        asks: {version: 1.1.0, channel: stable}
+        runs: {name: p.v1.0.0, catalog: community, channel: stable}
+        chosen: p.v1.1.0             or refused: the message of Resolved
+        explains: [parts of the explanation, in order]
+        settled: false               absent: true
+
+A plain bundle p.v1.1.0 has version 1.1.0 and image registry/p:1.1.0.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from olmkit.versions import parse_bundle_version
+from operator_controller.resolve.candidates import (
+    Asked,
+    Chosen,
+    Decision,
+    Offer,
+    Running,
+    Snapshot,
+    Standing,
+    resolve,
+)
+from operator_controller.resolve.explain import LIMIT, explain
+from operator_controller.resolve.package import read_package
+from operator_controller.resolve.versions import MastermindsRange
+
+FOLDER = Path(__file__).parent / "resolution"
+KNOWN_KEYS = {
+    "sentence",
+    "asks",
+    "runs",
+    "chosen",
+    "kept",
+    "refused",
+    "explains",
+    "settled",
+    "catalogs",
+    "under_way",
+    "preferred",
+}
+
+
+def version_of(name: str) -> str:
+    return name.partition(".v")[2]
+
+
+def offer(catalog: Mapping[str, Any]) -> Offer:
+    package = None
+    if "channels" in catalog:
+        names = dict.fromkeys(entry["name"] for entries in catalog["channels"].values() for entry in entries)
+        changed = catalog.get("bundles", {})
+        package = read_package(
+            {
+                "package": "p",
+                "defaultChannel": catalog.get("default", ""),
+                "channels": [{"name": name, "entries": entries} for name, entries in catalog["channels"].items()],
+                "bundles": [
+                    {"name": name, "version": version_of(name), "image": f"registry/p:{version_of(name)}"}
+                    | changed.get(name, {})
+                    for name in [*names, *(changed.keys() - names.keys())]
+                    if changed.get(name, {}) is not None
+                ],
+                "deprecations": [
+                    {"reference": {"schema": "olm.bundle", "name": name}, "message": facts["deprecated"]}
+                    for name, facts in changed.items()
+                    if facts and "deprecated" in facts
+                ],
+            }
+        )
+    return Offer(
+        catalog=catalog["name"],
+        priority=catalog.get("priority", 0),
+        standing=Standing(catalog.get("standing", "serving")),
+        package=package,
+        message=catalog.get("message", ""),
+        names=tuple(catalog.get("names", ())),
+    )
+
+
+def running(facts: Mapping[str, str] | None) -> Running | None:
+    if facts is None:
+        return None
+    text = facts.get("version", version_of(facts["name"]))
+    return Running(
+        name=facts["name"],
+        image=f"registry/p:{text}",
+        package="p",
+        version=parse_bundle_version(text),
+        version_text=text,
+        catalog=facts.get("catalog", "community"),
+        channel=facts.get("channel", ""),
+    )
+
+
+def decide(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> Decision:
+    asks = case.get("asks", {})
+    version = asks.get("version")
+    return resolve(
+        Snapshot(
+            asked=Asked("p", asks.get("channel", ""), MastermindsRange.parse(version) if version else None),
+            offers=tuple(offer(catalog) for catalog in case.get("catalogs", catalogs)),
+            running=running(case.get("runs")),
+            under_way=case.get("under_way", ""),
+            preferred_catalog=case.get("preferred", ""),
+        )
+    )
+
+
+def load_cases() -> list[Any]:
+    files = {path.stem: yaml.safe_load(path.read_text()) for path in sorted(FOLDER.glob("*.yaml"))}
+    return [
+        pytest.param(case, content.get("catalogs", []), id=f"{stem}: {case['sentence']}")
+        for stem, content in files.items()
+        for case in content["cases"]
+    ]
+
+
+@pytest.mark.parametrize(("case", "catalogs"), load_cases())
+def test_a_case_comes_out_as_its_file_says(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> None:
+    assert case.keys() <= KNOWN_KEYS
+    decision = decide(case, catalogs)
+    words = explain(decision)
+    if "chosen" in case:
+        assert isinstance(decision.outcome, Chosen), words
+        assert decision.outcome.candidate.bundle.name == case["chosen"]
+        assert words.is_resolved
+        assert words.message == f'resolved to "{decision.outcome.candidate.bundle.image}"'
+    elif "kept" in case:
+        assert words.is_resolved
+        assert words.message == f'resolved to "{case["kept"]}"'
+    else:
+        assert not words.is_resolved
+        assert words.message == case["refused"]
+    position = 0
+    for part in case.get("explains", ()):
+        assert part in words.explanation[position:], words.explanation
+        position = words.explanation.index(part, position)
+    assert decision.is_settled is case.get("settled", True)
+    assert len(words.explanation.encode()) <= LIMIT
+
+
+def test_there_are_cases() -> None:
+    assert len(load_cases()) > 30

@@ -1,0 +1,1 @@
+"""Tests of olmkit/sources against a real registry."""

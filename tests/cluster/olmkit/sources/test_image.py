@@ -1,0 +1,319 @@
+"""Images pulled from a real registry: every form they come in, and every way it can go wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devcluster.cluster import Cluster
+from olmkit.errors import Waiting
+from olmkit.sources import image
+from olmkit.sources.errors import BadContent, ImageNotFound
+from olmkit.sources.image import ContentLimits, FromLabel
+from olmkit.sources.registries import Registries
+from tests import images
+from tests.images import Compression, Media, file, folder, link, tar
+
+LABEL = "operators.operatorframework.io.index.configs.v1"
+LABELS = {LABEL: "/configs"}
+NUMBERS = itertools.count()
+CATALOG = tar([folder("configs"), file("configs/p/catalog.json", "{}"), file("etc/passwd", "root")])
+
+
+@pytest.fixture
+def repository() -> str:
+    """A repository that no other test uses."""
+    return f"images/{os.getpid()}-{next(NUMBERS)}"
+
+
+@pytest.fixture
+def registries(cluster: Cluster) -> Registries:
+    return Registries.load(cluster.registries_conf)
+
+
+@pytest.fixture
+def into(tmp_path: Path) -> Path:
+    made = tmp_path / "into"
+    made.mkdir()
+    return made
+
+
+def content(root: Path) -> dict[str, str]:
+    return {path.relative_to(root).as_posix(): path.read_text() for path in root.rglob("*") if not path.is_dir()}
+
+
+@pytest.mark.parametrize("media", ["oci", "docker"])
+@pytest.mark.parametrize("compression", ["gzip", "zstd", "plain"])
+async def test_images_of_every_form_are_pulled(
+    cluster: Cluster, registries: Registries, repository: str, into: Path, media: Media, compression: Compression
+) -> None:
+    layers = [CATALOG, tar([file("configs/p/.wh.catalog.json"), file("configs/q/index.yaml", "---")])]
+    digest = images.push(cluster.registry, repository, "v1", layers, LABELS, media, compression=compression)
+    pulled = await image.pull(f"quay.io/{repository}:v1", into, registries, only=FromLabel(LABEL))
+    assert content(into) == {"configs/q/index.yaml": "---"}
+    assert pulled == image.PulledImage(f"quay.io/{repository}@{digest}", digest, LABELS, "configs", 1, 3)
+
+
+async def test_a_tag_is_resolved_to_its_digest_and_moves(
+    cluster: Cluster, registries: Registries, repository: str
+) -> None:
+    for layers in ([CATALOG], [CATALOG, CATALOG]):
+        digest = images.push(cluster.registry, repository, "latest", layers, LABELS)
+        by_address = await image.resolve(f"{cluster.registry}/{repository}", registries)
+        assert by_address == image.ResolvedRef(f"{cluster.registry}/{repository}@{digest}", digest)
+        assert await image.resolve(repository, registries) == image.ResolvedRef(f"{repository}@{digest}", digest)
+
+
+async def test_a_digest_needs_no_answer_to_be_resolved() -> None:
+    digest = "sha256:" + "0" * 64
+    resolved = await image.resolve(f"registry.invalid/a:v1@{digest}", Registries())
+    assert resolved == image.ResolvedRef(f"registry.invalid/a@{digest}", digest)
+
+
+async def test_a_digest_pins_what_a_tag_has_left_behind(
+    cluster: Cluster, registries: Registries, repository: str, into: Path
+) -> None:
+    old = images.push(cluster.registry, repository, "v1", [tar({"a": "old"})], {})
+    images.push(cluster.registry, repository, "v1", [tar({"a": "new"})], {})
+    pulled = await image.pull(f"quay.io/{repository}:v1@{old}", into, registries)
+    assert pulled.digest == old
+    assert content(into) == {"a": "old"}
+
+
+@pytest.mark.parametrize("media", ["oci", "docker"])
+async def test_an_index_gives_the_image_for_this_machine(
+    cluster: Cluster, registries: Registries, repository: str, into: Path, media: Media
+) -> None:
+    machine = {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
+    parts = {
+        name: images.push(cluster.registry, repository, name, [tar({"name": name})], {"is": name}, media)
+        for name in ("attestation", "other", "mine")
+    }
+    index = images.push_index(
+        cluster.registry,
+        repository,
+        "v1",
+        {"unknown/unknown": parts["attestation"], "linux/s390x": parts["other"], f"linux/{machine}": parts["mine"]},
+        media,
+        annotations={"unknown/unknown": {"vnd.docker.reference.type": "attestation-manifest"}},
+    )
+    pulled = await image.pull(f"quay.io/{repository}:v1", into, registries)
+    assert content(into) == {"name": "mine"}
+    assert pulled.digest == index, "the digest is the index's, as kubectl and skopeo show it"
+    assert pulled.labels == {"is": "mine"}
+    assert await image.resolve(f"quay.io/{repository}:v1", registries) == image.ResolvedRef(
+        f"quay.io/{repository}@{index}", index
+    )
+
+
+@pytest.mark.parametrize(
+    ("only", "expected"),
+    [
+        pytest.param(None, {"a/b", "a/c/d", "e"}, id="everything"),
+        pytest.param("a", {"a/b", "a/c/d"}, id="a folder"),
+        pytest.param("/a/c/", {"a/c/d"}, id="a folder with slashes"),
+        pytest.param(("e", "a/c"), {"e", "a/c/d"}, id="several"),
+        pytest.param("/", {"a/b", "a/c/d", "e"}, id="the root"),
+    ],
+)
+async def test_only_what_is_wanted(
+    cluster: Cluster, registries: Registries, repository: str, into: Path, only: Any, expected: set[str]
+) -> None:
+    images.push(cluster.registry, repository, "v1", [tar({"a/b": "1", "a/c/d": "2", "e": "3"})], {})
+    await image.pull(f"quay.io/{repository}:v1", into, registries, only=only)
+    assert set(content(into)) == expected
+
+
+async def test_progress_is_told_in_words(cluster: Cluster, registries: Registries, repository: str, into: Path) -> None:
+    images.push(cluster.registry, repository, "v1", [tar({"a": os.urandom(3_000_000).hex()}), CATALOG], {})
+    lines: list[str] = []
+    await image.pull(f"quay.io/{repository}:v1", into, registries, progress=lines.append)
+    assert lines[0] == "reading the manifest"
+    assert "pulling layer 1 of 2, 0 MB of 3 MB" in lines
+    assert "pulling layer 2 of 2, 3 MB of 3 MB" in lines
+    assert lines[-1] == "unpacking layer 2 of 2"
+
+
+@pytest.mark.parametrize("version", ["v404", "@sha256:" + "0" * 64])
+async def test_an_image_that_is_not_there(
+    cluster: Cluster, registries: Registries, repository: str, into: Path, version: str
+) -> None:
+    images.push(cluster.registry, repository, "v1", [CATALOG], {})
+    for name in (repository, "images/no-such-repository"):
+        ref = f"quay.io/{name}{'' if version.startswith('@') else ':'}{version}"
+        with pytest.raises(ImageNotFound) as raised:
+            await image.pull(ref, into, registries)
+        assert raised.value.reason == "ImageNotFound"
+        expected = f'image "{ref}" not found: registry {cluster.registry} has no such tag or repository (404)'
+        assert raised.value.message == expected
+
+
+@pytest.mark.parametrize(
+    ("labels", "layers", "reason", "message"),
+    [
+        pytest.param(
+            {},
+            [CATALOG],
+            "MissingLabel",
+            f'catalog image "REF" is missing the required label "{LABEL}"',
+            id="no label that says where the catalog is",
+        ),
+        pytest.param(
+            {LABEL: "/catalog"},
+            [CATALOG],
+            "MissingContent",
+            'image REF has nothing at "/catalog", where its content should be',
+            id="a label that leads nowhere",
+        ),
+        pytest.param(
+            {LABEL: "/configs/../../etc"},
+            [CATALOG],
+            "UnsafeContent",
+            'image REF says its content is at "/configs/../../etc": a path outside the image',
+            id="a label that leads out",
+        ),
+        pytest.param(
+            LABELS,
+            [CATALOG, tar([file("configs/../../x", "")])],
+            "UnsafeContent",
+            'layer 2 of image REF holds "configs/../../x": a path outside the image',
+            id="a path that leads out",
+        ),
+        pytest.param(
+            LABELS,
+            [tar([file("/configs/a", "")])],
+            "UnsafeContent",
+            'layer 1 of image REF holds "/configs/a": an absolute path',
+            id="an absolute path",
+        ),
+        pytest.param(
+            LABELS,
+            [CATALOG, tar([link("configs/a", "../../../etc/passwd")]), CATALOG],
+            "UnsafeContent",
+            'layer 2 of image REF holds "configs/a", a link to "../../../etc/passwd", which is outside the image',
+            id="a link that leads out",
+        ),
+        pytest.param(
+            LABELS,
+            [b"no archive"],
+            "UnsupportedImage",
+            "layer 1 of image REF is no complete tar archive: truncated header",
+            id="a layer that is no archive",
+        ),
+        pytest.param(
+            LABELS,
+            [tar([file("configs/a", bytes(200_000))])],
+            "TooLarge",
+            "layer 1 of image REF makes the image larger than what is read of one",
+            id="more than is read",
+        ),
+    ],
+)
+async def test_content_that_cannot_be_used_is_blamed_on_its_digest(
+    cluster: Cluster,
+    registries: Registries,
+    repository: str,
+    into: Path,
+    labels: dict[str, str],
+    layers: list[bytes],
+    reason: str,
+    message: str,
+) -> None:
+    digest = images.push(cluster.registry, repository, "v1", layers, labels)
+    ref = f"quay.io/{repository}@{digest}"
+    with pytest.raises(BadContent) as raised:
+        await image.pull(
+            f"quay.io/{repository}:v1", into, registries, only=FromLabel(LABEL), limits=ContentLimits(bytes=100_000)
+        )
+    assert raised.value.ref == ref
+    assert raised.value.reason == reason
+    assert raised.value.message == message.replace("REF", ref)
+
+
+def without_layers(manifest: dict[str, Any]) -> dict[str, Any]:
+    return {**manifest, "layers": []}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        pytest.param(
+            lambda manifest: {**manifest, "layers": [{**manifest["layers"][0], "mediaType": "application/x-chart"}]},
+            'has a layer of the kind "application/x-chart": it holds no file system',
+            id="a layer that is something else",
+        ),
+        pytest.param(
+            lambda manifest: {**manifest, "layers": [{**manifest["layers"][0], "size": 10**12}]},
+            "is 1,000,000,000,000 bytes compressed; at most 4,294,967,296 are read",
+            id="a layer that says it is a terabyte",
+        ),
+        pytest.param(
+            lambda manifest: {**manifest, "config": {**manifest["config"], "size": 10**9}},
+            "has a config of 1,000,000,000 bytes",
+            id="a config that says it is a gigabyte",
+        ),
+        pytest.param(
+            lambda manifest: {**manifest, "config": manifest["layers"][0]},
+            "has a config that is no JSON",
+            id="a config that is a layer",
+        ),
+    ],
+)
+async def test_manifests_that_cannot_be_used(
+    cluster: Cluster, registries: Registries, repository: str, into: Path, change: Callable[[Any], Any], words: str
+) -> None:
+    manifest = change(images.push_blobs(cluster.registry, repository, [CATALOG], LABELS))
+    digest = images.push_manifest(cluster.registry, repository, "v1", manifest, images.MANIFEST["oci"])
+    with pytest.raises(BadContent) as raised:
+        await image.pull(f"quay.io/{repository}:v1", into, registries)
+    assert raised.value.message == f"image quay.io/{repository}@{digest} {words}"
+
+
+async def test_an_image_without_layers_is_empty(
+    cluster: Cluster, registries: Registries, repository: str, into: Path
+) -> None:
+    manifest = without_layers(images.push_blobs(cluster.registry, repository, [CATALOG], LABELS))
+    images.push_manifest(cluster.registry, repository, "v1", manifest, images.MANIFEST["oci"])
+    pulled = await image.pull(f"quay.io/{repository}:v1", into, registries)
+    assert (pulled.files, content(into)) == (0, {})
+
+
+async def test_the_manifest_of_an_image_is_its_digest(cluster: Cluster, repository: str) -> None:
+    """The fixture's own promise, on which the tests above rest."""
+    manifest = images.push_blobs(cluster.registry, repository, [CATALOG], LABELS)
+    body = json.dumps(manifest).encode()
+    digest = images.push_manifest(cluster.registry, repository, "v1", body, images.MANIFEST["oci"])
+    assert digest == f"sha256:{hashlib.sha256(body).hexdigest()}"
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of one megabyte."""
+    made = tmp_path / "small"
+    made.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(made)]
+    mounted = subprocess.run(command, capture_output=True, text=True, check=False)
+    if mounted.returncode != 0:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
+    yield made
+    subprocess.run(["umount", str(made)], check=True)
+
+
+@pytest.mark.parametrize("size", [900_000, 3_000_000], ids=["full while unpacking", "full while pulling"])
+async def test_a_disk_that_fills_up_is_said(
+    cluster: Cluster, registries: Registries, repository: str, small_disk: Path, size: int
+) -> None:
+    images.push(cluster.registry, repository, "v1", [tar({"a": os.urandom(size)})], {})
+    with pytest.raises(Waiting) as raised:
+        await image.pull(f"quay.io/{repository}:v1", small_disk, registries)
+    assert raised.value.reason == "DiskFull"
+    assert "free some space or give the cache a larger volume" in raised.value.message
+    assert str(small_disk) not in raised.value.message

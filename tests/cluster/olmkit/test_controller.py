@@ -1,0 +1,286 @@
+"""The controller on real informers: every object gets its turn, whatever the turns of others do."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import pytest
+
+from olmkit import metrics
+from olmkit.client import Client
+from olmkit.controller import Controller
+from olmkit.errors import Conflict, Unavailable
+from olmkit.informer import Change, Informer
+from tests.cluster.olmkit.conftest import CONFIG_MAP, config_map, running, until
+
+Reconcile = Callable[[str], Awaitable[timedelta | None]]
+
+
+def name_of(change: Change) -> Iterable[str]:
+    obj = change.new or change.old
+    assert obj is not None
+    return [obj["metadata"]["name"]]
+
+
+@asynccontextmanager
+async def informed(client: Client, namespace: str, *names: str) -> AsyncIterator[Informer]:
+    """A synced informer of ConfigMaps with these names."""
+    for name in names:
+        await client.create(CONFIG_MAP, config_map(namespace, name))
+    async with running(Informer(client, CONFIG_MAP, namespace=namespace, label_selector="test=runtime")) as informer:
+        yield informer
+
+
+@asynccontextmanager
+async def working(controller: Controller) -> AsyncIterator[asyncio.Task[None]]:
+    """The controller at work; cancelled at the end if it still is."""
+    task = asyncio.create_task(controller.run())
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+async def test_a_slow_consumer_sees_the_last_state_of_every_object(client: Client, namespace: str) -> None:
+    """400 changes of 20 objects while a pass lasts longer than several of them: turns are merged, no last state is missed."""
+    async with informed(client, namespace) as informer:
+        seen: dict[str, str] = {}
+        passes = 0
+
+        async def reconcile(key: str) -> None:
+            nonlocal passes
+            passes += 1
+            obj = informer.get(key, namespace)
+            await asyncio.sleep(0.05)
+            seen[key] = obj["data"]["key"] if obj is not None else "gone"
+
+        controller = Controller("slow", reconcile, workers=1)
+        controller.watch(informer, name_of)
+        async with working(controller):
+            for number in range(400):
+                await client.apply(CONFIG_MAP, config_map(namespace, f"a{number % 20}", key=str(number)), "test")
+            for number in range(0, 20, 2):
+                await client.delete(CONFIG_MAP, f"a{number}", namespace)
+            truth = {f"a{number % 20}": "gone" if number % 2 == 0 else str(number) for number in range(380, 400)}
+            await until(lambda: seen == truth, "the last state of each object was worked on")
+        assert passes < 400
+
+
+async def test_turns_of_one_key_never_overlap_and_those_of_others_do(client: Client, namespace: str) -> None:
+    async with informed(client, namespace, "a", "b", "c") as informer:
+        active: list[str] = []
+        together = 0
+        everyone = asyncio.Barrier(3)
+
+        async def reconcile(key: str) -> None:
+            nonlocal together
+            assert key not in active
+            active.append(key)
+            together = max(together, len(active))
+            await everyone.wait()
+            active.remove(key)
+
+        controller = Controller("parallel", reconcile, workers=3)
+        controller.watch(informer, name_of)
+        async with working(controller), asyncio.timeout(20):
+            for _ in range(3):
+                await until(lambda: together == 3 and not active, "a round of turns")
+                for key in ("a", "b", "c"):
+                    controller.enqueue(key)
+                    controller.enqueue(key)
+
+
+@pytest.mark.parametrize(
+    ("failure", "logged", "result"),
+    [
+        pytest.param(Conflict(409, "Conflict", "another was faster"), None, "requeue", id="a conflict, in silence"),
+        pytest.param(
+            Unavailable(503, "", "try later"), "WARNING", "error", id="an API server that is busy, with a line"
+        ),
+        pytest.param(KeyError("bug"), "ERROR", "error", id="a bug, with its stack"),
+    ],
+)
+async def test_a_pass_that_fails_is_made_again_and_others_go_on(
+    client: Client,
+    namespace: str,
+    caplog: pytest.LogCaptureFixture,
+    failure: Exception,
+    logged: str | None,
+    result: str,
+) -> None:
+    name = f"failing-{result}-{logged}"
+    async with informed(client, namespace, "bad", "good") as informer:
+        turns = {"bad": 0, "good": 0}
+
+        async def reconcile(key: str) -> None:
+            turns[key] += 1
+            if key == "bad" and turns[key] <= 3:
+                raise failure
+
+        controller = Controller(name, reconcile, workers=1)
+        controller.watch(informer, name_of)
+        async with working(controller):
+            await until(lambda: turns["bad"] == 4 and turns["good"] == 1, "three failures and a success")
+    lines = [
+        record for record in caplog.records if record.name == "olmkit.controller" and record.levelno > logging.DEBUG
+    ]
+    assert [record.levelname for record in lines] == [logged] * (3 if logged else 0)
+    assert all(bool(record.exc_info) is (logged == "ERROR") for record in lines)
+    assert metrics.RECONCILE_TOTAL.labels(name, result)._value.get() == 3
+    assert metrics.RECONCILE_TOTAL.labels(name, "success")._value.get() == 2
+
+
+async def test_a_pass_that_hangs_ends_by_its_deadline_and_is_made_again(client: Client, namespace: str) -> None:
+    async with informed(client, namespace, "stuck") as informer:
+        turns = 0
+        ended = 0
+
+        async def reconcile(key: str) -> None:
+            nonlocal turns, ended
+            turns += 1
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended += 1
+
+        controller = Controller("hanging", reconcile, deadline=timedelta(seconds=0.2))
+        controller.watch(informer, name_of)
+        async with working(controller):
+            await until(lambda: turns == 3, "it is tried again")
+    assert ended == turns
+    assert metrics.RECONCILE_TIMEOUTS.labels("hanging")._value.get() == 2
+
+
+async def test_after_the_time_a_pass_asks_for_comes_another(client: Client, namespace: str) -> None:
+    async with informed(client, namespace, "a") as informer:
+        moments: list[float] = []
+
+        async def reconcile(key: str) -> timedelta:
+            moments.append(asyncio.get_running_loop().time())
+            return timedelta(seconds=0.3)
+
+        controller = Controller("again", reconcile)
+        controller.watch(informer, name_of)
+        async with working(controller):
+            await until(lambda: len(moments) == 3, "three passes")
+    assert moments[2] - moments[0] >= 0.6
+
+
+async def test_every_key_is_looked_at_once_in_a_while(client: Client, namespace: str) -> None:
+    async with informed(client, namespace, "a", "b") as informer:
+        turns = {"a": 0, "b": 0}
+
+        async def reconcile(key: str) -> None:
+            turns[key] += 1
+
+        controller = Controller("resync", reconcile, resync=timedelta(seconds=0.5))
+        controller.watch(informer, name_of)
+        async with working(controller):
+            await until(lambda: min(turns.values()) >= 3, "looked at again without an event")
+
+
+async def test_stop_lets_the_pass_under_way_finish_and_begins_no_other(client: Client, namespace: str) -> None:
+    async with informed(client, namespace, "a", "b") as informer:
+        begun: list[str] = []
+        finished: list[str] = []
+        started, release = asyncio.Event(), asyncio.Event()
+
+        async def reconcile(key: str) -> None:
+            begun.append(key)
+            started.set()
+            await release.wait()
+            finished.append(key)
+
+        controller = Controller("stopped", reconcile, workers=1)
+        controller.watch(informer, name_of)
+        async with working(controller) as task:
+            await started.wait()
+            controller.stop()
+            release.set()
+            await asyncio.wait_for(task, 10)
+        assert begun == finished
+        assert len(begun) == 1
+
+
+async def test_cancelled_it_cancels_its_passes_and_awaits_them_and_then_begins_anew(
+    client: Client, namespace: str
+) -> None:
+    async with informed(client, namespace, "a") as informer:
+        begun, cleaned = 0, 0
+        started = asyncio.Event()
+
+        async def reconcile(key: str) -> None:
+            nonlocal begun, cleaned
+            begun += 1
+            started.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                await asyncio.sleep(0.1)
+                cleaned += 1
+
+        controller = Controller("leader", reconcile)
+        controller.watch(informer, name_of)
+        for expected in (1, 2):
+            started.clear()
+            async with working(controller):
+                await asyncio.wait_for(started.wait(), 10)
+            assert (begun, cleaned) == (expected, expected), "a new run begins with every key that is known"
+
+
+async def test_it_begins_with_what_the_informers_know_and_what_was_enqueued_before(
+    client: Client, namespace: str
+) -> None:
+    async with informed(client, namespace, "a", "b") as informer:
+        turns: set[str] = set()
+
+        async def reconcile(key: str) -> None:
+            turns.add(key)
+
+        controller = Controller("early", reconcile)
+        controller.watch(informer, name_of)
+        controller.enqueue("early")
+        async with working(controller):
+            await until(lambda: turns == {"a", "b", "early"}, "all have had a turn")
+
+
+async def test_an_informer_that_is_not_synced_holds_the_first_pass_back(client: Client, namespace: str) -> None:
+    async with informed(client, namespace, "a") as informer:
+        other = Informer(client, CONFIG_MAP, namespace=namespace, label_selector="test=other")
+        turns: list[str] = []
+
+        async def reconcile(key: str) -> None:
+            assert other.synced.is_set()
+            turns.append(key)
+
+        controller = Controller("patient", reconcile)
+        controller.watch(informer, name_of)
+        controller.watch(other, name_of)
+        async with working(controller):
+            await client.apply(CONFIG_MAP, config_map(namespace, "b"), "test")
+            assert turns == []
+            async with running(other):
+                await until(lambda: set(turns) == {"a", "b"}, "the passes begin")
+
+
+async def test_an_object_whose_keys_cannot_be_told_stops_no_other(client: Client, namespace: str) -> None:
+    def by_data(change: Change) -> Iterable[str]:
+        assert change.new is not None
+        return [change.new["data"]["key"]]
+
+    async with informed(client, namespace, "odd") as informer:
+        turns: list[str] = []
+
+        async def reconcile(key: str) -> None:
+            turns.append(key)
+
+        controller = Controller("mapping", reconcile)
+        controller.watch(informer, by_data)
+        async with working(controller):
+            await client.create(CONFIG_MAP, config_map(namespace, "plain", key="found"))
+            await until(lambda: turns == ["found"], "the other object has its turn")

@@ -1,0 +1,246 @@
+"""Leader election with two real processes: one works; when it ends the other does, and never both."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from devcluster.cluster import Cluster
+from olmkit.client import Client
+from olmkit.election import LEASE, Election, Terms
+from olmkit.informer import Informer
+from tests.cluster.olmkit.conftest import CONFIG_MAP, View, proxied, running
+from tests.cluster.olmkit.processes import Asker, Process, example
+from tests.cluster.proxy import Proxy
+
+DURATION = Terms().duration
+SLACK = 1.0
+"""Seconds a loaded machine may take for what a test awaits, beside the time that is promised."""
+
+
+@pytest.fixture
+async def asker(client: Client, namespace: str) -> AsyncIterator[Asker]:
+    """Asks the examples of this test's namespace."""
+    informer = Informer(client, CONFIG_MAP, namespace=namespace, label_selector="test=runtime")
+    view = View(informer)
+    async with running(informer):
+        yield Asker(client, namespace, view)
+
+
+@pytest.fixture
+async def pair(cluster: Cluster, namespace: str) -> AsyncIterator[tuple[Process, Process]]:
+    """A process that holds the lease and one that stands behind it."""
+    async with (
+        example(cluster.kubeconfig, namespace, "first") as first,
+        example(cluster.kubeconfig, namespace, "second") as second,
+    ):
+        _, pending = await asyncio.wait(
+            {asyncio.create_task(one.logged("lease won"), name=one.who) for one in (first, second)},
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        (other,) = pending
+        other.cancel()
+        leader, follower = (first, second) if other.get_name() == "second" else (second, first)
+        await follower.logged("listening", server="metrics")
+        yield leader, follower
+
+
+async def master_status(process: Process) -> str:
+    _, text = await process.get("metrics", "/metrics")
+    (line,) = [line for line in text.splitlines() if line.startswith('leader_election_master_status{name="example"}')]
+    return line.split()[-1]
+
+
+async def test_one_works_and_the_other_is_as_ready(asker: Asker, pair: tuple[Process, Process]) -> None:
+    leader, follower = pair
+    for _ in range(5):
+        assert await asker.answered(await asker.ask()) == leader.who
+    assert [await master_status(leader), await master_status(follower)] == ["1.0", "0.0"]
+    assert (await leader.get("probes", "/readyz"))[0] == (await follower.get("probes", "/readyz"))[0] == 200
+
+
+async def test_when_the_leader_is_killed_the_other_works_within_the_lease(
+    asker: Asker, pair: tuple[Process, Process]
+) -> None:
+    leader, follower = pair
+    assert await asker.answered(await asker.ask()) == leader.who
+    leader.send(signal.SIGKILL)
+    await leader.ended()
+    took = await asker.seconds_until_answer_of(follower.who, within=60)
+    assert took <= DURATION + SLACK
+
+
+async def test_when_the_leader_stops_in_order_the_other_works_within_two_seconds(
+    asker: Asker, pair: tuple[Process, Process], client: Client, namespace: str
+) -> None:
+    leader, follower = pair
+    assert await asker.answered(await asker.ask()) == leader.who
+    leader.send(signal.SIGTERM)
+    took = await asker.seconds_until_answer_of(follower.who, within=30)
+    assert took <= 2
+    assert await leader.ended() == 0
+    lease = await client.get(LEASE, "example", namespace)
+    assert lease["spec"]["leaseTransitions"] == 1
+
+
+async def test_a_pass_under_way_is_finished_before_the_lease_passes_on(
+    asker: Asker, pair: tuple[Process, Process]
+) -> None:
+    leader, follower = pair
+    slow = await asker.ask("slow", seconds="3")
+    quick = await asker.ask("quick")
+    assert await asker.answered(quick) == leader.who, "the slow pass is under way as well"
+    leader.send(signal.SIGTERM)
+    assert await asker.answered(slow) == leader.who
+    assert await leader.ended() == 0
+    assert await asker.answered(await asker.ask()) == follower.who
+
+
+async def test_a_leader_that_crashes_gives_the_lease_up(
+    asker: Asker, client: Client, cluster: Cluster, namespace: str
+) -> None:
+    async with example(cluster.kubeconfig, namespace, "first") as first:
+        await first.logged("lease won")
+        await asker.ask("crash")
+        assert await first.ended() == 1
+        crash = await first.logged("a task crashed: exiting")
+        assert "a task that crashes" in crash["stacktrace"]
+        await client.delete(CONFIG_MAP, "crash", namespace)
+        async with example(cluster.kubeconfig, namespace, "second") as second:
+            await second.logged("listening", server="metrics")
+            await second.logged("lease won", within=2)
+
+
+async def test_a_frozen_leader_is_replaced_and_does_not_work_when_it_thaws(
+    asker: Asker, pair: tuple[Process, Process]
+) -> None:
+    leader, follower = pair
+    assert await asker.answered(await asker.ask()) == leader.who
+    leader.send(signal.SIGSTOP)
+    took = await asker.seconds_until_answer_of(follower.who, within=60)
+    assert took <= DURATION + SLACK
+    leader.send(signal.SIGCONT)
+    for _ in range(20):
+        assert await asker.answered(await asker.ask()) == follower.who
+
+
+async def test_a_leader_cut_off_from_the_api_server_stops_working_stays_up_and_comes_back(
+    asker: Asker, cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    async with proxied(cluster, tmp_path) as (between, _), example(between.kubeconfig, namespace, "cut off") as first:
+        assert await asker.answered(await asker.ask()) == first.who
+        between.close()
+        between.cut()
+        await first.logged("lease lost, standing again", within=DURATION)
+        assert (await first.get("probes", "/healthz")) == (200, "ok")
+        assert await master_status(first) == "0.0"
+        async with example(cluster.kubeconfig, namespace, "second") as second:
+            assert await asker.answered(await asker.ask(), within=60) == second.who
+            await between.open()
+            await first.logged("watch works again")
+            for _ in range(10):
+                assert await asker.answered(await asker.ask()) == second.who
+            second.send(signal.SIGTERM)
+            assert await asker.seconds_until_answer_of(first.who, within=30) <= 2
+        assert first.child.returncode is None
+
+
+class Work:
+    """Work of a candidate in this process: it says when it runs and takes its time to end."""
+
+    def __init__(self, ending: float = 0.0) -> None:
+        self.active = False
+        self.started = asyncio.Event()
+        self.ended_at = 0.0
+        self._ending = ending
+
+    async def __call__(self) -> None:
+        self.active = True
+        self.started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(self._ending)
+            self.active = False
+            self.ended_at = time.monotonic()
+
+
+QUICK = Terms(duration=3, renew_deadline=2, renew_period=0.3, observe_period=0.1)
+
+
+async def test_the_lease_is_held_until_work_that_is_cancelled_has_ended(client: Client, namespace: str) -> None:
+    work, next_work = Work(ending=1.0), Work()
+    first = asyncio.create_task(Election(client, "held", namespace, terms=QUICK).run(work))
+    await work.started.wait()
+    second = asyncio.create_task(Election(client, "held", namespace, terms=QUICK).run(next_work))
+    first.cancel()
+    await next_work.started.wait()
+    assert not work.active
+    assert first.done()
+    second.cancel()
+    await asyncio.wait({second})
+
+
+async def test_cut_off_the_work_has_ended_before_another_begins(
+    cluster: Cluster, client: Client, namespace: str, tmp_path: Path
+) -> None:
+    work, next_work = Work(ending=0.5), Work()
+
+    async def cut_off(between: Proxy) -> None:
+        between.close()
+        between.cut()
+
+    async with proxied(cluster, tmp_path) as (between, disturbed):
+        first = asyncio.create_task(Election(disturbed, "cut", namespace, terms=QUICK).run(work))
+        await work.started.wait()
+        second = asyncio.create_task(Election(client, "cut", namespace, terms=QUICK).run(next_work))
+        await cut_off(between)
+        await next_work.started.wait()
+        assert not work.active
+        assert time.monotonic() - work.ended_at > 0
+        assert not first.done(), "it stands again"
+        for task in (first, second):
+            task.cancel()
+        await asyncio.wait({first, second})
+
+
+async def test_a_renewal_whose_answer_is_lost_does_not_lose_the_lease(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    work = Work()
+    async with proxied(cluster, tmp_path) as (between, disturbed):
+        election = asyncio.create_task(Election(disturbed, "lost", namespace, terms=QUICK).run(work))
+        await work.started.wait()
+        for _ in range(10):
+            between.cut()
+            await asyncio.sleep(0.35)  # longer than the period of renewals: each one may be hit
+        assert work.active
+        election.cancel()
+        await asyncio.wait({election})
+
+
+async def test_a_lease_that_is_deleted_is_lost_and_won_again(client: Client, namespace: str) -> None:
+    work = Work()
+    election = asyncio.create_task(Election(client, "deleted", namespace, terms=QUICK).run(work))
+    await work.started.wait()
+    work.started.clear()
+    await client.delete(LEASE, "deleted", namespace)
+    await asyncio.wait_for(work.started.wait(), 10)
+    assert work.ended_at > 0
+    election.cancel()
+    await asyncio.wait({election})
+
+
+async def test_what_the_work_raises_is_raised(client: Client, namespace: str) -> None:
+    async def work() -> None:
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        await Election(client, "raises", namespace, terms=QUICK).run(work)
+    lease = await client.get(LEASE, "raises", namespace)
+    assert lease["spec"]["holderIdentity"] == ""

@@ -1,0 +1,228 @@
+"""One controller process as an operator of a cluster sees it: probes, metrics, logs, signals, flags."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from devcluster.cluster import Cluster
+from olmkit.client import Client
+from olmkit.controller import Controller
+from olmkit.election import LEASE
+from olmkit.errors import NotFound
+from olmkit.manager import Manager, Settings
+from tests.cluster.olmkit.conftest import CONFIG_MAP, config_map, until
+from tests.cluster.olmkit.example import names
+from tests.cluster.olmkit.processes import Process, example
+
+METRICS = [
+    "controller_runtime_reconcile_total",
+    "controller_runtime_reconcile_time_seconds_bucket",
+    "controller_runtime_max_concurrent_reconciles",
+    "controller_runtime_active_workers",
+    "workqueue_depth",
+    "workqueue_adds_total",
+    "workqueue_queue_duration_seconds_bucket",
+    "workqueue_work_duration_seconds_bucket",
+    "workqueue_unfinished_work_seconds",
+    "workqueue_longest_running_processor_seconds",
+    "rest_client_requests_total",
+    "rest_client_request_duration_seconds_bucket",
+    "leader_election_master_status",
+    "process_resident_memory_bytes",
+    "process_cpu_seconds_total",
+]
+DECLARED = [
+    "controller_runtime_reconcile_errors_total",
+    "controller_runtime_terminal_reconcile_errors_total",
+    "controller_runtime_reconcile_panics_total",
+    "controller_runtime_reconcile_timeouts_total",
+    "workqueue_retries_total",
+    "leader_election_slowpath_total",
+]
+"""Those without a value until it happens."""
+
+
+@pytest.fixture
+async def process(cluster: Cluster, namespace: str, tmp_path: Path) -> AsyncIterator[Process]:
+    """An example that is ready once a file is there."""
+    async with example(cluster.kubeconfig, namespace, "only", "--ready-file", str(tmp_path / "ready")) as started:
+        yield started
+
+
+async def answer(client: Client, namespace: str) -> None:
+    """Have one question answered."""
+    await client.create(CONFIG_MAP, config_map(namespace, "question", asked="1"))
+    async with asyncio.timeout(30):
+        async for event in client.watch(CONFIG_MAP, "0", namespace, "test=runtime"):
+            if event["object"].get("data", {}).get("answered") == "1":
+                return
+
+
+async def test_healthz_is_ok_and_readyz_names_the_check_that_fails(process: Process, tmp_path: Path) -> None:
+    await process.logged("lease won")
+    assert await process.get("probes", "/healthz") == (200, "ok")
+    status, text = await process.get("probes", "/readyz")
+    assert status == 500
+    assert "[+]informer configmaps ok" in text
+    assert "[-]ready file failed" in text
+    (tmp_path / "ready").touch()
+    status, text = await process.get("probes", "/readyz")
+    assert status == 200
+    assert "[+]ready file ok" in text
+
+
+async def test_a_kind_that_is_missing_makes_it_unready_and_not_dead(
+    cluster: Cluster, client: Client, namespace: str
+) -> None:
+    async with example(cluster.kubeconfig, namespace, "waiting", "--kind=absents.runtime.example.com") as waiting:
+        await waiting.logged("watch fails, trying again", group="runtime.example.com")
+        status, text = await waiting.get("probes", "/readyz")
+        assert status == 500
+        assert "[-]informer absents failed" in text
+        assert (await waiting.get("probes", "/healthz"))[0] == 200
+        waiting.send(signal.SIGTERM)
+        assert await waiting.ended() == 0
+
+
+async def test_metrics_have_the_names_of_controller_runtime(process: Process, client: Client, namespace: str) -> None:
+    await answer(client, namespace)
+    status, text = await process.get("metrics", "/metrics")
+    assert status == 200
+    names = {line.partition("{")[0].partition(" ")[0] for line in text.splitlines() if not line.startswith("#")}
+    assert [name for name in METRICS if name not in names] == []
+    declared = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE ")}
+    assert [name for name in DECLARED if name not in declared] == []
+    assert 'controller_runtime_reconcile_total{controller="example",result="success"}' in text
+    assert 'workqueue_depth{name="example"} 0.0' in text
+    assert [line for line in text.splitlines() if line.startswith('rest_client_requests_total{code="200"')]
+
+
+async def test_every_log_line_is_json_with_the_usual_keys(process: Process, client: Client, namespace: str) -> None:
+    await answer(client, namespace)
+    process.send(signal.SIGTERM)
+    assert await process.ended() == 0
+    await process.logged("stopped")
+    assert all({"ts", "level", "logger", "msg"} <= set(line) for line in process.lines)
+    assert [line for line in process.lines if line["level"] != "info"] == []
+    assert [line for line in process.lines if line.get("controller")] == [], "a pass that went well says nothing"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_it_in_order(
+    process: Process, client: Client, namespace: str, number: signal.Signals
+) -> None:
+    await process.logged("lease won")
+    process.send(number)
+    assert await process.ended(within=10) == 0
+    lease = await client.get(LEASE, "example", namespace)
+    assert lease["spec"]["holderIdentity"] == ""
+
+
+async def test_a_pass_that_does_not_end_is_cancelled_after_the_time_for_draining(
+    process: Process, client: Client, namespace: str
+) -> None:
+    await process.logged("lease won")
+    await client.create(CONFIG_MAP, config_map(namespace, "slow", asked="1", seconds="600"))
+    await answer(client, namespace)
+    process.send(signal.SIGTERM)
+    assert await process.ended(within=20) == 0
+    assert "answered" not in (await client.get(CONFIG_MAP, "slow", namespace))["data"]
+
+
+async def test_without_election_it_works_at_once_and_makes_no_lease(
+    cluster: Cluster, client: Client, namespace: str
+) -> None:
+    async with example(cluster.kubeconfig, namespace, "alone", "--no-leader-elect") as alone:
+        await answer(client, namespace)
+        with pytest.raises(NotFound):
+            await client.get(LEASE, "example", namespace)
+        alone.send(signal.SIGTERM)
+        assert await alone.ended() == 0
+
+
+async def test_an_api_server_that_is_away_at_the_start_is_waited_for(
+    cluster: Cluster, client: Client, namespace: str
+) -> None:
+    if not cluster.is_own:
+        pytest.skip("stops the API server, which is not ours")
+    await asyncio.to_thread(cluster.halt, "kube-apiserver")
+    try:
+        async with example(cluster.kubeconfig, namespace, "early") as early:
+            await early.logged("watch fails, trying again")
+            assert (await early.get("probes", "/healthz"))[0] == 200
+            assert (await early.get("probes", "/readyz"))[0] == 500
+            await asyncio.to_thread(cluster.resume, "kube-apiserver")
+            await early.logged("watch works again")
+            await answer(client, namespace)
+            assert (await early.get("probes", "/readyz"))[0] == 200
+    finally:
+        await asyncio.to_thread(cluster.resume, "kube-apiserver")
+
+
+async def test_a_port_that_is_taken_is_said_and_ends_it(cluster: Cluster, namespace: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        async with example(cluster.kubeconfig, namespace, "second", f"--metrics-bind-address={address}") as second:
+            assert await second.ended() == 1
+            await second.logged(f"cannot listen on {address} for metrics: Address already in use")
+
+
+async def test_a_kubeconfig_that_is_missing_is_said_and_ends_it(namespace: str, tmp_path: Path) -> None:
+    async with example(tmp_path / "none", namespace, "lost") as lost:
+        assert await lost.ended() == 1
+        await until(lambda: bool(lost.lines), "the reason is logged")
+        assert "there is no kubeconfig at" in lost.lines[-1]["msg"]
+
+
+async def test_informers_come_and_go_while_it_runs(client: Client, namespace: str, tmp_path: Path) -> None:
+    settings = Settings(tmp_path, metrics_bind_address="0", health_probe_bind_address="0", leader_elect=False)
+    manager = Manager("dynamic", settings, client)
+    turns: list[str] = []
+
+    async def reconcile(key: str) -> None:
+        turns.append(key)
+
+    controller = Controller("dynamic", reconcile)
+    manager.add_controller(controller)
+    task = asyncio.create_task(manager.run())
+    await client.create(CONFIG_MAP, config_map(namespace, "a"))
+    options = {"namespace": namespace, "label_selector": "test=runtime"}
+    await until(lambda: manager.is_leading, "it works")
+    informer = manager.informer(CONFIG_MAP, **options)
+    assert manager.informer(CONFIG_MAP, **options) is informer, "shared"
+    controller.watch(informer, names)
+    await until(lambda: turns == ["a"], "what it finds has a turn")
+    await manager.drop_informer(informer)
+    assert manager.informer(CONFIG_MAP, **options) is not informer
+    await client.create(CONFIG_MAP, config_map(namespace, "b"))
+    again = manager.informer(CONFIG_MAP, **options)
+    await until(lambda: again.get("b", namespace) is not None, "the new informer hears of it")
+    assert turns == ["a"], "the one that was dropped gives no turns"
+    manager.stop()
+    await asyncio.wait_for(task, 10)
+
+
+async def test_what_was_opened_is_closed_last_first_and_not_waited_for_for_ever(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("olmkit.manager.CLOSE_SECONDS", 0.1)
+    manager = Manager("closing", Settings(tmp_path), client)
+    closed: list[str] = []
+
+    async def first() -> None:
+        closed.append("first")
+
+    async def hangs() -> None:
+        closed.append("hangs")
+        await asyncio.Event().wait()
+
+    manager.on_close(first)
+    manager.on_close(hangs)
+    await manager.close()
+    assert closed == ["hangs", "first"]

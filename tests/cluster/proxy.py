@@ -1,0 +1,155 @@
+"""A TCP proxy before the real API server that tests can cut, silence, close and make lie.
+
+Plain HTTP on the client's side, TLS towards the API server, so that the bytes of a watch can be touched on their way. It knows
+nothing of HTTP: it moves bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import yaml
+
+Touch = Callable[[bytes], bytes]
+_CHUNK = 65536
+
+
+class Proxy:
+    """Made by run(); `kubeconfig` leads through it."""
+
+    def __init__(self, upstream: tuple[str, int], tls: ssl.SSLContext | None) -> None:
+        self._upstream = upstream
+        self._tls = tls
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._flows = asyncio.Event()
+        self._flows.set()
+        self._server: asyncio.Server | None = None
+        self._touch: Touch | None = None
+        self.port = 0
+        self.kubeconfig = Path()
+        self.accepted = 0
+        self._came = asyncio.Event()
+
+    async def until_accepted(self, count: int) -> None:
+        """Return when that many connections have been accepted since the beginning."""
+        while self.accepted < count:
+            self._came.clear()
+            await self._came.wait()
+
+    async def open(self) -> None:
+        """Accept connections (again, on the same port)."""
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    def close(self) -> None:
+        """Refuse new connections; those there are go on."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+    def cut(self) -> None:
+        """Reset all connections there are."""
+        for writer in self._writers:
+            writer.transport.abort()
+
+    def silence(self) -> None:
+        """Move no more bytes from the API server to clients; connections stay open."""
+        self._flows.clear()
+
+    def resume(self) -> None:
+        """Move bytes again, those that were held first."""
+        self._flows.set()
+
+    def touch(self, change: Touch | None) -> None:
+        """Send clients what `change` makes of each chunk from the API server; None: leave it as it is."""
+        self._touch = change
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.accepted += 1
+        self._came.set()
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        self._writers.add(writer)
+        try:
+            up_reader, up_writer = await self._connect()
+            directions = {
+                asyncio.create_task(self._move(reader, up_writer, is_answer=False)),
+                asyncio.create_task(self._move(up_reader, writer, is_answer=True)),
+            }
+            await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
+            for direction in directions:
+                direction.cancel()
+            await asyncio.wait(directions)
+            up_writer.transport.abort()
+        except OSError:
+            pass  # nobody upstream: the client sees its connection end
+        finally:
+            writer.transport.abort()
+            self._writers.discard(writer)
+            self._tasks.discard(task)
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection whose receive buffer is small, so that silence is soon felt upstream."""
+        upstream = socket.socket(socket.AF_INET)
+        upstream.setblocking(False)
+        upstream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _CHUNK)
+        try:
+            await asyncio.get_running_loop().sock_connect(upstream, self._upstream)
+        except OSError:
+            upstream.close()
+            raise
+        host = self._upstream[0] if self._tls is not None else None
+        return await asyncio.open_connection(sock=upstream, ssl=self._tls, server_hostname=host)
+
+    async def _move(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_answer: bool) -> None:
+        with contextlib.suppress(OSError):
+            while chunk := await reader.read(_CHUNK):
+                if is_answer:
+                    await self._flows.wait()
+                    chunk = self._touch(chunk) if self._touch is not None else chunk
+                writer.write(chunk)
+                await writer.drain()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+        self.cut()
+        self.resume()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+
+def _tls(entry: dict[str, Any]) -> ssl.SSLContext | None:
+    if not entry["server"].startswith("https:"):
+        return None
+    encoded = entry.get("certificate-authority-data")
+    if encoded:
+        return ssl.create_default_context(cadata=base64.b64decode(encoded).decode())
+    return ssl.create_default_context(cafile=entry.get("certificate-authority"))
+
+
+@contextlib.asynccontextmanager
+async def run(kubeconfig: Path, folder: Path) -> AsyncIterator[Proxy]:
+    """A proxy before the cluster of `kubeconfig`; the kubeconfig that leads through it is written into `folder`."""
+    content = yaml.safe_load(await asyncio.to_thread(kubeconfig.read_text))
+    entry = content["clusters"][0]["cluster"]
+    address = urlsplit(entry["server"])
+    proxy = Proxy((address.hostname or "", address.port or 443), _tls(entry))
+    async with proxy:
+        content["clusters"][0]["cluster"] = {"server": f"http://127.0.0.1:{proxy.port}"}
+        proxy.kubeconfig = folder / "proxy.kubeconfig"
+        await asyncio.to_thread(proxy.kubeconfig.write_text, yaml.safe_dump(content))
+        yield proxy

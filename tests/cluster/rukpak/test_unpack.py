@@ -1,0 +1,326 @@
+"""The Bundle controller on the real API server, with real images, real jobs and content on a real disk."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from devcluster.cluster import Cluster
+from devcluster.images import Registry
+from olmkit.client import Client
+from olmkit.controller import Controller
+from olmkit.jobs import Jobs
+from olmkit.manager import Manager, Settings
+from olmkit.store import Store
+from rukpak.bundle import PlainBundle, RegistryBundle, from_json
+from rukpak.unpack.reconciler import controller, store_folder
+from tests.e2e.packages import Files, registry_bundle, service_version
+
+CRD_FOLDER = Path(__file__).parents[3] / "config" / "crd"
+REGISTRY, PLAIN = "core-rukpak-io-registry", "core-rukpak-io-plain"
+Object = dict[str, Any]
+
+
+class Stage:
+    """The cluster's side of a test: pushes images, makes Bundles, waits for what they say."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.name = f"unpack-{uuid.uuid4().hex[:8]}"
+
+    def push(self, files: Mapping[str, bytes], tag: str = "v1", *, repository: str = "") -> str:
+        """Push an image; returns its digest. Its reference is `image(tag)`."""
+        return Registry(self.cluster.registry).push(repository or f"bundles/{self.name}", tag, files, {})
+
+    def image(self, version: str = ":v1") -> str:
+        """The reference of an image of this test: `:tag` or `@digest`."""
+        return f"{self.cluster.registry}/bundles/{self.name}{version}"
+
+    async def create(self, ref: str, provisioner: str = REGISTRY, *, suffix: str = "") -> str:
+        """Make a Bundle; returns its name."""
+        name = self.name + suffix
+        body = {
+            "apiVersion": "core.rukpak.io/v1alpha1",
+            "kind": "Bundle",
+            "metadata": {"name": name},
+            "spec": {"provisionerClassName": provisioner, "source": {"type": "image", "image": {"ref": ref}}},
+        }
+        await self.kubectl("apply", "-f", "-", input=json.dumps(body))
+        return name
+
+    async def when(self, name: str, phase: str, *, within: int = 60) -> Object:
+        """The Bundle once its phase is this."""
+        await self.kubectl(
+            "wait", f"bundle/{name}", f"--for=jsonpath={{.status.phase}}={phase}", f"--timeout={within}s"
+        )
+        return await self.get(name)
+
+    async def get(self, name: str) -> Object:
+        """The Bundle now."""
+        found: Object = json.loads(await self.kubectl("get", "bundle", name, "-o", "json"))
+        return found
+
+    async def kubectl(self, *arguments: str, input: str | None = None) -> str:
+        """kubectl, beside the controller under test."""
+        return await asyncio.to_thread(self.cluster.kubectl, *arguments, input=input)
+
+
+@pytest.fixture
+async def stage(cluster: Cluster) -> AsyncIterator[Stage]:
+    ours = Stage(cluster)
+    await ours.kubectl("apply", "--server-side", "-k", str(CRD_FOLDER))
+    await ours.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/bundles.core.rukpak.io")
+    yield ours
+    names = (await ours.kubectl("get", "bundles", "-o", "name")).split()
+    mine = [name for name in names if ours.name in name]
+    if mine:
+        await ours.kubectl("delete", "--wait=false", *mine)
+
+
+@contextlib.asynccontextmanager
+async def unpacking(cluster: Cluster, cache: Path) -> AsyncIterator[Store]:
+    """The controller at work in this process; its store."""
+    settings = Settings(
+        cache_dir=cache,
+        kubeconfig=str(cluster.kubeconfig),
+        metrics_bind_address="0",
+        health_probe_bind_address="0",
+        leader_elect=False,
+        registries_conf=cluster.registries_conf,
+    )
+    built: list[Controller] = []
+    async with await Client.connect(settings.kubeconfig) as client:
+        manager = Manager("rukpak", settings, client)
+        store = Store(store_folder(settings))
+        jobs = Jobs(lambda key: built[0].enqueue(key), preload=("rukpak.unpack.job",))
+        built.append(controller(manager, jobs, store))
+        manager.on_close(jobs.close)
+        run = asyncio.create_task(manager.run())
+        try:
+            yield store
+        finally:
+            manager.stop()
+            await run
+
+
+def condition(found: Object, kind: str) -> tuple[str, str, str]:
+    """Status, reason and message of a condition; empty when there is none."""
+    for each in found["status"]["conditions"]:
+        if each["type"] == kind:
+            return each["status"], each["reason"], each["message"]
+    return "", "", ""
+
+
+def digest_of(found: Object) -> str:
+    ref: str = found["status"]["resolvedSource"]["image"]["ref"]
+    return ref.partition("@")[2]
+
+
+def content(store: Store, digest: str) -> Path:
+    folder = store.path(digest)
+    assert folder is not None
+    return folder
+
+
+def goes(store: Store, digest: str, *, within: float = 30) -> bool:
+    """Whether the content goes in time; a folder that goes is no event that could be awaited."""
+    end = time.monotonic() + within
+    while store.path(digest) is not None:
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+async def test_a_registry_bundle_is_unpacked_by_digest(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:
+    digest = stage.push(registry_bundle("things"))
+    async with unpacking(cluster, tmp_path) as store:
+        found = await stage.when(await stage.create(stage.image()), "Unpacked")
+    message = "Successfully unpacked the image Bundle"
+    assert condition(found, "Unpacked") == ("True", "UnpackSuccessful", message)
+    assert condition(found, "Ready") == ("True", "Succeeded", message)
+    assert {each["type"] for each in found["status"]["conditions"]} == {"Unpacked", "Ready"}
+    assert found["status"]["observedGeneration"] == found["metadata"]["generation"]
+    assert found["status"]["resolvedSource"] == {"type": "image", "image": {"ref": stage.image(f"@{digest}")}}
+    folder = content(store, digest)
+    bundle = from_json((folder / "bundle.json").read_bytes())
+    assert isinstance(bundle, RegistryBundle)
+    assert (bundle.package, bundle.csv_name) == ("things", "things.v1.0.0")
+    assert (folder / "files" / "manifests" / "csv.yaml").read_bytes() == registry_bundle("things")["manifests/csv.yaml"]
+
+
+async def test_a_plain_bundle_is_unpacked(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:
+    first = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}}
+    digest = stage.push({"manifests/all.yaml": yaml.safe_dump_all([first, first | {"kind": "Secret"}]).encode()})
+    async with unpacking(cluster, tmp_path) as store:
+        await stage.when(await stage.create(stage.image(), PLAIN), "Unpacked")
+    bundle = from_json((content(store, digest) / "bundle.json").read_bytes())
+    assert isinstance(bundle, PlainBundle)
+    assert [body["kind"] for body in bundle.objects] == ["ConfigMap", "Secret"]
+
+
+async def test_a_missing_image_fails_aloud_and_is_found_once_it_is_there(
+    cluster: Cluster, stage: Stage, tmp_path: Path
+) -> None:
+    async with unpacking(cluster, tmp_path):
+        name = await stage.create(stage.image())
+        found = await stage.when(name, "Failing")
+        status, reason, message = condition(found, "Unpacked")
+        assert (status, reason) == ("False", "UnpackFailed")
+        assert stage.image() in message
+        assert "not found" in message
+        assert condition(found, "Reconciling") == ("True", "Retrying", message)
+        assert condition(found, "Ready") == ("False", "NotUnpacked", message)
+        assert condition(found, "Stalled") == ("", "", "")
+        stage.push(registry_bundle("things"))
+        found = await stage.when(name, "Unpacked", within=90)
+    assert condition(found, "Reconciling") == ("", "", "")
+
+
+async def test_the_digest_resolved_first_is_kept_when_the_tag_moves(
+    cluster: Cluster, stage: Stage, tmp_path: Path
+) -> None:
+    first = stage.push(registry_bundle("things", "1.0.0"))
+    async with unpacking(cluster, tmp_path / "one"):
+        name = await stage.create(stage.image())
+        await stage.when(name, "Unpacked")
+    second = stage.push(registry_bundle("things", "2.0.0"))
+    assert second != first
+    async with unpacking(cluster, tmp_path / "two") as store:
+        # An empty cache: the same content is fetched again, by digest, while the tag says something else.
+        other = await stage.create(stage.image(), suffix="-new")
+        moved = await stage.when(other, "Unpacked")
+        found = await stage.when(name, "Unpacked")
+        assert digest_of(moved) == second
+        assert digest_of(found) == first
+        bundle = from_json((content(store, first) / "bundle.json").read_bytes())
+        assert isinstance(bundle, RegistryBundle)
+        assert bundle.csv_name == "things.v1.0.0"
+
+
+async def test_content_that_was_damaged_while_nobody_looked_is_fetched_again(
+    cluster: Cluster, stage: Stage, tmp_path: Path
+) -> None:
+    digest = stage.push(registry_bundle("things"))
+    async with unpacking(cluster, tmp_path) as store:
+        name = await stage.create(stage.image())
+        before = await stage.when(name, "Unpacked")
+        whole = (content(store, digest) / "bundle.json").read_bytes()
+    (content(store, digest) / "bundle.json").write_bytes(whole.replace(b"things", b"thongs"))
+    other = stage.push(registry_bundle("others"), "other")
+    async with unpacking(cluster, tmp_path) as store:
+        await stage.when(await stage.create(stage.image("@" + other), suffix="-other"), "Unpacked")
+        await stage.when(name, "Unpacked")
+        assert (content(store, digest) / "bundle.json").read_bytes() == whole
+    assert digest_of(await stage.get(name)) == digest_of(before)
+
+
+async def test_nothing_is_written_when_nothing_changed(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:
+    stage.push(registry_bundle("things"))
+    async with unpacking(cluster, tmp_path):
+        name = await stage.create(stage.image())
+        before = await stage.when(name, "Unpacked")
+    async with unpacking(cluster, tmp_path):
+        # The second Bundle's turn comes after the first one's: names are looked at together at the start.
+        await stage.when(await stage.create(stage.image(), suffix="-later"), "Unpacked")
+        after = await stage.get(name)
+    assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+
+
+def _two_csvs(package: str) -> Files:
+    second = yaml.safe_dump(service_version(package, "2.0.0")).encode()
+    return {**registry_bundle(package), "manifests/second.yaml": second}
+
+
+def _without_package(package: str) -> Files:
+    return {**registry_bundle(package), "metadata/annotations.yaml": b"annotations: {}", "manifests/bad.yaml": b"a: ["}
+
+
+@pytest.mark.parametrize(
+    ("files", "provisioner", "words"),
+    [
+        pytest.param(
+            _two_csvs("things"),
+            REGISTRY,
+            ['"things.v1.0.0" in csv.yaml', '"things.v2.0.0" in second.yaml'],
+            id="two CSVs are both named",
+        ),
+        pytest.param(
+            _without_package("things"),
+            REGISTRY,
+            ["package name is empty", '"bad.yaml": line 2'],
+            id="all faults are said at once",
+        ),
+        pytest.param(
+            {"manifests/sub/a.yaml": b"kind: A"},
+            PLAIN,
+            ['subdirectories are not allowed within the "manifests" directory', 'found "manifests/sub"'],
+            id="a subdirectory",
+        ),
+        pytest.param({"manifests/a.yaml": b"# nothing"}, PLAIN, ["found zero objects"], id="no object"),
+        pytest.param({"etc/passwd": b"root"}, REGISTRY, ['nothing at "/manifests"'], id="an image that is no bundle"),
+    ],
+)
+async def test_content_that_cannot_be_used_stalls_and_says_all_of_it(
+    cluster: Cluster, stage: Stage, tmp_path: Path, files: Files, provisioner: str, words: list[str]
+) -> None:
+    digest = stage.push(files)
+    async with unpacking(cluster, tmp_path) as store:
+        found = await stage.when(await stage.create(stage.image(), provisioner), "Failing")
+        status, reason, message = condition(found, "Unpacked")
+        assert (status, reason) == ("False", "UnpackFailed")
+        for word in words:
+            assert word in message
+        assert condition(found, "Stalled") == ("True", "Blocked", message)
+        assert condition(found, "Reconciling") == ("", "", "")
+        assert digest_of(found) == digest
+        assert store.path(digest) is None
+
+
+async def test_a_provisioner_class_that_does_not_exist_is_said(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:
+    async with unpacking(cluster, tmp_path):
+        found = await stage.when(await stage.create(stage.image(), "core-rukpak-io-helm"), "Failing")
+    status, _, message = condition(found, "Stalled")
+    assert status == "True"
+    assert "core-rukpak-io-helm" in message
+    assert REGISTRY in message
+
+
+async def test_content_goes_with_the_last_bundle_that_wants_it(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:
+    digest = stage.push(registry_bundle("things"))
+    async with unpacking(cluster, tmp_path) as store:
+        first = await stage.create(stage.image())
+        second = await stage.create(stage.image(), suffix="-second")
+        await stage.when(first, "Unpacked")
+        await stage.when(second, "Unpacked")
+        await stage.kubectl("delete", "bundle", first)
+        other = stage.push(registry_bundle("others"), "other")
+        await stage.when(await stage.create(stage.image("@" + other), suffix="-other"), "Unpacked")
+        assert store.path(digest) is not None
+        await stage.kubectl("delete", "bundle", second)
+    async with unpacking(cluster, tmp_path) as store:
+        # What was left when the process ended is gone at the latest when the next one has begun its work.
+        third = stage.push(registry_bundle("third"), "third")
+        await stage.when(await stage.create(stage.image("@" + third), suffix="-third"), "Unpacked")
+        assert await asyncio.to_thread(goes, store, digest)
+        assert store.path(other) is not None
+
+
+async def test_one_image_cannot_be_both_kinds_of_bundle(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:
+    digest = stage.push(registry_bundle("things"))
+    async with unpacking(cluster, tmp_path) as store:
+        first = await stage.create(stage.image())
+        await stage.when(first, "Unpacked")
+        found = await stage.when(await stage.create(stage.image(), PLAIN, suffix="-plain"), "Failing")
+        assert first in condition(found, "Unpacked")[2]
+        assert digest_of(found) == digest
+        assert (content(store, digest) / "type").read_text() == "registry+v1"

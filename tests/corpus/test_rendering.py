@@ -1,0 +1,126 @@
+"""Our rendering against upstream's: the head of each package of the corpus in three install modes, webhooks included.
+
+Objects are equal as JSON values and come in upstream's order, except ServiceAccounts, Issuers and Certificates: upstream keeps
+those in sets and writes them in a new order each time, ours are sorted or in the CSV's order. Refusals have upstream's words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from rukpak.bundle import BadBundle, RegistryBundle, from_json, read_registry, to_json
+from rukpak.install.render import RenderOptions, render
+
+pytestmark = pytest.mark.corpus
+
+UNORDERED = {"ServiceAccount", "Issuer", "Certificate"}
+Object = dict[str, Any]
+
+
+def goldens(folder: Path, mode: str) -> Iterator[Object]:
+    """Upstream's renderings in that mode, one after the other: all at once they are half a gigabyte."""
+    path = folder / "goldens" / "registryv1-rendered.jsonl"
+    if not path.exists():
+        pytest.skip("this corpus has no goldens of upstream's renderer")
+    with path.open("rb") as lines:
+        for line in lines:
+            if f'"mode":"{mode}"'.encode() in line[:300]:
+                yield orjson.loads(line)
+
+
+@cache
+def parsed(folder: Path) -> bytes:
+    """The bundle of a folder in the form that the store keeps."""
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return to_json(read_registry(files))
+
+
+def ours(folder: Path, golden: Object) -> Object:
+    """What we say to a golden's question, in its form."""
+    bundle = from_json(parsed(folder / "bundles" / golden["bundle"]))
+    options = RenderOptions(golden["installNamespace"], (golden["watchNamespace"],), upstream=True)
+    try:
+        return {"objects": orjson.loads(orjson.dumps([manifest.body for manifest in render(bundle, options)]))}
+    except BadBundle as error:
+        return {"error": error.message}
+
+
+def upstreams(golden: Object) -> Object:
+    """The golden's answer.
+
+    Upstream's renderer changes the bundle it is given: where it replaced a volume by its mount path, the next rendering of
+    the same value shows a volume without a name. The goldens were rendered three times in a row; such a volume is no part of
+    a rendering.
+    """
+    if "error" in golden:
+        return {"error": golden["error"]}
+    for obj in golden["objects"]:
+        if obj["kind"] == "Deployment" and "volumes" in obj["spec"]["template"]["spec"]:
+            pod = obj["spec"]["template"]["spec"]
+            pod["volumes"] = [volume for volume in pod["volumes"] if volume["name"]]
+    return {"objects": golden["objects"]}
+
+
+def in_order(answer: Object) -> Object:
+    """Objects whose order upstream leaves to chance sorted among themselves, everything else where it is."""
+    objects = answer.get("objects")
+    if objects is None:
+        return answer
+    by_chance = iter(sorted((obj for obj in objects if obj["kind"] in UNORDERED), key=_by_kind_and_name))
+    return {"objects": [next(by_chance) if obj["kind"] in UNORDERED else obj for obj in objects]}
+
+
+def _by_kind_and_name(obj: Object) -> tuple[int, str]:
+    return ("ServiceAccount", "Issuer", "Certificate").index(obj["kind"]), obj["metadata"]["name"]
+
+
+def first_difference(ours: Any, theirs: Any, path: str = "") -> str:
+    """Where two JSON values differ first; empty when they do not."""
+    if ours == theirs:
+        return ""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        for key in sorted(ours.keys() | theirs.keys()):
+            if key not in ours or key not in theirs:
+                return f"{path}.{key} only in {'theirs' if key in theirs else 'ours'}"
+            if found := first_difference(ours[key], theirs[key], f"{path}.{key}"):
+                return found
+        return ""
+    if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        pairs = enumerate(zip(ours, theirs, strict=True))
+        return next(
+            (found for index, (one, two) in pairs if (found := first_difference(one, two, f"{path}[{index}]"))), ""
+        )
+    return "" if ours == theirs else f"{path}: ours {str(ours)[:200]}, theirs {str(theirs)[:200]}"
+
+
+@pytest.mark.parametrize("mode", ["AllNamespaces", "OwnNamespace", "SingleNamespace"])
+def test_every_head_renders_as_upstream_renders_it(corpus: Path, mode: str) -> None:
+    differences: list[str] = []
+    count = 0
+    for golden in goldens(corpus, mode):
+        count += 1
+        found = first_difference(in_order(ours(corpus, golden)), in_order(upstreams(golden)))
+        if found:
+            differences.append(f"{golden['bundle']}: {found}")
+    assert differences == []
+    assert count > 0
+
+
+def test_every_bundle_of_the_corpus_can_be_read(corpus: Path) -> None:
+    assert list(_unreadable(corpus)) == []
+
+
+def _unreadable(corpus: Path) -> Iterator[str]:
+    for folder in sorted((corpus / "bundles").glob("*/*")):
+        try:
+            bundle = from_json(parsed(folder))
+        except BadBundle as error:
+            yield f"{folder.name}: {error.message}"
+        else:
+            assert isinstance(bundle, RegistryBundle)

@@ -1,0 +1,44 @@
+"""The three controllers on the session's cluster, and a stage for each test."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.suite import PACKAGES, Suite
+from tests.e2e.faulty_registry import FaultyRegistry, registries_conf
+from tests.e2e.stage import Stage
+
+_LOG_LINES = 25
+
+
+@pytest.fixture(scope="session")
+def faulty_registry() -> Iterator[FaultyRegistry]:
+    """A registry that fails in the ways its repositories are named for."""
+    with FaultyRegistry() as registry:
+        yield registry
+
+
+@pytest.fixture(scope="session")
+def suite(cluster: Cluster, faulty_registry: FaultyRegistry) -> Iterator[Suite]:
+    """catalogd, rukpak and operator-controller as processes, each under its own ServiceAccount."""
+    conf = cluster.folder / "registries-e2e.conf"
+    conf.write_text(registries_conf(cluster.registries_conf.read_text(), faulty_registry))
+    with Suite(cluster, arguments={name: ("--registries-conf", str(conf)) for name in PACKAGES}) as running:
+        running.install()
+        running.start()
+        yield running
+
+
+@pytest.fixture
+def stage(cluster: Cluster, suite: Suite, request: pytest.FixtureRequest) -> Iterator[Stage]:
+    """The test's share of the cluster; when a test fails, the ends of the controllers' logs go with its report."""
+    name = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())[:40].strip("-")
+    mine = Stage(cluster, suite, name)
+    try:
+        yield mine
+    finally:
+        for component in PACKAGES:
+            request.node.add_report_section("call", f"log of {component}", suite.log_tail(component, _LOG_LINES))
+        mine.close()

@@ -1,0 +1,164 @@
+"""What one e2e test does to the cluster: publish catalogs, apply objects, wait for events, and take all of it away again."""
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from typing import TypeVar
+
+from devcluster.cluster import Cluster
+from devcluster.demo.whole import catalog_object, operator_object
+from devcluster.errors import DevclusterError
+from devcluster.images import Catalog, Content, Pushed, Registry
+from devcluster.suite import Suite
+from devcluster.watching import BUNDLE_DEPLOYMENTS, CATALOGS, OPERATORS, PACKAGES, Object, Watch, condition, is_true
+
+Answer = TypeVar("Answer")
+Triple = tuple[str, str, str]
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+POLL = "1s"
+
+_RESOURCES = {
+    "Operator": "operators.operators.operatorframework.io",
+    "Catalog": "catalogs.catalogd.operatorframework.io",
+}
+
+
+class Stage:
+    """One test's share of the cluster. `name` is a prefix of its own for whatever it makes."""
+
+    def __init__(self, cluster: Cluster, suite: Suite, name: str) -> None:
+        """Changes nothing yet."""
+        self.cluster = cluster
+        self.suite = suite
+        self.name = name
+        self._watches: dict[str, Watch] = {}
+        self._applied: list[tuple[str, str]] = []
+
+    def repository(self, name: str = "") -> Catalog:
+        """The catalog image of this test, to push to."""
+        return Catalog(Registry(self.cluster.registry), f"catalogs/{self.name}{name}:latest", self.cluster.registry)
+
+    def publish(self, content: Content, packages: Collection[str], without: Collection[str] = ()) -> Pushed:
+        """Push these packages of a catalog, without some bundles, under this test's tag: again is to move the tag."""
+        return self.repository().push(content, packages=packages, without=without)
+
+    def catalog(self, reference: str, name: str = "", poll_interval: str = POLL) -> str:
+        """Apply a Catalog and return its name."""
+        return self.apply(catalog_object(name or self.name, reference, poll_interval))
+
+    def ready_catalog(self, reference: str, name: str = "") -> str:
+        """Apply a Catalog and return its name when it is Ready."""
+        made = self.catalog(reference, name)
+        self.until(CATALOGS, f"Catalog {made} is Ready", lambda objects: is_true(objects.get(made), "Ready"))
+        return made
+
+    def operator(self, package: str, name: str = "", **spec: str) -> str:
+        """Apply an Operator and return its name; `spec` are version and channel."""
+        return self.apply(operator_object(package, name or self.name, **spec))
+
+    def apply(self, object_: Object) -> str:
+        """kubectl apply of one object, which the end of the test deletes; returns its name."""
+        name = str(object_["metadata"]["name"])
+        self.cluster.kubectl("apply", "-f", "-", input=json.dumps(object_))
+        if (object_["kind"], name) not in self._applied:
+            self._applied.append((object_["kind"], name))
+        return name
+
+    def patch_operator(self, name: str, spec: Mapping[str, str | None]) -> None:
+        """kubectl patch as the guide does it."""
+        body = json.dumps({"spec": dict(spec)})
+        self.cluster.kubectl("patch", _RESOURCES["Operator"], name, "--type=merge", "-p", body)
+
+    def watch(self, path: str) -> Watch:
+        """The one watch of this test on a path."""
+        if path not in self._watches:
+            self._watches[path] = Watch(self.cluster, path)
+        return self._watches[path]
+
+    def until(
+        self,
+        path: str,
+        what: str,
+        answer: Callable[[Mapping[str, Object]], Answer | None],
+        seconds: float = 60.0,
+    ) -> Answer:
+        """Take events of a path until `answer` is something true."""
+        return self.watch(path).until(what, answer, seconds)
+
+    def operator_when(self, name: str, what: str, holds: Callable[[Object], bool], seconds: float = 60.0) -> Object:
+        """The Operator as soon as it is so for its present generation."""
+
+        def found(objects: Mapping[str, Object]) -> Object | None:
+            object_ = objects.get(name)
+            return object_ if object_ is not None and is_observed(object_) and holds(object_) else None
+
+        return self.until(OPERATORS, f"Operator {name}: {what}", found, seconds)
+
+    def catalog_when(self, name: str, what: str, holds: Callable[[Object], bool], seconds: float = 60.0) -> Object:
+        """The Catalog as soon as it is so for its present generation."""
+
+        def found(objects: Mapping[str, Object]) -> Object | None:
+            object_ = objects.get(name)
+            return object_ if object_ is not None and is_observed(object_) and holds(object_) else None
+
+        return self.until(CATALOGS, f"Catalog {name}: {what}", found, seconds)
+
+    def ready_operator(self, name: str, version: str, seconds: float = 60.0) -> Object:
+        """The Operator as soon as that version runs and it is Ready."""
+        return self.operator_when(
+            name, f"Ready with {version}", lambda o: is_true(o, "Ready") and installed_version(o) == version, seconds
+        )
+
+    def delete(self, kind: str, name: str) -> str:
+        """kubectl delete as the guide does it; returns when the object is gone, with what kubectl prints."""
+        printed = self.cluster.kubectl("delete", _RESOURCES[kind], name, "--timeout=90s")
+        self._applied = [entry for entry in self._applied if entry != (kind, name)]
+        return printed
+
+    def exists(self, *names: str) -> bool:
+        """Whether kubectl finds the object ("namespace", "x")."""
+        try:
+            self.cluster.kubectl("get", *names)
+        except DevclusterError as error:
+            if "NotFound" not in str(error):
+                raise
+            return False
+        return True
+
+    def close(self) -> None:
+        """Delete what was applied, Operators first, and return when nothing of it is left."""
+        try:
+            for kind in ("Operator", "Catalog"):
+                names = [name for applied, name in self._applied if applied == kind]
+                if names:
+                    self.cluster.kubectl("delete", _RESOURCES[kind], *names, "--ignore-not-found", "--timeout=120s")
+            operators = {name for kind, name in self._applied if kind == "Operator"}
+            catalogs = {name for kind, name in self._applied if kind == "Catalog"}
+            self.until(BUNDLE_DEPLOYMENTS, "the BundleDeployments are gone", lambda o: not operators & o.keys(), 120)
+            self.until(PACKAGES, "the Packages are gone", lambda o: not _of_catalogs(o, catalogs), 120)
+        finally:
+            for watch in self._watches.values():
+                watch.close()
+
+
+def is_observed(object_: Object) -> bool:
+    """Whether the status speaks of the present generation."""
+    status = object_.get("status") or {}
+    return bool(status.get("observedGeneration") == object_["metadata"]["generation"])
+
+
+def triple(object_: Object, type_: str) -> Triple:
+    """(status, reason, message) of a condition."""
+    found = condition(object_, type_)
+    return str(found["status"]), str(found["reason"]), str(found["message"])
+
+
+def installed_version(object_: Object) -> str | None:
+    """The version that an Operator says runs."""
+    installed = (object_.get("status") or {}).get("installed") or {}
+    version = installed.get("version")
+    return None if version is None else str(version)
+
+
+def _of_catalogs(packages: Mapping[str, Object], catalogs: set[str]) -> list[str]:
+    return [name for name, package in packages.items() if package["spec"]["catalog"]["name"] in catalogs]

@@ -1,0 +1,152 @@
+"""Bundles that cannot be had or installed: the Operator says which and why, and nothing is left half done."""
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from devcluster.demo.whole import operator_object
+from devcluster.errors import DevclusterError
+from devcluster.watching import Object, condition, is_true
+from tests.e2e.packages import (
+    Files,
+    definition,
+    group,
+    package_blobs,
+    publish,
+    push_bundle,
+    registry_bundle,
+    service_version,
+)
+from tests.e2e.stage import Stage, triple
+
+FOREIGN_KIND = {"apiVersion": "kinds.example.com/v1", "kind": "NetworkPolicy", "metadata": {"name": "foreign"}}
+
+
+def _refused(stage: Stage, package: str, *words: str, stalled: bool) -> None:
+    """Ask for the package and wait until its Operator says all these words of why it is not installed."""
+    expected = "Stalled" if stalled else "Reconciling"
+
+    def failed(found: Object) -> bool:
+        status, reason, message = triple(found, "Ready")
+        said = (
+            status == "False" and reason in ("NotInstalled", "NotResolved") and all(word in message for word in words)
+        )
+        return said and condition(found, expected)["status"] == "True"
+
+    stage.operator(package, package)
+    stage.operator_when(package, f"{expected}, not installed because of {words}", failed, 90)
+
+
+def _without_service_version(package: str) -> Files:
+    files = registry_bundle(package)
+    del files["manifests/csv.yaml"]
+    return files
+
+
+def _with_two(package: str) -> Files:
+    other = service_version(package, "2.0.0")
+    return {**registry_bundle(package), "manifests/csv-2.yaml": yaml.safe_dump(other).encode()}
+
+
+def _unreadable(package: str) -> Files:
+    return {**registry_bundle(package), "manifests/broken.yaml": b"kind: ["}
+
+
+def _with_webhook(package: str) -> Files:
+    version: dict[str, Any] = service_version(package)
+    version["spec"]["webhookdefinitions"] = [
+        {
+            "type": "ValidatingAdmissionWebhook",
+            "generateName": "v.example.com",
+            "deploymentName": package,
+            "containerPort": 443,
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+        }
+    ]
+    return {**registry_bundle(package), "manifests/csv.yaml": yaml.safe_dump(version).encode()}
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        pytest.param(_without_service_version, "ClusterServiceVersion", id="a bundle without CSV"),
+        pytest.param(_with_two, "ClusterServiceVersion", id="a bundle with two CSVs"),
+        pytest.param(_unreadable, "broken.yaml", id="a manifest that does not parse"),
+        pytest.param(_with_webhook, "webhook", id="a bundle with a webhook"),
+    ],
+)
+def test_a_bundle_that_cannot_be_installed_says_why(stage: Stage, make: Any, words: str) -> None:
+    package = stage.name
+    publish(stage, package_blobs(package, {"1.0.0": push_bundle(stage, package, make(package))}))
+    _refused(stage, package, words, stalled=True)
+    assert not stage.exists("crd", f"things.{group(package)}")
+    assert not stage.exists("namespace", f"{package}-system")
+
+
+def test_a_kind_the_cluster_lacks_is_named_and_waited_for(stage: Stage) -> None:
+    package = stage.name
+    files = registry_bundle(package, others=[FOREIGN_KIND])
+    publish(stage, package_blobs(package, {"1.0.0": push_bundle(stage, package, files)}))
+    _refused(stage, package, "NetworkPolicy", "kinds.example.com", stalled=False)
+    stage.cluster.kubectl("apply", "-f", "-", input=json.dumps(definition("kinds", "NetworkPolicy")))
+    try:
+        stage.ready_operator(package, "1.0.0")
+        stage.delete("Operator", package)
+    finally:
+        stage.cluster.kubectl("delete", "crd", "networkpolicies.kinds.example.com")
+
+
+def test_a_bundle_image_that_is_not_there_is_named(stage: Stage) -> None:
+    package = stage.name
+    image = f"{stage.cluster.registry}/bundles/was-never-pushed:v1"
+    publish(stage, package_blobs(package, {"1.0.0": image}))
+    _refused(stage, package, image, "not found", stalled=False)
+
+
+@pytest.mark.parametrize(
+    ("property_", "words"),
+    [
+        pytest.param(
+            {"type": "olm.package.required", "value": {"packageName": "needed", "versionRange": ">=1.0.0"}},
+            ("olm.package.required", "needed", ">=1.0.0"),
+            id="needs a package",
+        ),
+        pytest.param(
+            {"type": "olm.gvk.required", "value": {"group": "x.example.com", "version": "v1", "kind": "Needed"}},
+            ("olm.gvk.required", "x.example.com", "Needed"),
+            id="needs a kind",
+        ),
+        pytest.param(
+            {"type": "olm.constraint", "value": {"failureMessage": "needs it", "package": {"packageName": "needed"}}},
+            ("olm.constraint",),
+            id="has a constraint",
+        ),
+    ],
+)
+def test_a_bundle_that_needs_another_is_refused_by_name(stage: Stage, property_: Any, words: tuple[str, ...]) -> None:
+    package = stage.name
+    image = push_bundle(stage, package, registry_bundle(package))
+    publish(stage, package_blobs(package, {"1.0.0": image}, [property_]))
+    stage.operator(package, package)
+    found = stage.operator_when(package, "Stalled", lambda o: is_true(o, "Stalled"))
+    status, reason, message = triple(found, "Resolved")
+    assert (status, reason) == ("False", "ResolutionFailed")
+    for word in words:
+        assert word in message
+    assert triple(found, "Installed")[:2] == ("Unknown", "InstallationStatusUnknown")
+
+
+def test_a_package_nobody_offers(stage: Stage) -> None:
+    publish(stage, package_blobs("offered-operator", {"1.0.0": "registry.example.com/bundles/never-pulled:v1"}))
+    stage.operator("nobody-offers-it", stage.name)
+    found = stage.operator_when(stage.name, "Stalled", lambda o: is_true(o, "Stalled"))
+    assert triple(found, "Resolved") == ("False", "ResolutionFailed", "package 'nobody-offers-it' not found")
+
+
+@pytest.mark.parametrize("package", ["Not_A.Label", "-x", "x" * 49, ""], ids=["case", "dash", "too long", "empty"])
+def test_a_package_name_that_is_no_label_is_refused_by_the_api_server(stage: Stage, package: str) -> None:
+    with pytest.raises(DevclusterError, match=r"spec\.packageName"):
+        stage.apply(operator_object(package, stage.name))

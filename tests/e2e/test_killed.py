@@ -1,0 +1,106 @@
+"""Controllers that are killed, each time right after the next thing that was written: what was asked for comes about anyway."""
+
+import queue
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from devcluster.demo.sample import SAMPLES
+from devcluster.images import Content, Pushed
+from devcluster.suite import NAMESPACE
+from devcluster.watching import BUNDLE_DEPLOYMENTS, BUNDLES, CATALOGS, NAMESPACES, OPERATORS, PACKAGES, Event, Watch
+from tests.e2e.stage import CRDS, Stage
+
+PACKAGE = "hello-operator"
+INSTALLED_INTO = "hello-operator-system"
+WRITTEN = (
+    CATALOGS,
+    PACKAGES,
+    OPERATORS,
+    BUNDLE_DEPLOYMENTS,
+    BUNDLES,
+    NAMESPACES,
+    CRDS,
+    f"/api/v1/namespaces/{INSTALLED_INTO}/serviceaccounts",
+    f"/api/v1/namespaces/{INSTALLED_INTO}/services",
+    f"/apis/apps/v1/namespaces/{INSTALLED_INTO}/deployments",
+    "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+)
+KILLS = 8
+SECONDS = 90.0
+
+
+def _publish(stage: Stage, *without: str) -> Pushed:
+    return stage.publish(Content(SAMPLES / "catalog", SAMPLES / "bundles"), [PACKAGE], without)
+
+
+@contextmanager
+def _writes(stage: Stage) -> Iterator["queue.Queue[Event]"]:
+    events: queue.Queue[Event] = queue.Queue()
+    with ExitStack() as watches:
+        for path in WRITTEN:
+            watches.enter_context(Watch(stage.cluster, path, events))
+        yield events
+
+
+def _kill_until(stage: Stage, component: str, events: "queue.Queue[Event]", is_done: Callable[[], bool]) -> int:
+    """Kill the component after every write that is seen, KILLS times at most; returns how often."""
+    kills = 0
+    deadline = time.monotonic() + SECONDS
+    while not is_done():
+        if time.monotonic() > deadline:
+            pytest.fail(f"{component} killed {kills} times, and not done after {SECONDS:.0f} seconds:\n{_state(stage)}")
+        try:
+            events.get(timeout=1.0)
+        except queue.Empty:
+            continue
+        if kills < KILLS:
+            kills += 1
+            stage.suite.kill(component)
+            # The dead one can give its lease up no more; nobody else holds it.
+            stage.cluster.kubectl("delete", "lease", component, "-n", NAMESPACE, "--ignore-not-found")
+            stage.suite.start(component)
+            _drain(events)
+    return kills
+
+
+def _state(stage: Stage) -> str:
+    kinds = ("operators", "bundledeployments", "bundles", "catalogs")
+    return "\n".join(stage.cluster.kubectl("get", kind, "-o", "yaml") for kind in kinds)
+
+
+def _drain(events: "queue.Queue[Event]") -> None:
+    while not events.empty():
+        events.get_nowait()
+
+
+def _is_ready(stage: Stage, name: str, version: str) -> bool:
+    columns = '{.status.installed.version} {.status.conditions[?(@.type=="Ready")].status} {.status.observedGeneration}'
+    return stage.cluster.kubectl("get", "operator", name, "-o", f"jsonpath={columns}").startswith(f"{version} True")
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("component", ["catalogd", "operator-controller", "rukpak"])
+def test_a_controller_is_killed_while_an_operator_is_installed_updated_and_deleted(
+    stage: Stage, component: str
+) -> None:
+    name = stage.name
+    with _writes(stage) as events:
+        reference = _publish(stage, "hello-operator.v0.2.0", "hello-operator.v0.3.0").reference
+        stage.catalog(reference)
+        stage.operator(PACKAGE, name)
+        assert _kill_until(stage, component, events, lambda: _is_ready(stage, name, "0.1.0"))
+        _publish(stage)
+        _kill_until(stage, component, events, lambda: _is_ready(stage, name, "0.2.0"))
+        stage.cluster.kubectl("delete", "operator", name, "--wait=false")
+        _kill_until(stage, component, events, lambda: not stage.exists("operator", name))
+    for leftover in (
+        ("namespace", INSTALLED_INTO),
+        ("crd", "greetings.hello.example.com"),
+        ("bundledeployment", name),
+    ):
+        assert not stage.exists(*leftover), leftover
+    assert f"name: {PACKAGE}" not in stage.cluster.kubectl("get", "clusterroles,clusterrolebindings", "-o", "name")

@@ -1,0 +1,169 @@
+"""A proxy in front of a real registry that misbehaves on demand: what no real registry can be asked to do.
+
+For tests that pull images. `async with RegistryProxy(cluster.registry) as proxy`, then `proxy.on("/blobs/", status(500))`; what
+no fault is set for goes to the registry and back unchanged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from types import TracebackType
+from typing import Self, TypeAlias
+
+import aiohttp
+from aiohttp import web
+
+Fault: TypeAlias = Callable[[web.Request, "RegistryProxy"], Awaitable[web.StreamResponse]]
+KEPT = ("Content-Type", "Docker-Content-Digest", "Docker-Distribution-Api-Version")
+
+
+class RegistryProxy:
+    """Listens on a free port of loopback at `address`; `requests` are "GET /v2/..." lines with the headers that came.
+
+    With `tls` it speaks nothing but TLS.
+    """
+
+    def __init__(self, upstream: str, tls: ssl.SSLContext | None = None) -> None:
+        self._upstream = upstream
+        self._tls = tls
+        self._faults: dict[str, Fault] = {}
+        self._closing = asyncio.Event()
+        self.requests: list[tuple[str, Mapping[str, str]]] = []
+        self.address = ""
+
+    async def __aenter__(self) -> Self:
+        application = web.Application(client_max_size=1024**3)
+        application.router.add_route("*", "/{path:.*}", self._answer)
+        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self._tls)
+        await site.start()
+        host, port = self._runner.addresses[0][:2]
+        self.address = f"{host}:{port}"
+        self._session = aiohttp.ClientSession(f"http://{self._upstream}", auto_decompress=False)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing.set()
+        await self._session.close()
+        await self._runner.cleanup()
+
+    def on(self, part: str, fault: Fault | None) -> None:
+        """Requests whose path contains `part` meet the fault; None lifts it."""
+        self._faults.pop(part, None)
+        if fault is not None:
+            self._faults[part] = fault
+
+    def paths(self) -> list[str]:
+        """What was asked for, without /v2/."""
+        return [line.removeprefix("GET ") for line, _ in self.requests if not line.endswith("/v2/")]
+
+    async def fetch(self, request: web.Request) -> tuple[int, Mapping[str, str], bytes]:
+        """What the registry says: status, headers, body."""
+        headers = {"Accept": request.headers["Accept"]} if "Accept" in request.headers else {}
+        async with self._session.request(request.method, request.path_qs, headers=headers) as answer:
+            kept = {name: answer.headers[name] for name in KEPT if name in answer.headers}
+            return answer.status, kept, await answer.read()
+
+    async def closing(self) -> None:
+        """Return when the test is over."""
+        await self._closing.wait()
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        self.requests.append((f"{request.method} {request.path}", dict(request.headers)))
+        for part, fault in self._faults.items():
+            if part in request.path:
+                return await fault(request, self)
+        code, headers, body = await self.fetch(request)
+        return web.Response(status=code, headers=headers, body=body)
+
+
+def status(code: int, headers: Mapping[str, str] | None = None, body: bytes = b"") -> Fault:
+    """Answer with that status."""
+
+    async def fault(request: web.Request, proxy: RegistryProxy) -> web.StreamResponse:
+        return web.Response(status=code, headers=headers, body=body)
+
+    return fault
+
+
+def redirect(location: str, code: int = 307) -> Fault:
+    """Send the client elsewhere."""
+    return status(code, {"Location": location})
+
+
+async def silence(request: web.Request, proxy: RegistryProxy) -> web.StreamResponse:
+    """Take the request and never answer."""
+    await proxy.closing()
+    return web.Response()
+
+
+async def digest_unsaid(request: web.Request, proxy: RegistryProxy) -> web.StreamResponse:
+    """Answer as the registry does, but for its digest header."""
+    code, headers, body = await proxy.fetch(request)
+    kept = {name: value for name, value in headers.items() if name != "Docker-Content-Digest"}
+    return web.Response(status=code, headers=kept, body=body)
+
+
+def redirect_to(address: str) -> Fault:
+    """Send the client to the same path at another address."""
+
+    async def fault(request: web.Request, proxy: RegistryProxy) -> web.StreamResponse:
+        return web.Response(status=307, headers={"Location": f"http://{address}{request.path}"})
+
+    return fault
+
+
+def changed(change: Callable[[bytes], bytes]) -> Fault:
+    """Answer with other bytes than the registry's, headers unchanged."""
+
+    async def fault(request: web.Request, proxy: RegistryProxy) -> web.StreamResponse:
+        code, headers, body = await proxy.fetch(request)
+        return web.Response(status=code, headers=headers, body=change(body))
+
+    return fault
+
+
+def trickle(pause: float) -> Fault:
+    """Answer byte by byte."""
+
+    async def fault(request: web.Request, proxy: RegistryProxy) -> web.StreamResponse:
+        code, headers, body = await proxy.fetch(request)
+        response = web.StreamResponse(status=code, headers=headers)
+        response.content_length = len(body)
+        await response.prepare(request)
+        for position in range(len(body)):
+            await response.write(body[position : position + 1])
+            await asyncio.sleep(pause)
+        return response
+
+    return fault
+
+
+async def hang_up_midway(request: web.Request, proxy: RegistryProxy) -> web.StreamResponse:
+    """Promise the whole body, send half of it and close the connection."""
+    code, headers, body = await proxy.fetch(request)
+    response = web.StreamResponse(status=code, headers=headers)
+    response.content_length = len(body)
+    await response.prepare(request)
+    await response.write(body[: len(body) // 2])
+    assert request.transport is not None
+    request.transport.close()
+    return response
+
+
+def wants_token(realm: str, token: str) -> Fault:
+    """Answer only to those who bring the token, and say where to get one."""
+
+    async def fault(request: web.Request, proxy: RegistryProxy) -> web.StreamResponse:
+        if request.headers.get("Authorization") != f"Bearer {token}":
+            challenge = f'Bearer realm="{realm}",service="registry",scope="repository:a/b:pull"'
+            return web.Response(status=401, headers={"WWW-Authenticate": challenge})
+        code, headers, body = await proxy.fetch(request)
+        return web.Response(status=code, headers=headers, body=body)
+
+    return fault

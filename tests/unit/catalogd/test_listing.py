@@ -1,0 +1,171 @@
+"""Package objects: their specs, their names, and what has to be written for them to be right."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catalogd import listing
+from catalogd.listing import Difference, Existing, Offer, Write
+from olmkit.fbc.catalog import Channel, Entry, Package
+from olmkit.names import is_dns1123_subdomain
+
+CHANNELS = [
+    Channel("stable", "p", (Entry("p.v2", "p.v1", ("p.v0",), "<2.0.0"), Entry("p.v1", "", (), ""))),
+    Channel("alpha", "p", ()),
+]
+
+
+def test_a_spec_holds_what_the_guide_shows_and_leaves_out_what_is_empty() -> None:
+    spec, left_out = listing.package_spec(Package("p", "stable", "", ("eA==", "image/png")), CHANNELS)
+    assert left_out == ""
+    assert spec == {
+        "packageName": "p",
+        "defaultChannel": "stable",
+        "description": "",
+        "channels": [
+            {
+                "name": "stable",
+                "entries": [
+                    {"name": "p.v2", "replaces": "p.v1", "skips": ["p.v0"], "skipRange": "<2.0.0"},
+                    {"name": "p.v1"},
+                ],
+            },
+            {"name": "alpha", "entries": []},
+        ],
+        "icon": {"data": "eA==", "mediatype": "image/png"},
+    }
+
+
+def test_what_is_too_large_for_etcd_loses_its_icon_first() -> None:
+    spec, left_out = listing.package_spec(Package("p", "stable", "text", ("x" * 1_000_000, "image/png")), CHANNELS)
+    assert left_out == "its icon"
+    assert "icon" not in spec
+    assert spec["description"] == "text"
+
+
+def test_what_is_still_too_large_loses_its_channels() -> None:
+    many = [Channel("c", "p", tuple(Entry(f"p.v{number}", "", ("x" * 1000,), "") for number in range(1000)))]
+    spec, left_out = listing.package_spec(Package("p", "stable", "text", None), many)
+    assert left_out == "its icon, description and channels"
+    assert spec["channels"] == []
+
+
+@pytest.mark.parametrize(
+    ("catalog", "package", "held", "expected"),
+    [
+        pytest.param("c", "quay", [], "c-quay", id="the guide's name"),
+        pytest.param("c", "a.b", [], "c-a.b", id="dots are fine"),
+        pytest.param("c", "A_b", [], "c-a-b-", id="letters and signs that no name may have"),
+        pytest.param("c", "x" * 260, [], "c-" + "x" * 242 + "-", id="too long"),
+        pytest.param("c", "d-p", ["c-d-p"], "c-d-p-", id="held by another package"),
+        pytest.param("c", "-", [], "c-", id="an end that no name may have"),
+    ],
+)
+def test_object_names(catalog: str, package: str, held: list[str], expected: str) -> None:
+    name = listing.object_name(catalog, package, held.__contains__)
+    suffix = hashlib.sha256(f"{catalog}/{package}".encode()).hexdigest()[:8] if expected.endswith("-") else ""
+    assert name == expected + suffix
+
+
+@given(st.from_regex(r"\A[a-z0-9]([-a-z0-9.]{0,60}[a-z0-9])?\Z"), st.text())
+def test_any_package_gets_a_name_that_kubernetes_takes(catalog: str, package: str) -> None:
+    """DESIGN 3: whatever a package is called, its object can be written."""
+    if is_dns1123_subdomain(catalog):
+        assert is_dns1123_subdomain(listing.object_name(catalog, package, lambda name: True))
+
+
+def there(name: str = "c-p", **changes: Any) -> Existing:
+    values: dict[str, Any] = {
+        **{"name": name, "uid": f"uid of {name}", "catalog": "c", "package": name.removeprefix("c-")},
+        **{"owner": "ours", "labelled": True, "fingerprint": "f"},
+    }
+    return Existing(**{**values, **changes})
+
+
+def differ(offers: list[Offer], *existing: Existing) -> Difference:
+    held = {each.name: (each.catalog, each.package) for each in existing}
+    own = [each for each in existing if each.catalog == "c"]
+    return listing.difference("c", "ours", offers, own, held.get)
+
+
+P = Offer("p", "f")
+CREATE, UPDATE = Write("c-p", "p"), Write("c-p", "p", "uid of c-p")
+DELETE = ("c-p", "uid of c-p")
+
+
+@pytest.mark.parametrize(
+    ("offers", "existing", "writes", "deletes"),
+    [
+        pytest.param([], [], (), (), id="nothing offered, nothing there"),
+        pytest.param([P], [], (CREATE,), (), id="one that is offered is created"),
+        pytest.param([P], [there()], (), (), id="one that is right stays"),
+        pytest.param([P], [there(fingerprint="old")], (UPDATE,), (), id="one whose spec differs is written"),
+        pytest.param([P], [there(labelled=False)], (UPDATE,), (), id="one without its label is written"),
+        pytest.param([P], [there(owner="")], (UPDATE,), (), id="one that nobody owns is taken over"),
+        pytest.param(
+            [P], [there(fingerprint="x", settled=True)], (), (), id="one that others own fields of is left so"
+        ),
+        pytest.param([], [there()], (), (DELETE,), id="one that is offered no more goes"),
+        pytest.param([], [there(owner="")], (), (), id="one that nobody owns and nobody offers is left alone"),
+        pytest.param(
+            [P], [there(owner="earlier")], (), (DELETE,), id="one of an earlier Catalog of the name goes first"
+        ),
+        pytest.param(
+            [P],
+            [there(catalog="d", package="q", owner="d")],
+            (Write(f"c-p-{hashlib.sha256(b'c/p').hexdigest()[:8]}", "p"),),
+            (),
+            id="a name that another catalog's package has is left to it",
+        ),
+        pytest.param(
+            [P],
+            [there(package="q")],
+            (Write(f"c-p-{hashlib.sha256(b'c/p').hexdigest()[:8]}", "p"),),
+            (DELETE,),
+            id="an object of ours that speaks of another package goes",
+        ),
+    ],
+)
+def test_differences(
+    offers: list[Offer], existing: list[Existing], writes: tuple[Write, ...], deletes: tuple[tuple[str, str], ...]
+) -> None:
+    found = differ(offers, *existing)
+    assert (found.writes, found.deletes) == (writes, deletes)
+
+
+def test_names_that_are_not_the_guides_are_told() -> None:
+    found = differ([Offer("A", "f"), P])
+    assert [package for package, _ in found.renamed] == ["A"]
+
+
+def test_two_packages_of_one_catalog_never_share_an_object() -> None:
+    found = differ([Offer("a_b", "f"), Offer("a-b", "f"), Offer("A-B", "f")])
+    assert len({write.name for write in found.writes}) == 3
+
+
+def test_an_object_as_it_is_written_is_seen_as_right() -> None:
+    spec, _ = listing.package_spec(Package("p", "stable", "", None), CHANNELS)
+    written = listing.package_object("c", "ours", CREATE, spec)
+    assert written["metadata"]["resourceVersion"] == "1"
+    assert written["metadata"]["labels"] == {"catalog": "c"}
+    written["metadata"]["uid"] = "uid of c-p"
+    seen = listing.existing(listing.project(written))
+    assert differ([Offer("p", listing.fingerprint(spec))], seen) == Difference()
+
+
+def test_an_update_names_the_object_it_means() -> None:
+    metadata = listing.package_object("c", "ours", UPDATE, {})["metadata"]
+    assert metadata["uid"] == "uid of c-p"
+    assert "resourceVersion" not in metadata
+
+
+def test_an_object_is_left_as_it_is_only_at_the_version_it_was_left_at() -> None:
+    obj = {"metadata": {"name": "c-p", "resourceVersion": "7"}, "spec": {}}
+    assert listing.existing(obj, "7").settled
+    assert not listing.existing(obj, "6").settled
+    assert not listing.existing(obj).settled

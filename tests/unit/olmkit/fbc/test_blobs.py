@@ -1,0 +1,129 @@
+"""Documents to blobs: the envelope, its faults, and the line a blob is kept as."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from olmkit.fbc import documents
+from olmkit.fbc.blobs import Blob, blob
+from olmkit.fbc.errors import BadDocument
+
+
+def only(text: str | bytes) -> Blob:
+    data = text.encode() if isinstance(text, str) else text
+    (document,) = documents.read(io.BytesIO(data))
+    return blob(document)
+
+
+@pytest.mark.parametrize(
+    ("text", "envelope"),
+    [
+        pytest.param('{"schema":"s","package":"p","name":"n"}', ("s", "p", "n"), id="all three keys"),
+        pytest.param('{"schema":"s"}', ("s", "", ""), id="a schema alone"),
+        pytest.param("Schema: s\nPACKAGE: p\nName: 'n'\n", ("s", "p", "n"), id="keys in any case"),
+        pytest.param('{"\u017fchema":"s"}', ("s", "", ""), id="the long s folds to s, as in Unicode"),
+        pytest.param('{"schema":"my.own/kind","x":[1]}', ("my.own/kind", "", ""), id="a schema nobody knows"),
+    ],
+)
+def test_envelopes(text: str, envelope: tuple[str, str, str]) -> None:
+    found = only(text)
+    assert (found.schema, found.package, found.name) == envelope
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        pytest.param(
+            '{"schema":"s", "b": 1, "a": {"d": 1, "c": 2}}',
+            '{"a":{"c":2,"d":1},"b":1,"schema":"s"}',
+            id="sorted and compact",
+        ),
+        pytest.param('{"schema":"<&>"}', '{"schema":"<&>"}', id="nothing is escaped for HTML"),
+        pytest.param('{"schema":"é\\u00e9"}', '{"schema":"éé"}', id="text is text"),
+        pytest.param(
+            '{"schema":"a\\u2028b\\u2029c"}', '{"schema":"a\\u2028b\\u2029c"}', id="line separators are escaped"
+        ),
+        pytest.param(
+            '{"schema":"s","a":1.0,"b":[2.50,1e3],"c":1e-7}',
+            '{"a":1,"b":[2.5,1000],"c":1e-7,"schema":"s"}',
+            id="floats as Go's",
+        ),
+        pytest.param('{"schema":"s","a":-0.0}', '{"a":-0,"schema":"s"}', id="a negative zero"),
+        pytest.param(
+            '{"schema":"s","a":123456789012345678901234567890}',
+            '{"a":123456789012345678901234567890,"schema":"s"}',
+            id="integers beyond 64 bits stay exact",
+        ),
+        pytest.param("schema: s\nb: yes\na: 1.50\n", '{"a":1.5,"b":true,"schema":"s"}', id="YAML has the same form"),
+        pytest.param('{"schema":"s","a":1,"a":2}', '{"a":2,"schema":"s"}', id="of equal keys the last counts"),
+        pytest.param(
+            '{"schema":"s","Z":1,"a":2,"é":3}', '{"Z":1,"a":2,"schema":"s","é":3}', id="keys are sorted by their bytes"
+        ),
+    ],
+)
+def test_lines(text: str, line: str) -> None:
+    assert only(text).line == line.encode() + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        pytest.param('{"name":"x"}', 'line 1: object \'{"name":"x"}\' is missing root schema field', id="no schema"),
+        pytest.param(
+            '{"schema":""}', 'line 1: object \'{"schema":""}\' is missing root schema field', id="an empty schema"
+        ),
+        pytest.param("# nothing\n", "line 1: object '' is missing root schema field", id="an empty document"),
+        pytest.param("[1]\n", "line 1: a blob must be a mapping, not a list: [1]", id="a list"),
+        pytest.param("just text\n", 'line 1: a blob must be a mapping, not a string: "just text"', id="a string"),
+        pytest.param(
+            '{"schema":"s","Schema":"t"}', 'line 1: duplicate keys for key "schema": [Schema schema]', id="schema twice"
+        ),
+        pytest.param(
+            '{"schema":"s","x":1,"X":2,"y":1,"Y":2}',
+            'line 1: duplicate keys for key "x": [X x]; duplicate keys for key "y": [Y y]',
+            id="any key twice",
+        ),
+        pytest.param(
+            '{"schema":5}',
+            'line 1: expected value for key "schema" to be a string, got a number: 5',
+            id="a schema that is a number",
+        ),
+        pytest.param(
+            '{"schema":"s","Name":null}',
+            'line 1: expected value for key "Name" to be a string, got null: null',
+            id="a name that is null",
+        ),
+        pytest.param(
+            '{"schema":"s","a":' + "[" * 300 + "]" * 300 + "}", "line 1: nests deeper than 250 levels", id="too deep"
+        ),
+    ],
+)
+def test_faults(text: str, fault: str) -> None:
+    with pytest.raises(BadDocument) as caught:
+        only(text)
+    assert str(caught.value) == fault
+
+
+def test_a_fault_quotes_the_beginning_of_a_large_blob_only() -> None:
+    with pytest.raises(BadDocument) as caught:
+        only('{"name":"' + "x" * 5000 + '"}')
+    assert len(str(caught.value)) < 300
+
+
+KEYS = st.text(st.characters(codec="utf-8"), max_size=6).filter(
+    lambda key: key.casefold() not in ("schema", "package", "name")
+)
+
+
+@given(st.dictionaries(KEYS, st.text(st.characters(codec="utf-8")) | st.integers() | st.none(), max_size=5))
+def test_a_line_means_what_was_written(value: dict[str, object]) -> None:
+    """The kept form changes nothing but the order of keys and the spelling."""
+    if len({key.casefold() for key in value}) == len(value):
+        kept = only(json.dumps({"schema": "s", **value})).line
+        assert json.loads(kept) == {"schema": "s", **value}
+        assert kept.count(b"\n") == 1

@@ -1,0 +1,194 @@
+"""Blobs as typed values: what is read of each schema, and the words for blobs that are not what their schema says."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from olmkit.fbc import catalog
+from olmkit.fbc.errors import BadBlob
+
+PACKAGE = {"type": "olm.package", "value": {"packageName": "p", "version": "1.2.3"}}
+
+
+def bundle(*properties: Mapping[str, Any], **more: Any) -> catalog.Bundle:
+    return catalog.bundle({"name": "p.v1", "package": "p", "image": "i", "properties": list(properties), **more})
+
+
+def test_a_package_is_read_with_its_icon() -> None:
+    blob = {
+        "name": "p",
+        "defaultChannel": "c",
+        "description": "d",
+        "icon": {"base64data": "eA==", "mediatype": "image/png"},
+    }
+    assert catalog.package(blob) == catalog.Package("p", "c", "d", ("eA==", "image/png"))
+
+
+def test_what_is_absent_or_null_is_empty() -> None:
+    assert catalog.package({"name": "p", "icon": None, "description": None}) == catalog.Package("p", "", "", None)
+    assert catalog.channel({"name": "c", "package": "p", "entries": [None]}).entries == (catalog.Entry("", "", (), ""),)
+    assert catalog.bundle({"name": "b", "properties": None}).properties == ()
+
+
+def test_fields_are_found_in_any_case_as_go_finds_them() -> None:
+    assert catalog.package({"Name": "p", "DEFAULTCHANNEL": "c"}).default_channel == "c"
+
+
+def test_a_channel_is_read_with_its_edges() -> None:
+    entry = {"name": "b2", "replaces": "b1", "skips": ["b0"], "skipRange": "<2.0.0"}
+    assert catalog.channel({"name": "c", "package": "p", "entries": [entry]}).entries == (
+        catalog.Entry("b2", "b1", ("b0",), "<2.0.0"),
+    )
+
+
+def test_deprecations_are_read() -> None:
+    entries = [
+        {"reference": {"schema": "olm.package"}, "message": "gone"},
+        {"reference": {"schema": "olm.bundle", "name": "b"}, "message": "bad"},
+    ]
+    assert catalog.deprecations({"package": "p", "entries": entries}).entries == (
+        catalog.Deprecation("olm.package", "", "gone"),
+        catalog.Deprecation("olm.bundle", "b", "bad"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("read", "blob", "words"),
+    [
+        pytest.param(
+            *(catalog.package, {"name": "p", "description": 5}),
+            'parse package: package "p": field "description" must be a string, not a number',
+            id="a package whose description is a number",
+        ),
+        pytest.param(
+            *(catalog.package, {"name": "p", "icon": "x"}),
+            'parse package: package "p": must be a mapping, not a string',
+            id="an icon that is no mapping",
+        ),
+        pytest.param(
+            *(catalog.channel, {"name": "c", "package": "p", "entries": {}}),
+            'parse channel: package "p", channel "c": field "entries" must be a list, not a mapping',
+            id="entries that are no list",
+        ),
+        pytest.param(
+            *(catalog.channel, {"name": "c", "package": "p", "entries": ["b"]}),
+            'parse channel: package "p", channel "c": field "entries" must hold mappings, not a string',
+            id="an entry that is a string",
+        ),
+        pytest.param(
+            *(catalog.channel, {"name": "c", "package": "p", "entries": [{"skips": [True]}]}),
+            'parse channel: package "p", channel "c": field "skips" must hold strings, not a boolean',
+            id="skips that are no strings",
+        ),
+        pytest.param(
+            *(catalog.bundle, {"name": "b", "package": "p", "image": ["i"]}),
+            'parse bundle: package "p", bundle "b": field "image" must be a string, not a list',
+            id="an image that is a list",
+        ),
+        pytest.param(
+            *(catalog.bundle, {"name": "b", "package": "p", "properties": [{"value": 1}]}),
+            'parse bundle: package "p", bundle "b": property[0]: type must be set',
+            id="a property without type",
+        ),
+        pytest.param(
+            *(catalog.bundle, {"name": "b", "package": "p", "properties": [PACKAGE, {"type": "t"}]}),
+            'parse bundle: package "p", bundle "b": property[1] of type "t": value must be set',
+            id="a property without value",
+        ),
+        pytest.param(
+            *(catalog.bundle, {"name": "b", "package": "p", "relatedImages": [{"image": 1}]}),
+            'parse bundle: package "p", bundle "b": field "image" must be a string, not a number',
+            id="a related image that is a number",
+        ),
+        pytest.param(
+            *(catalog.deprecations, {"package": "p", "entries": [{"reference": "b"}]}),
+            'parse deprecation: package "p": must be a mapping, not a string',
+            id="a reference that is a string",
+        ),
+    ],
+)
+def test_bad_blobs(read: Callable[[Mapping[str, Any]], Any], blob: Mapping[str, Any], words: str) -> None:
+    with pytest.raises(BadBlob) as caught:
+        read(blob)
+    assert str(caught.value) == words
+
+
+def test_a_bundle_knows_its_version_and_release() -> None:
+    assert bundle(PACKAGE).version() == ("1.2.3", "")
+    released = {"type": "olm.package", "value": {"packageName": "p", "version": "1.2.3", "release": "2"}}
+    assert bundle(released).version() == ("1.2.3", "2")
+
+
+@pytest.mark.parametrize(
+    ("properties", "words"),
+    [
+        pytest.param([], 'package "p" bundle "p.v1" must have exactly 1 "olm.package" property, found 0', id="none"),
+        pytest.param(
+            [PACKAGE, PACKAGE],
+            'package "p" bundle "p.v1" must have exactly 1 "olm.package" property, found 2',
+            id="two",
+        ),
+        pytest.param(
+            [{"type": "olm.package", "value": {"packageName": "q", "version": "1.0.0"}}],
+            'package "p" does not match "olm.package" property "q"',
+            id="of another package",
+        ),
+        pytest.param(
+            [{"type": "x", "value": 1}, {"type": "olm.package", "value": {"packageName": "p", "version": 1}}],
+            'parse properties for bundle "p.v1": parse property[1] of type "olm.package":'
+            ' field "version" must be a string, not a number',
+            id="a version that is a number",
+        ),
+    ],
+)
+def test_bundles_without_a_version(properties: list[Mapping[str, Any]], words: str) -> None:
+    with pytest.raises(BadBlob) as caught:
+        bundle(*properties).version()
+    assert str(caught.value) == words
+
+
+@pytest.mark.parametrize(
+    ("properties", "media_type"),
+    [
+        pytest.param([], "registry+v1", id="none said: registry+v1"),
+        pytest.param([{"type": "olm.bundle.mediatype", "value": "plain+v0"}], "plain+v0", id="as said"),
+        pytest.param([{"type": "olm.bundle.mediatype", "value": 5}], "", id="a number says nothing"),
+    ],
+)
+def test_media_types(properties: list[Mapping[str, Any]], media_type: str) -> None:
+    assert bundle(*properties).media_type() == media_type
+
+
+def encoded(text: str) -> dict[str, Any]:
+    return {"type": "olm.bundle.object", "value": {"data": base64.b64encode(text.encode()).decode()}}
+
+
+@pytest.mark.parametrize(
+    ("properties", "version"),
+    [
+        pytest.param([], "", id="nothing is said"),
+        pytest.param(
+            [{"type": "olm.csv.metadata", "value": {"minKubeVersion": "1.20.0"}}], "1.20.0", id="CSV metadata"
+        ),
+        pytest.param([{"type": "olm.csv.metadata", "value": {"minKubeVersion": 1.2}}], "", id="a number is no version"),
+        pytest.param(
+            [encoded('{"kind":"ClusterServiceVersion","spec":{"minKubeVersion":"1.25.0"}}')],
+            "1.25.0",
+            id="a CSV as JSON",
+        ),
+        pytest.param(
+            [encoded("kind: ClusterServiceVersion\nspec:\n  minKubeVersion: 1.25.0\n")], "1.25.0", id="a CSV as YAML"
+        ),
+        pytest.param(
+            [encoded('{"kind":"Other","spec":{"minKubeVersion":"1.25.0"}}')], "", id="an object that is no CSV"
+        ),
+        pytest.param([encoded("kind: [ClusterServiceVersion minKubeVersion")], "", id="an object that cannot be read"),
+        pytest.param([{"type": "olm.bundle.object", "value": {"data": "*"}}], "", id="data that is no base64"),
+    ],
+)
+def test_the_least_kubernetes_version(properties: list[Mapping[str, Any]], version: str) -> None:
+    assert bundle(*properties).min_kube_version() == version

@@ -1,0 +1,170 @@
+"""Files to documents: where one ends and the next begins, whatever the pieces a stream arrives in."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from olmkit.fbc import documents
+from olmkit.fbc.errors import BadDocument
+
+Found = list[tuple[Any, int]]
+
+
+class Pieces:
+    """A stream that gives at most `size` bytes at a time, as sockets and pipes do."""
+
+    def __init__(self, data: bytes, size: int) -> None:
+        self._data = io.BytesIO(data)
+        self._size = size
+
+    def read(self, size: int, /) -> bytes:
+        return self._data.read(min(size, self._size))
+
+
+def read(data: bytes, size: int = 1 << 20) -> tuple[Found, str]:
+    """Values with their lines, and what stopped the reading ("" the end)."""
+    found: Found = []
+    try:
+        for document in documents.read(Pieces(data, size)):
+            found.append((document.value, document.line))
+    except BadDocument as error:
+        return found, str(error)
+    return found, ""
+
+
+GOOD = [
+    pytest.param(b"", [], id="an empty file holds nothing"),
+    pytest.param(b'{"a":1}\n{"b":2}\n', [({"a": 1}, 1), ({"b": 2}, 2)], id="JSON lines"),
+    pytest.param(b'{"a":1}\n{"b":2}', [({"a": 1}, 1), ({"b": 2}, 2)], id="the last line needs no end"),
+    pytest.param(b'{"a":1}{"b":{}} {"c":3}', [({"a": 1}, 1), ({"b": {}}, 1), ({"c": 3}, 1)], id="objects on one line"),
+    pytest.param(b' \n\t{"a":1}', [({"a": 1}, 2)], id="space before JSON does not count"),
+    pytest.param(b'{\n  "a": 1\n}\n{\n  "b": 2\n}\n', [({"a": 1}, 1), ({"b": 2}, 4)], id="objects over several lines"),
+    pytest.param(b'{\r\n "a": 1\r\n}\r\n{"b":2}\r\n', [({"a": 1}, 1), ({"b": 2}, 4)], id="lines that end in CR LF"),
+    pytest.param(
+        b'{\n"a": {\n}\n}{"b": 2}',
+        [({"a": {}}, 1), ({"b": 2}, 4)],
+        id="a brace at the start of a line that closes another",
+    ),
+    pytest.param(
+        rb'{"a":"}{\"\\"}{"b":"\\\""}', [({"a": '}{"\\'}, 1), ({"b": '\\"'}, 1)], id="braces and quotes in strings"
+    ),
+    pytest.param(b"a: 1\n---\nb: 2\n", [({"a": 1}, 1), ({"b": 2}, 3)], id="YAML documents"),
+    pytest.param(b"---\na: 1\n---\n", [({"a": 1}, 1)], id="separators at the start and at the end"),
+    pytest.param(b"a: 1\n---\n---\nb: 2\n", [({"a": 1}, 1), ({"b": 2}, 3)], id="two separators between documents"),
+    pytest.param(b"a: 1\n--- # next\nb: 2\n", [({"a": 1}, 1), ({"b": 2}, 3)], id="a comment behind a separator"),
+    pytest.param(
+        b"a: 1\n---\n---\n---\nb: 2\n",
+        [({"a": 1}, 1), (None, 3), ({"b": 2}, 5)],
+        id="three separators make an empty document",
+    ),
+    pytest.param(
+        b"---\n---\na: 1\n", [(None, 1), ({"a": 1}, 3)], id="two separators at the start make an empty document"
+    ),
+    pytest.param(b"# made by hand\n---\na: 1\n", [(None, 1), ({"a": 1}, 3)], id="a comment alone is an empty document"),
+    pytest.param(b"\n", [(None, 1)], id="a file of blanks is an empty document"),
+    pytest.param(b"a: |\n  text", [({"a": "text\n"}, 1)], id="a last line without an end gets one"),
+    pytest.param(b"{a: 1, b: x}\n", [({"a": 1, "b": "x"}, 1)], id="flow style that is no JSON is YAML"),
+    pytest.param(b'{"a":1}\n---\nb: 2\n', [({"a": 1}, 1), ({"b": 2}, 2)], id="one JSON object, then YAML"),
+    pytest.param(b"- 1\n- 2\n", [([1, 2], 1)], id="what is no mapping is left to the envelope"),
+    pytest.param(b'\xef\xbb\xbf{"a": 1}', [({"a": 1}, 1)], id="a byte order mark makes it YAML"),
+    pytest.param(
+        b'{"a":"\xff \\ud83d"}', [({"a": "\ufffd \ufffd"}, 1)], id="what is no text becomes U+FFFD in JSON, as in Go"
+    ),
+    pytest.param(b'{"a":"\\ud83d\\ude00"}', [({"a": "\U0001f600"}, 1)], id="surrogate pairs stay"),
+]
+
+BAD = [
+    pytest.param(
+        b'{"a":1}\n{"b":2}\n{"c": }\n',
+        [({"a": 1}, 1), ({"b": 2}, 2)],
+        "line 3, column 7: unexpected character, expected a JSON value",
+        id="a fault in the third object is final",
+    ),
+    pytest.param(
+        b'{"a":1}\n{"b":2}\n---\nc: 3\n',
+        [({"a": 1}, 1), ({"b": 2}, 2)],
+        "line 3: expected the brace that opens a JSON object, found '---'",
+        id="YAML after two JSON objects is none",
+    ),
+    pytest.param(
+        b'{"a": "x\n',
+        [],
+        "line 1, column 9: unexpected control character in string",
+        id="if both fail the JSON error is told",
+    ),
+    pytest.param(
+        b"a: 1\n--- {b: 1}\n",
+        [({"a": 1}, 1)][:0],
+        "line 2: invalid Yaml document separator: {b: 1}",
+        id="text behind a separator",
+    ),
+    pytest.param(
+        b"a: 1\n----\n", [], "line 2: invalid Yaml document separator: -", id="four dashes are a bad separator"
+    ),
+    pytest.param(
+        b"a: 1\n---\nb: 2\nc: [\n---\n",
+        [({"a": 1}, 1)],
+        "line 5, column 1: while parsing a flow node, did not find expected node content",
+        id="a YAML fault names its line in the file",
+    ),
+]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1 << 20])
+@pytest.mark.parametrize(("data", "expected"), GOOD)
+def test_good_files(data: bytes, expected: Found, size: int) -> None:
+    assert read(data, size) == (expected, "")
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1 << 20])
+@pytest.mark.parametrize(("data", "expected", "fault"), BAD)
+def test_bad_files(data: bytes, expected: Found, fault: str, size: int) -> None:
+    assert read(data, size) == (expected, fault)
+
+
+def test_a_document_beyond_the_limit_is_refused_before_it_is_whole() -> None:
+    endless = b'{"a":"' + b"x" * (documents.DOCUMENT_LIMIT + (8 << 20))
+    assert read(endless) == ([], "line 1: a document is larger than 32 MiB")
+    assert read(b"a: " + endless) == ([], "line 1: a document is larger than 32 MiB")
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8),
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=4), children, max_size=3),
+    max_leaves=5,
+)
+OBJECTS = st.lists(st.dictionaries(st.text(max_size=4), JSON_VALUES, max_size=4), max_size=6)
+
+
+@given(
+    OBJECTS,
+    st.lists(
+        st.tuples(st.sampled_from([None, 1, 4]), st.sampled_from(["", "\n", " \n\n"]), st.booleans()),
+        min_size=6,
+        max_size=6,
+    ),
+    st.integers(1, 40),
+)
+def test_concatenated_objects_are_found_at_any_size_of_pieces(
+    objects: list[dict[str, Any]], layout: list[tuple[int | None, str, bool]], size: int
+) -> None:
+    """formats 1.2: JSON is concatenated objects. No indentation, separator or piece changes what they are."""
+    texts = [
+        json.dumps(each, indent=indent, ensure_ascii=ascii_only) + separator
+        for each, (indent, separator, ascii_only) in zip(objects, layout, strict=False)
+    ]
+    found, fault = read("".join(texts).encode(errors="surrogatepass"), size)
+    assert fault == ""
+    assert [value for value, _ in found] == objects
+
+
+@given(st.binary(max_size=200), st.integers(1, 20))
+def test_any_bytes_give_the_same_at_any_size_of_pieces(data: bytes, size: int) -> None:
+    """Hostile input: whatever a file holds is documents or one BadDocument, and pieces do not matter."""
+    assert read(data, size) == read(data)

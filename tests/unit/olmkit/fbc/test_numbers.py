@@ -1,0 +1,93 @@
+"""Numbers in the form blobs are kept in: Go's for floats, exact for integers."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from olmkit.fbc.numbers import exact_json, float_text, integer, may_hold_float, real
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        pytest.param(1.0, "1", id="a whole number has no point"),
+        pytest.param(-0.0, "-0", id="zero keeps its sign"),
+        pytest.param(0.5, "0.5", id="a fraction"),
+        pytest.param(1e-6, "0.000001", id="the smallest without exponent"),
+        pytest.param(1e-7, "1e-7", id="a smaller one, its exponent without zeros"),
+        pytest.param(1.5e-10, "1.5e-10", id="an exponent of two digits"),
+        pytest.param(1e20, "100000000000000000000", id="large and without exponent"),
+        pytest.param(1e21, "1e+21", id="the smallest with a positive exponent"),
+        pytest.param(1.7976931348623157e308, "1.7976931348623157e+308", id="the largest"),
+        pytest.param(5e-324, "5e-324", id="the smallest of all"),
+    ],
+)
+def test_floats_are_written_as_go_writes_them(value: float, expected: str) -> None:
+    assert float_text(value) == expected
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_written_float_is_that_float(value: float) -> None:
+    """The text is JSON and reads back to the same float64."""
+    text = float_text(value)
+    assert float(json.loads(text)) == value
+    assert math.copysign(1, float(text)) == math.copysign(1, value)
+
+
+@given(st.integers())
+def test_integers_of_any_length_are_exact(value: int) -> None:
+    """DESIGN: integers stay exact."""
+    assert orjson.dumps(integer(str(value))) == str(value).encode()
+    assert orjson.dumps(exact_json(f'{{"a":[{value}]}}')) == f'{{"a":[{value}]}}'.encode()
+
+
+@pytest.mark.parametrize("text", ["1e999", "-1e999"])
+def test_a_number_beyond_float64_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=f"number {text} is out of range"):
+        real(text)
+
+
+@pytest.mark.parametrize("text", ["NaN", "Infinity", "[1,-Infinity]"])
+def test_what_only_python_takes_for_json_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no JSON value"):
+        exact_json(text)
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.text()
+    | st.floats(allow_nan=False, allow_infinity=False),
+    lambda children: st.lists(children, max_size=4) | st.dictionaries(st.text(max_size=4), children, max_size=4),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(st.text(max_size=4), VALUES, max_size=4))
+def test_no_float_goes_unseen(value: dict[str, object]) -> None:
+    """may_hold_float is never False for compact JSON with a float in it."""
+
+    def holds(each: object) -> bool:
+        if isinstance(each, dict):
+            return any(map(holds, each.values()))
+        return any(map(holds, each)) if isinstance(each, list) else isinstance(each, float)
+
+    assert may_hold_float(orjson.dumps(value)) or not holds(value)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(b'{"version":"1.2.3","count":12,"size":-5}', id="versions in strings and whole numbers"),
+        pytest.param(b'{"at":"2020-01-01T10:00:00.5Z","text":"see https://e.example: e"}', id="times and addresses"),
+    ],
+)
+def test_common_blobs_raise_no_false_alarm(line: bytes) -> None:
+    assert not may_hold_float(line)

@@ -1,0 +1,167 @@
+"""YAML as go-yaml v2 reads it: the values of scalars, keys, merges and aliases, and the limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from olmkit.fbc import yaml_values
+from olmkit.fbc.errors import BadDocument
+
+LIMIT = 100_000
+
+
+def as_json(text: str, limit: int = LIMIT) -> str:
+    return orjson.dumps(yaml_values.load(text.encode(), limit)).decode()
+
+
+@pytest.mark.parametrize(
+    ("scalar", "expected"),
+    [
+        *[
+            pytest.param(word, "true", id=f"{word} is true")
+            for word in ("y", "Y", "yes", "Yes", "YES", "on", "True", "TRUE")
+        ],
+        *[pytest.param(word, "false", id=f"{word} is false") for word in ("n", "N", "no", "No", "off", "OFF", "False")],
+        *[pytest.param(word, "null", id=f"{word or 'nothing'} is null") for word in ("", "~", "null", "Null", "NULL")],
+        pytest.param("yEs", '"yEs"', id="a word in mixed case is a string"),
+        pytest.param("'yes'", '"yes"', id="a quoted word is a string"),
+        pytest.param("=", '"="', id="an equals sign is a string"),
+        pytest.param("2020-01-31", '"2020-01-31"', id="a date is a string"),
+        pytest.param("2020-01-31T10:00:00Z", '"2020-01-31T10:00:00Z"', id="a time is a string"),
+        pytest.param("12:30:45", '"12:30:45"', id="base 60 is a string"),
+        pytest.param("0777", "511", id="a leading zero is octal"),
+        pytest.param("0o17", "15", id="0o is octal"),
+        pytest.param("08", "8", id="what is no octal is a decimal number"),
+        pytest.param("0x1F", "31", id="0x is hexadecimal"),
+        pytest.param("-0x1F", "-31", id="with a sign too"),
+        pytest.param("0b101", "5", id="0b is binary"),
+        pytest.param("1_000", "1000", id="underscores in numbers do not count"),
+        pytest.param("+12", "12", id="a plus does not count"),
+        pytest.param("1e3", "1000", id="an exponent makes a number without a point"),
+        pytest.param("1.0", "1", id="a whole float is written as Go writes it"),
+        pytest.param(".5", "0.5", id="a float may begin with its point"),
+        pytest.param("1.2.3", '"1.2.3"', id="a version is a string"),
+        pytest.param("1.20", "1.2", id="half a version is a number"),
+        pytest.param("18446744073709551615", "18446744073709551615", id="64 bits are exact"),
+        pytest.param("123456789012345678901234567890", "123456789012345678901234567890", id="more digits too"),
+        pytest.param("1e400", '"1e400"', id="a number no float holds is a string"),
+        pytest.param("!!str 5", '"5"', id="the tag str makes a string"),
+        pytest.param("!!int '5'", "5", id="the tag int makes a number"),
+        pytest.param("!!float 5", "5", id="the tag float makes a number"),
+        pytest.param("!!binary aGk=", '"hi"', id="binary is decoded"),
+        pytest.param("!mine 5", '"5"', id="other tags leave the text"),
+        pytest.param("-", "[null]", id="a dash opens a list"),
+        pytest.param("+", '"+"', id="a sign alone is a string"),
+    ],
+)
+def test_scalars(scalar: str, expected: str) -> None:
+    assert as_json(f"a:\n  {scalar}\n") == f'{{"a":{expected}}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("1: a\ntrue: b\n1.5: c\n", '{"1":"a","true":"b","1.5":"c"}', id="keys become strings"),
+        pytest.param("y: a\n'y': b\n", '{"true":"a","y":"b"}', id="a plain y as key is true"),
+        pytest.param("a: 1\na: 2\n", '{"a":2}', id="of equal keys the last counts"),
+        pytest.param("a: &x [1]\nb: *x\n", '{"a":[1],"b":[1]}', id="an alias is its anchor's value"),
+        pytest.param("a: &x {k: 1, l: 2}\nb:\n  <<: *x\n  k: 3\n", '{"a":{"k":1,"l":2},"b":{"k":3,"l":2}}', id="merge"),
+        pytest.param(
+            "a: &x {k: 1}\nb:\n  k: 3\n  <<: *x\n", '{"a":{"k":1},"b":{"k":1}}', id="a merge that comes later wins"
+        ),
+        pytest.param(
+            "b:\n  <<: [{k: 1}, {k: 2, l: 3}]\n", '{"b":{"k":1,"l":3}}', id="of several merged the earlier wins"
+        ),
+        pytest.param("a: '<<'\n'<<': {b: 1}\n", '{"a":"<<","<<":{"b":1}}', id="a quoted << is a key like any other"),
+        pytest.param("a: 1\n...\nb: 2\n", '{"a":1}', id="what follows the document's end is not read"),
+        pytest.param("# nothing\n", "null", id="a comment alone is null"),
+    ],
+)
+def test_structures(text: str, expected: str) -> None:
+    assert as_json(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        pytest.param("a: .nan\n", "line 1, column 4: .nan has no form in JSON", id="not a number"),
+        pytest.param("? [a]\n: 1\n", "line 1, column 3: a mapping's key must be a scalar", id="a list as key"),
+        pytest.param(
+            "~: 1\n", "line 1, column 1: a mapping's key must be a string, number or boolean", id="null as key"
+        ),
+        pytest.param("a: *b\n", "line 1, column 4: unknown anchor 'b'", id="an alias of nothing"),
+        pytest.param(
+            "a: &x [*x]\n", "line 1, column 8: anchor 'x' contains itself", id="an alias of its own container"
+        ),
+        pytest.param(
+            "<<: 5\n", "line 1, column 5: map merge requires map or sequence of maps as the value", id="merge of no map"
+        ),
+        pytest.param("a: !!int x\n", "line 1, column 4: cannot read `x` as !!int", id="a tag that lies"),
+        pytest.param("a: !!binary '*'\n", "line 1, column 4: !!binary value is no base64", id="binary that is none"),
+        pytest.param("a: 1\nb: \x00\n", "line 2, column 4: control characters are not allowed", id="a NUL byte"),
+        pytest.param(
+            "a: b: c\n", "line 1, column 5: mapping values are not allowed in this context", id="a syntax error"
+        ),
+        pytest.param("[" * 300, "line 1, column 251: nests deeper than 250 levels", id="too deep in flow style"),
+        pytest.param("- " * 300, "line 1, column 501: nests deeper than 250 levels", id="too deep in block style"),
+    ],
+)
+def test_faults(text: str, fault: str) -> None:
+    with pytest.raises(BadDocument) as caught:
+        yaml_values.load(text.encode(), LIMIT)
+    assert str(caught.value) == fault
+
+
+def test_bytes_that_are_no_utf8_are_refused_with_their_place() -> None:
+    with pytest.raises(BadDocument, match="line 2, column 4: invalid leading UTF-8 octet"):
+        yaml_values.load(b"a: 1\nb: \xff\n", LIMIT)
+
+
+def test_an_alias_bomb_is_refused_before_it_goes_off() -> None:
+    levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)]
+    with pytest.raises(BadDocument, match="grows beyond 100000 bytes when its aliases are written out"):
+        yaml_values.load("\n".join(levels).encode(), LIMIT)
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.text(st.characters(codec="utf-8", exclude_categories=["C"])),
+    lambda children: (
+        st.lists(children, max_size=4) | st.dictionaries(st.text("abyYnN=<~01.", max_size=4), children, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(VALUES, st.booleans())
+def test_what_a_writer_of_yaml_1_1_wrote_is_read_back(value: Any, flow: bool) -> None:
+    """Strings that look like other values are quoted by a YAML 1.1 writer; quoted, they are strings here too."""
+    written = yaml.dump(value, Dumper=QuotingDumper, default_flow_style=flow, allow_unicode=True)
+    assert yaml_values.load(written.encode(), LIMIT) == value
+
+
+class QuotingDumper(yaml.SafeDumper):
+    """Quotes every string, so that only the reader's idea of plain scalars is tested elsewhere."""
+
+
+QuotingDumper.add_representer(
+    str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"')
+)
+
+
+@given(
+    st.text(st.characters(codec="utf-8", exclude_categories=["C"]), max_size=12) | st.from_regex(r"[-+0-9._exob]{1,8}")
+)
+def test_any_plain_scalar_is_a_value_that_json_can_hold(text: str) -> None:
+    """Whatever stands there; only not-a-number and infinity are refused."""
+    if text.strip("+-").lower() not in (".nan", ".inf"):
+        assert orjson.loads(orjson.dumps(yaml_values.resolve(text))) is not ...

@@ -1,0 +1,1 @@
+"""Tests of olmkit/jobs: real child processes, no mocks."""

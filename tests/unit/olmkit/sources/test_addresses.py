@@ -1,0 +1,100 @@
+"""Which addresses are refused, in every way of writing them."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from olmkit.errors import Blocked
+from olmkit.sources.addresses import AddressGuard, SourceAddresses
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("127.0.0.1", "loopback"),
+        ("127.255.255.254", "loopback"),
+        ("::1", "loopback"),
+        ("::ffff:127.0.0.1", "loopback"),
+        ("64:ff9b::7f00:1", "loopback"),
+        ("2002:7f00:1::", "loopback"),
+        ("169.254.169.254", "link-local"),
+        ("169.254.0.1", "link-local"),
+        ("fe80::1", "link-local"),
+        ("fe80::1%eth0", "link-local"),
+        ("::ffff:169.254.169.254", "link-local"),
+        ("64:ff9b::a9fe:a9fe", "link-local"),
+        ("fd00:ec2::254", "metadata"),
+        ("fd20:ce::254", "metadata"),
+        ("100.100.100.200", "metadata"),
+        ("168.63.129.16", "metadata"),
+        ("192.0.0.192", "metadata"),
+        ("0.0.0.0", "unspecified"),
+        ("0.1.2.3", "unspecified"),
+        ("::", "unspecified"),
+        ("224.0.0.1", "multicast"),
+        ("255.255.255.255", "multicast"),
+        ("ff02::1", "multicast"),
+    ],
+)
+def test_what_is_refused(address: str, why: str) -> None:
+    refusal = SourceAddresses().refusal(address, 443)
+    assert refusal is not None
+    assert why in refusal
+    assert SourceAddresses.load(["0.0.0.0/0", "::/0"]).refusal(address, 443) is None, "a range that is allowed lifts it"
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["10.0.0.1", "192.168.1.1", "172.16.0.1", "100.64.0.1", "8.8.8.8", "fd00::1", "2001:4860::1", "64:ff9b::808:808"],
+)
+def test_what_is_fine(address: str) -> None:
+    assert SourceAddresses().refusal(address, 443) is None
+
+
+def test_the_api_server_is_refused_at_its_port_or_at_all() -> None:
+    addresses = SourceAddresses.load(
+        deny=["10.96.0.1", "192.168.1.10:6443", "[fd00::1]:6443", "no-such-host.invalid:1"]
+    )
+    assert addresses.refusal("10.96.0.1", 443) == "which is the API server's"
+    assert addresses.refusal("::ffff:10.96.0.1", 80) is not None
+    assert addresses.refusal("192.168.1.10", 6443) is not None
+    assert addresses.refusal("192.168.1.10", 5000) is None, "a registry on the same machine"
+    assert addresses.refusal("fd00::1", 6443) is not None
+    assert addresses.refusal("fd00::1", 443) is None
+
+
+def test_a_range_lifts_it_for_that_range_only() -> None:
+    addresses = SourceAddresses.load(["127.0.0.2/32", "169.254.0.0/24"])
+    assert addresses.refusal("127.0.0.2", 1) is None
+    assert addresses.refusal("127.0.0.1", 1) is not None
+    assert addresses.refusal("169.254.0.7", 1) is None
+    assert addresses.refusal("169.254.1.7", 1) is not None
+
+
+def test_a_range_that_cannot_be_read_is_said() -> None:
+    with pytest.raises(Blocked, match="--allow-source-cidr: 'ten'"):
+        SourceAddresses.load(["ten"])
+
+
+def test_the_guard_refuses_before_there_is_a_socket() -> None:
+    guard = AddressGuard(SourceAddresses())
+    with pytest.raises(PermissionError):
+        guard((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 80)))
+    assert guard.refused == {"the address 127.0.0.1, which is loopback"}
+    with guard((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("10.0.0.1", 80))) as made:
+        assert made.family == socket.AF_INET
+
+
+@given(some.ip_addresses(v=4))
+def test_an_ipv6_address_that_wraps_an_ipv4_one_is_judged_like_it(plain: ipaddress.IPv4Address) -> None:
+    addresses = SourceAddresses()
+    expected = addresses.refusal(str(plain), 80)
+    mapped = ipaddress.IPv6Address(0xFFFF_0000_0000 + int(plain))
+    translated = ipaddress.IPv6Address(int(ipaddress.IPv6Address("64:ff9b::")) + int(plain))
+    assert addresses.refusal(str(mapped), 80) == expected
+    assert addresses.refusal(str(translated), 80) == expected

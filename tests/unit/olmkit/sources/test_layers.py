@@ -1,0 +1,173 @@
+"""Archives: every compression, every way to be broken or too large."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import tarfile
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from olmkit.sources.errors import Reason
+from olmkit.sources.tree import CATALOG, ContentLimits, LayerError
+from tests.images import Entry, file, folder, hard_link, link, tar
+from tests.unit.olmkit.sources.merging import files, merge
+
+PLAIN = tar([file("a", "text")])
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        pytest.param(PLAIN, id="plain"),
+        pytest.param(PLAIN[:1024], id="without an end mark, as some tools write it"),
+        pytest.param(gzip.compress(PLAIN), id="gzip"),
+        pytest.param(gzip.compress(PLAIN[:700]) + gzip.compress(PLAIN[700:]), id="gzip in two members, as eStargz"),
+        pytest.param(zstandard.ZstdCompressor().compress(PLAIN), id="zstd"),
+        pytest.param(
+            zstandard.ZstdCompressor().compress(PLAIN[:700]) + zstandard.ZstdCompressor().compress(PLAIN[700:]),
+            id="zstd in two frames, as zstd:chunked",
+        ),
+        pytest.param(
+            b"\x50\x2a\x4d\x18\x04\0\0\0meta" + zstandard.ZstdCompressor().compress(PLAIN),
+            id="zstd after a frame to skip",
+        ),
+    ],
+)
+def test_every_compression_is_read(tmp_path: Path, layer: bytes) -> None:
+    merge(tmp_path / "into", [layer])
+    assert files(tmp_path / "into") == {"a": "text"}
+
+
+def test_an_archive_of_nothing_is_an_empty_layer(tmp_path: Path) -> None:
+    merge(tmp_path / "into", [bytes(1024), tar([])])
+    assert files(tmp_path / "into") == {}
+
+
+def broken(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
+
+
+LARGE = tar([file("a", os.urandom(300_000)), file("b", "2")])
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        pytest.param(b"", id="nothing at all"),
+        pytest.param(b"no archive", id="a text"),
+        pytest.param(os.urandom(5000), id="noise"),
+        pytest.param(LARGE[:200_000], id="cut off within a file"),
+        pytest.param(LARGE[:300], id="cut off within a header"),
+        pytest.param(broken(LARGE, 300_600), id="a broken header in the middle"),
+        pytest.param(gzip.compress(LARGE)[:-5000], id="gzip that is cut off"),
+        pytest.param(broken(gzip.compress(LARGE), 150_000), id="gzip that is broken"),
+        pytest.param(zstandard.ZstdCompressor().compress(LARGE)[:-5000], id="zstd that is cut off"),
+        pytest.param(b"\x28\xb5\x2f\xfd" + os.urandom(100), id="zstd that is none"),
+        pytest.param(gzip.compress(gzip.compress(PLAIN)), id="gzip within gzip"),
+    ],
+)
+def test_an_archive_that_is_broken_is_never_taken_for_a_short_one(tmp_path: Path, layer: bytes) -> None:
+    with pytest.raises(LayerError, match="is no complete tar archive") as raised:
+        merge(tmp_path / "into", [layer])
+    assert raised.value.reason == Reason.UNSUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("limits", "layers"),
+    [
+        pytest.param(replace(CATALOG, bytes=100_000), [[file("x/a", bytes(200_000))]], id="one file too large"),
+        pytest.param(
+            replace(CATALOG, bytes=100_000), [[file("etc/a", bytes(200_000))]], id="the same where nobody looks"
+        ),
+        pytest.param(
+            replace(CATALOG, bytes=100_000),
+            [[file("x/a", bytes(60_000))], [file("x/a", bytes(60_000))]],
+            id="two layers together",
+        ),
+        pytest.param(replace(CATALOG, files=5), [[file(f"x/{number}") for number in range(6)]], id="too many files"),
+        pytest.param(
+            replace(CATALOG, files=5), [[folder("etc")] * 3, [folder("etc")] * 3], id="too many entries, unwanted"
+        ),
+        pytest.param(
+            replace(CATALOG, bytes=100_000),
+            [[file("x/a", bytes(40_000)), *(hard_link(f"x/{number}", "x/a") for number in range(9))]],
+            id="one file many times over",
+        ),
+        pytest.param(
+            replace(CATALOG, bytes=100_000),
+            [[file("x/a", bytes(40_000)), *(link(f"x/{number}", "a") for number in range(9))]],
+            id="one file many times over, by links",
+        ),
+    ],
+)
+def test_limits_hold(tmp_path: Path, limits: ContentLimits, layers: list[list[Entry]]) -> None:
+    with pytest.raises(LayerError) as raised:
+        merge(tmp_path / "into", layers, ("x",), limits)
+    assert raised.value.reason == Reason.TOO_LARGE
+
+
+def test_a_bomb_is_stopped_by_what_it_becomes(tmp_path: Path) -> None:
+    bomb = gzip.compress(tar([file("x/a", bytes(50_000_000))]))
+    assert len(bomb) < 100_000
+    with pytest.raises(LayerError) as raised:
+        merge(tmp_path / "into", [bomb], ("x",), replace(CATALOG, bytes=1_000_000))
+    assert raised.value.reason == Reason.TOO_LARGE
+    written = sum(path.stat().st_size for path in (tmp_path / "into").rglob("*"))
+    assert written <= 2_000_000
+
+
+def header(kind: bytes, size: int, name: str = "x") -> bytes:
+    info = tarfile.TarInfo(name)
+    info.type, info.size = kind, size
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        pytest.param(header(tarfile.XHDTYPE, 1 << 33), id="an extended header of 8 GiB"),
+        pytest.param(header(tarfile.GNUTYPE_LONGNAME, 1 << 33), id="a name of 8 GiB"),
+        pytest.param(
+            (header(tarfile.GNUTYPE_LONGNAME, 512) + b"a" * 512) * 5000, id="names in a row, for which tarfile recurses"
+        ),
+        pytest.param(
+            (header(tarfile.XHDTYPE, 512) + b"11 path=aa\n".ljust(512, b"\0")) * 5000, id="extended headers in a row"
+        ),
+    ],
+)
+def test_headers_that_eat_memory_are_refused(tmp_path: Path, layer: bytes) -> None:
+    with pytest.raises(LayerError, match="tar headers larger than any real file needs"):
+        merge(tmp_path / "into", [layer])
+
+
+def test_a_sparse_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(LayerError, match="a sparse file"):
+        merge(tmp_path / "into", [header(tarfile.GNUTYPE_SPARSE, 0) + bytes(1024)])
+
+
+def test_a_size_below_zero_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(LayerError):
+        merge(tmp_path / "into", [tar([Entry("a", b"x", pax={"size": "-512"})])])
+
+
+@settings(max_examples=200, deadline=None)
+@given(some.binary(max_size=3000), some.integers(0, 3000))
+def test_noise_never_gets_out(tmp_path_factory: pytest.TempPathFactory, noise: bytes, at: int) -> None:
+    """Whatever bytes stand in an archive, the outcome is a tree or a LayerError, and only `into` is written to."""
+    base = tmp_path_factory.mktemp("noise")
+    archive = tar([file("a/b", "1"), link("l", "a/b"), hard_link("h", "a/b"), file("../../x", "1"), file("c", "2")])
+    blob = io.BytesIO(archive)
+    blob.seek(at)
+    blob.write(noise)
+    with suppress(LayerError):
+        merge(base / "into", [blob.getvalue()])
+    assert sorted(os.listdir(base)) == ["into", "layer-1"]
+    assert not any(path.is_symlink() for path in (base / "into").rglob("*"))

@@ -1,0 +1,183 @@
+"""Manifests and indexes: read, chosen from, or refused with a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from olmkit.sources import manifests
+from olmkit.sources.manifests import DOCKER_LIST, DOCKER_MANIFEST, OCI_INDEX, OCI_MANIFEST, Descriptor, Index, Manifest
+
+LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
+
+
+def blob(name: str, media_type: str = LAYER, size: Any = 1, **more: Any) -> dict[str, Any]:
+    return {"mediaType": media_type, "digest": f"sha256:{name * 64}", "size": size, **more}
+
+
+def image(**changes: Any) -> dict[str, Any]:
+    config = blob("c", "application/vnd.oci.image.config.v1+json")
+    return {
+        "schemaVersion": 2,
+        "mediaType": OCI_MANIFEST,
+        "config": config,
+        "layers": [blob("1"), blob("2")],
+        **changes,
+    }
+
+
+def entry(name: str, platform: str = "", media_type: str = OCI_MANIFEST, **more: Any) -> dict[str, Any]:
+    system, _, architecture = platform.partition("/")
+    return blob(
+        name, media_type, **({"platform": {"os": system, "architecture": architecture}} if platform else {}), **more
+    )
+
+
+def without(value: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: each for name, each in value.items() if name != key}
+
+
+@pytest.mark.parametrize(
+    ("document", "content_type"),
+    [
+        pytest.param(image(), OCI_MANIFEST, id="OCI"),
+        pytest.param(image(mediaType=DOCKER_MANIFEST), DOCKER_MANIFEST, id="Docker"),
+        pytest.param(
+            without(image(), "mediaType"), OCI_MANIFEST, id="the header says the type, as old OCI images need"
+        ),
+        pytest.param(without(image(), "mediaType"), "text/plain", id="nobody says the type, its shape does"),
+        pytest.param(image(), DOCKER_LIST, id="the type inside wins over the header"),
+    ],
+)
+def test_an_image_is_read(document: dict[str, Any], content_type: str) -> None:
+    manifest = manifests.parse(orjson.dumps(document), content_type)
+    assert isinstance(manifest, Manifest)
+    assert manifest.config.digest == "sha256:" + "c" * 64
+    assert [layer.digest[7] for layer in manifest.layers] == ["1", "2"]
+
+
+@pytest.mark.parametrize("media_type", [OCI_INDEX, DOCKER_LIST])
+def test_an_index_is_read(media_type: str) -> None:
+    document = {"mediaType": media_type, "manifests": [entry("a", "linux/amd64"), entry("b")]}
+    index = manifests.parse(orjson.dumps(document), media_type)
+    assert isinstance(index, Index)
+    assert [each.platform for each in index.entries] == [("linux", "amd64"), None]
+
+
+@pytest.mark.parametrize(
+    ("entries", "machine", "chosen"),
+    [
+        pytest.param(["arm64", "amd64"], "x86_64", "b", id="the machine's own"),
+        pytest.param(["amd64", "arm64"], "aarch64", "b", id="the machine's own, in the words of indexes"),
+        pytest.param(["ppc64le", "s390x"], "s390x", "b", id="the machine's own, where the words are the same"),
+        pytest.param(["arm64", "amd64"], "riscv64", "b", id="else amd64: bundles and catalogs are the same for all"),
+        pytest.param(["s390x", "ppc64le"], "x86_64", "a", id="else the first"),
+    ],
+)
+def test_which_platform_is_chosen(entries: list[str], machine: str, chosen: str) -> None:
+    document = {"manifests": [entry(name, f"linux/{platform}") for name, platform in zip("ab", entries, strict=True)]}
+    index = manifests.parse(orjson.dumps(document), OCI_INDEX)
+    assert isinstance(index, Index)
+    assert manifests.choose(index, machine).digest[7] == chosen
+
+
+def test_windows_is_not_linux_and_what_is_no_image_is_passed_over() -> None:
+    document = {
+        "manifests": [
+            entry("0", "unknown/unknown"),
+            entry("1", "linux/amd64", annotations={"vnd.docker.reference.type": "attestation-manifest"}),
+            entry("2", "linux/amd64", "application/vnd.oci.image.index.v1+json"),
+            entry("3", "windows/amd64"),
+            entry("4", "linux/amd64"),
+        ]
+    }
+    index = manifests.parse(orjson.dumps(document), OCI_INDEX)
+    assert isinstance(index, Index)
+    assert manifests.choose(index, "x86_64").digest[7] == "4"
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        pytest.param(b"<html>", "is no JSON", id="HTML"),
+        pytest.param(b"", "is no JSON", id="nothing"),
+        pytest.param(b"[" * 100_000, "is no JSON", id="nesting without end"),
+        pytest.param(b"[]", "is no JSON object", id="a list"),
+        pytest.param(b"{}", 'a manifest of the kind "text/plain"', id="an object of no kind"),
+        pytest.param(
+            orjson.dumps({"mediaType": "application/vnd.docker.distribution.manifest.v1+prettyjws"}),
+            "push it as an OCI or a Docker v2 image",
+            id="Docker's first schema",
+        ),
+        pytest.param(orjson.dumps(image(manifests=[])), "an index and an image at once", id="two things at once"),
+        pytest.param(orjson.dumps(image(config=None)), "no descriptor", id="no config"),
+        pytest.param(orjson.dumps(without(image(), "layers")), "without a list of layers", id="no layers"),
+        pytest.param(orjson.dumps(image(layers={})), "without a list of layers", id="layers that are no list"),
+        pytest.param(orjson.dumps(image(layers=[7])), "no descriptor", id="a layer that is a number"),
+        pytest.param(
+            orjson.dumps(image(layers=[blob("1", "text/x-helm")])), "holds no file system", id="a layer that is a chart"
+        ),
+        pytest.param(orjson.dumps(image(layers=[blob("x")])), "which is none", id="a digest that is none"),
+        pytest.param(
+            orjson.dumps(image(layers=[{"mediaType": LAYER, "digest": 7}])), "which is none", id="a digest of 7"
+        ),
+        pytest.param(orjson.dumps(image(layers=[blob("1", size=-1)])), "without a size", id="a size below zero"),
+        pytest.param(orjson.dumps(image(layers=[blob("1", size=True)])), "without a size", id="a size that is true"),
+        pytest.param(orjson.dumps(image(layers=[blob("1", size="9")])), "without a size", id="a size that is text"),
+        pytest.param(orjson.dumps(image(layers=[blob("1")] * 501)), "has 501 layers", id="layers without end"),
+    ],
+)
+def test_what_is_refused(data: bytes, why: str) -> None:
+    with pytest.raises(manifests.ManifestError, match=why):
+        manifests.parse(data, "text/plain")
+
+
+def test_an_index_without_images_is_refused() -> None:
+    with pytest.raises(manifests.ManifestError, match="without an image"):
+        manifests.choose(Index((Descriptor(OCI_MANIFEST, "sha256:" + "0" * 64, 1, ("unknown", "unknown")),)), "x86_64")
+
+
+@pytest.mark.parametrize(
+    ("config", "labels"),
+    [
+        pytest.param({"config": {"Labels": {"a": "b", "c": 7}}}, {"a": "b"}, id="labels that are texts"),
+        pytest.param({"config": {"Labels": None}}, {}, id="null, as Docker writes it"),
+        pytest.param({"config": None}, {}, id="no config"),
+        pytest.param({}, {}, id="an empty config, as artifacts have"),
+        pytest.param({"config": {"Labels": ["a"]}}, {}, id="labels that are a list"),
+    ],
+)
+def test_labels(config: Any, labels: dict[str, str]) -> None:
+    assert manifests.labels(orjson.dumps(config)) == labels
+
+
+JSON = some.recursive(
+    some.none() | some.booleans() | some.integers(-1, 2**40) | some.text(max_size=8),
+    lambda inner: (
+        some.lists(inner, max_size=3)
+        | some.dictionaries(
+            some.sampled_from(
+                ["mediaType", "manifests", "layers", "config", "digest", "size", "platform", "annotations", "Labels"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(JSON, some.sampled_from([OCI_MANIFEST, OCI_INDEX, DOCKER_LIST, ""]))
+def test_any_json_is_a_manifest_or_refused(document: Any, content_type: str) -> None:
+    data = orjson.dumps(document)
+    said = ""
+    for read in (lambda: manifests.parse(data, content_type), lambda: manifests.labels(data)):
+        try:
+            read()
+        except manifests.ManifestError as error:
+            said = str(error)
+    assert said.startswith("has a ") or not said

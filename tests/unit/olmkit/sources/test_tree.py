@@ -1,0 +1,293 @@
+"""What an image's layers mean when they are merged, and what is refused of them."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from olmkit.sources.errors import Reason
+from olmkit.sources.tree import LayerError
+from tests.images import Entry, device, file, folder, hard_link, link, pipe
+from tests.unit.olmkit.sources.merging import files, merge
+
+
+@pytest.mark.parametrize(
+    ("layers", "wanted", "expected"),
+    [
+        pytest.param(
+            [[file("a", "1"), folder("b"), file("b/c", "2")]], "", {"a": "1", "b/c": "2"}, id="files and folders"
+        ),
+        pytest.param([[file("a/b/c", "1")]], "", {"a/b/c": "1"}, id="folders that no entry names"),
+        pytest.param(
+            [[file("./a", "1"), folder("./b/"), file("b//c", "2")]], "", {"a": "1", "b/c": "2"}, id="other spellings"
+        ),
+        pytest.param([[folder("./")], [file("./a", "1")]], "", {"a": "1"}, id="the root itself"),
+        pytest.param([[file("a", "1"), file("a", "2")]], "", {"a": "2"}, id="the last of two wins"),
+        pytest.param([[file("a", "1")], [file("a", "2")]], "", {"a": "2"}, id="the upper layer wins"),
+        pytest.param([[file("a/b", "1")], [file("a", "2")]], "", {"a": "2"}, id="a file in place of a folder"),
+        pytest.param(
+            [[file("a", "1")], [folder("a"), file("a/b", "2")]], "", {"a/b": "2"}, id="a folder in place of a file"
+        ),
+        pytest.param([[file("a/b", "1")], [folder("a")]], "", {"a/b": "1"}, id="a folder again keeps what it holds"),
+        pytest.param([[file("x/a", "1"), file("y", "2")]], "x", {"x/a": "1"}, id="only what is below the wanted path"),
+        pytest.param([[file("x/a", "1"), file("xy/b", "2")]], "x", {"x/a": "1"}, id="a longer name is not below it"),
+        pytest.param([[file("x", "1")]], "x", {"x": "1"}, id="the wanted path is a file"),
+        pytest.param(
+            [[device("dev/null"), pipe("run/p"), file("x/a", "1")]], "x", {"x/a": "1"}, id="devices elsewhere"
+        ),
+        pytest.param([[link("etc/a", "../../.."), file("x/a", "1")]], "x", {"x/a": "1"}, id="links elsewhere"),
+        pytest.param([[file("a", "1"), file("b", "2")], [file(".wh.a")]], "", {"b": "2"}, id="a whiteout of a file"),
+        pytest.param(
+            [[file("a/b/c", "1"), file("d", "2")], [file(".wh.a")]], "", {"d": "2"}, id="a whiteout of a folder"
+        ),
+        pytest.param([[file(".wh.a"), file("a", "1")]], "", {"a": "1"}, id="a whiteout is for lower layers only"),
+        pytest.param([[file("a", "1"), file(".wh.a")]], "", {"a": "1"}, id="also when it comes after"),
+        pytest.param(
+            [[file("a/b", "1"), file("a/c", "2")], [file("a/d", "3"), file("a/.wh..wh..opq")]],
+            "",
+            {"a/d": "3"},
+            id="an opaque folder shows this layer only",
+        ),
+        pytest.param(
+            [[file("a/b/c", "1")], [file("a/b/d", "2"), file(".wh.a"), folder("a")]],
+            "",
+            {"a/b/d": "2"},
+            id="a whiteout of a folder that this layer fills again",
+        ),
+        pytest.param([[file("a", "1")], [file(".wh..wh..opq")]], "", {}, id="an opaque root"),
+        pytest.param(
+            [[file("x/a", "1")], [file(".wh.x"), file("x/b", "2")]],
+            "x",
+            {"x/b": "2"},
+            id="a whiteout of the wanted path",
+        ),
+        pytest.param(
+            [[file("x/y/a", "1")], [file(".wh.x"), file("x/y/b", "2")]],
+            "x/y",
+            {"x/y/b": "2"},
+            id="a whiteout above the wanted path",
+        ),
+        pytest.param(
+            [[file("x/y/a", "1")], [file("x", "")], [folder("x"), file("x/y/b", "2")]],
+            "x/y",
+            {"x/y/b": "2"},
+            id="a file in place of a folder above the wanted path",
+        ),
+        pytest.param(
+            [[file("a", "1")], [file(".wh.b"), file("c/.wh.d")]], "", {"a": "1"}, id="whiteouts of what is not there"
+        ),
+        pytest.param(
+            [[file("a", "1"), file(".wh..wh.plnk/7", "2")]], "", {"a": "1"}, id="what old union file systems leave"
+        ),
+        pytest.param([[file("a", "1"), hard_link("b", "a")]], "", {"a": "1", "b": "1"}, id="a hard link"),
+        pytest.param(
+            [[file("a", "1")], [hard_link("b", "a"), file(".wh.a")]], "", {"b": "1"}, id="a hard link outlives its twin"
+        ),
+        pytest.param([[file("a", "1"), hard_link("a", "a")]], "", {"a": "1"}, id="a hard link to itself"),
+        pytest.param(
+            [[file("a", "1"), hard_link("b", "/a")]], "", {"a": "1", "b": "1"}, id="a hard link written from the root"
+        ),
+        pytest.param(
+            [[file("a", "1"), hard_link("b", "a")], [file("b", "2")]], "", {"a": "1", "b": "2"}, id="writing one of two"
+        ),
+        pytest.param([[file("a", "1"), link("d/b", "../a")]], "", {"a": "1", "d/b": "1"}, id="a link to a file"),
+        pytest.param(
+            [[link("b", "/x/../a")], [file("a", "1")]],
+            "",
+            {"a": "1", "b": "1"},
+            id="a link from the root, to a later file",
+        ),
+        pytest.param(
+            [[link("b", "c"), link("c", "a"), file("a", "1")]], "", {"a": "1", "b": "1", "c": "1"}, id="links to links"
+        ),
+        pytest.param(
+            [[link("d", "e"), link("b", "d/a"), file("e/a", "1")], [file(".wh.d"), file(".wh.b")]],
+            "",
+            {"e/a": "1"},
+            id="links that a layer took away",
+        ),
+        pytest.param([[link("b", "a")], [file("b", "1")]], "", {"b": "1"}, id="a file in place of a link"),
+        pytest.param(
+            [[file("a", "1"), link("b", "a"), hard_link("c", "b")]],
+            "",
+            {"a": "1", "b": "1", "c": "1"},
+            id="a hard link to a link",
+        ),
+        pytest.param([[file("a" * 255, "1")]], "", {"a" * 255: "1"}, id="the longest name"),
+        pytest.param([[file("ä\n", "1")]], "", {"ä\n": "1"}, id="a name that is unusual"),
+    ],
+)
+def test_what_layers_mean(tmp_path: Path, layers: list[list[Entry]], wanted: str, expected: dict[str, str]) -> None:
+    tree = merge(tmp_path / "into", layers, (wanted,))
+    assert files(tmp_path / "into") == expected
+    assert tree.files == len(expected)
+    assert tree.size == sum(len(content) for content in expected.values())
+
+
+@pytest.mark.parametrize(
+    ("layers", "reason", "words"),
+    [
+        pytest.param(
+            [[file("../x")]], Reason.UNSAFE, 'holds "../x": a path outside the image', id="a path that climbs"
+        ),
+        pytest.param(
+            [[file("x/a/../../../b")]], Reason.UNSAFE, "a path outside the image", id="a path that climbs later"
+        ),
+        pytest.param([[folder("x/..")]], Reason.UNSAFE, "a path outside the image", id="a folder that climbs"),
+        pytest.param([[file("/x/a")]], Reason.UNSAFE, 'holds "/x/a": an absolute path', id="an absolute path"),
+        pytest.param(
+            [[file("/etc/a")]], Reason.UNSAFE, 'holds "/etc/a": an absolute path', id="one that is not wanted, too"
+        ),
+        pytest.param([[file("../.wh.x")]], Reason.UNSAFE, "a path outside the image", id="a whiteout that climbs"),
+        pytest.param([[file("x/.wh...")]], Reason.UNSAFE, "a whiteout of nothing", id="a whiteout of the folder above"),
+        pytest.param([[file("x/.wh.")]], Reason.UNSAFE, "a whiteout of nothing", id="a whiteout without a name"),
+        pytest.param(
+            [[link("x/a", "../../b")]],
+            Reason.UNSAFE,
+            'holds "x/a", a link to "../../b", which is outside the image',
+            id="a link out of the image",
+        ),
+        pytest.param(
+            [[link("x/a", "/etc/passwd")]],
+            Reason.UNSAFE,
+            "which is outside the content",
+            id="a link out of the content",
+        ),
+        pytest.param(
+            [[link("x/a", "../etc"), file("etc/b")]],
+            Reason.UNSAFE,
+            "which is outside the content",
+            id="a link to what was skipped",
+        ),
+        pytest.param([[link("x/a", "b")]], Reason.UNSAFE, "which is not there", id="a link to nothing"),
+        pytest.param([[link("x/a", "")]], Reason.UNSAFE, "which is a folder", id="a link without a target"),
+        pytest.param([[link("x/a", "b"), link("x/b", "a")]], Reason.UNSAFE, "which never ends", id="links in a circle"),
+        pytest.param([[link("x/a", "b"), file("x/b/c")]], Reason.UNSAFE, "which is a folder", id="a link to a folder"),
+        pytest.param(
+            [[link("x/a", "b"), file("x/a/c")]],
+            Reason.UNSAFE,
+            'holds something below "x/a", which is a link',
+            id="a file through a link",
+        ),
+        pytest.param(
+            [[link("x/a", "/etc")], [file("x/a/passwd")]],
+            Reason.UNSAFE,
+            "which is a link",
+            id="a file through a link of a lower layer",
+        ),
+        pytest.param(
+            [[link("x", "/etc"), file("x/passwd")]], Reason.UNSAFE, "which is a link", id="the wanted path is a link"
+        ),
+        pytest.param([[file("x/a"), file("x/a/b")]], Reason.UNSAFE, "which is a file", id="a file below a file"),
+        pytest.param(
+            [[hard_link("x/a", "etc/shadow"), file("etc/shadow")]],
+            Reason.UNSAFE,
+            "which is no file of the content",
+            id="a hard link out of the content",
+        ),
+        pytest.param(
+            [[hard_link("x/a", "../b")]], Reason.UNSAFE, "a path outside the image", id="a hard link that climbs"
+        ),
+        pytest.param(
+            [[hard_link("x/a", "x/b")]], Reason.UNSAFE, "which is no file of the content", id="a hard link to nothing"
+        ),
+        pytest.param(
+            [[folder("x/b"), hard_link("x/a", "x/b")]],
+            Reason.UNSAFE,
+            "which is no file of the content",
+            id="a hard link to a folder",
+        ),
+        pytest.param(
+            [[file("x/a/b"), hard_link("x/a", "x/a/b")]],
+            Reason.UNSAFE,
+            "below itself",
+            id="a hard link to what it replaces",
+        ),
+        pytest.param([[device("x/null")]], Reason.UNSAFE, 'holds "x/null", which is a device', id="a device"),
+        pytest.param([[pipe("x/p")]], Reason.UNSAFE, "which is a named pipe", id="a named pipe"),
+        pytest.param([[file("x/" + "a" * 256)]], Reason.TOO_LARGE, "a path too long", id="a name too long"),
+        pytest.param(
+            [[file("x/" + "a/" * 64 + "b")]], Reason.TOO_LARGE, "more than 64 folders deep", id="folders too deep"
+        ),
+        pytest.param([[file("a/" * 5000 + "b")]], Reason.TOO_LARGE, "a path too long", id="a path too long, unwanted"),
+        pytest.param([[file("x/\udcff")]], Reason.UNSAFE, "a name that is not UTF-8", id="a name that is not UTF-8"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, layers: list[list[Entry]], reason: Reason, words: str) -> None:
+    with pytest.raises(LayerError) as raised:
+        merge(tmp_path / "into", layers, ("x",))
+    assert raised.value.reason == reason
+    assert words in raised.value.words
+    assert raised.value.words.isprintable()
+    files(tmp_path / "into")
+    assert sorted(os.listdir(tmp_path)) == ["into", *(f"layer-{number}" for number in range(1, len(layers) + 1))]
+
+
+def test_a_link_is_blamed_on_its_layer(tmp_path: Path) -> None:
+    with pytest.raises(LayerError) as raised:
+        merge(tmp_path / "into", [[file("a")], [link("b", "c")], [file("d")]])
+    assert raised.value.layer == 2
+
+
+NAME = some.sampled_from(["a", "b", "c"])
+PATH = some.lists(NAME, min_size=1, max_size=3).map("/".join)
+ENTRY = some.one_of(
+    some.builds(file, PATH, some.text("xyz", max_size=3)),
+    some.builds(folder, PATH),
+    some.builds(lambda path: file(f"{path}/.wh..wh..opq"), PATH),
+    some.builds(lambda path: file("/".join([*path.split("/")[:-1], ".wh." + path.split("/")[-1]])), PATH),
+)
+
+
+def model(layers: Iterable[Iterable[Entry]]) -> dict[str, str] | None:
+    """What layers mean, said another way: hide first, then write; None where a layer has a file below a file."""
+    content: dict[str, str | None] = {}
+    for layer in layers:
+        entries, written = list(layer), set()
+        for entry in entries:
+            parent, _, name = entry.name.rpartition("/")
+            if name.startswith(".wh."):
+                hidden = parent if name == ".wh..wh..opq" else "/".join(filter(None, [parent, name[4:]]))
+                content = {
+                    path: data
+                    for path, data in content.items()
+                    if not path.startswith(f"{hidden}/") and (path != hidden or name == ".wh..wh..opq")
+                }
+        for entry in entries:
+            if entry.name.rpartition("/")[2].startswith(".wh."):
+                continue
+            above = entry.name.split("/")
+            for end in range(1, len(above)):
+                parent = "/".join(above[:end])
+                if parent in written and content[parent] is not None:
+                    return None
+                content[parent] = None
+            written.add(entry.name)
+            if entry.kind == tarfile.DIRTYPE:
+                content[entry.name] = None
+            else:
+                content = {path: data for path, data in content.items() if not path.startswith(f"{entry.name}/")}
+                content[entry.name] = entry.data.decode()
+    return {path: data for path, data in content.items() if data is not None}
+
+
+@settings(max_examples=300, deadline=None)
+@given(some.lists(some.lists(ENTRY, max_size=6), max_size=4))
+def test_layers_mean_what_the_specification_says(
+    tmp_path_factory: pytest.TempPathFactory, layers: list[list[Entry]]
+) -> None:
+    """Whiteouts hide lower layers only, wherever they stand in their own layer (OCI image-spec, layer.md)."""
+    into = tmp_path_factory.mktemp("model") / "into"
+    expected = model(layers)
+    try:
+        merge(into, layers)
+    except LayerError:
+        assert expected is None
+    else:
+        assert files(into) == expected

@@ -1,0 +1,119 @@
+"""merge: the only place where conditions are made out of what was and what is wanted."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from olmkit.api.meta import MESSAGE_LIMIT, Condition
+from olmkit.conditions import Transition, Wanted, cut, merge, timestamp
+
+THEN = "2026-01-01T00:00:00Z"
+NOON = datetime(2026, 1, 1, 12, 0, 0, 900_000, tzinfo=UTC)
+NOW = "2026-01-01T12:00:00Z"
+
+
+def had(status: str = "True", reason: str = "Fine", message: str = "fine", type: str = "Ready") -> Condition:
+    return Condition.load(
+        {
+            "type": type,
+            "status": status,
+            "reason": reason,
+            "message": message,
+            "observedGeneration": 1,
+            "lastTransitionTime": THEN,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "want", "moved_at", "told"),
+    [
+        pytest.param([], Wanted("Ready", "True", "Fine", "fine"), NOW, True, id="a type that is new is told"),
+        pytest.param([had()], Wanted("Ready", "True", "Fine", "fine"), THEN, False, id="nothing new: time stays"),
+        pytest.param([had()], Wanted("Ready", "True", "Fine", "better"), THEN, False, id="a new message is not told"),
+        pytest.param(
+            [had()], Wanted("Ready", "True", "Other", "fine"), THEN, True, id="a new reason is told, time stays"
+        ),
+        pytest.param(
+            [had()], Wanted("Ready", "False", "Fine", "fine"), NOW, True, id="a status that flips moves the time"
+        ),
+        pytest.param(
+            [had("Unknown")], Wanted("Ready", "False", "Bad", "bad"), NOW, True, id="Unknown to False is a flip"
+        ),
+        pytest.param(
+            [had(type="Other")], Wanted("Ready", "True", "Fine", "x"), NOW, True, id="other types do not count"
+        ),
+    ],
+)
+def test_time_and_transition(old: list[Condition], want: Wanted, moved_at: str, told: bool) -> None:
+    (condition,), transitions = merge(old, [want], 7, NOON)
+    assert condition.last_transition_time == moved_at
+    assert condition.observed_generation == 7
+    assert (condition.type, condition.status, condition.reason, condition.message) == (
+        *(want.type, want.status, want.reason),
+        want.message,
+    )
+    assert transitions == ((Transition(want.type, want.status, want.reason, want.message),) if told else ())
+
+
+def test_types_not_wanted_go_and_the_rest_is_sorted() -> None:
+    wanted = [Wanted("Serving", "True", "A", "a"), Wanted("Ready", "True", "B", "b")]
+    conditions, _ = merge([had(type="Stalled")], wanted, 1, NOON)
+    assert [condition.type for condition in conditions] == ["Ready", "Serving"]
+
+
+def test_a_type_wanted_twice_is_a_mistake_of_the_caller() -> None:
+    with pytest.raises(ValueError, match="Ready is wanted twice"):
+        merge([], [Wanted("Ready", "True", "A", "a"), Wanted("Ready", "False", "B", "b")], 1, NOON)
+
+
+def test_times_are_utc_to_the_second() -> None:
+    assert timestamp(datetime(2026, 1, 1, 1, 30, tzinfo=timezone(timedelta(hours=2)))) == "2025-12-31T23:30:00Z"
+
+
+@pytest.mark.parametrize(
+    ("message", "limit", "expected"),
+    [
+        pytest.param("short", 5, "short", id="what fits stays"),
+        pytest.param("longer", 5, "longe", id="what does not fit is cut"),
+        pytest.param("aé", 2, "a", id="a character that does not fit whole goes whole"),
+        pytest.param("a😀b", 4, "a", id="also one of four bytes"),
+    ],
+)
+def test_cut(message: str, limit: int, expected: str) -> None:
+    assert cut(message, limit) == expected
+
+
+@given(st.text(max_size=50), st.integers(0, 60))
+def test_cut_is_a_beginning_that_fits_and_the_longest_one(message: str, limit: int) -> None:
+    result = cut(message, limit)
+    assert message.startswith(result)
+    assert len(result.encode()) <= limit
+    assert result == message or len(message[: len(result) + 1].encode()) > limit
+
+
+WANTED = st.lists(
+    st.builds(
+        Wanted,
+        st.sampled_from(["Ready", "Stalled", "Serving", "Unpacked"]),
+        st.sampled_from(["True", "False", "Unknown"]),
+        st.sampled_from(["A", "B"]),
+        st.sampled_from(["m", "é" * MESSAGE_LIMIT]),
+    ),
+    unique_by=lambda want: want.type,
+)
+
+
+@given(before=WANTED, wanted=WANTED, generation=st.integers(0, 5))
+def test_merging_twice_is_merging_once(before: list[Wanted], wanted: list[Wanted], generation: int) -> None:
+    """The same wants an hour later give the same conditions and no transition."""
+    old, _ = merge([], before, 1, NOON - timedelta(days=1))
+    once, _ = merge(old, wanted, generation, NOON)
+    twice, transitions = merge(once, wanted, generation, NOON + timedelta(hours=1))
+    assert twice == once
+    assert transitions == ()
+    assert all(len(condition.message.encode()) <= MESSAGE_LIMIT for condition in once)

@@ -1,0 +1,205 @@
+"""Which of two versions wins, what a list takes away, and that no own write brings a deleted object back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from olmkit.informer_store import Change, InformerStore, is_newer
+
+Object = dict[str, Any]
+
+
+def thing(name: str, version: int | str, uid: str = "", **data: str) -> Object:
+    return {
+        "metadata": {"name": name, "namespace": "space", "uid": uid or f"uid-{name}", "resourceVersion": str(version)},
+        "data": data,
+    }
+
+
+def names(store: InformerStore) -> dict[str, str]:
+    return {name: obj["metadata"]["resourceVersion"] for (_, name), obj in store.objects.items()}
+
+
+@pytest.mark.parametrize(
+    ("version", "than", "expected"),
+    [
+        pytest.param("10", "9", True, id="ten is newer than nine, as numbers"),
+        pytest.param("9", "10", False, id="nine is not newer than ten"),
+        pytest.param("9", "9", False, id="the same version is not newer"),
+        pytest.param("b", "a", True, id="versions that are no numbers count as newer when they differ"),
+        pytest.param("a", "a", False, id="the same text is not newer"),
+    ],
+)
+def test_is_newer(version: str, than: str, expected: bool) -> None:
+    assert is_newer(version, than) is expected
+
+
+def test_an_event_tells_what_was_and_what_is() -> None:
+    store = InformerStore()
+    first, second = thing("a", 1), thing("a", 2)
+    assert store.event("ADDED", first) == Change(None, first)
+    assert store.event("MODIFIED", second) == Change(first, second)
+    assert store.event("DELETED", thing("a", 3)) == Change(second, None)
+    assert names(store) == {}
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        pytest.param(("MODIFIED", thing("a", 4)), {"a": "5"}, id="an older event tells nothing new"),
+        pytest.param(("MODIFIED", thing("a", 5)), {"a": "5"}, id="the same version tells nothing new"),
+        pytest.param(("DELETED", thing("b", 6)), {"a": "5"}, id="the deletion of an unknown object tells nothing new"),
+        pytest.param(("DELETED", thing("a", 6)), {}, id="a deletion removes"),
+        pytest.param(
+            ("DELETED", thing("a", 4, uid="before")),
+            {"a": "5"},
+            id="the late deletion of the object that had the name before removes nothing",
+        ),
+    ],
+)
+def test_events_that_come_after_an_own_write(event: tuple[str, Object], expected: dict[str, str]) -> None:
+    store = InformerStore()
+    store.saw(thing("a", 5))
+    change = store.event(*event)
+    assert names(store) == expected
+    assert (change is None) == (expected == {"a": "5"})
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        pytest.param(thing("a", 7), {}, id="the answer to a write that crossed the deletion"),
+        pytest.param(thing("a", 9, uid="next"), {"a": "9"}, id="a new object of the same name"),
+    ],
+)
+def test_an_own_write_after_a_deletion(own: Object, expected: dict[str, str]) -> None:
+    store = InformerStore()
+    store.event("ADDED", thing("a", 5))
+    store.event("DELETED", thing("a", 6))
+    store.saw(own)
+    assert names(store) == expected
+
+
+def test_a_list_takes_away_what_it_does_not_hold() -> None:
+    store = InformerStore()
+    a, b = thing("a", 1), thing("b", 2)
+    store.event("ADDED", a)
+    store.event("ADDED", b)
+    newer = thing("b", 8)
+    assert list(store.replace([newer], "9")) == [Change(b, newer), Change(a, None)]
+    store.saw(thing("a", 5))
+    assert names(store) == {"b": "8"}, "what a list took away does not come back by a late own write"
+
+
+def test_a_list_keeps_what_was_written_after_it_was_read() -> None:
+    store = InformerStore()
+    store.saw(thing("new", 12))
+    store.saw(thing("changed", 13))
+    assert list(store.replace([thing("changed", 4)], "10")) == []
+    assert names(store) == {"new": "12", "changed": "13"}
+
+
+def test_a_list_of_a_restored_backup_is_right_although_its_versions_are_lower() -> None:
+    store = InformerStore()
+    store.event("ADDED", thing("a", 90))
+    store.event("ADDED", thing("b", 91))
+    changes = list(store.replace([thing("a", 40)], "50", rewound=True))
+    assert names(store) == {"a": "40"}
+    assert len(changes) == 2
+
+
+def test_an_object_made_anew_under_its_name_is_a_change() -> None:
+    store = InformerStore()
+    old, new = thing("a", 1, uid="one"), thing("a", 5, uid="two")
+    store.event("ADDED", old)
+    assert list(store.replace([new], "6")) == [Change(old, new)]
+    assert store.saw(thing("a", 9, uid="one")) is None
+
+
+def test_an_index_follows_its_objects() -> None:
+    store = InformerStore()
+    store.event("ADDED", thing("early", 1, owner="x"))
+    store.add_index("owner", lambda obj: [obj["data"]["owner"]])
+    store.event("ADDED", thing("late", 2, owner="x"))
+    assert [obj["metadata"]["name"] for obj in store.by_index("owner", "x")] == ["early", "late"]
+    store.event("MODIFIED", thing("early", 3, owner="y"))
+    assert [obj["metadata"]["name"] for obj in store.by_index("owner", "x")] == ["late"]
+    list(store.clear())
+    assert store.by_index("owner", "x") == []
+    assert store.by_index("owner", "y") == []
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[list[tuple[str, Object]], dict[str, str]]:
+    """What happened on a server: events in order, each with the next version; and what is there in the end."""
+    events: list[tuple[str, Object]] = []
+    there: dict[str, Object] = {}
+    for version in range(1, draw(st.integers(1, 25))):
+        name = draw(st.sampled_from("abc"))
+        if name not in there:
+            there[name] = thing(name, version, uid=f"{name}-{version}")
+            events.append(("ADDED", there[name]))
+        elif draw(st.booleans()):
+            there[name] = thing(name, version, uid=there[name]["metadata"]["uid"])
+            events.append(("MODIFIED", there[name]))
+        else:
+            events.append(("DELETED", thing(name, version, uid=there.pop(name)["metadata"]["uid"])))
+    return events, {name: obj["metadata"]["resourceVersion"] for name, obj in there.items()}
+
+
+@given(history=histories(), data=st.data())
+def test_own_writes_heard_at_any_time_never_change_the_end(
+    history: tuple[list[tuple[str, Object]], dict[str, str]], data: st.DataObject
+) -> None:
+    """Answers to own writes come before, between and after the events that tell of them; told changes always join up."""
+    events, truth = history
+    store = InformerStore()
+    writes = [(index, obj) for index, (kind, obj) in enumerate(events) if kind != "DELETED"]
+    heard = data.draw(st.lists(st.sampled_from(writes), max_size=10)) if writes else []
+    at = [(data.draw(st.integers(max(0, index - 3), len(events))), obj) for index, obj in heard]
+    view: dict[str, Object] = {}
+
+    def tell(change: Change | None) -> None:
+        if change is None:
+            return
+        some = change.new or change.old
+        assert some is not None
+        name = some["metadata"]["name"]
+        assert view.get(name) == change.old
+        view.pop(name, None)
+        if change.new is not None:
+            view[name] = change.new
+
+    for index, (kind, obj) in enumerate(events):
+        for _, own in [entry for entry in at if entry[0] == index]:
+            tell(store.saw(own))
+        tell(store.event(kind, obj))
+    for _, own in [entry for entry in at if entry[0] == len(events)]:
+        tell(store.saw(own))
+    assert names(store) == truth
+    assert {name: obj["metadata"]["resourceVersion"] for name, obj in view.items()} == truth
+
+
+@given(history=histories(), data=st.data())
+def test_a_list_in_the_middle_mends_what_was_missed(
+    history: tuple[list[tuple[str, Object]], dict[str, str]], data: st.DataObject
+) -> None:
+    """Events are lost from some point to a list; after the list and what follows, the store is the truth."""
+    events, truth = history
+    lost_from = data.draw(st.integers(0, len(events)))
+    listed_at = data.draw(st.integers(lost_from, len(events)))
+    store, server = InformerStore(), InformerStore()
+    for index, (kind, obj) in enumerate(events):
+        server.event(kind, obj)
+        if index < lost_from:
+            store.event(kind, obj)
+        if index + 1 == listed_at:
+            list(store.replace(server.objects.values(), obj["metadata"]["resourceVersion"]))
+        if index + 1 > listed_at:
+            store.event(kind, obj)
+    if listed_at or lost_from == 0:
+        assert names(store) == truth

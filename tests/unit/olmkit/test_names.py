@@ -1,0 +1,48 @@
+"""Names that Kubernetes accepts."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from olmkit.names import is_dns1123_label, is_dns1123_subdomain, safe_name
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "subdomain"),
+    [
+        pytest.param("a", True, True, id="a letter"),
+        pytest.param("0", True, True, id="a digit"),
+        pytest.param("a-b", True, True, id="a hyphen inside"),
+        pytest.param("a.b", False, True, id="a dot makes a subdomain"),
+        pytest.param("", False, False, id="nothing"),
+        pytest.param("-a", False, False, id="a hyphen first"),
+        pytest.param("a-", False, False, id="a hyphen last"),
+        pytest.param("a..b", False, False, id="an empty label"),
+        pytest.param("a.-b", False, False, id="a label that starts with a hyphen"),
+        pytest.param("A", False, False, id="a capital"),
+        pytest.param("a_b", False, False, id="an underscore"),
+        pytest.param("a\n", False, False, id="a line end"),
+        pytest.param("é", False, False, id="a letter that is not ASCII"),
+        pytest.param("a" * 63, True, True, id="63 characters"),
+        pytest.param("a" * 64, False, True, id="64 characters are too long for a label"),
+        pytest.param("a" * 254, False, False, id="254 characters are too long for a subdomain"),
+    ],
+)
+def test_checks(name: str, label: bool, subdomain: bool) -> None:
+    assert is_dns1123_label(name) is label
+    assert is_dns1123_subdomain(name) is subdomain
+
+
+@given(name=st.text(max_size=300), identity=st.text(max_size=20), limit=st.integers(20, 253))
+def test_a_safe_name_is_one_and_fits(name: str, identity: str, limit: int) -> None:
+    result = safe_name(name, identity, limit)
+    assert is_dns1123_subdomain(result)
+    assert len(result) <= limit
+
+
+def test_a_safe_name_belongs_to_its_identity() -> None:
+    assert safe_name("My_Package", "catalog/My_Package") == safe_name("My_Package", "catalog/My_Package")
+    assert safe_name("My_Package", "catalog/My_Package") != safe_name("My_Package", "catalog/my-package")
+    assert safe_name("My_Package", "x").startswith("my-package-")

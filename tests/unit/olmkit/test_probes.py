@@ -1,0 +1,26 @@
+"""Addresses to listen on, as flags name them."""
+
+from __future__ import annotations
+
+import pytest
+
+from olmkit.errors import OlmError
+from olmkit.probes import parse_address
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        pytest.param("127.0.0.1:8080", ("127.0.0.1", 8080), id="host and port"),
+        pytest.param(":8081", (None, 8081), id="a port of all addresses"),
+        pytest.param("[::1]:0", ("::1", 0), id="IPv6 and a free port"),
+    ],
+)
+def test_parse_address(address: str, expected: tuple[str | None, int]) -> None:
+    assert parse_address(address) == expected
+
+
+@pytest.mark.parametrize("address", ["", "8080", "host", "host:", "host:http", "host:70000", "host:-1"])
+def test_what_is_no_address_is_said(address: str) -> None:
+    with pytest.raises(OlmError, match="write host:port"):
+        parse_address(address)

@@ -1,0 +1,205 @@
+"""Content on disk: there whole or not at all, verified, swept; with real files and real processes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from olmkit.errors import Waiting
+from olmkit.store import Store
+
+DIGEST = "sha256:" + "a" * 64
+OTHER = "sha512:" + "b" * 128
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "content")
+
+
+def fill(store: Store, digest: str = DIGEST) -> Path:
+    """Two files, one of them in a folder."""
+    with store.publish(digest) as staging:
+        (staging / "a.json").write_text("{}")
+        (staging / "deep" / "er").mkdir(parents=True)
+        (staging / "deep" / "er" / "b").write_bytes(bytes(range(256)))
+    path = store.path(digest)
+    assert path is not None
+    return path
+
+
+def leftovers(store: Store, tmp_path: Path) -> list[str]:
+    return os.listdir(tmp_path / "content" / ".staging")
+
+
+def test_what_was_published_is_there_under_its_digest(store: Store, tmp_path: Path) -> None:
+    assert store.path(DIGEST) is None
+    path = fill(store)
+    assert (path / "deep" / "er" / "b").read_bytes() == bytes(range(256))
+    assert store.digests() == {DIGEST}
+    assert store.verify(DIGEST)
+    assert leftovers(store, tmp_path) == []
+
+
+def test_it_is_still_there_for_another_process(store: Store, tmp_path: Path) -> None:
+    path = fill(store)
+    again = Store(tmp_path / "content")
+    assert again.path(DIGEST) == path
+    assert again.verify(DIGEST)
+
+
+def test_nothing_shows_before_the_end_and_nothing_stays_after_an_error(store: Store, tmp_path: Path) -> None:
+    def publish() -> None:
+        with store.publish(DIGEST) as staging:
+            (staging / "a").touch()
+            assert store.path(DIGEST) is None
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        publish()
+    assert store.path(DIGEST) is None
+    assert store.digests() == set()
+    assert leftovers(store, tmp_path) == []
+
+
+def test_content_that_is_there_already_is_kept(store: Store, tmp_path: Path) -> None:
+    path = fill(store)
+    inode = path.stat().st_ino
+    with store.publish(DIGEST) as staging:
+        (staging / "other").touch()
+    assert path.stat().st_ino == inode
+    assert store.verify(DIGEST)
+    assert leftovers(store, tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("how", "what"),
+    [
+        pytest.param("torn", "a.json", id="a file that is shorter"),
+        pytest.param("flipped", "deep/er/b", id="a byte that differs"),
+        pytest.param("removed", "deep/er/b", id="a file that is missing"),
+        pytest.param("added", "c", id="a file that is new"),
+        pytest.param("linked", "a.json", id="a link in place of a file, even to the same bytes"),
+        pytest.param("linked-folder", "deep", id="a link in place of a folder, even to the same files"),
+        pytest.param("removed", "../manifest.json", id="no manifest"),
+        pytest.param("torn", "../manifest.json", id="a manifest that is cut off"),
+        pytest.param("emptied", "../manifest.json", id="a manifest that is empty"),
+    ],
+)
+def test_damage_is_found(store: Store, tmp_path: Path, how: str, what: str) -> None:
+    path = fill(store) / what
+    match how:
+        case "torn":
+            path.write_bytes(path.read_bytes()[:-1])
+        case "emptied":
+            path.write_bytes(b"")
+        case "flipped":
+            path.write_bytes(path.read_bytes()[:-1] + b"\0")
+        case "removed":
+            path.unlink()
+        case "added":
+            path.touch()
+        case _:
+            path.rename(tmp_path / "moved")
+            path.symlink_to(tmp_path / "moved")
+    assert not store.verify(DIGEST)
+
+
+def test_what_is_not_here_is_not_verified(store: Store) -> None:
+    assert not store.verify(DIGEST)
+
+
+def test_a_damaged_content_can_be_forgotten_and_published_again(store: Store) -> None:
+    (fill(store) / "a.json").unlink()
+    store.forget(DIGEST)
+    assert store.path(DIGEST) is None
+    fill(store)
+    assert store.verify(DIGEST)
+
+
+def test_collect_removes_all_but_what_is_wanted(store: Store, tmp_path: Path) -> None:
+    fill(store)
+    fill(store, OTHER)
+    assert store.collect({OTHER}) == {DIGEST}
+    assert store.digests() == {OTHER}
+    assert store.collect({OTHER, DIGEST}) == set()
+    store.forget(DIGEST)
+    assert leftovers(store, tmp_path) == []
+
+
+def test_a_reader_reads_to_the_end_what_is_collected_meanwhile(store: Store) -> None:
+    with (fill(store) / "deep" / "er" / "b").open("rb") as file:
+        store.collect(set())
+        assert file.read() == bytes(range(256))
+
+
+@pytest.mark.parametrize(
+    "digest",
+    [
+        "",
+        "sha256:",
+        "sha256:" + "A" * 64,
+        "md5:" + "a" * 32,
+        "sha256:../../x",
+        "../" + DIGEST,
+        DIGEST + "/..",
+        "sha256-" + "a" * 64,
+    ],
+)
+def test_only_digests_are_names(store: Store, digest: str) -> None:
+    with pytest.raises(ValueError, match="is no digest"):
+        store.path(digest)
+    with pytest.raises(ValueError, match="is no digest"):
+        store.forget(digest)
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from olmkit.store import Store
+
+with Store(Path(sys.argv[1])).publish(sys.argv[2]) as staging:
+    (staging / "half").write_text("half")
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_sweep_removes_what_killed_jobs_left_and_nothing_that_is_in_use(store: Store, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "content"), DIGEST]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as job:
+        assert job.stdout is not None
+        assert job.stdout.readline() == "ready\n"
+        store.sweep()
+        assert len(leftovers(store, tmp_path)) == 1, "its job still runs"
+        job.send_signal(signal.SIGKILL)
+    assert len(leftovers(store, tmp_path)) == 1
+    store.sweep()
+    assert leftovers(store, tmp_path) == []
+    assert store.digests() == set()
+
+
+def test_a_full_disk_is_said_and_leaves_nothing(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(Waiting, match="is full: free some space") as raised, store.publish(DIGEST):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert raised.value.reason == "DiskFull"
+    assert str(tmp_path) not in raised.value.message
+    assert store.digests() == set()
+    assert leftovers(store, tmp_path) == []
+
+
+def test_an_error_that_is_no_full_disk_passes(store: Store) -> None:
+    with pytest.raises(PermissionError), store.publish(DIGEST):
+        raise PermissionError(errno.EPERM, "no")
+
+
+def test_a_file_name_that_is_no_text_is_an_error_not_a_crash(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="name"), store.publish(DIGEST) as staging:
+        (Path(os.fsdecode(os.fsencode(staging) + b"/\xff"))).touch()
+    assert leftovers(store, tmp_path) == []

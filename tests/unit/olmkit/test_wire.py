@@ -1,0 +1,117 @@
+"""What the API server sends, as values or as errors; what is sent to it, readable as YAML."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from olmkit.errors import ApiError, Conflict, Gone, Invalid, NotFound, Unavailable
+from olmkit.wire import apply_body, lines, parse_event, parse_failure, parse_object
+
+
+def read_lines(chunks: Sequence[bytes]) -> list[bytes]:
+    async def source() -> AsyncIterator[bytes]:
+        for chunk in chunks:
+            yield chunk
+
+    async def main() -> list[bytes]:
+        return [line async for line in lines(source())]
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("chunks", "expected"),
+    [
+        pytest.param([b"a\nb\n"], [b"a", b"b"], id="two lines in a chunk"),
+        pytest.param([b"a", b"b", b"\nc\n"], [b"ab", b"c"], id="a line in three chunks"),
+        pytest.param([b"a\nb"], [b"a"], id="what was cut is dropped"),
+        pytest.param([b"\n\na\n\n"], [b"a"], id="empty lines are nothing"),
+        pytest.param([b"x" * 3_000_000, b"\n"], [b"x" * 3_000_000], id="a line of three megabytes"),
+        pytest.param([], [], id="nothing"),
+    ],
+)
+def test_lines(chunks: list[bytes], expected: list[bytes]) -> None:
+    assert read_lines(chunks) == expected
+
+
+@given(text=st.lists(st.binary(max_size=5).map(lambda line: line.replace(b"\n", b"")), max_size=8), data=st.data())
+def test_lines_do_not_depend_on_where_chunks_end(text: list[bytes], data: st.DataObject) -> None:
+    whole = b"".join(line + b"\n" for line in text)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=6)))
+    chunks = [whole[start:end] for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
+    assert read_lines(chunks) == [line for line in text if line]
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        pytest.param(b"{", Unavailable, id="half a line"),
+        pytest.param(b"[]", Unavailable, id="no object"),
+        pytest.param(b"{}", Unavailable, id="no type"),
+        pytest.param(b'{"type":"ADDED"}', Unavailable, id="no object in it"),
+        pytest.param(b'{"type":"ADDED","object":7}', Unavailable, id="a number for an object"),
+        pytest.param(b'{"type":"ADDED","object":{}}', Unavailable, id="an object without metadata"),
+        pytest.param(b'{"type":"ODD","object":{"metadata":{}}}', Unavailable, id="a type that does not exist"),
+        pytest.param(b"\xff\xfe", Unavailable, id="no UTF-8"),
+        pytest.param(b'{"type":"ERROR","object":{"code":410,"reason":"Expired"}}', Gone, id="too old"),
+        pytest.param(b'{"type":"ERROR","object":{"code":504,"reason":"Timeout"}}', Unavailable, id="a timeout"),
+        pytest.param(b'{"type":"ERROR","object":{}}', Unavailable, id="an error that does not say which"),
+    ],
+)
+def test_what_is_no_event(line: bytes, error: type[ApiError]) -> None:
+    with pytest.raises(error):
+        parse_event(line)
+
+
+def test_an_event() -> None:
+    event = {"type": "ADDED", "object": {"metadata": {"name": "a"}}}
+    assert parse_event(json.dumps(event).encode()) == event
+
+
+@pytest.mark.parametrize(
+    ("code", "body", "error", "message"),
+    [
+        pytest.param(404, b'{"kind":"Status","reason":"NotFound","message":"no a"}', NotFound, "no a", id="a Status"),
+        pytest.param(409, b'{"kind":"Status","reason":"AlreadyExists"}', Conflict, "AlreadyExists", id="no message"),
+        pytest.param(404, b"404 page not found\n", NotFound, "404 page not found", id="plain text"),
+        pytest.param(502, b"", Unavailable, "HTTP 502", id="nothing"),
+        pytest.param(503, b'{"kind":"Other"}', Unavailable, '{"kind":"Other"}', id="JSON that is no Status"),
+        pytest.param(
+            500,
+            b'{"kind":"Status","message":"failed to create typed patch object (/a): .foo: field not declared in schema"}',
+            Invalid,
+            "failed to create typed patch object (/a): .foo: field not declared in schema",
+            id="a field the schema lacks, which the server calls its own error, is the object's",
+        ),
+    ],
+)
+def test_failures(code: int, body: bytes, error: type[ApiError], message: str) -> None:
+    found = parse_failure(code, "", body)
+    assert type(found) is error
+    assert found.message == message
+
+
+@pytest.mark.parametrize("raw", [pytest.param(b"<html>", id="no JSON"), pytest.param(b"[1]", id="a list")])
+def test_an_answer_that_is_no_object(raw: bytes) -> None:
+    with pytest.raises(Unavailable):
+        parse_object(raw)
+
+
+def test_an_empty_answer_is_an_empty_object() -> None:
+    assert parse_object(b"") == {}
+
+
+@given(st.dictionaries(st.text(max_size=9), st.text(max_size=30), max_size=3))
+@example({"data": "a\u2028b\u2029c\x85d\x7fe\ufefff\x9fg\uffffh"})
+def test_the_body_of_an_apply_reads_the_same_as_yaml_and_as_json(obj: dict[str, str]) -> None:
+    """What JSON allows in a string and YAML forbids or folds is escaped."""
+    body = apply_body(obj)
+    assert json.loads(body) == obj
+    assert yaml.safe_load(body.decode()) == obj

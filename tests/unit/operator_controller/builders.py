@@ -1,0 +1,160 @@
+"""Worlds of one Operator `alpha` that asks for package `p`, as the tables of this folder need them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from olmkit.api.bundledeployments import (
+    BUNDLE_NAME_ANNOTATION,
+    CATALOG_ANNOTATION,
+    CHANNEL_ANNOTATION,
+    PACKAGE_ANNOTATION,
+    PROPERTIES_ANNOTATION,
+    VERSION_ANNOTATION,
+)
+from olmkit.api.operators import FINALIZER, Operator
+from operator_controller.resolve.candidates import Offer, Standing
+from operator_controller.resolve.package import read_package
+from operator_controller.world import Claim, Deployment, World, read_running
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+GVK = {"type": "olm.gvk", "value": {"group": "g.example.com", "version": "v1", "kind": "Thing"}}
+
+
+def image(version: str) -> str:
+    return f"registry/p@{version}"
+
+
+def notes(version: str, **changes: str) -> dict[str, str]:
+    """The template's annotations for a version of p in catalog community, channel stable."""
+    return {
+        PACKAGE_ANNOTATION: changes.get("package", "p"),
+        BUNDLE_NAME_ANNOTATION: f"p.v{version}",
+        VERSION_ANNOTATION: version,
+        CATALOG_ANNOTATION: changes.get("catalog", "community"),
+        CHANNEL_ANNOTATION: changes.get("channel", "stable"),
+        PROPERTIES_ANNOTATION: '[{"type":"olm.gvk","value":{"group":"g.example.com","kind":"Thing","version":"v1"}}]',
+    }
+
+
+def operator(spec: Mapping[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
+    """The Operator; changes: generation, finalizers, deleting, status, name."""
+    metadata = {
+        "name": changes.get("name", "alpha"),
+        "uid": "uid-alpha",
+        "resourceVersion": "7",
+        "generation": changes.get("generation", 1),
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "finalizers": changes.get("finalizers", [FINALIZER]),
+    }
+    if changes.get("deleting"):
+        metadata["deletionTimestamp"] = "2026-01-02T00:00:00Z"
+    return {
+        "apiVersion": "operators.operatorframework.io/v1alpha1",
+        "kind": "Operator",
+        "metadata": metadata,
+        "spec": {"packageName": "p", **(spec or {})},
+        "status": changes.get("status", {"observedGeneration": -1}),
+    }
+
+
+def offer(*versions: str, **changes: Any) -> Offer:
+    """A catalog with a chain of versions in channel stable."""
+    bundles = [
+        {"name": f"p.v{one}", "version": one, "image": image(one), "properties": [GVK]} | changes.get("bundle", {})
+        for one in versions
+    ]
+    entries = [
+        {"name": f"p.v{one}"} | ({"replaces": f"p.v{versions[index - 1]}"} if index else {})
+        for index, one in enumerate(versions)
+    ]
+    document = {
+        "package": "p",
+        "defaultChannel": "stable",
+        "channels": [{"name": "stable", "entries": entries}],
+        "bundles": bundles,
+    }
+    return Offer(
+        catalog=changes.get("catalog", "community"),
+        standing=changes.get("standing", Standing.SERVING),
+        package=read_package(document) if versions else None,
+        message=changes.get("message", ""),
+    )
+
+
+def deployment(version: str, conditions: Sequence[tuple[str, str, str, str]] = (), **changes: Any) -> Deployment:
+    """The BundleDeployment that asks for a version; changes: generation, observed, active, owner, deleting, annotations."""
+    generation = changes.get("generation", 1)
+    metadata: dict[str, Any] = {
+        "name": "alpha",
+        "uid": "uid-deployment",
+        "generation": generation,
+        "ownerReferences": changes.get("owners", [owner()]),
+    }
+    if changes.get("deleting"):
+        metadata["deletionTimestamp"] = "2026-01-02T00:00:00Z"
+    spec = {
+        "provisionerClassName": "core-rukpak-io-registry",
+        "source": {"type": "image", "image": {"ref": image(version)}},
+    }
+    status: dict[str, Any] = {
+        "observedGeneration": changes.get("observed", generation),
+        "conditions": [
+            {
+                "type": kind,
+                "status": status,
+                "reason": reason,
+                "message": message,
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }
+            for kind, status, reason, message in conditions
+        ],
+    }
+    if changes.get("active"):
+        status["activeBundle"] = changes["active"]
+    template = {"metadata": {"annotations": changes.get("annotations", notes(version))}, "spec": spec}
+    return Deployment.load(
+        {
+            "metadata": metadata,
+            "spec": {"provisionerClassName": "core-rukpak-io-plain", "template": template},
+            "status": status,
+        }
+    )
+
+
+def owner(**changes: Any) -> dict[str, Any]:
+    """The ownerReference of Operator alpha."""
+    return {
+        "apiVersion": "operators.operatorframework.io/v1alpha1",
+        "kind": "Operator",
+        "name": "alpha",
+        "uid": "uid-alpha",
+        "controller": True,
+        "blockOwnerDeletion": True,
+    } | changes
+
+
+def bundle(version: str, **changes: str) -> dict[str, Any]:
+    """The Bundle of a version."""
+    return {
+        "metadata": {"name": f"alpha-{version}", "annotations": notes(version, **changes)},
+        "spec": {
+            "provisionerClassName": "core-rukpak-io-registry",
+            "source": {"type": "image", "image": {"ref": image(version)}},
+        },
+    }
+
+
+def world(raw: dict[str, Any] | None = None, *, runs: str | dict[str, Any] = "", **changes: Any) -> World:
+    """A World; `runs` is the version (or Bundle) that is installed."""
+    raw = raw if raw is not None else operator()
+    found = read_running(bundle(runs) if isinstance(runs, str) else runs) if runs else (None, None)
+    facts = {
+        "offers": (offer("1.0.0", "1.1.0"),),
+        "claims": (Claim(is_new=True, is_idle=True, created="2026-01-01T00:00:00Z", name="alpha"),),
+        "running": found[0],
+        "installed": found[1],
+    }
+    return World(now=NOW, raw=raw, operator=Operator.load(raw), **(facts | changes))

@@ -1,0 +1,263 @@
+"""What is done for an Operator, World by World."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from olmkit.api.operators import FINALIZER
+from olmkit.errors import Blocked, Waiting
+from operator_controller.decide import Delete, Hold, Install, Keep, Plan, Release, decide, deployment_for, differs
+from operator_controller.judge import snapshot
+from operator_controller.resolve.candidates import Asked, Chosen, Offer, Standing, resolve
+from operator_controller.world import Claim, World
+from tests.unit.operator_controller.builders import deployment, image, notes, offer, operator, owner, world
+
+READY = [("Ready", "True", "Succeeded", "")]
+MINE = Claim(is_new=True, is_idle=True, created="2026-01-02T00:00:00Z", name="alpha")
+ELDER = Claim(is_new=True, is_idle=True, created="2026-01-01T00:00:00Z", name="beta")
+
+
+def kind_of(plan: Plan) -> str:
+    return type(plan).__name__
+
+
+PLANS: list[tuple[str, World, Plan | str]] = [
+    (
+        "without the finalizer it is put on first, beside those of others",
+        world(operator(finalizers=["x/y"])),
+        Hold(("x/y", FINALIZER)),
+    ),
+    ("with the finalizer the BundleDeployment is made", world(), "Install"),
+    ("what is as wanted is kept", world(deployment=deployment("1.1.0", READY)), Keep()),
+    ("what asks for an older one is changed", world(deployment=deployment("1.0.0", READY)), "Install"),
+    (
+        "an annotation that differs is put right",
+        world(deployment=deployment("1.1.0", annotations=notes("1.1.0", channel="beta"))),
+        "Install",
+    ),
+    (
+        "annotations of others are left alone",
+        world(deployment=deployment("1.1.0", annotations={**notes("1.1.0"), "x/y": "z"})),
+        Keep(),
+    ),
+    (
+        "a catalog that lags is looked at again",
+        world(deployment=deployment("1.1.0", READY), is_lagging=True),
+        Keep(timedelta(seconds=15)),
+    ),
+    (
+        "with the catalog gone what is installed is left as it is",
+        world(offers=(), deployment=deployment("1.0.0", READY, active="alpha-1.0.0"), runs="1.0.0"),
+        Keep(),
+    ),
+    (
+        "a deleted Operator's BundleDeployment is deleted",
+        world(operator(deleting=True), deployment=deployment("1.0.0")),
+        Delete("alpha", "uid-deployment"),
+    ),
+    (
+        "one that is going is waited for",
+        world(operator(deleting=True), deployment=deployment("1.0.0", deleting=True)),
+        Keep(),
+    ),
+    (
+        "when it is gone the finalizer is taken off",
+        world(operator(deleting=True, finalizers=["x/y", FINALIZER])),
+        Release(("x/y",)),
+    ),
+    (
+        "a BundleDeployment of somebody else does not hold the Operator",
+        world(operator(deleting=True), deployment=deployment("1.0.0", owners=[])),
+        Release(()),
+    ),
+    (
+        "without our finalizer nothing is done for a deleted Operator",
+        world(operator(deleting=True, finalizers=[])),
+        Keep(),
+    ),
+    (
+        "a deleted Operator goes although its spec is wrong and all catalogs are gone",
+        world(operator({"version": "99999999999999999999.0.0"}, deleting=True), offers=()),
+        Release(()),
+    ),
+    (
+        "the senior of two works",
+        world(claims=(MINE, Claim(is_new=True, is_idle=True, created="2026-01-03T00:00:00Z", name="aaa"))),
+        "Install",
+    ),
+    (
+        "one that has installed it is senior to an older one",
+        world(claims=(Claim(is_new=False, is_idle=False, created="2026-01-02T00:00:00Z", name="alpha"), ELDER)),
+        "Install",
+    ),
+]
+
+
+@pytest.mark.parametrize(("seen", "wanted"), [pytest.param(w, p, id=name) for name, w, p in PLANS])
+def test_the_plan(seen: World, wanted: Plan | str) -> None:
+    plan = decide(seen)
+    if isinstance(wanted, str):
+        assert kind_of(plan) == wanted
+    else:
+        assert plan == wanted
+
+
+REFUSALS: list[tuple[str, World, type[Exception], str]] = [
+    (
+        "a second Operator for the package",
+        world(claims=(MINE, ELDER)),
+        Blocked,
+        'package "p" is already managed by Operator "beta"; delete one of them',
+    ),
+    (
+        "of two of one age the name decides",
+        world(claims=(MINE, Claim(is_new=True, is_idle=True, created=MINE.created, name="aaa"))),
+        Blocked,
+        'package "p" is already managed by Operator "aaa"; delete one of them',
+    ),
+    (
+        "one that has begun is senior to an older one that has not",
+        world(claims=(MINE, Claim(is_new=True, is_idle=False, created="2026-01-09T00:00:00Z", name="zeta"))),
+        Blocked,
+        'package "p" is already managed by Operator "zeta"; delete one of them',
+    ),
+    (
+        "a second one while the first is being deleted waits",
+        world(claims=(MINE, Claim(is_new=False, is_idle=False, created="", name="beta", is_leaving=True))),
+        Waiting,
+        'package "p" is already managed by Operator "beta", which is being deleted',
+    ),
+    (
+        "another package in place of an installed one",
+        world(operator({"packageName": "q"}), runs="1.0.0", deployment=deployment("1.0.0", active="alpha-1.0.0")),
+        Blocked,
+        'package "p" is installed by this Operator and "q" is asked for: set spec.packageName back to "p", or delete this '
+        'Operator and create another one for "q"',
+    ),
+    (
+        "a range that cannot be read",
+        world(operator({"version": "1.2.3-01"})),
+        Blocked,
+        'spec.version: Numeric PreRelease version must not contain leading zeroes "01" in "1.2.3-01"; for example 1.2.3, '
+        "'>=1.2.0 <2.0.0', '~1.4' or '1.x'",
+    ),
+    (
+        "a version that is not there",
+        world(operator({"version": "9.9.9"})),
+        Blocked,
+        "package 'p' at version '9.9.9' not found",
+    ),
+    (
+        "the same while a catalog is being read",
+        world(operator({"version": "9.9.9"}), offers=(offer("1.0.0"), Offer("x", standing=Standing.PENDING))),
+        Waiting,
+        "package 'p' at version '9.9.9' not found",
+    ),
+    (
+        "a media type nobody can unpack",
+        world(offers=(offer("1.0.0", bundle={"mediaType": "helm"}),)),
+        Blocked,
+        "unknown bundle mediatype: helm",
+    ),
+    (
+        "a BundleDeployment that a person made",
+        world(deployment=deployment("1.0.0", owners=[])),
+        Blocked,
+        'BundleDeployment "alpha" exists already and is owned by no Operator: '
+        "delete it, or create the Operator under another name",
+    ),
+    (
+        "a BundleDeployment of something else",
+        world(deployment=deployment("1.0.0", owners=[owner(kind="Widget", name="w", uid="u")])),
+        Blocked,
+        'BundleDeployment "alpha" exists already and is owned by Widget "w": '
+        "delete it, or create the Operator under another name",
+    ),
+    (
+        "a BundleDeployment of an earlier Operator of this name",
+        world(deployment=deployment("1.0.0", owners=[owner(uid="uid-before")])),
+        Waiting,
+        'BundleDeployment "alpha" exists already and is left from an earlier Operator of this name: waiting until it is gone',
+    ),
+    (
+        "a BundleDeployment that somebody deletes",
+        world(deployment=deployment("1.0.0", deleting=True)),
+        Waiting,
+        'BundleDeployment "alpha" is being deleted by somebody and is made again when it is gone',
+    ),
+    (
+        "an active Bundle that is not seen yet",
+        world(unseen_bundle="alpha-abc"),
+        Waiting,
+        'the Bundle "alpha-abc" that is installed cannot be seen yet',
+    ),
+]
+
+
+@pytest.mark.parametrize(("seen", "error", "message"), [pytest.param(w, e, m, id=name) for name, w, e, m in REFUSALS])
+def test_what_is_in_the_way(seen: World, error: type[Exception], message: str) -> None:
+    with pytest.raises(error) as caught:
+        decide(seen)
+    assert str(caught.value) == message
+    assert isinstance(caught.value, Blocked) is (error is Blocked)
+
+
+def test_a_new_deployment_is_create_only_and_says_everything_about_its_bundle() -> None:
+    plan = decide(world())
+    assert isinstance(plan, Install)
+    assert plan.deployment == {
+        "apiVersion": "core.rukpak.io/v1alpha1",
+        "kind": "BundleDeployment",
+        "metadata": {"name": "alpha", "resourceVersion": "1", "ownerReferences": [owner()]},
+        "spec": {
+            "provisionerClassName": "core-rukpak-io-plain",
+            "template": {
+                "metadata": {"annotations": notes("1.1.0")},
+                "spec": {
+                    "provisionerClassName": "core-rukpak-io-registry",
+                    "source": {"type": "image", "image": {"ref": image("1.1.0")}},
+                },
+            },
+        },
+    }
+
+
+def test_a_change_is_made_only_to_the_deployment_that_was_seen() -> None:
+    plan = decide(world(deployment=deployment("1.0.0")))
+    assert isinstance(plan, Install)
+    assert plan.deployment["metadata"]["uid"] == "uid-deployment"
+    assert "resourceVersion" not in plan.deployment["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("media_type", "provisioner"),
+    [("registry+v1", "core-rukpak-io-registry"), ("", "core-rukpak-io-registry"), ("plain+v0", "core-rukpak-io-plain")],
+)
+def test_the_media_type_says_who_unpacks(media_type: str, provisioner: str) -> None:
+    plan = decide(world(offers=(offer("1.0.0", bundle={"mediaType": media_type}),)))
+    assert isinstance(plan, Install)
+    assert plan.deployment["spec"]["template"]["spec"]["provisionerClassName"] == provisioner
+
+
+def test_what_was_applied_is_kept_in_the_next_pass() -> None:
+    plan = decide(world())
+    assert isinstance(plan, Install)
+    applied: dict[str, Any] = {**plan.deployment, "status": {}}
+    applied["metadata"] = {**applied["metadata"], "uid": "uid-deployment", "generation": 1}
+    seen = deployment("1.1.0")
+    assert decide(world(deployment=type(seen).load(applied))) == Keep()
+
+
+def test_too_many_properties_are_cut_to_whole_ones() -> None:
+    many = [{"type": "olm.gvk", "value": {"group": "g", "version": "v1", "kind": "K" * 1000}}] * 500
+    seen = world(offers=(offer("1.0.0", bundle={"properties": many}),))
+    outcome = resolve(snapshot(seen, Asked("p"))).outcome
+    assert isinstance(outcome, Chosen)
+    made = deployment_for(seen.operator, outcome.candidate)
+    text = made["spec"]["template"]["metadata"]["annotations"]["operators.operatorframework.io/properties"]
+    assert len(text) <= 131_072
+    assert text.endswith("}]")
+    assert not differs(type(deployment("1.0.0")).load({**made, "status": {}}), made)

@@ -1,0 +1,38 @@
+"""Bundles as values and as JSON."""
+
+import pickle
+
+import pytest
+
+from rukpak.bundle import BadBundle, PlainBundle, from_json, to_json
+from tests.unit.rukpak.builders import bundle, crd, csv, obj
+
+
+def test_what_was_written_is_read_again() -> None:
+    registry = bundle(csv(annotations={"a": "ü"}), crd(), obj("v1", "Secret", "s"))
+    plain = PlainBundle((obj("v1", "Secret", "s"), crd()))
+    for value in (registry, plain):
+        assert from_json(to_json(value)) == value
+
+
+@pytest.mark.parametrize("data", [b"[]", b"{}", b'{"format": 0, "type": "plain+v0", "objects": []}', b"{"])
+def test_what_is_no_bundle_of_this_format_is_refused(data: bytes) -> None:
+    with pytest.raises(ValueError, match=r"no bundle|unexpected end|expected"):
+        from_json(data)
+
+
+def test_what_the_csv_says() -> None:
+    found = bundle(
+        csv(modes=("SingleNamespace", "OwnNamespace"), webhookdefinitions=[{"type": "a", "generateName": "b"}])
+    )
+    assert found.install_modes == ("OwnNamespace", "SingleNamespace")
+    assert [webhook["generateName"] for webhook in found.webhooks] == ["b"]
+    assert found.owned_api_services == ()
+    assert found.install_spec["deployments"][0]["name"] == "manager"
+
+
+def test_faults_survive_the_way_out_of_a_process() -> None:
+    error = BadBundle.of("UnpackFailed", [f"fault {number}" for number in range(60)])
+    again = pickle.loads(pickle.dumps(error))
+    assert (again.reason, again.message, again.faults) == (error.reason, error.message, error.faults)
+    assert error.message.endswith("fault 49; and 10 more")

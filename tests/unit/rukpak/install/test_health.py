@@ -1,0 +1,268 @@
+"""Whether an object is well, by the rules of kstatus."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rukpak.install.health import HEALTH_KINDS, health
+from tests.unit.rukpak.builders import Body, obj
+
+
+def condition(kind: str, status: str, reason: str = "", message: str = "") -> Body:
+    return {"type": kind, "status": status, "reason": reason, "message": message}
+
+
+def live(api_version: str, kind: str, spec: Body | None = None, /, **status: Any) -> Body:
+    """An object of generation 2 whose controller has seen it, unless the status says otherwise."""
+    body = obj(api_version, kind, "x", "n", spec=spec or {}, status=status)
+    body["metadata"]["generation"] = 2
+    return body
+
+
+def deployment(replicas: int | None = None, **status: Any) -> Body:
+    return live(
+        "apps/v1",
+        "Deployment",
+        {} if replicas is None else {"replicas": replicas},
+        **{"observedGeneration": 2, **status},
+    )
+
+
+def stateful_set(spec: Body, **status: Any) -> Body:
+    return live("apps/v1", "StatefulSet", spec, **{"observedGeneration": 2, **status})
+
+
+def daemon_set(**status: Any) -> Body:
+    numbers = dict.fromkeys(
+        (
+            "desiredNumberScheduled",
+            "currentNumberScheduled",
+            "updatedNumberScheduled",
+            "numberAvailable",
+            "numberReady",
+        ),
+        2,
+    )
+    return live("apps/v1", "DaemonSet", **{"observedGeneration": 2, **numbers, **status})
+
+
+RUNNING = {"replicas": 1, "updatedReplicas": 1, "availableReplicas": 1, "readyReplicas": 1}
+CRD = "apiextensions.k8s.io/v1"
+LATE = "its controller has not looked at the latest change yet"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(obj("v1", "ConfigMap", "c"), id="a kind without a rule"),
+        pytest.param(obj("example.com/v1", "Deployment", "d"), id="a kind of that name in another group"),
+        pytest.param(deployment(**RUNNING, conditions=[condition("Available", "True")]), id="a Deployment"),
+        pytest.param(deployment(0, replicas=0), id="a Deployment that is scaled to nothing"),
+        pytest.param(
+            stateful_set({"replicas": 2}, readyReplicas=2, replicas=2, updateRevision="a", currentRevision="a"),
+            id="a StatefulSet",
+        ),
+        pytest.param(stateful_set({"updateStrategy": {"type": "OnDelete"}}), id="a StatefulSet that people update"),
+        pytest.param(
+            stateful_set(
+                {"replicas": 3, "updateStrategy": {"rollingUpdate": {"partition": 2}}},
+                readyReplicas=3,
+                replicas=3,
+                updatedReplicas=1,
+            ),
+            id="a partition",
+        ),
+        pytest.param(daemon_set(), id="a DaemonSet"),
+        pytest.param(live("apps/v1", "ReplicaSet", {"replicas": 1}, availableReplicas=1), id="a ReplicaSet"),
+        pytest.param(live("v1", "Pod", phase="Succeeded"), id="a Pod that has done its work"),
+        pytest.param(
+            live("v1", "Pod", phase="Running", conditions=[condition("Ready", "True")]), id="a Pod that is ready"
+        ),
+        pytest.param(
+            live("apiregistration.k8s.io/v1", "APIService", conditions=[condition("Available", "True")]),
+            id="an APIService",
+        ),
+        pytest.param(
+            live(
+                CRD,
+                "CustomResourceDefinition",
+                conditions=[condition("Established", "True"), condition("NamesAccepted", "True")],
+            ),
+            id="a CRD",
+        ),
+        pytest.param(live("batch/v1", "Job", startTime="2026-01-01T00:00:00Z"), id="a Job that runs"),
+        pytest.param(live("batch/v1", "Job", conditions=[condition("Complete", "True")]), id="a Job that is done"),
+        pytest.param(live("batch/v1", "Job", {"suspend": True}), id="a Job that is suspended"),
+        pytest.param(live("v1", "Service", {"type": "ClusterIP"}), id="a Service"),
+        pytest.param(
+            live("v1", "Service", {"type": "LoadBalancer"}, loadBalancer={"ingress": [{"ip": "192.0.2.1"}]}),
+            id="a Service with a load balancer",
+        ),
+        pytest.param(live("v1", "PersistentVolumeClaim", phase="Bound"), id="a claim"),
+        pytest.param(live("policy/v1", "PodDisruptionBudget", currentHealthy=1, desiredHealthy=1), id="a budget"),
+    ],
+)
+def test_well(body: Body) -> None:
+    assert health(body) == ("True", "")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        pytest.param(deployment(**{**RUNNING, "observedGeneration": 1}), LATE, id="a change nobody has seen"),
+        pytest.param(live("apps/v1", "Deployment"), "its controller has not looked at it yet", id="a new Deployment"),
+        pytest.param(deployment(2, updatedReplicas=1), "1 of 2 replicas are updated", id="rolling out"),
+        pytest.param(deployment(updatedReplicas=1), "0 of 1 replicas are available", id="none available"),
+        pytest.param(
+            deployment(1, updatedReplicas=1, availableReplicas=2, replicas=2),
+            "1 old replicas are still there",
+            id="old ones",
+        ),
+        pytest.param(
+            deployment(**RUNNING, conditions=[condition("Available", "False", "MinimumReplicasUnavailable")]),
+            "is not available: MinimumReplicasUnavailable",
+            id="not available",
+        ),
+        pytest.param(
+            deployment(conditions=[condition("Progressing", "False", "ProgressDeadlineExceeded", "timed out")]),
+            "makes no progress: ProgressDeadlineExceeded: timed out",
+            id="stuck",
+        ),
+        pytest.param(
+            deployment(conditions=[condition("ReplicaFailure", "True", "FailedCreate", "forbidden")]),
+            "cannot make its pods: FailedCreate: forbidden",
+            id="pods that are refused",
+        ),
+        pytest.param(
+            stateful_set({"replicas": 2}, readyReplicas=1), "1 of 2 replicas are ready", id="a StatefulSet that starts"
+        ),
+        pytest.param(
+            stateful_set({}, readyReplicas=1, replicas=2),
+            "1 old replicas are still there",
+            id="a StatefulSet that shrinks",
+        ),
+        pytest.param(
+            stateful_set({}, readyReplicas=1, replicas=1, updateRevision="b", currentRevision="a"),
+            "is being rolled out",
+            id="a StatefulSet that rolls out",
+        ),
+        pytest.param(
+            stateful_set({"replicas": 3, "updateStrategy": {"rollingUpdate": {"partition": 2}}}, readyReplicas=3),
+            "0 of 1 replicas are updated",
+            id="a partition",
+        ),
+        pytest.param(daemon_set(numberReady=1), "1 of 2 pods are ready", id="a DaemonSet"),
+        pytest.param(live("apps/v1", "DaemonSet"), "its controller has not looked at it yet", id="a new DaemonSet"),
+        pytest.param(live("apps/v1", "ReplicaSet"), "0 of 1 replicas are available", id="a ReplicaSet"),
+        pytest.param(
+            live("apps/v1", "ReplicaSet", conditions=[condition("ReplicaFailure", "True", "FailedCreate")]),
+            "cannot make its pods: FailedCreate",
+            id="a ReplicaSet whose pods are refused",
+        ),
+        pytest.param(
+            live("v1", "Pod", phase="Failed", reason="Evicted", message="no room"),
+            "failed: Evicted: no room",
+            id="a Pod that failed",
+        ),
+        pytest.param(
+            live(
+                "v1",
+                "Pod",
+                phase="Pending",
+                conditions=[condition("PodScheduled", "False", "Unschedulable", "no node")],
+            ),
+            "is not running: Unschedulable: no node",
+            id="a Pod without a node",
+        ),
+        pytest.param(live("v1", "Pod", phase="Pending"), "is not running", id="a Pod that starts"),
+        pytest.param(
+            live("v1", "Pod", phase="Running", conditions=[condition("Ready", "False", "ContainersNotReady")]),
+            "is not ready: ContainersNotReady",
+            id="a Pod that is not ready",
+        ),
+        pytest.param(
+            live(
+                "v1",
+                "Pod",
+                phase="Pending",
+                containerStatuses=[
+                    {"name": "a", "state": {"waiting": {"reason": "PodInitializing"}}},
+                    {"name": "c", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}},
+                ],
+            ),
+            "container c waits: ImagePullBackOff: no such image",
+            id="a container that waits",
+        ),
+        pytest.param(
+            live(
+                "apiregistration.k8s.io/v1",
+                "APIService",
+                conditions=[condition("Available", "False", "MissingEndpoints")],
+            ),
+            "is not available: MissingEndpoints",
+            id="an APIService",
+        ),
+        pytest.param(live(CRD, "CustomResourceDefinition"), "is not established", id="a new CRD"),
+        pytest.param(
+            live(CRD, "CustomResourceDefinition", conditions=[condition("NamesAccepted", "False", "PluralConflict")]),
+            "its names are not accepted: PluralConflict",
+            id="a CRD whose names are taken",
+        ),
+        pytest.param(live("batch/v1", "Job"), "has not started", id="a new Job"),
+        pytest.param(
+            live("batch/v1", "Job", conditions=[condition("Failed", "True", "BackoffLimitExceeded")]),
+            "failed: BackoffLimitExceeded",
+            id="a Job that failed",
+        ),
+        pytest.param(
+            live("v1", "Service", {"type": "LoadBalancer"}),
+            "its load balancer has no address yet",
+            id="a load balancer",
+        ),
+        pytest.param(
+            live("v1", "PersistentVolumeClaim", phase="Pending"), "is not bound to a volume yet", id="a claim"
+        ),
+        pytest.param(
+            live("v1", "PersistentVolumeClaim", phase="Lost"), "lost its volume", id="a claim that lost its volume"
+        ),
+        pytest.param(
+            live("policy/v1", "PodDisruptionBudget", currentHealthy=1, desiredHealthy=2),
+            "1 of at least 2 pods are healthy",
+            id="a budget",
+        ),
+    ],
+)
+def test_not_well(body: Body, message: str) -> None:
+    assert health(body) == ("False", message)
+
+
+@pytest.mark.parametrize("kind", sorted(HEALTH_KINDS))
+def test_what_is_being_deleted_is_not_well(kind: tuple[str, str]) -> None:
+    group, name = kind
+    body = obj(f"{group}/v1" if group else "v1", name, "x")
+    body["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert health(body) == ("False", "is being deleted")
+
+
+@given(
+    st.sampled_from(sorted(HEALTH_KINDS)),
+    st.dictionaries(
+        st.sampled_from(["replicas", "observedGeneration", "availableReplicas", "currentHealthy"]), st.integers(0, 3)
+    ),
+    st.lists(
+        st.fixed_dictionaries(
+            {
+                "type": st.sampled_from(["Available", "Ready", "Failed"]),
+                "status": st.sampled_from(["True", "False", "Unknown"]),
+            }
+        ),
+        max_size=3,
+    ),
+)
+def test_any_status_has_an_answer(kind: tuple[str, str], numbers: dict[str, int], conditions: list[Body]) -> None:
+    group, name = kind
+    status: dict[str, Any] = {**numbers, "conditions": conditions}
+    found = health(live(f"{group}/v1" if group else "v1", name, **status))
+    assert (found.status == "True") == (found.message == "")

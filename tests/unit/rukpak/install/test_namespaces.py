@@ -1,0 +1,105 @@
+"""Where a bundle is installed."""
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from olmkit.names import is_dns1123_label
+from rukpak.install.namespaces import install_namespace, namespace_for, namespace_object, why_not
+from tests.unit.rukpak.builders import bundle, csv
+
+TEMPLATE = "operatorframework.io/suggested-namespace-template"
+NAME = "operatorframework.io/suggested-namespace"
+
+
+def template(name: object, **metadata: object) -> str:
+    return orjson.dumps({"kind": "Namespace", "metadata": {"name": name, **metadata}}).decode()
+
+
+@pytest.mark.parametrize(
+    ("annotations", "package", "wanted", "notes"),
+    [
+        pytest.param({}, "things", "things-system", [], id="the package's name"),
+        pytest.param({NAME: "a"}, "things", "a", [], id="the suggested one"),
+        pytest.param({NAME: "a", TEMPLATE: template("b")}, "things", "b", [], id="the template's before it"),
+        pytest.param(
+            {NAME: "a", TEMPLATE: "{"},
+            "things",
+            "a",
+            [f"annotation {TEMPLATE} is no JSON"],
+            id="a template that does not parse is said, and the next rule counts",
+        ),
+        pytest.param(
+            {TEMPLATE: "[]"},
+            "things",
+            "things-system",
+            [f"annotation {TEMPLATE} is no Namespace as JSON"],
+            id="a template that is no Namespace",
+        ),
+        pytest.param(
+            {NAME: "kube-system"},
+            "things",
+            "things-system",
+            [f'annotation {NAME}: namespace "kube-system" belongs to Kubernetes'],
+            id="never kube-*",
+        ),
+        pytest.param(
+            {NAME: "default", TEMPLATE: template("olm-suite-system")},
+            "things",
+            "things-system",
+            [
+                f'annotation {TEMPLATE}: namespace "olm-suite-system" is the suite\'s own',
+                f'annotation {NAME}: namespace "default" belongs to Kubernetes',
+            ],
+            id="never default or the suite's own",
+        ),
+        pytest.param(
+            {NAME: "A_b"},
+            "things",
+            "things-system",
+            [
+                f'annotation {NAME}: namespace "A_b" is no name of a namespace (lower-case letters, digits and `-`, at most 63)'
+            ],
+            id="a name that is no label",
+        ),
+        pytest.param(
+            {},
+            "kube-green",
+            "operator-kube-green-system",
+            ['namespace "kube-green-system" belongs to Kubernetes'],
+            id="a package whose name Kubernetes keeps for itself",
+        ),
+        pytest.param({}, "a.b_C", "a-b-c-system", [], id="a package whose name is no label"),
+    ],
+)
+def test_install_namespace(annotations: dict[str, str], package: str, wanted: str, notes: list[str]) -> None:
+    found = install_namespace(bundle(csv(annotations=annotations), package=package))
+    assert found == (wanted, tuple(notes))
+
+
+def test_the_suites_own_namespace_has_the_name_it_was_started_with() -> None:
+    suggested = bundle(csv(annotations={NAME: "mine"}))
+    assert install_namespace(suggested, "mine")[0] == "things-system"
+    assert install_namespace(suggested)[0] == "mine"
+
+
+def test_labels_and_annotations_of_the_template_are_used() -> None:
+    text = template("b", labels={"z": "1", "a": "2", "bad": 3}, annotations={"n": "m"}, finalizers=["x"])
+    assert namespace_object(bundle(csv(annotations={TEMPLATE: text})), "elsewhere") == {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "elsewhere", "labels": {"a": "2", "z": "1"}, "annotations": {"n": "m"}},
+    }
+
+
+@given(st.text(max_size=80))
+def test_any_name_makes_a_namespace(name: str) -> None:
+    made = namespace_for(name)
+    assert is_dns1123_label(made)
+    assert made.endswith("-system")
+
+
+@given(st.text(min_size=1, max_size=80))
+def test_any_package_is_installed_where_it_may(package: str) -> None:
+    assert why_not(install_namespace(bundle(package=f"x{package}"))[0]) == ""

@@ -1,0 +1,267 @@
+"""What stands between a bundle and a cluster."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rukpak.bundle import Bundle, PlainBundle
+from rukpak.install.preflight import ANNOTATIONS_LIMIT, OBJECT_LIMIT, Facts, check, unsupported
+from rukpak.manifest import Manifest, ObjectKey
+from tests.unit.rukpak.builders import Body, bundle, crd, csv, obj
+
+SERVED = {("", "v1", kind) for kind in ("Secret", "Namespace", "Service", "ConfigMap")} | {
+    ("apps", "v1", "Deployment"),
+    ("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
+    ("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"),
+}
+FACTS = Facts(served=SERVED, server_version="v1.34.4")
+MONITOR = obj("monitoring.coreos.com/v1", "ServiceMonitor", "m", "n")
+PLAIN = PlainBundle(())
+CRD = "CustomResourceDefinition.apiextensions.k8s.io"
+
+
+def faults_of(*bodies: Body, of: Bundle = PLAIN, facts: Facts = FACTS) -> list[str]:
+    return list(check([Manifest(body) for body in bodies], of, facts).faults)
+
+
+def missing_of(*bodies: Body, of: Bundle = PLAIN, facts: Facts = FACTS) -> list[str]:
+    return list(check([Manifest(body) for body in bodies], of, facts).missing)
+
+
+def test_nothing_stands_in_the_way() -> None:
+    manifests = [
+        Manifest(obj("v1", "Namespace", "n")),
+        Manifest(crd()),
+        Manifest(obj("example.com/v1", "Thing", "t", "n")),
+    ]
+    ready = check(manifests, bundle(), FACTS)
+    assert ready.manifests == tuple(manifests)
+    assert (ready.faults, ready.left_out, ready.missing) == ((), (), ())
+
+
+@pytest.mark.parametrize("group", ["monitoring.coreos.com", "autoscaling.k8s.io", "console.openshift.io"])
+def test_kinds_that_an_operator_can_do_without_are_left_out(group: str) -> None:
+    optional = Manifest(obj(f"{group}/v1", "A", "m", "n"))
+    needed = Manifest(obj("v1", "Secret", "s", "n"))
+    ready = check([optional, needed], PLAIN, FACTS)
+    assert ready.left_out == (ObjectKey(group, "A", "n", "m"),)
+    assert ready.manifests == (needed,)
+    assert ready.missing == ()
+
+
+@pytest.mark.parametrize(
+    ("bodies", "facts"),
+    [
+        pytest.param(
+            [MONITOR],
+            replace(FACTS, served=SERVED | {("monitoring.coreos.com", "v1", "ServiceMonitor")}),
+            id="the cluster has it",
+        ),
+        pytest.param(
+            [MONITOR, crd("servicemonitors", "monitoring.coreos.com", kind="ServiceMonitor")],
+            FACTS,
+            id="the bundle brings it",
+        ),
+    ],
+)
+def test_they_are_applied_where_they_can_be(bodies: list[Body], facts: Facts) -> None:
+    ready = check([Manifest(body) for body in bodies], PLAIN, facts)
+    assert ready.left_out == ()
+    assert len(ready.manifests) == len(bodies)
+
+
+@pytest.mark.parametrize(
+    ("bodies", "facts", "wanted"),
+    [
+        pytest.param(
+            [obj("x.com/v1", "B", "b"), obj("x.com/v1", "A", "a"), obj("x.com/v1", "A", "c")],
+            FACTS,
+            ["A (x.com/v1)", "B (x.com/v1)"],
+            id="each kind once, sorted",
+        ),
+        pytest.param(
+            [crd(version="v2"), obj("example.com/v1", "Thing", "t")],
+            FACTS,
+            ["Thing (example.com/v1)"],
+            id="the bundle brings another version",
+        ),
+        pytest.param(
+            [obj("apps/v1beta1", "Deployment", "d")],
+            FACTS,
+            ["Deployment (apps/v1beta1): the cluster serves it as v1 only"],
+            id="the cluster has another version",
+        ),
+        pytest.param(
+            [obj("x.com/v1", "A", "a")],
+            replace(FACTS, failed_groups={"x.com"}),
+            ["A (x.com/v1): the API server of group x.com does not answer"],
+            id="its API server is away",
+        ),
+        pytest.param(
+            [MONITOR],
+            replace(FACTS, failed_groups={"monitoring.coreos.com"}),
+            [
+                "ServiceMonitor (monitoring.coreos.com/v1): the API server of group monitoring.coreos.com does not "
+                "answer"
+            ],
+            id="nobody knows whether it can be left out",
+        ),
+    ],
+)
+def test_kinds_that_must_be_there_first(bodies: list[Body], facts: Facts, wanted: list[str]) -> None:
+    assert missing_of(*bodies, facts=facts) == wanted
+
+
+def test_kinds_that_the_csv_requires() -> None:
+    required = {
+        "required": [
+            {"name": "as.x.com", "version": "v1", "kind": "A"},
+            {"name": "things.example.com", "version": "v1", "kind": "Thing"},
+        ]
+    }
+    services = {"required": [{"name": "bs", "group": "y.com", "version": "v2", "kind": "B"}]}
+    asking = bundle(csv(customresourcedefinitions=required, apiservicedefinitions=services), crd())
+    assert missing_of(crd(), of=asking) == [
+        'A (x.com/v1), which bundle "things.v1.0.0" requires',
+        'B (y.com/v2), which bundle "things.v1.0.0" requires',
+    ]
+    served = SERVED | {("x.com", "v1", "A"), ("y.com", "v2", "B")}
+    assert missing_of(crd(), of=asking, facts=replace(FACTS, served=served)) == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "server", "fault"),
+    [
+        pytest.param("1.34.4", "v1.34.4", "", id="just enough"),
+        pytest.param("1.34", "v1.34.0", "", id="a short version"),
+        pytest.param("v1.19.0-0", "v1.19.0-eks-1", "", id="prereleases do not count"),
+        pytest.param(
+            "1.35.0",
+            "v1.34.4",
+            'bundle "things.v1.0.0" needs Kubernetes 1.35.0 or newer, this cluster runs v1.34.4',
+            id="too old",
+        ),
+        pytest.param("1.9.0", "v1.34.4", "", id="numbers, not text"),
+        pytest.param(
+            "latest",
+            "v1.34.4",
+            'minKubeVersion "latest" of bundle "things.v1.0.0" is no version such as 1.28.0',
+            id="no version",
+        ),
+        pytest.param("1.35.0", "", "", id="nobody knows the server's"),
+        pytest.param("", "v1.34.4", "", id="nothing asked for"),
+    ],
+)
+def test_the_version_of_kubernetes(wanted: str, server: str, fault: str) -> None:
+    found = faults_of(of=bundle(csv(minKubeVersion=wanted)), facts=replace(FACTS, server_version=server))
+    assert found == ([fault] if fault else [])
+
+
+def webhook(*groups: str) -> Body:
+    rules = [{"apiGroups": list(groups), "resources": ["*"], "operations": ["*"]}]
+    hooks = [{"name": "w.x.com", "rules": rules}]
+    return obj("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "w", webhooks=hooks)
+
+
+def annotated(size: int) -> Body:
+    template: dict[str, Any] = {"metadata": {"annotations": {"a": "x" * size}}}
+    return obj("apps/v1", "Deployment", "d", "n", spec={"template": template})
+
+
+W = "ValidatingWebhookConfiguration.admissionregistration.k8s.io w"
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        pytest.param(
+            obj("v1", "Secret", "s", "olm-suite-system"),
+            "Secret olm-suite-system/s is in the suite's own namespace: no bundle may write there",
+            id="the suite's namespace",
+        ),
+        pytest.param(
+            obj("v1", "Namespace", "olm-suite-system"),
+            "Namespace olm-suite-system is in the suite's own namespace: no bundle may write there",
+            id="the Namespace itself",
+        ),
+        pytest.param(
+            obj("core.rukpak.io/v1alpha1", "Bundle", "b"),
+            "Bundle.core.rukpak.io b is of the suite's own API: no bundle may bring one",
+            id="the suite's API",
+        ),
+        pytest.param(
+            crd("operators", "operators.operatorframework.io"),
+            f"{CRD} operators.operators.operatorframework.io would replace the suite's own API: no bundle may bring it",
+            id="the suite's CRDs",
+        ),
+        pytest.param(
+            webhook("a", "*"),
+            f'{W}: webhook "w.x.com" matches every API group: it must name those it is for',
+            id="a webhook for everything",
+        ),
+        pytest.param(
+            webhook("core.rukpak.io"),
+            f'{W}: webhook "w.x.com" matches the suite\'s own API: no bundle may',
+            id="a webhook for the suite's API",
+        ),
+        pytest.param(
+            crd() | {"apiVersion": "apiextensions.k8s.io/v1beta1"},
+            f"{CRD} things.example.com is written as apiextensions.k8s.io/v1beta1, which Kubernetes stopped serving in "
+            "1.22: it must be v1",
+            id="a CRD of an old version",
+        ),
+        pytest.param(
+            obj("v1", "Secret", "a/b"), "Secret has a name that Kubernetes does not accept: 'a/b'", id="a slash"
+        ),
+        pytest.param(
+            obj("v1", "Secret", "a" * 254),
+            f"Secret has a name that Kubernetes does not accept: '{'a' * 254}'",
+            id="a long name",
+        ),
+        pytest.param(
+            obj("v1", "Service", "a.b", "n"),
+            "Service n/a.b has a name that Kubernetes does not accept: lower-case letters, digits and `-`, at most 63",
+            id="the name of a Service",
+        ),
+        pytest.param(
+            obj("v1", "ConfigMap", "c", data={"a": "x" * OBJECT_LIMIT}),
+            f"ConfigMap c has {OBJECT_LIMIT + 78:,} bytes of JSON; the API server takes {OBJECT_LIMIT:,}",
+            id="too large",
+        ),
+        pytest.param(
+            annotated(ANNOTATIONS_LIMIT),
+            f"Deployment.apps n/d has {ANNOTATIONS_LIMIT + 1:,} bytes of annotations; the API server takes {ANNOTATIONS_LIMIT:,}",
+            id="too many annotations",
+        ),
+    ],
+)
+def test_objects_that_are_refused(body: Body, fault: str) -> None:
+    assert faults_of(body) == [fault]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(webhook("apps"), id="a webhook for others' groups"),
+        pytest.param(annotated(ANNOTATIONS_LIMIT - 1), id="annotations that just fit"),
+        pytest.param(obj("v1", "Secret", "system:a.b"), id="a name with a colon: the server decides"),
+    ],
+)
+def test_objects_that_are_fine(body: Body) -> None:
+    assert faults_of(body) == []
+
+
+def test_two_objects_of_one_name_are_refused() -> None:
+    twice = obj("v1", "Secret", "s", "n")
+    assert faults_of(twice, twice) == ["Secret n/s is there 2 times"]
+
+
+def test_webhooks_and_api_services_are_refused_by_name() -> None:
+    hooks = [{"type": "ValidatingAdmissionWebhook", "generateName": name} for name in ("b", "a", "b")]
+    services = {"owned": [{"name": "bs", "group": "y.com", "version": "v2", "kind": "B"}]}
+    first, second = unsupported(bundle(csv(webhookdefinitions=hooks, apiservicedefinitions=services)))
+    assert first.startswith('bundle "things.v1.0.0" has webhooks (a, b), which are not supported yet: choose')
+    assert second.startswith('bundle "things.v1.0.0" owns API services (v2.y.com), which are not supported yet: choose')
+    assert unsupported(bundle()) == ()
+    assert first in faults_of(of=bundle(csv(webhookdefinitions=hooks)))

@@ -1,0 +1,190 @@
+"""registry+v1 and plain+v0 as objects. Upstream's own output is compared with in tests/corpus."""
+
+import hashlib
+from typing import Any
+
+import pytest
+
+from rukpak.bundle import BadBundle, PlainBundle
+from rukpak.install.render import RenderOptions, render, role_name
+from tests.unit.rukpak.builders import Body, bundle, crd, csv, deployment, obj
+
+RULES = [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]
+NAMESPACES = {"verbs": ["get", "list", "watch"], "apiGroups": [""], "resources": ["namespaces"]}
+VPA = obj("autoscaling.k8s.io/v1", "VerticalPodAutoscaler", "a")
+STRAY_ROLE = obj("rbac.authorization.k8s.io/v1", "ClusterRole", "a", "stray")
+INSTALL = {
+    "deployments": [deployment()],
+    "permissions": [{"serviceAccountName": "b", "rules": RULES}, {"serviceAccountName": "a", "rules": RULES}],
+    "clusterPermissions": [
+        {"serviceAccountName": "default", "rules": RULES},
+        {"serviceAccountName": "a", "rules": RULES},
+    ],
+}
+
+
+def names(manifests: list[Any]) -> list[str]:
+    """What was rendered, hashes left out."""
+    return [f"{m.kind} {m.namespace}/{m.name.rpartition('-')[0] or m.name}" for m in manifests]
+
+
+def test_objects_in_order_when_all_namespaces_are_watched() -> None:
+    found = render(bundle(csv(install=INSTALL), crd(), obj("v1", "Service", "svc")), RenderOptions("ns"))
+    assert names(found) == [
+        "Namespace /ns",
+        "ServiceAccount ns/a",
+        "ServiceAccount ns/b",
+        "ClusterRole /things.v1.0.0-defa",
+        "ClusterRoleBinding /things.v1.0.0-defa",
+        "ClusterRole /things.v1.0.0-a",
+        "ClusterRoleBinding /things.v1.0.0-a",
+        "ClusterRole /things.v1.0.0-b",
+        "ClusterRoleBinding /things.v1.0.0-b",
+        "ClusterRole /things.v1.0.0-a",
+        "ClusterRoleBinding /things.v1.0.0-a",
+        "CustomResourceDefinition /things.example.com",
+        "Service ns/svc",
+        "Deployment ns/manager",
+    ]
+
+
+def test_permissions_are_promoted_when_all_namespaces_are_watched() -> None:
+    found = render(bundle(csv(install=INSTALL)), RenderOptions("ns"))
+    rules = [m.body["rules"] for m in found if m.kind == "ClusterRole"]
+    assert rules == [RULES, RULES, [*RULES, NAMESPACES], [*RULES, NAMESPACES]]
+
+
+def test_roles_go_into_each_target_namespace() -> None:
+    bodies = bundle(csv(install=INSTALL, modes=("MultiNamespace",)))
+    found = [m for m in render(bodies, RenderOptions("ns", ("y", "x"))) if m.kind in ("Role", "RoleBinding")]
+    assert [m.namespace for m in found] == ["x"] * 4 + ["y"] * 4
+    role, binding = found[0], found[1]
+    assert role.body["rules"] == RULES
+    assert binding.body["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role.name}
+    assert binding.body["subjects"] == [{"kind": "ServiceAccount", "name": "b", "namespace": "ns"}]
+
+
+def test_a_deployment() -> None:
+    pod = deployment()
+    pod["spec"]["template"]["metadata"]["annotations"] = {"both": "template", "olm.targetNamespaces": "mine"}
+    pod["spec"]["revisionHistoryLimit"] = 10
+    pod["label"] = {"l": "v"}
+    made = csv(install={"deployments": [pod]}, annotations={"both": "csv", "only": "csv"}, modes=("MultiNamespace",))
+    found = next(m.body for m in render(bundle(made), RenderOptions("ns", ("b", "a"))) if m.kind == "Deployment")
+    assert found["metadata"] == {"name": "manager", "namespace": "ns", "labels": {"l": "v"}}
+    assert found["spec"]["revisionHistoryLimit"] == 1
+    assert found["spec"]["template"]["metadata"] == {
+        "labels": {"app": "manager"},
+        "annotations": {
+            "both": "template",
+            "only": "csv",
+            "olm.targetNamespaces": "a,b",
+            "olm.operatorNamespace": "ns",
+        },
+    }
+    assert "status" not in found
+
+
+def test_upstream_has_no_namespace_and_leaves_what_the_server_fills_in() -> None:
+    given = obj("v1", "Service", "svc", "placeholder", status={"loadBalancer": {}})
+    given["metadata"] |= {"creationTimestamp": None, "finalizers": ["x"], "ownerReferences": [{"name": "o"}]}
+    made = bundle(crd(), given)
+    theirs = render(made, RenderOptions("ns", upstream=True))
+    assert [m.kind for m in theirs] == ["CustomResourceDefinition", "Service", "Deployment"]
+    assert theirs[1].body["metadata"] == {**given["metadata"], "namespace": "ns"}
+    assert all("status" in m.body for m in theirs)
+    ours = {m.kind: m.body for m in render(made, RenderOptions("ns"))}
+    assert ours["Service"]["metadata"] == {"name": "svc", "namespace": "ns"}
+    assert not any("status" in body for body in ours.values())
+
+
+def test_the_bundle_is_not_changed() -> None:
+    made = bundle(csv(install=INSTALL), crd(), obj("v1", "Service", "svc", "placeholder"))
+    first = [m.body for m in render(made, RenderOptions("ns"))]
+    assert [m.body for m in render(made, RenderOptions("ns"))] == first
+
+
+def test_a_service_account_that_the_bundle_brings_is_kept_instead_of_the_generated_one() -> None:
+    brought = obj("v1", "ServiceAccount", "a", imagePullSecrets=[{"name": "s"}])
+    made = bundle(csv(install=INSTALL), brought)
+    ours = [m.body for m in render(made, RenderOptions("ns")) if m.kind == "ServiceAccount"]
+    assert [(body["metadata"]["name"], "imagePullSecrets" in body) for body in ours] == [("b", False), ("a", True)]
+    theirs = [m.name for m in render(made, RenderOptions("ns", upstream=True)) if m.kind == "ServiceAccount"]
+    assert theirs == ["a", "b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("given", "namespace", "upstreams"),
+    [
+        pytest.param(obj("v1", "Secret", "a", "other"), "ns", "ns", id="namespaced kinds go into the install namespace"),
+        pytest.param(VPA, "ns", "", id="upstream takes this one for cluster-scoped"),
+        pytest.param(STRAY_ROLE, "", "stray", id="cluster-scoped kinds have none"),
+        pytest.param(obj("example.com/v1", "Role", "a", "other"), "ns", "ns", id="the kind counts, whatever the group"),
+    ],
+)  # fmt: skip
+def test_where_other_objects_go(given: Body, namespace: str, upstreams: str) -> None:
+    assert render(bundle(given), RenderOptions("ns"))[1].namespace == namespace
+    assert render(bundle(given), RenderOptions("ns", upstream=True))[0].namespace == upstreams
+
+
+def test_rules_that_are_broken_are_said_line_by_line() -> None:
+    with pytest.raises(BadBundle) as caught:
+        render(bundle(obj("v1", "Pod", "p"), obj("v1", "Node", "n")), RenderOptions("ns"))
+    assert caught.value.reason == "BundleLoadFailed"
+    assert caught.value.message == 'unsupported resource "p" with kind "Pod"\nunsupported resource "n" with kind "Node"'
+
+
+@pytest.mark.parametrize(
+    ("permission", "wanted"),
+    [
+        pytest.param({"serviceAccountName": "", "rules": None}, "c-default-", id="no account is called default"),
+        pytest.param({"serviceAccountName": "x" * 60, "rules": []}, "c-xxxxxxxx", id="a long name is cut"),
+    ],
+)
+def test_names_of_roles(permission: Body, wanted: str) -> None:
+    name = role_name("c", permission)
+    assert name.startswith(wanted)
+    assert len(name) <= 63
+
+
+def test_the_name_of_a_role_hashes_the_permission_as_go_writes_it() -> None:
+    text = r'{"serviceAccountName":"a","rules":[{"verbs":["\u003c\u0026\u003e\u2028"],"apiGroups":["ü"]}]}'
+    permission = {"serviceAccountName": "a", "rules": [{"verbs": ["<&>\u2028"], "apiGroups": ["ü"]}]}
+    name, _, digest = role_name("c.v1", permission).rpartition("-")
+    assert name == "c.v1-a"
+    assert int(digest, 36) == int(hashlib.sha224(f"{text}\n".encode()).hexdigest(), 16)
+    reordered = {"rules": [{"apiGroups": ["ü"], "resources": [], "verbs": ["<&>\u2028"]}], "serviceAccountName": "a"}
+    assert role_name("c.v1", reordered) == role_name("c.v1", permission)
+
+
+def test_a_plain_bundle_goes_in_as_it_is() -> None:
+    thing = obj("example.com/v1", "Thing", "t")
+    unknown = obj("unknown.com/v1", "Other", "o")
+    made = PlainBundle((obj("v1", "Secret", "here"), obj("v1", "Secret", "there", "there"), crd(), thing, unknown))
+    found = [(m.kind, m.namespace, m.name) for m in render(made, RenderOptions("ns"))]
+    assert found == [
+        ("Namespace", "", "ns"),
+        ("Secret", "ns", "here"),
+        ("Secret", "there", "there"),
+        ("CustomResourceDefinition", "", "things.example.com"),
+        ("Thing", "ns", "t"),
+        ("Other", "", "o"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param([obj("v1", "Secret", "s", "elsewhere")], id="nothing is in the default namespace"),
+        pytest.param([obj("v1", "Namespace", "ns"), obj("v1", "Secret", "s")], id="it brings the namespace itself"),
+    ],
+)
+def test_a_plain_bundle_without_need_for_a_namespace_gets_none(objects: list[Body]) -> None:
+    found = render(PlainBundle(tuple(objects)), RenderOptions("ns"))
+    assert [m.kind for m in found] == [body["kind"] for body in objects]
+
+
+def test_what_the_cluster_says_of_scopes_counts() -> None:
+    made = PlainBundle((obj("example.com/v1", "Thing", "t"),))
+    assert render(made, RenderOptions("ns", scopes={("example.com", "Thing"): True}))[-1].namespace == "ns"
+    assert render(made, RenderOptions("ns", scopes={("example.com", "Thing"): False}))[-1].namespace == ""
