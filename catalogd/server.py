@@ -77,7 +77,7 @@ class Server:
 
     async def start(self, address: str) -> int:
         """Listen on `host:port`; returns the port. Raises OlmError when that cannot be."""
-        self._runner = web.AppRunner(self.application(), access_log=None, shutdown_timeout=5.0)
+        self._runner = web.AppRunner(self.application(), access_log=None, shutdown_timeout=3.0)
         await self._runner.setup()
         host, port = parse_address(address)
         try:
@@ -89,7 +89,7 @@ class Server:
         return int(bound[1])
 
     async def close(self) -> None:
-        """Take no more requests; those under way have 5 seconds to end."""
+        """Take no more requests; those under way have 3 seconds to end."""
         if self._runner is not None:
             await self._runner.cleanup()
 

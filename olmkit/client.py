@@ -29,7 +29,7 @@ from olmkit import metrics
 from olmkit.api.meta import Kind
 from olmkit.discovery import Discovery, DiscoveryCache, parse_discovery
 from olmkit.errors import OlmError, Unavailable
-from olmkit.wire import Object, apply_body, lines, parse_event, parse_failure, parse_object
+from olmkit.wire import Object, apply_body, lines, parse_event, parse_failure, parse_items, parse_object
 
 __all__ = ["Client", "Discovery", "DiscoveryCache", "Object"]
 
@@ -186,12 +186,10 @@ class Client:
             query: Query = {"labelSelector": label_selector, "limit": limit or None, "continue": token}
             accept = _METADATA_LIST if metadata_only else None
             page = await self.request("GET", kind.path(namespace), query=query, accept=accept)
-            items = page.get("items") or []
+            items, version, token = parse_items(page)
             for item in items:
                 item["apiVersion"], item["kind"] = kind.api_version, kind.kind
-            metadata = page.get("metadata") or {}
-            token = metadata.get("continue") or ""
-            yield items, metadata.get("resourceVersion", "")
+            yield items, version
 
     async def watch(
         self,

@@ -182,7 +182,7 @@ class Controller:
         started = time.monotonic()
         try:
             async with asyncio.timeout(self._deadline.total_seconds()) as limit:
-                after = await self._reconcile(key)
+                after = await self._attempt(key)
         except Conflict as error:
             result = "requeue"
             log.debug("somebody else wrote first, trying again", extra={"error": str(error)})
@@ -198,6 +198,16 @@ class Controller:
                 queue.add_after(key, after)
         metrics.RECONCILE_TOTAL.labels(self.name, result).inc()
         metrics.RECONCILE_TIME.labels(self.name).observe(time.monotonic() - started)
+
+    async def _attempt(self, key: str) -> timedelta | None:
+        """The pass; a cancellation that is not meant for the worker (what it awaited was cancelled) is an error like others."""
+        try:
+            return await self._reconcile(key)
+        except asyncio.CancelledError as error:
+            worker = asyncio.current_task()
+            if worker is None or worker.cancelling():
+                raise
+            raise RuntimeError("what the pass waited for was cancelled") from error
 
     def _failed(self, error: Exception, *, timed_out: bool, failures: int) -> None:
         metrics.RECONCILE_ERRORS.labels(self.name).inc()

@@ -32,6 +32,7 @@ PAGE_TO_TRIM = 100
 CALM = 5.0
 """Seconds a watch must have lasted to count as one that worked, if it carried nothing."""
 
+METHOD_NOT_ALLOWED = 405
 _IDENTITY = ("name", "namespace", "uid", "resourceVersion")
 
 log = logging.getLogger(__name__)
@@ -124,6 +125,8 @@ class Informer:
                 self._version = ""
                 await self._absent(error)
             except ApiError as error:
+                if error.status == METHOD_NOT_ALLOWED:  # an aggregated API without watch: list again and again
+                    self._version = ""
                 self._failed(error)
                 await self._pause()
             else:
@@ -208,7 +211,7 @@ class Informer:
 
     def _tell(self, change: Change | None) -> None:
         if change is not None:
-            for handler in self._handlers:
+            for handler in tuple(self._handlers):
                 handler(change)
 
     def _failed(self, error: ApiError) -> None:

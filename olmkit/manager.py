@@ -226,6 +226,8 @@ class Manager:
 
     async def _lead(self) -> None:
         """Run the controllers until stop(), and then at most as long as passes under way may take."""
+        if self._stopping.is_set():
+            return
         self._leading = True
         try:
             async with asyncio.TaskGroup() as group:

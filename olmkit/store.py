@@ -68,6 +68,7 @@ class Store:
         name belong together is the caller's to check.
         """
         home = self._home(digest)
+        self.sweep()
         with _disk_full_said(), self._work() as work:
             content = work / CONTENT
             content.mkdir()
@@ -106,7 +107,10 @@ class Store:
         return removed
 
     def sweep(self) -> None:
-        """Remove what killed jobs and crashes left behind. Work that is under way, in any process, is not touched."""
+        """Remove what killed jobs and crashes left behind. Work that is under way, in any process, is not touched.
+
+        For the start of a controller; `publish` does it too.
+        """
         for entry in self._staging.iterdir():
             with suppress(OSError):
                 lock = os.open(entry, os.O_RDONLY | os.O_DIRECTORY)

@@ -15,7 +15,7 @@ from olmkit.errors import ApiError, Unavailable, api_error
 
 Object = dict[str, Any]
 
-_EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
+_EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 _NOT_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _TEXT_LIMIT = 200
 _UNDECLARED = "failed to create typed patch object"
@@ -59,21 +59,39 @@ def parse_failure(code: int, phrase: str, raw: bytes) -> ApiError:
     return api_error(code, phrase, text or f"HTTP {code}")
 
 
+def parse_items(page: Object) -> tuple[list[Object], str, str]:
+    """(objects, resourceVersion, continue token) of a list. Raises Unavailable when one is no object with name and version.
+
+    The API server's own lists are right; those of an aggregated API are whatever its author made of them.
+    """
+    items, metadata = page.get("items") or [], page.get("metadata") or {}
+    if not isinstance(items, list) or not isinstance(metadata, dict) or not all(map(_is_identified, items)):
+        raise Unavailable(0, "BadAnswer", "the list holds what is no object")
+    return items, str(metadata.get("resourceVersion") or ""), str(metadata.get("continue") or "")
+
+
 def parse_event(line: bytes) -> Object:
     """A line of a watch as {"type", "object"}. Raises the ApiError an ERROR event holds, Unavailable for what is no event."""
     try:
         event = orjson.loads(line)
-        kind, obj = event["type"], event["object"]
-        metadata = obj.get("metadata")
-    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+    except orjson.JSONDecodeError as error:
         raise Unavailable(0, "BadEvent", "the watch carried what is no event") from error
-    if kind == "ERROR":
+    kind, obj = (event.get("type"), event.get("object")) if isinstance(event, dict) else (None, None)
+    if kind == "ERROR" and isinstance(obj, dict):
         code = obj.get("code")
         raise api_error(code if isinstance(code, int) else 500, obj.get("reason") or "", obj.get("message") or "")
-    if kind not in _EVENTS or not isinstance(metadata, dict):
+    if kind not in _EVENTS or not (_is_versioned(obj) if kind == "BOOKMARK" else _is_identified(obj)):
         raise Unavailable(0, "BadEvent", "the watch carried what is no event")
-    result: Object = event
-    return result
+    return {"type": kind, "object": obj}
+
+
+def _is_versioned(obj: Any) -> bool:
+    metadata = obj.get("metadata") if isinstance(obj, dict) else None
+    return isinstance(metadata, dict) and isinstance(metadata.get("resourceVersion"), str)
+
+
+def _is_identified(obj: Any) -> bool:
+    return _is_versioned(obj) and isinstance(obj["metadata"].get("name"), str)
 
 
 async def lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:

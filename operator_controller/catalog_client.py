@@ -30,7 +30,7 @@ TIMEOUT = aiohttp.ClientTimeout(total=10, sock_connect=3)
 SIZE_LIMIT = 32 * 1024 * 1024
 """Bytes of one document; the largest real one has 300,000."""
 DOWN_SECONDS = 10.0
-"""How long a server that did not answer is not asked again: with hundreds of Operators each would wait for its time limit."""
+"""How long a server that was silent is not asked again: hundreds of Operators would each wait for their time limit."""
 REMEMBERED = 2048
 """Documents kept in memory."""
 _ALL_SUFFIX = "/all.json"
@@ -126,7 +126,8 @@ class CatalogClient:
                 status, digest = response.status, response.headers.get("Olm-Catalog-Digest", "")
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             message = f"catalogd does not answer ({_kind_of(error)})"
-            self._down[server] = (time.monotonic() + DOWN_SECONDS, message)
+            if isinstance(error, TimeoutError):
+                self._down[server] = (time.monotonic() + DOWN_SECONDS, message)
             raise _Unreadable(message) from error
         if status == 404 and digest:  # without the digest it is the catalog that is not known there
             return _Fresh(Remembered(catalog.metadata.uid, digest, None), b"null")

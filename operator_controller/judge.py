@@ -28,7 +28,7 @@ from operator_controller.world import World
 
 PROVISIONERS = {"registry+v1": REGISTRY, "plain+v0": PLAIN}
 """Who unpacks a bundle, by its media type."""
-CATALOG_AGAIN = timedelta(seconds=15)
+CATALOG_AGAIN = timedelta(seconds=10)
 """A catalog that is away is asked again: no event tells when it answers."""
 SETTLE = timedelta(seconds=5)
 """The net under an event that is on its way."""

@@ -5,7 +5,7 @@ The body is shared between values and is never changed: whoever needs another on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -67,6 +67,16 @@ class Manifest:
     def key(self) -> ObjectKey:
         """Group, kind, namespace, name."""
         return ObjectKey(self.group, self.kind, self.namespace, self.name)
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """The value if it is a mapping, else an empty one: what a part of an object is that its author wrote as something else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def mappings(value: Any) -> Iterator[Mapping[str, Any]]:
+    """The mappings in a list; nothing when it is no list."""
+    return (item for item in value if isinstance(item, Mapping)) if isinstance(value, list) else iter(())
 
 
 def group_of(api_version: str) -> str:

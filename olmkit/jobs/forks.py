@@ -71,27 +71,25 @@ class Forks:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         with theirs:
-            descriptor = theirs.fileno()
-            command = [
-                sys.executable,
-                "-P",
-                "-m",
-                "olmkit.jobs.server",
-                str(descriptor),
-                str(os.getpid()),
-                *self._preload,
-            ]
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=2,
-                pass_fds=[descriptor],
-                process_group=0,  # a Ctrl-C in a terminal is the controller's to answer
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-            )
+            try:
+                self._process = self._start(theirs.fileno())
+            except OSError:
+                ours.close()
+                raise
         self._control = ours
         asyncio.get_running_loop().add_reader(ours, self._listen)
         return ours
+
+    def _start(self, descriptor: int) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-P", "-m", "olmkit.jobs.server", str(descriptor), str(os.getpid()), *self._preload]
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=2,
+            pass_fds=[descriptor],
+            process_group=0,  # a Ctrl-C in a terminal is the controller's to answer
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        )
 
     def _listen(self) -> None:
         assert self._control is not None

@@ -18,6 +18,7 @@ import selectors
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -102,6 +103,8 @@ def main(argv: Sequence[str]) -> None:
         signal.signal(number, signal.SIG_IGN)
     for module in argv[2:]:
         importlib.import_module(module)
+    if threading.active_count() > 1:
+        raise RuntimeError("a module that jobs need started a thread when it was loaded: forking would lose it")
     gc.collect()
     gc.freeze()  # the collector must not touch, and so copy, pages that children share
     with socket.socket(fileno=int(argv[0])) as control:

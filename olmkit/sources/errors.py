@@ -62,9 +62,5 @@ def unavailable(message: str, after: timedelta = SOON) -> Waiting:
 
 def quoted(text: str, limit: int = 200) -> str:
     """Text of others in double quotes: printable, valid UTF-8, at most `limit` characters."""
-    shown = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in _utf8(text))
+    shown = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
     return f'"{shown}"' if len(shown) <= limit else f'"{shown[:limit]}…"'
-
-
-def _utf8(text: str) -> str:
-    return text.encode(errors="surrogateescape").decode(errors="backslashreplace")

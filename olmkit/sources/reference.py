@@ -55,7 +55,7 @@ def parse(text: str) -> Reference:
     if tag is not None and not _TAG.fullmatch(tag):
         raise _bad(text, "a tag is up to 128 letters, digits, dots, dashes and underscores")
     registry, repository = _split_registry(name)
-    if not _HOST.fullmatch(registry):
+    if not is_host(registry):
         raise _bad(text, f"{quoted(registry)} is no host name")
     if not _REPOSITORY.fullmatch(repository):
         raise _bad(
@@ -71,6 +71,12 @@ def parse(text: str) -> Reference:
 def is_digest(text: str) -> bool:
     """Whether text is a digest in a form this suite computes."""
     return _DIGEST.fullmatch(text) is not None
+
+
+def is_host(text: str) -> bool:
+    """Whether text is a host name or address, with or without a port."""
+    port = text.rpartition(":")[2]
+    return _HOST.fullmatch(text) is not None and not (port.isdigit() and ":" in text and int(port) > 65535)
 
 
 def _split_tag(text: str) -> tuple[str, str | None]:

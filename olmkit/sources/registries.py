@@ -17,7 +17,7 @@ from typing import Any, Literal
 from olmkit.errors import Blocked
 from olmkit.sources.addresses import SourceAddresses
 from olmkit.sources.errors import BadReference, Reason, quoted
-from olmkit.sources.reference import DOCKER_HUB, Reference
+from olmkit.sources.reference import DOCKER_HUB, Reference, is_host
 
 DOCKER_HUB_HOST = "registry-1.docker.io"
 PullFrom = Literal["all", "digest-only", "tag-only"]
@@ -139,26 +139,33 @@ def _tables(table: Mapping[str, Any], key: str) -> Sequence[Mapping[str, Any]]:
 
 
 def _registry(table: Mapping[str, Any]) -> Registry:
-    location = _text(table, "location")
+    location = _location(table)
     prefix = _text(table, "prefix") or location
     if not prefix:
         raise ValueError("a [[registry]] needs a prefix or a location")
     if location is None and not prefix.startswith("*"):
-        location = prefix
+        location = _location({"location": prefix})
     by_digest = _flag(table, "mirror-by-digest-only")
     mirrors = tuple(_mirror(each, by_digest) for each in _tables(table, "mirror"))
     return Registry(prefix, location, _flag(table, "insecure"), _flag(table, "blocked"), mirrors)
 
 
 def _mirror(table: Mapping[str, Any], by_digest: bool) -> Mirror:
-    location = _text(table, "location")
-    if not location:
+    location = _location(table)
+    if location is None:
         raise ValueError("a [[registry.mirror]] needs a location")
     pull = _text(table, "pull-from-mirror") or ("digest-only" if by_digest else "all")
     for known in ("all", "digest-only", "tag-only"):
         if pull == known:
             return Mirror(location, _flag(table, "insecure"), known)
     raise ValueError(f"pull-from-mirror is all, digest-only or tag-only, not {quoted(pull)}")
+
+
+def _location(table: Mapping[str, Any]) -> str | None:
+    location = _text(table, "location")
+    if location is not None and not is_host(location.partition("/")[0]):
+        raise ValueError(f"{quoted(location)} is no location: it is written host[:port][/path], without a scheme")
+    return location
 
 
 def _text(table: Mapping[str, Any], key: str) -> str | None:

@@ -120,7 +120,7 @@ class Transport:
         self._guard.refused.clear()
         try:
             response = await session.request(method, url, headers=headers, allow_redirects=False)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             who = _who(url, endpoint)
             if self._guard.refused:
                 what = min(self._guard.refused)

@@ -8,7 +8,7 @@ and release. Pure: the same Snapshot gives the same Decision.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -275,7 +275,7 @@ def _next(snapshot: Snapshot, running: Running, seen: Sequence[Seen]) -> Outcome
 
 
 def _step(snapshot: Snapshot, running: Running, view: Seen) -> Chosen | None:
-    """Now: the best direct follower from which the best one in reach can still be reached."""
+    """The first step on the way to the best one in reach."""
     by_name = {one.bundle.name: one for one in view.matching}
     graph = _graph(view)
     place = Place(running.name, running.version)
@@ -289,11 +289,18 @@ def _step(snapshot: Snapshot, running: Running, view: Seen) -> Chosen | None:
         return Chosen(by_name[snapshot.under_way], target)
     if target.bundle.name in direct | same:
         return Chosen(target, target)
-    best_first = sorted((by_name[name] for name in direct), key=lambda one: one.rank, reverse=True)
-    for one in best_first:
-        if target.bundle.name in graph.reachable(Place(one.bundle.name, one.version), by_name.keys()):
-            return Chosen(one, target)
-    raise AssertionError("a target in reach has a first step")
+    return Chosen(by_name[_first_step(graph, by_name, direct, target)], target)
+
+
+def _first_step(graph: Graph, by_name: Mapping[str, Candidate], direct: Iterable[str], target: Candidate) -> str:
+    """Of the shortest ways to the target the one that begins with the best; each step shortens the way, so circles end."""
+    best_first = sorted(direct, key=lambda name: by_name[name].rank, reverse=True)
+    ways = {name: graph.path(_place(by_name[name]), target.bundle.name, by_name.keys()) for name in best_first}
+    return min((name for name in best_first if ways[name]), key=lambda name: len(ways[name]))
+
+
+def _place(candidate: Candidate) -> Place:
+    return Place(candidate.bundle.name, candidate.version)
 
 
 def is_same(candidate: Candidate, running: Running) -> bool:

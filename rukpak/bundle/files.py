@@ -205,11 +205,11 @@ def _typed_csv(reading: _Reading, found: Found, properties: tuple[dict[str, Any]
         reading.faults.append(f'error parsing objects in "{found.file}": {CSV}: {error.within(".spec")}')
         return {}
     rest = {name: value for name, value in (spec or {}).items() if name not in typed}
-    metadata = found.body["metadata"]
+    annotations = {key: value or "" for key, value in (found.body["metadata"].get("annotations") or {}).items()}
     if properties:
-        annotations = metadata.get("annotations") or {}
         text = _merged_properties(reading, found, annotations.get(PROPERTIES_ANNOTATION) or "[]", properties)
-        metadata = {**metadata, "annotations": {**annotations, PROPERTIES_ANNOTATION: text}}
+        annotations[PROPERTIES_ANNOTATION] = text
+    metadata = {**found.body["metadata"], "annotations": annotations}
     return {**found.body, "metadata": metadata, "spec": {**rest, **typed}}
 
 

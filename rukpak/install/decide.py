@@ -21,12 +21,14 @@ from olmkit.api.bundledeployments import (
     OWNER_KIND_LABEL,
     OWNER_NAME_LABEL,
     TEMPLATE_HASH_LABEL,
+    ConditionType,
     Reason,
 )
 from olmkit.errors import Blocked, OlmError, Waiting
 from rukpak.install.plans import (
     Activate,
     AddFinalizer,
+    Announce,
     Apply,
     ApplyBundle,
     DropBundles,
@@ -55,6 +57,7 @@ WATCHED = timedelta(minutes=10)
 """What lifts this is watched; the time is a net."""
 SOON = timedelta(seconds=30)
 AT_ONCE = timedelta(seconds=2)
+HIDDEN = timedelta(minutes=1)
 HASH_LENGTH = 6
 
 
@@ -98,6 +101,8 @@ def _finalizer(world: World) -> Plan | None:
 
 def _superseded(world: World) -> Plan | None:
     """The template moved on before such a Bundle was installed. What it applied already stays in the inventory."""
+    if world.active == world.wanted:
+        return None
     kept = {world.wanted, world.active}
     stale = tuple(bundle for name, bundle in sorted(world.bundles.items()) if name not in kept and not bundle.going)
     return DropBundles(stale) if stale else None
@@ -202,7 +207,7 @@ def _content_obstacle(world: World) -> OlmError | None:
         case content if content.faults:
             return Blocked(Reason.BUNDLE_LOAD_FAILED, "\n".join(content.faults))
         case content if content.missing:
-            text = f"needs kinds that this cluster does not have: {names(content.missing)}"
+            text = f"needs kinds that this cluster does not have: {names(content.missing, '; ')}"
             return Waiting(Reason.WAITING_FOR_KIND, text, WATCHED)
     return None
 
@@ -239,6 +244,25 @@ def _namespaces(content: Rendered) -> frozenset[str]:
 def _is_going(world: World, namespace: str) -> bool:
     facts = world.namespaces.get(namespace)
     return facts is not None and facts.gone_since is not None
+
+
+def _announce(world: World) -> Plan | None:
+    sentence = irreversible(world)
+    ready = next((entry for entry in world.deployment.status.conditions if entry.type == ConditionType.READY), None)
+    return Announce() if sentence and (ready is None or sentence not in ready.message) else None
+
+
+def irreversible(world: World) -> str:
+    """What an upgrade moves for good: the version that custom resources are stored in. Empty when nothing, or moved already."""
+    if world.active in (None, world.wanted) or not isinstance(world.content, Rendered):
+        return ""
+    live = {item.key.name: (world.crds.get(item.key.name), item.storage) for item in world.content.items()}
+    moved = [
+        f"{name} from {crd.storage} to {storage}"
+        for name, (crd, storage) in live.items()
+        if storage and crd is not None and crd.owner == world.uid and crd.storage not in ("", storage)
+    ]
+    return f"this cannot be reversed: it moves the storage version of {names(moved)}" if moved else ""
 
 
 def _install(world: World) -> Plan | None:
@@ -290,6 +314,10 @@ def _activate(world: World) -> Plan | None:
 
 def _prune(world: World) -> Plan | None:
     """Nothing is removed before all that the inventory names has been read."""
+    if world.hidden:
+        hidden = names(f"{kind}.{group}" if group else kind for group, kind in world.hidden)
+        text = f"cannot be read now, so nothing is removed: {hidden}"
+        raise Waiting(Reason.OBJECT_LOOKUP_FAILURE, text, HIDDEN)
     _synced(world, world.inventory)
     content = _content(world)
     wanted = {item.key for item in content.items()}
@@ -348,6 +376,7 @@ RULES: tuple[Callable[[World], Plan | None], ...] = (
     _bundle,
     _obstacle,
     _make_room,
+    _announce,
     _install,
     _activate,
     _prune,

@@ -23,6 +23,8 @@ from rukpak.manifest import ObjectKey
 
 GroupKind = tuple[str, str]
 OWNER_INDEX = "owner"
+LATE_SECONDS = 10.0
+"""A kind that could not be read for that long counts as one that cannot be read."""
 SYNC_SECONDS = 2.0
 """How long a pass waits for a kind that it is the first to read."""
 
@@ -89,9 +91,14 @@ class Inventory:
                 continue
             if not informer.synced.is_set():
                 unsynced.add(kind)
+                hidden |= {kind} if self._is_late(kind) else set()
             for obj in informer.by_index(OWNER_INDEX, uid):
                 members[obj["member"].key] = obj["member"]
         return Seen(members, frozenset(unsynced | hidden), frozenset(hidden))
+
+    def _is_late(self, kind: GroupKind) -> bool:
+        watched = self._watched.get(kind)
+        return watched is not None and time.monotonic() - watched.started > LATE_SECONDS
 
     async def forget(self, uid: str) -> None:
         """The BundleDeployment is gone."""

@@ -62,6 +62,11 @@ class Apply:
 
 
 @dataclass(frozen=True)
+class Announce:
+    """Say what cannot be taken back, before it is begun."""
+
+
+@dataclass(frozen=True)
 class Activate:
     """All objects are there: the wanted Bundle is the active one."""
 
@@ -108,6 +113,7 @@ Plan = (
     | ApplyBundle
     | DropBundles
     | SetInventory
+    | Announce
     | Apply
     | Activate
     | Prune

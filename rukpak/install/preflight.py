@@ -17,7 +17,7 @@ import orjson
 from olmkit.names import is_dns1123_label
 from rukpak.bundle.content import Bundle, RegistryBundle
 from rukpak.install.namespaces import SYSTEM_NAMESPACE
-from rukpak.manifest import Manifest, ObjectKey
+from rukpak.manifest import Manifest, ObjectKey, mapping, mappings
 
 OPTIONAL_GROUPS = frozenset({"monitoring.coreos.com", "autoscaling.k8s.io", "console.openshift.io"})
 """An operator works without its objects of these groups."""
@@ -106,18 +106,17 @@ def unsupported(bundle: RegistryBundle) -> tuple[str, ...]:
 def _own_kinds(manifests: Iterable[Manifest]) -> frozenset[tuple[str, str, str]]:
     """(group, version, kind) that the CRDs among the manifests are going to serve."""
     return frozenset(
-        (spec.get("group", ""), version.get("name", ""), (spec.get("names") or {}).get("kind", ""))
+        (str(spec.get("group")), str(version.get("name")), str(mapping(spec.get("names")).get("kind")))
         for spec in _crd_specs(manifests)
-        for version in spec.get("versions") or ()
-        if isinstance(version, dict) and version.get("served")
+        for version in mappings(spec.get("versions"))
+        if version.get("served")
     )
 
 
 def _crd_specs(manifests: Iterable[Manifest]) -> Iterator[Mapping[str, Any]]:
     for manifest in manifests:
-        spec = manifest.body.get("spec")
-        if manifest.key[:2] == _CRD and isinstance(spec, dict):
-            yield spec
+        if manifest.key[:2] == _CRD:
+            yield mapping(manifest.body.get("spec"))
 
 
 def _served(manifest: Manifest, own: Collection[tuple[str, str, str]], facts: Facts) -> bool:
@@ -188,11 +187,9 @@ def _size_faults(manifest: Manifest) -> Iterator[str]:
     size = len(orjson.dumps(manifest.body))
     if size > OBJECT_LIMIT:
         yield f"{manifest.key} has {size:,} bytes of JSON; the API server takes {OBJECT_LIMIT:,}"
-    template = ((manifest.body.get("spec") or {}) if isinstance(manifest.body.get("spec"), dict) else {}).get(
-        "template"
-    )
+    template = mapping(mapping(manifest.body.get("spec")).get("template"))
     for holder in (manifest.body, template):
-        annotations = ((holder.get("metadata") or {}).get("annotations") if isinstance(holder, dict) else None) or {}
+        annotations = mapping(mapping(holder.get("metadata")).get("annotations"))
         total = sum(len(key.encode()) + len(str(value or "").encode()) for key, value in annotations.items())
         if total > ANNOTATIONS_LIMIT:
             yield f"{manifest.key} has {total:,} bytes of annotations; the API server takes {ANNOTATIONS_LIMIT:,}"
@@ -205,17 +202,21 @@ def _trust_faults(manifest: Manifest, facts: Facts) -> Iterator[str]:
     if key.group in SUITE_GROUPS:
         yield f"{key} is of the suite's own API: no bundle may bring one"
     for spec in _crd_specs((manifest,)):
-        if spec.get("group") in SUITE_GROUPS:
+        if str(spec.get("group")) in SUITE_GROUPS:
             yield f"{key} would replace the suite's own API: no bundle may bring it"
     if key.kind in _WEBHOOK_KINDS and key.group == "admissionregistration.k8s.io":
         yield from _webhook_faults(manifest)
 
 
 def _webhook_faults(manifest: Manifest) -> Iterator[str]:
-    for webhook in manifest.body.get("webhooks") or ():
-        rules = webhook.get("rules") if isinstance(webhook, dict) else None
-        groups = {group for rule in rules or () for group in (rule.get("apiGroups") or ())}
+    for webhook in mappings(manifest.body.get("webhooks")):
+        name = webhook.get("name", "")
+        groups = {str(group) for rule in mappings(webhook.get("rules")) for group in _items(rule.get("apiGroups"))}
         if "*" in groups:
-            yield f'{manifest.key}: webhook "{webhook.get("name", "")}" matches every API group: it must name those it is for'
+            yield f'{manifest.key}: webhook "{name}" matches every API group: it must name those it is for'
         elif groups & SUITE_GROUPS:
-            yield f'{manifest.key}: webhook "{webhook.get("name", "")}" matches the suite\'s own API: no bundle may'
+            yield f'{manifest.key}: webhook "{name}" matches the suite\'s own API: no bundle may'
+
+
+def _items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -30,6 +30,7 @@ from rukpak.install.observe import Observer, Sight
 from rukpak.install.plans import (
     Activate,
     AddFinalizer,
+    Announce,
     Apply,
     ApplyBundle,
     Done,
@@ -164,7 +165,7 @@ class Installer:
                 await self.hands.apply_bundle(world, plan)
             case Apply():
                 return Done(plan, NOW, applied=await self.hands.apply(world, plan, memory.notes))
-            case Activate():
+            case Activate() | Announce():
                 pass
             case Keep():
                 self.observer.contents.settle(world.name)

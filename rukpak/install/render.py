@@ -21,7 +21,7 @@ from rukpak.install import webhooks
 from rukpak.install.modes import REASON, check_targets, default_targets
 from rukpak.install.namespaces import install_namespace, namespace_object
 from rukpak.install.scopes import Scopes, is_namespaced
-from rukpak.manifest import Manifest
+from rukpak.manifest import Manifest, mapping
 
 __all__ = ["RenderOptions", "install_namespace", "render"]
 
@@ -91,9 +91,10 @@ def _scopes_of(bodies: Sequence[Body]) -> dict[tuple[str, str], bool]:
     """Scopes of the kinds that CRDs among the bodies define."""
     scopes: dict[tuple[str, str], bool] = {}
     for body in bodies:
-        if body["kind"] == "CustomResourceDefinition" and isinstance(spec := body.get("spec"), dict):
-            names = spec.get("names") or {}
-            scopes[spec.get("group", ""), names.get("kind", "")] = spec.get("scope") == "Namespaced"
+        if body["kind"] == "CustomResourceDefinition":
+            spec = mapping(body.get("spec"))
+            kind = str(mapping(spec.get("names")).get("kind"))
+            scopes[str(spec.get("group")), kind] = spec.get("scope") == "Namespaced"
     return scopes
 
 
@@ -106,7 +107,8 @@ def _applicable(body: Body, options: RenderOptions, scopes: Scopes | None = None
         metadata.pop("namespace", None)
     elif namespaced and not metadata.get("namespace"):
         metadata["namespace"] = options.install_namespace
-    return {name: value for name, value in body.items() if name not in ("metadata", "status")} | {"metadata": metadata}
+    first = {"apiVersion": body["apiVersion"], "kind": body["kind"], "metadata": metadata}
+    return first | {name: value for name, value in body.items() if name not in first and name != "status"}
 
 
 @dataclass(frozen=True)

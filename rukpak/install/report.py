@@ -18,8 +18,9 @@ from olmkit.api.bundledeployments import (
 )
 from olmkit.api.meta import Condition
 from olmkit.conditions import Report, Transition, Wanted, merge
-from olmkit.errors import Blocked, OlmError, Waiting
-from rukpak.install.decide import obstacle_of
+from olmkit.errors import Blocked, Conflict, OlmError, Waiting
+from rukpak.install.decide import irreversible, obstacle_of
+from rukpak.install.health import HEALTH_KINDS
 from rukpak.install.plans import Activate, Apply, Done, Keep, SetInventory
 from rukpak.install.sharing import remarks
 from rukpak.install.world import CRD, NAMESPACE, Refused, Rendered, Settling, Unpacking, World, names
@@ -49,7 +50,7 @@ def report(world: World, outcome: Outcome) -> Report[BundleDeploymentStatus]:
     """Status and transitions. What is superseded in a moment leaves a status of this generation as it is."""
     status = world.deployment.status
     generation = world.deployment.metadata.generation
-    if _is_passing(outcome) and status.observed_generation == generation:
+    if isinstance(outcome, Conflict) or (_is_passing(outcome) and status.observed_generation == generation):
         return Report(status)
     active = world.wanted if isinstance(outcome, Done) and isinstance(outcome.plan, Activate) else world.active
     wanted = _removing(world, outcome) if world.deployment.metadata.deleting else _conditions(world, outcome, active)
@@ -138,8 +139,9 @@ def _healthy(world: World, active: str | None) -> Wanted:
     kind = ConditionType.HEALTHY
     if not active:
         return Wanted(kind, "False", Reason.INSTALLATION_STATUS_FALSE, "Installed condition is false")
-    if world.unsynced - world.hidden:
-        text = f"reading what there is of {names(name for _, name in world.unsynced)}"
+    unseen = world.unsynced & HEALTH_KINDS
+    if unseen:
+        text = f"cannot be read now: {names(name for _, name in unseen)}"
         return Wanted(kind, "Unknown", Reason.OBJECT_LOOKUP_FAILURE, text)
     ill = [
         f"{key}: {member.health.message}"
@@ -179,16 +181,16 @@ def _message(world: World, outcome: Outcome, active: str | None) -> str:
     if isinstance(outcome, Done):
         if active == world.wanted:
             return "; ".join([f"Instantiated bundle {active} successfully", *_notes(world)])
-        return _progress(world, outcome, active)
+        return "; ".join(filter(None, [_progress(world, outcome, active), irreversible(world)]))
     reason = str(outcome) if isinstance(outcome, OlmError) else f"{type(outcome).__name__}: {outcome}"
     if active == world.wanted:
         return _no_repair(outcome, reason)
     if active is None:
         return reason
     verb = "upgrading to" if _is_pause(outcome) else "cannot upgrade to"
-    new = _new_objects(world, outcome)
-    text = f"{verb} {_target(world)}: {reason}"
-    return f"{text}; already new: {names(map(str, new))}" if new else text
+    new = names(map(str, _new_objects(world, outcome)))
+    parts = [f"{verb} {_target(world)}: {reason}", f"already new: {new}" if new else "", irreversible(world)]
+    return "; ".join(filter(None, parts))
 
 
 def _no_repair(outcome: Exception, reason: str) -> str:
@@ -210,9 +212,6 @@ def _progress(world: World, done: Done, active: str | None) -> str:
     if isinstance(done.plan, Apply) and done.plan.content.bundle == world.wanted:
         content = done.plan.content
         text += f", phase {done.plan.steps[-1].stage} of {len(content.stages)}"
-    moved = _moved_storage(world) if active else []
-    if moved:
-        text += f"; this cannot be reversed: it moves the storage version of {names(moved)}"
     return text
 
 
@@ -221,16 +220,6 @@ def _target(world: World) -> str:
     metadata = world.deployment.spec.template.metadata
     annotations = (metadata.annotations if metadata else None) or {}
     return annotations.get(BUNDLE_NAME_ANNOTATION) or world.wanted
-
-
-def _moved_storage(world: World) -> list[str]:
-    if not isinstance(world.content, Rendered):
-        return []
-    return [
-        f"{item.key.name} from {world.crds[item.key.name].storage} to {item.storage}"
-        for item in world.content.items()
-        if item.storage and item.key.name in world.crds and world.crds[item.key.name].storage not in ("", item.storage)
-    ]
 
 
 def _new_objects(world: World, outcome: Outcome) -> list[ObjectKey]:

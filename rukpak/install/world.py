@@ -59,11 +59,11 @@ class Settling(Waiting):
     """Known in a moment and no news for anybody: what the status says stays as it is."""
 
 
-def names(items: Iterable[str], limit: int = 5) -> str:
+def names(items: Iterable[str], joint: str = ", ", limit: int = 5) -> str:
     """The first few of a list, sorted, and how many more there are."""
     listed = sorted(items)
     more = len(listed) - limit
-    return ", ".join(listed[:limit]) + (f" and {more} more" if more > 0 else "")
+    return joint.join(listed[:limit]) + (f"{joint}and {more} more" if more > 0 else "")
 
 
 # --- the content of a bundle

@@ -1,14 +1,15 @@
 """A small controller process for the tests of manager and election: it answers ConfigMaps.
 
 Run as `python -m tests.cluster.olmkit.example`. Each ConfigMap labelled test=runtime gets `data.answered` = `data.asked` and
-`data.by` = --who; `data.seconds` makes the pass last. A ConfigMap named "crash" crashes a task of the process. With --kind it
-also watches a kind that may not be there yet.
+`data.by` = --who; `data.seconds` makes the pass last, `data.blocked` blocks the whole process that long. A ConfigMap named
+"crash" crashes a task of the process. With --kind it also watches a kind that may not be there yet.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from argparse import ArgumentParser
 from collections.abc import Iterable
 from pathlib import Path
@@ -43,6 +44,7 @@ async def build(manager: Manager) -> None:
         if obj is None or obj["data"].get("asked") == obj["data"].get("answered"):
             return
         await asyncio.sleep(float(obj["data"].get("seconds", "0")))
+        time.sleep(float(obj["data"].get("blocked", "0")))  # noqa: ASYNC251 what no controller should do
         answer = {"data": {"answered": obj["data"]["asked"], "by": flags.who}}
         try:
             informer.saw(await client.patch(CONFIG_MAP, key, answer, namespace))

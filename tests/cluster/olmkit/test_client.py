@@ -112,7 +112,8 @@ async def test_a_watch_tells_of_everything_after_a_version(client: Client, names
 async def test_a_watch_ends_after_the_time_asked_for(client: Client, namespace: str) -> None:
     _, version = await client.list(CONFIG_MAP, namespace)
     async with asyncio.timeout(20):
-        types = [event["type"] async for event in client.watch(CONFIG_MAP, version, namespace, timeout_seconds=1)]
+        events = client.watch(CONFIG_MAP, version, namespace, "test=runtime", timeout_seconds=1)
+        types = [event["type"] async for event in events]
     assert set(types) == {"BOOKMARK"}
 
 
@@ -122,7 +123,7 @@ async def test_a_watch_that_falls_silent_is_given_up(
     monkeypatch.setattr(client_module, "WATCH_IDLE", 0.5)
     async with proxied(cluster, tmp_path) as (between, client):
         _, version = await client.list(CONFIG_MAP, namespace)
-        events = client.watch(CONFIG_MAP, version, namespace)
+        events = client.watch(CONFIG_MAP, version, namespace, "test=runtime")
         assert (await anext(events))["type"] == "BOOKMARK"
         between.silence()
         with pytest.raises(Unavailable):

@@ -135,6 +135,25 @@ async def test_a_pass_that_fails_is_made_again_and_others_go_on(
     assert metrics.RECONCILE_TOTAL.labels(name, "success")._value.get() == 2
 
 
+async def test_a_cancellation_inside_a_pass_costs_no_worker(client: Client, namespace: str) -> None:
+    async with informed(client, namespace, "a") as informer:
+        turns = 0
+
+        async def reconcile(key: str) -> None:
+            nonlocal turns
+            turns += 1
+            if turns < 4:
+                job = asyncio.ensure_future(asyncio.sleep(60))
+                job.cancel()
+                await job
+
+        controller = Controller("job", reconcile, workers=1)
+        controller.watch(informer, name_of)
+        async with working(controller) as task:
+            await until(lambda: turns == 4, "the only worker still works")
+            assert not task.done()
+
+
 async def test_a_pass_that_hangs_ends_by_its_deadline_and_is_made_again(client: Client, namespace: str) -> None:
     async with informed(client, namespace, "stuck") as informer:
         turns = 0

@@ -129,6 +129,17 @@ async def test_a_frozen_leader_is_replaced_and_does_not_work_when_it_thaws(
         assert await asker.answered(await asker.ask()) == follower.who
 
 
+async def test_a_leader_that_is_blocked_exits_before_the_other_works(
+    asker: Asker, pair: tuple[Process, Process]
+) -> None:
+    leader, follower = pair
+    await asker.ask("blocking", blocked="600")
+    assert await leader.ended(within=DURATION + SLACK) == 1
+    exited = await leader.logged("the work has not ended before the lease can pass on: exiting")
+    won = await follower.logged("lease won", within=5)
+    assert exited["ts"] <= won["ts"]
+
+
 async def test_a_leader_cut_off_from_the_api_server_stops_working_stays_up_and_comes_back(
     asker: Asker, cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:

@@ -23,11 +23,19 @@ from olmkit.manager import Manager, Settings
 from olmkit.store import Store
 from rukpak.bundle import PlainBundle, RegistryBundle, from_json
 from rukpak.unpack.reconciler import controller, store_folder
-from tests.e2e.packages import Files, registry_bundle, service_version
+from tests import images
+from tests.unit.rukpak.builders import csv
+from tests.unit.rukpak.builders import files as files_of
 
 CRD_FOLDER = Path(__file__).parents[3] / "config" / "crd"
 REGISTRY, PLAIN = "core-rukpak-io-registry", "core-rukpak-io-plain"
 Object = dict[str, Any]
+Files = dict[str, bytes]
+
+
+def registry_bundle(package: str, version: str = "1.0.0") -> Files:
+    """A small registry+v1 bundle."""
+    return files_of(csv(f"{package}.v{version}"), package=package)
 
 
 class Stage:
@@ -103,13 +111,13 @@ async def unpacking(cluster: Cluster, cache: Path) -> AsyncIterator[Store]:
         store = Store(store_folder(settings))
         jobs = Jobs(lambda key: built[0].enqueue(key), preload=("rukpak.unpack.job",))
         built.append(controller(manager, jobs, store))
-        manager.on_close(jobs.close)
         run = asyncio.create_task(manager.run())
         try:
             yield store
         finally:
             manager.stop()
             await run
+            await jobs.close()
 
 
 def condition(found: Object, kind: str) -> tuple[str, str, str]:
@@ -155,7 +163,7 @@ async def test_a_registry_bundle_is_unpacked_by_digest(cluster: Cluster, stage: 
     bundle = from_json((folder / "bundle.json").read_bytes())
     assert isinstance(bundle, RegistryBundle)
     assert (bundle.package, bundle.csv_name) == ("things", "things.v1.0.0")
-    assert (folder / "files" / "manifests" / "csv.yaml").read_bytes() == registry_bundle("things")["manifests/csv.yaml"]
+    assert (folder / "files" / "manifests" / "00.json").read_bytes() == registry_bundle("things")["manifests/00.json"]
 
 
 async def test_a_plain_bundle_is_unpacked(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:
@@ -237,8 +245,7 @@ async def test_nothing_is_written_when_nothing_changed(cluster: Cluster, stage: 
 
 
 def _two_csvs(package: str) -> Files:
-    second = yaml.safe_dump(service_version(package, "2.0.0")).encode()
-    return {**registry_bundle(package), "manifests/second.yaml": second}
+    return files_of(csv(f"{package}.v1.0.0"), csv(f"{package}.v2.0.0"), package=package)
 
 
 def _without_package(package: str) -> Files:
@@ -251,7 +258,7 @@ def _without_package(package: str) -> Files:
         pytest.param(
             _two_csvs("things"),
             REGISTRY,
-            ['"things.v1.0.0" in csv.yaml', '"things.v2.0.0" in second.yaml'],
+            ['"things.v1.0.0" in 00.json', '"things.v2.0.0" in 01.json'],
             id="two CSVs are both named",
         ),
         pytest.param(
@@ -284,6 +291,26 @@ async def test_content_that_cannot_be_used_stalls_and_says_all_of_it(
         assert condition(found, "Reconciling") == ("", "", "")
         assert digest_of(found) == digest
         assert store.path(digest) is None
+
+
+async def test_a_layer_that_leads_out_of_the_image_stalls(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:
+    layer = images.tar([images.file("manifests/../../escaped.yaml", b"kind: A")])
+    Registry(cluster.registry).push_layers(f"bundles/{stage.name}", "v1", [layer], {})
+    async with unpacking(cluster, tmp_path / "cache"):
+        found = await stage.when(await stage.create(stage.image()), "Failing")
+    status, reason, message = condition(found, "Stalled")
+    assert (status, reason) == ("True", "Blocked")
+    assert "manifests/../../escaped.yaml" in message
+    assert await asyncio.to_thread(lambda: list(tmp_path.rglob("escaped.yaml"))) == []
+
+
+async def test_a_reference_that_cannot_be_read_stalls(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:
+    async with unpacking(cluster, tmp_path):
+        found = await stage.when(await stage.create("registry.example.com/Not A Reference"), "Failing")
+    status, _, message = condition(found, "Stalled")
+    assert status == "True"
+    assert "Not A Reference" in message
+    assert "resolvedSource" not in found["status"]
 
 
 async def test_a_provisioner_class_that_does_not_exist_is_said(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:

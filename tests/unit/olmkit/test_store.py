@@ -185,6 +185,12 @@ def test_sweep_removes_what_killed_jobs_left_and_nothing_that_is_in_use(store: S
     assert store.digests() == set()
 
 
+def test_the_next_to_publish_sweeps_first(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "content" / ".staging" / "left" / "content").mkdir(parents=True)
+    fill(store)
+    assert leftovers(store, tmp_path) == []
+
+
 def test_a_full_disk_is_said_and_leaves_nothing(store: Store, tmp_path: Path) -> None:
     with pytest.raises(Waiting, match="is full: free some space") as raised, store.publish(DIGEST):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

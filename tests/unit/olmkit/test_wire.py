@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 import pytest
 import yaml
@@ -12,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from olmkit.errors import ApiError, Conflict, Gone, Invalid, NotFound, Unavailable
-from olmkit.wire import apply_body, lines, parse_event, parse_failure, parse_object
+from olmkit.wire import apply_body, lines, parse_event, parse_failure, parse_items, parse_object
 
 
 def read_lines(chunks: Sequence[bytes]) -> list[bytes]:
@@ -58,6 +59,13 @@ def test_lines_do_not_depend_on_where_chunks_end(text: list[bytes], data: st.Dat
         pytest.param(b'{"type":"ADDED"}', Unavailable, id="no object in it"),
         pytest.param(b'{"type":"ADDED","object":7}', Unavailable, id="a number for an object"),
         pytest.param(b'{"type":"ADDED","object":{}}', Unavailable, id="an object without metadata"),
+        pytest.param(
+            b'{"type":"ADDED","object":{"metadata":{"name":"a"}}}', Unavailable, id="an object without version"
+        ),
+        pytest.param(
+            b'{"type":"ADDED","object":{"metadata":{"resourceVersion":"1"}}}', Unavailable, id="without a name"
+        ),
+        pytest.param(b'{"type":"BOOKMARK","object":{"metadata":{}}}', Unavailable, id="a bookmark without version"),
         pytest.param(b'{"type":"ODD","object":{"metadata":{}}}', Unavailable, id="a type that does not exist"),
         pytest.param(b"\xff\xfe", Unavailable, id="no UTF-8"),
         pytest.param(b'{"type":"ERROR","object":{"code":410,"reason":"Expired"}}', Gone, id="too old"),
@@ -71,8 +79,28 @@ def test_what_is_no_event(line: bytes, error: type[ApiError]) -> None:
 
 
 def test_an_event() -> None:
-    event = {"type": "ADDED", "object": {"metadata": {"name": "a"}}}
+    event = {"type": "ADDED", "object": {"metadata": {"name": "a", "resourceVersion": "7"}}}
     assert parse_event(json.dumps(event).encode()) == event
+
+
+def test_a_list() -> None:
+    item = {"metadata": {"name": "a", "resourceVersion": "7"}}
+    assert parse_items({"metadata": {"resourceVersion": "9", "continue": "t"}, "items": [item]}) == ([item], "9", "t")
+    assert parse_items({"metadata": {"resourceVersion": "9"}, "items": None}) == ([], "9", "")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param({"items": {}, "metadata": 7}, id="metadata that is a number"),
+        pytest.param({"items": {"a": 1}}, id="items that are a mapping"),
+        pytest.param({"items": [None]}, id="an item that is nothing"),
+        pytest.param({"items": [{"metadata": {"name": "a"}}]}, id="an item without version"),
+    ],
+)
+def test_what_is_no_list(page: dict[str, Any]) -> None:
+    with pytest.raises(Unavailable):
+        parse_items(page)
 
 
 @pytest.mark.parametrize(

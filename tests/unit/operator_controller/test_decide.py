@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from olmkit.api.operators import FINALIZER
 from olmkit.errors import Blocked, Waiting
 from operator_controller.decide import Delete, Hold, Install, Keep, Plan, Release, decide, deployment_for, differs
-from operator_controller.judge import snapshot
+from operator_controller.judge import CATALOG_AGAIN, snapshot
 from operator_controller.resolve.candidates import Asked, Chosen, Offer, Standing, resolve
 from operator_controller.world import Claim, World
 from tests.unit.operator_controller.builders import deployment, image, notes, offer, operator, owner, world
@@ -46,7 +45,7 @@ PLANS: list[tuple[str, World, Plan | str]] = [
     (
         "a catalog that lags is looked at again",
         world(deployment=deployment("1.1.0", READY), is_lagging=True),
-        Keep(timedelta(seconds=15)),
+        Keep(CATALOG_AGAIN),
     ),
     (
         "with the catalog gone what is installed is left as it is",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from olmkit.api.operators import FINALIZER, OperatorStatus, Reason
 from olmkit.errors import ApiError, Conflict, OlmError
 from operator_controller.decide import Delete, Done, Hold, Keep, Release, decide
+from operator_controller.judge import CATALOG_AGAIN
 from operator_controller.report import Outcome, report
 from operator_controller.resolve.candidates import Offer, Standing
 from operator_controller.world import Claim, World
@@ -505,4 +505,4 @@ def test_every_reason_of_the_api_is_said_somewhere() -> None:
 def test_after_is_what_the_plan_asks_for() -> None:
     plan = decide(world(deployment=deployment("1.1.0", [READY]), is_lagging=True))
     assert isinstance(plan, Keep)
-    assert plan.after == timedelta(seconds=15)
+    assert plan.after == CATALOG_AGAIN

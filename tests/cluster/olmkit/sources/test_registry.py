@@ -1,30 +1,22 @@
-"""Registries that fail, lie, stall and send us elsewhere: always a sentence, never other bytes."""
+"""A registry that fails, lies or stalls: always a sentence, never other bytes."""
 
 from __future__ import annotations
 
-import itertools
-import os
-import socket
-import ssl
-import subprocess
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 from aiohttp import web
 
-from devcluster import programs
 from devcluster.cluster import Cluster
 from olmkit.errors import Waiting
 from olmkit.sources import image
-from olmkit.sources.addresses import AddressRefused, SourceAddresses
 from olmkit.sources.errors import ImageNotFound
-from olmkit.sources.registries import Patience, Registries, parse
+from olmkit.sources.registries import parse
 from tests import images
-from tests.images import tar
+from tests.cluster.olmkit.sources.setting import HASTY, TEXT, Setting, conf, empty
 from tests.registry_proxy import (
     Fault,
     RegistryProxy,
@@ -38,48 +30,6 @@ from tests.registry_proxy import (
     trickle,
     wants_token,
 )
-
-NUMBERS = itertools.count()
-HASTY = Patience(connect=5, read=1, slow_after=0.2, slow_bytes=50 * 1024)
-"""For registries that stall; the others get the usual patience, however busy the machine is."""
-TEXT = os.urandom(100_000).hex()
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A proxy in front of the real registry, an image behind it, and the rules that lead there."""
-
-    proxy: RegistryProxy
-    registries: Registries
-    repository: str
-    digest: str
-
-    @property
-    def tag(self) -> str:
-        return f"{self.proxy.address}/{self.repository}:v1"
-
-    def sentence(self, error: Waiting) -> str:
-        """The message with what differs from run to run by name."""
-        text = error.message.replace(self.tag, "IMAGE").replace(self.proxy.address, "REGISTRY")
-        return text.replace(self.digest, "DIGEST")
-
-
-def conf(location: str, prefix: str = "", more: str = "") -> str:
-    return f'[[registry]]\nprefix = "{prefix or location}"\nlocation = "{location}"\ninsecure = true\n{more}\n'
-
-
-@pytest_asyncio.fixture
-async def setting(cluster: Cluster) -> AsyncIterator[Setting]:
-    repository = f"faults/{os.getpid()}-{next(NUMBERS)}"
-    digest = images.push(cluster.registry, repository, "v1", [tar({"a": TEXT})], {"is": "it"})
-    async with RegistryProxy(cluster.registry) as proxy:
-        yield Setting(proxy, Registries(parse(conf(proxy.address))), repository, digest)
-
-
-def empty(folder: Path) -> Path:
-    made = folder / f"into-{next(NUMBERS)}"
-    made.mkdir()
-    return made
 
 
 async def test_without_a_fault_it_works(setting: Setting, tmp_path: Path) -> None:
@@ -347,92 +297,3 @@ async def test_a_token_that_does_not_help_is_not_asked_for_again(setting: Settin
     with pytest.raises(Waiting, match=r"wants credentials for .* \(401\)"):
         await image.resolve(setting.tag, setting.registries)
     assert setting.proxy.paths().count("/token") == 1
-
-
-async def test_a_port_where_nobody_listens_is_said(cluster: Cluster) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-        with pytest.raises(Waiting) as raised:
-            await image.resolve(f"{address}/a:v1", Registries(parse(conf(address))))
-    assert raised.value.message == f"registry {address} does not answer: connection refused"
-
-
-async def test_addresses_of_this_machine_are_refused_unless_allowed(setting: Setting, cluster: Cluster) -> None:
-    port = setting.proxy.address.rpartition(":")[2]
-    for host in ("127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]"):
-        with pytest.raises(AddressRefused, match="which is loopback"):
-            await image.resolve(f"{host}:{port}/a:v1", Registries())
-    assert setting.proxy.requests == []
-    allowed = replace(setting.registries, rules=(), addresses=SourceAddresses.load(["127.0.0.0/8"]))
-    with pytest.raises(Waiting, match="does not speak TLS"):
-        await image.resolve(setting.tag, allowed)
-
-
-async def test_a_host_that_only_a_wildcard_names_is_judged_like_any_other(setting: Setting) -> None:
-    registries = Registries(parse('[[registry]]\nprefix = "*"\ninsecure = true\n'))
-    with pytest.raises(AddressRefused):
-        await image.resolve(setting.tag, registries)
-
-
-async def test_mirrors_are_asked_in_order_and_then_the_registry_itself(
-    setting: Setting, cluster: Cluster, tmp_path: Path
-) -> None:
-    async with RegistryProxy(cluster.registry) as mirror:
-        both = conf(
-            setting.proxy.address,
-            "registry.example.com",
-            f'[[registry.mirror]]\nlocation = "{mirror.address}"\ninsecure = true\n',
-        )
-        registries = Registries(parse(both))
-        ref = f"registry.example.com/{setting.repository}:v1"
-        pulled = await image.pull(ref, empty(tmp_path), registries)
-        assert pulled.ref_by_digest == f"registry.example.com/{setting.repository}@{setting.digest}"
-        assert setting.proxy.requests == [], "the mirror has it all"
-
-        mirror.on("/blobs/", status(404))
-        await image.pull(ref, empty(tmp_path), registries)
-        assert any("/blobs/" in path for path in setting.proxy.paths()), "a blob that the mirror lacks"
-
-        setting.proxy.on("/blobs/", changed(lambda body: body[:-1]))
-        with pytest.raises(Waiting) as raised:
-            await image.pull(ref, empty(tmp_path), registries)
-        assert f"registry {mirror.address} answered 404 Not Found" in raised.value.message
-        assert f"registry {setting.proxy.address} sends other bytes" in raised.value.message
-
-        mirror.on("/v2/", silence)
-        registries = replace(registries, patience=HASTY)
-        setting.proxy.on("/blobs/", None)
-        assert (await image.resolve(ref, registries)).digest == setting.digest
-
-        setting.proxy.on("/manifests/", status(404))
-        with pytest.raises(ImageNotFound) as missing:
-            await image.resolve(ref, registries)
-        assert missing.value.message == (
-            f"registry {mirror.address} does not answer: nothing within 1 s; "
-            f'image "{ref}" not found: registry {setting.proxy.address} has no such tag or repository (404)'
-        )
-
-
-@pytest.fixture
-def keys(cluster: Cluster, tmp_path: Path) -> Path:
-    """A folder with a certificate for loopback and its key, by an authority that nobody trusts."""
-    found = programs.find(print)
-    assert found is not None
-    folder = tmp_path / "keys"
-    folder.mkdir()
-    subprocess.run([found / "devcluster-certificates", folder, "127.0.0.1", "localhost"], check=True)
-    return folder
-
-
-async def test_a_certificate_of_nobody_is_said_and_insecure_takes_it(
-    setting: Setting, cluster: Cluster, keys: Path
-) -> None:
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(keys / "kube-apiserver.crt", keys / "kube-apiserver.key")
-    async with RegistryProxy(cluster.registry, tls=context) as proxy:
-        ref = f"{proxy.address}/{setting.repository}:v1"
-        with pytest.raises(Waiting) as raised:
-            await image.resolve(ref, Registries(parse(f'[[registry]]\nlocation = "{proxy.address}"')))
-        assert raised.value.message.startswith(f"registry {proxy.address} shows a certificate that is not trusted: ")
-        assert (await image.resolve(ref, Registries(parse(conf(proxy.address))))).digest == setting.digest

@@ -99,6 +99,7 @@ def test_what_a_reference_means(text: str, expected: Reference) -> None:
         pytest.param("user:pass@quay.io/x", "what follows the @", id="credentials"),
         pytest.param("-a.b/x", "is no host name", id="a host that starts with a dash"),
         pytest.param("a.b:123456/x", "is no host name", id="a port too long"),
+        pytest.param("a.b:65536/x", "is no host name", id="a port too large"),
         pytest.param("quay.io?x=y/z", "is no host name", id="a query"),
         pytest.param("quay.io/" + "a/" * 140 + "a", "longer than 255", id="a name too long"),
         pytest.param("quay.io/org/catalog\n", "a repository is", id="a line feed at the end"),

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rukpak.bundle import documents
@@ -140,12 +140,14 @@ Json = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), Json, min_size=1))
 def test_json_means_what_it_says(value: dict[str, Any]) -> None:
     assert read(orjson.dumps(value)) == [value]
     assert read(json.dumps(value).encode() + b"\n" + orjson.dumps(value)) == [value, value]
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     try:
@@ -155,6 +157,7 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     orjson.dumps(values)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="0123456789+-._xobeEna:", max_size=12))
 def test_numbers_are_finite_or_text(text: str) -> None:
     value = documents.plain(text)

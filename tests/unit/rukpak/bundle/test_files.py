@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rukpak.bundle import BadBundle, read_plain, read_registry
@@ -233,6 +233,7 @@ Tree = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(Tree, max_size=3), st.sampled_from(["ClusterServiceVersion", "CustomResourceDefinition", "List", "A"]))
 def test_any_documents_make_a_bundle_or_faults(bodies: list[Any], kind: str) -> None:
     files = builders.files(csv()) | {

@@ -1,7 +1,7 @@
 """Canonical text of quantities."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rukpak.bundle.quantity import canonical
@@ -27,6 +27,7 @@ def test_what_is_no_quantity_is_refused(text: str) -> None:
         canonical(text)
 
 
+@settings(deadline=None)
 @given(st.integers(-(10**9), 10**9), st.sampled_from(["", "n", "u", "m", "k", "M", "Ki", "Mi", "Gi", "e3", "e-3"]))
 def test_canonical_text_is_its_own_canonical_text(number: int, suffix: str) -> None:
     once = canonical(f"{number}{suffix}")

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rukpak.install.health import HEALTH_KINDS, health
@@ -21,13 +21,9 @@ def live(api_version: str, kind: str, spec: Body | None = None, /, **status: Any
     return body
 
 
-def deployment(replicas: int | None = None, **status: Any) -> Body:
-    return live(
-        "apps/v1",
-        "Deployment",
-        {} if replicas is None else {"replicas": replicas},
-        **{"observedGeneration": 2, **status},
-    )
+def deployment(wanted: int | None = None, /, **status: Any) -> Body:
+    spec = {} if wanted is None else {"replicas": wanted}
+    return live("apps/v1", "Deployment", spec, **{"observedGeneration": 2, **status})
 
 
 def stateful_set(spec: Body, **status: Any) -> Body:
@@ -246,6 +242,7 @@ def test_what_is_being_deleted_is_not_well(kind: tuple[str, str]) -> None:
     assert health(body) == ("False", "is being deleted")
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from(sorted(HEALTH_KINDS)),
     st.dictionaries(

@@ -2,7 +2,7 @@
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olmkit.names import is_dns1123_label
@@ -93,6 +93,7 @@ def test_labels_and_annotations_of_the_template_are_used() -> None:
     }
 
 
+@settings(deadline=None)
 @given(st.text(max_size=80))
 def test_any_name_makes_a_namespace(name: str) -> None:
     made = namespace_for(name)
@@ -100,6 +101,7 @@ def test_any_name_makes_a_namespace(name: str) -> None:
     assert made.endswith("-system")
 
 
+@settings(deadline=None)
 @given(st.text(min_size=1, max_size=80))
 def test_any_package_is_installed_where_it_may(package: str) -> None:
     assert why_not(install_namespace(bundle(package=f"x{package}"))[0]) == ""

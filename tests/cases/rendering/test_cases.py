@@ -1,0 +1,48 @@
+"""Bundles as folders, and what `python -m rukpak.render` makes of them. A bug report becomes a folder here.
+
+<case>/bundle/ is the bundle, <case>/flags what is given on the command line, and either <case>/objects.yaml is what is printed
+or <case>/faults.txt what goes to stderr with exit status 1; <case>/notes.txt is what goes to stderr beside objects.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from rukpak.bundle import documents
+from rukpak.render import main
+
+CASES = sorted(path.parent for path in Path(__file__).parent.glob("*/bundle"))
+
+
+def text_of(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_bundle_is_rendered_as_its_case_says(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status = main([str(case / "bundle"), *text_of(case / "flags").split()])
+    printed = capsys.readouterr()
+    assert printed.err == text_of(case / "faults.txt") + text_of(case / "notes.txt")
+    assert documents.read(printed.out.encode()) == documents.read(text_of(case / "objects.yaml").encode())
+    assert status == (1 if (case / "faults.txt").exists() else 0)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if (case / "objects.yaml").exists()], ids=lambda case: case.name
+)
+def test_json_and_yaml_say_the_same(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(case / "bundle"), *text_of(case / "flags").split(), "-o", "json"]) == 0
+    (objects,) = documents.read(capsys.readouterr().out.encode())
+    assert objects == documents.read((case / "objects.yaml").read_bytes())
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path / "none")]) == 1
+    assert capsys.readouterr().err == f"{tmp_path / 'none'}: no such folder\n"
+
+
+@pytest.mark.parametrize("namespace", ["kube-system", "default", "olm-suite-system", "No-Label"])
+def test_a_namespace_where_nothing_may_be_installed(namespace: str, capsys: pytest.CaptureFixture[str]) -> None:
+    bundle = Path(__file__).parent / "own-namespace" / "bundle"
+    assert main([str(bundle), "--namespace", namespace]) == 1
+    assert capsys.readouterr().err.startswith(f'namespace "{namespace}" ')

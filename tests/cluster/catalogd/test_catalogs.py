@@ -1,0 +1,368 @@
+"""Catalogs on the real API server, out of a real registry: read, served, listed, moved, broken, deleted, served again."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from olmkit.api import catalogs, packages
+from olmkit.store import Store
+from tests.cluster.catalogd.conftest import World, lines, package, running, triple
+from tests.images import Entry, file, folder, link, tar
+from tests.registry_proxy import silence, status
+
+MANAGER = "catalogd"
+FOUR = lines(package("p", "1.0.0", "1.1.0", description="A package."))
+FIVE = lines(package("p", "1.0.0", "1.1.0", "1.2.0", description="A package."))
+
+
+def blobs(files: dict[str, bytes]) -> list[Any]:
+    return [json.loads(line) for data in files.values() for line in data.splitlines()]
+
+
+async def test_a_catalog_is_read_served_and_listed_as_in_the_guide(world: World, catalogd: Path) -> None:
+    digest = await world.push(FOUR)
+    await world.catalog(world.ref())
+    found = await world.ready()
+    by_digest = world.ref(f"@{digest}")
+    assert triple(found, "Unpacked") == (
+        *("True", "UnpackSuccessful"),
+        f'successfully unpacked the catalog image "{by_digest}"',
+    )
+    assert found["status"]["phase"] == "Unpacked"
+    assert found["status"]["resolvedSource"] == {"type": "image", "image": {"ref": by_digest}}
+    assert found["status"]["contentURL"] == f"http://{world.served_at}/catalogs/{world.name}/all.json"
+    assert [found["status"][key] for key in ("packageCount", "bundleCount", "packages")] == [1, 2, "p"]
+    assert {each["type"] for each in found["status"]["conditions"]} == {"Ready", "Serving", "Unpacked", "Valid"}
+    code, body = await world.get(f"{world.name}/all.json")
+    assert (code, [orjson.loads(line) for line in body.splitlines()]) == (200, blobs(FOUR))
+    (listed,) = world.packages().values()
+    metadata = listed["metadata"]
+    assert (metadata["name"], metadata["labels"]) == (f"{world.name}-p", {"catalog": world.name})
+    assert metadata["ownerReferences"] == [
+        {
+            **{"apiVersion": catalogs.KIND.api_version, "kind": "Catalog", "name": world.name},
+            **{"uid": found["metadata"]["uid"], "controller": True, "blockOwnerDeletion": True},
+        }
+    ]
+    assert listed["spec"] == {
+        "catalog": {"name": world.name},
+        "packageName": "p",
+        "defaultChannel": "stable",
+        "description": "A package.",
+        "channels": [
+            {"name": "stable", "entries": [{"name": "p.v1.0.0"}, {"name": "p.v1.1.0", "replaces": "p.v1.0.0"}]}
+        ],
+    }
+    assert listed["status"] == {}
+
+
+async def test_a_tag_that_moves_is_found_by_polling_and_only_what_changed_is_written(
+    world: World, catalogd: Path
+) -> None:
+    await world.push(lines(package("p", "1.0.0"), package("stays", "1.0.0"), package("goes", "1.0.0")))
+    await world.catalog(world.ref(), poll="1s")
+    before = await world.ready()
+    untouched = world.packages()[f"{world.name}-stays"]
+    seen = len(world.history)
+    digest = await world.push(
+        lines(package("p", "1.0.0", "2.0.0"), package("stays", "1.0.0"), package("comes", "1.0.0"))
+    )
+    after = await world.serves(digest)
+    wanted = {f"{world.name}-{each}" for each in ("p", "stays", "comes")}
+    await world.until("the Packages are those of the new content", lambda: world.packages().keys() == wanted)
+    assert after["status"]["resolvedSource"]["image"]["ref"] == world.ref(f"@{digest}")
+    assert after["status"]["lastUnpacked"] >= before["status"]["lastUnpacked"]
+    assert after["status"]["bundleCount"] == 4
+    entries = world.packages()[f"{world.name}-p"]["spec"]["channels"][0]["entries"]
+    assert [each["name"] for each in entries] == ["p.v1.0.0", "p.v2.0.0"]
+    assert world.packages()[f"{world.name}-stays"] == untouched
+    told = [triple(each, "Ready")[0] for each in world.history[seen:] if each["metadata"]["name"] == world.name]
+    assert set(told) <= {"True"}
+
+
+async def test_looking_at_a_tag_that_does_not_move_pulls_and_writes_nothing(world: World, catalogd: Path) -> None:
+    await world.push(FOUR)
+    await world.catalog(world.ref(), poll="1s")
+    await world.ready()
+    await world.asked("/manifests/", 1)
+    before, pulled = world.seen()["metadata"]["resourceVersion"], world.count("/blobs/")
+    await world.asked("/manifests/", 3)
+    assert world.count("/blobs/") == pulled
+    fresh = await world.client.get(catalogs.KIND, world.name)
+    assert fresh["metadata"]["resourceVersion"] == before
+
+
+async def test_a_digest_is_never_looked_at_again(world: World, catalogd: Path) -> None:
+    ref = world.ref(f"@{await world.push(FOUR)}")
+    await world.catalog(ref, poll="1s")
+    await world.ready()
+    asked = len(world.proxy.requests)
+    other = await world.catalog(world.ref(), f"{world.name}-tag", poll="1s")
+    await world.ready(other)
+    await world.asked("/manifests/v1", 3)
+    assert [line for line, _ in world.proxy.requests[asked:] if "/manifests/v1" not in line] == []
+
+
+async def test_broken_content_leaves_the_old_one_served_until_it_is_mended(world: World, catalogd: Path) -> None:
+    digest = await world.push(FOUR)
+    await world.catalog(world.ref(), poll="1s")
+    await world.ready()
+    await world.push({"configs/a.yaml": "schema: olm.package\nname: [\n"})
+    found = await world.when("Unpacked", "False", "UnpackFailed")
+    assert triple(found, "Unpacked")[2].startswith("load FBC from filesystem: a.yaml: line 3, column 1: ")
+    assert triple(found, "Serving") == ("True", "Available", f'serving "{world.ref(f"@{digest}")}"')
+    assert triple(found, "Ready")[:2] == ("True", "ServingOldContent")
+    assert triple(found, "Reconciling")[:2] == ("True", "Retrying")
+    assert found["status"]["phase"] == "Failing"
+    assert found["status"]["resolvedSource"]["image"]["ref"] == world.ref(f"@{digest}")
+    assert (await world.get(f"{world.name}/api/v1/all"))[0] == 200
+    pulled = world.count("/blobs/")
+    await world.asked("/manifests/v1", 2)
+    assert world.count("/blobs/") == pulled, "what was refused by its digest is not pulled again"
+    mended = await world.serves(await world.push(FIVE))
+    assert triple(mended, "Reconciling") == ("", "", "")
+    assert mended["status"]["bundleCount"] == 3
+
+
+async def test_a_registry_that_fails_is_asked_again_and_a_new_reference_at_once(world: World, catalogd: Path) -> None:
+    await world.push(FOUR)
+    world.proxy.on("/manifests/", status(500))
+    await world.catalog(world.ref())
+    found = await world.when("Reconciling", "True", "Retrying")
+    assert triple(found, "Ready")[:2] == ("False", "NotServed")
+    assert "500" in triple(found, "Unpacked")[2]
+    await world.asked("/manifests/", 1)
+    world.proxy.on("/manifests/", None)
+    digest = await world.push(FIVE, "v2")
+    await world.catalog(world.ref(":v2"))
+    assert (await world.serves(digest))["status"]["bundleCount"] == 3
+
+
+async def test_the_old_content_is_served_while_a_new_reference_is_read(world: World, catalogd: Path) -> None:
+    digest = await world.push(FOUR)
+    await world.catalog(world.ref())
+    await world.ready()
+    await world.push(FIVE, "v2")
+    world.proxy.on("/blobs/", silence)
+    await world.catalog(world.ref(":v2"))
+    found = await world.when("Unpacked", "False", "Unpacking")
+    assert triple(found, "Ready")[:2] == ("True", "ServingOldContent")
+    assert triple(found, "Reconciling")[:2] == ("True", "Unpacking")
+    assert found["status"]["resolvedSource"]["image"]["ref"] == world.ref(f"@{digest}")
+    assert (await world.get(f"{world.name}/all.json"))[0] == 200
+
+
+OUTSIDE = folder("configs"), file("configs/catalog.json", FOUR["configs/catalog.json"])
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        pytest.param([*OUTSIDE, file("../evil")], '"../evil"', id="a path with dots"),
+        pytest.param([*OUTSIDE, file("/evil")], '"/evil"', id="an absolute path"),
+        pytest.param([*OUTSIDE, link("configs/evil", "../../../etc/passwd")], '"configs/evil"', id="a link out"),
+        pytest.param(
+            [folder("configs")], "load FBC from filesystem: the catalog holds no blobs", id="an empty catalog"
+        ),
+        pytest.param([file("other/a")], '"/configs"', id="nothing where the label points"),
+        pytest.param(
+            [file("configs/a.json", '{"schema": "x"')], "a.json: line 1, column", id="JSON that does not parse"
+        ),
+        pytest.param(
+            [file("configs/b/a.yaml", "a: b: c")], "b/a.yaml: line 1, column 5", id="YAML that does not parse"
+        ),
+        pytest.param(
+            [file("configs/a.json", '{"name":"x"}')], "is missing root schema field", id="a blob without schema"
+        ),
+        pytest.param(
+            [file("configs/a.json", '{"schema":"x","y":' + "[" * 100_000)],
+            "a.json: line 1",
+            id="a hundred thousand deep",
+        ),
+        pytest.param([file("configs/a.yaml", "- " * 100_000)], "nests deeper than 250 levels", id="as deep in YAML"),
+        pytest.param([file("configs/a.json", b'{"schema":"\x00"}')], "control character", id="a NUL byte"),
+    ],
+)
+async def test_content_that_will_never_do_stalls_the_catalog_and_says_why(
+    world: World, catalogd: Path, entries: list[Entry], words: str
+) -> None:
+    ref = world.ref(f"@{await world.push_layers([tar(entries)])}")
+    await world.catalog(ref)
+    found = await world.when("Stalled", "True", "Blocked")
+    assert words in triple(found, "Unpacked")[2]
+    assert triple(found, "Unpacked")[:2] == ("False", "UnpackFailed")
+    assert triple(found, "Ready")[:2] == ("False", "NotServed")
+    assert (await world.get(f"{world.name}/all.json"))[0] == 503
+    assert Store(catalogd / "content").digests() == set()
+
+
+async def test_an_image_without_the_label_is_named(world: World, catalogd: Path) -> None:
+    ref = world.ref(f"@{await world.push_layers([tar(FOUR)], labels={})}")
+    await world.catalog(ref)
+    found = await world.when("Stalled", "True", "Blocked")
+    label = "operators.operatorframework.io.index.configs.v1"
+    assert f'catalog image "{ref}" is missing the required label "{label}"' in triple(found, "Unpacked")[2]
+
+
+async def test_a_blob_that_is_not_what_it_says_is_served_and_costs_its_package_only(
+    world: World, catalogd: Path
+) -> None:
+    bad = package("bad", "1.0.0")
+    bad[2]["image"] = 5
+    await world.push(lines(package("good", "1.0.0"), bad))
+    await world.catalog(world.ref())
+    found = await world.ready()
+    sentence = 'parse bundle: package "bad", bundle "bad.v1.0.0": field "image" must be a string, not a number'
+    assert triple(found, "Valid") == ("False", "BlobsNotRead", f"1 problem: {sentence}")
+    assert world.packages().keys() == {f"{world.name}-good", f"{world.name}-bad"}
+    document = json.loads((await world.get(f"{world.name}/api/v1/resolution?package=bad"))[1])
+    assert document["bundles"][0]["problem"] == sentence
+    assert len((await world.get(f"{world.name}/all.json"))[1].splitlines()) == 6
+
+
+async def test_a_catalog_that_is_deleted_is_withdrawn_and_leaves_nothing_on_disk(world: World, catalogd: Path) -> None:
+    await world.push(FOUR)
+    await world.catalog(world.ref())
+    await world.ready()
+    await world.client.delete(catalogs.KIND, world.name)
+    await world.until(
+        "the Catalog is gone",
+        lambda: all(each["metadata"]["name"] != world.name for each in world.history[-1:] if each),
+    )
+    async with asyncio.timeout(30):
+        while Store(catalogd / "content").digests():  # noqa: ASYNC110 the disk tells nobody
+            await asyncio.sleep(0.02)
+    assert (await world.get(f"{world.name}/all.json"))[0] == 404
+
+
+async def test_a_catalog_that_is_deleted_while_it_is_read_stops_the_reading(world: World, catalogd: Path) -> None:
+    await world.push(FOUR)
+    world.proxy.on("/blobs/", silence)
+    await world.catalog(world.ref())
+    await world.when("Unpacked", "False", "Unpacking")
+    await world.asked("/blobs/", 1) if not world.count("/blobs/") else None
+    await world.client.delete(catalogs.KIND, world.name)
+    staging = catalogd / "content" / ".staging"
+    async with asyncio.timeout(30):
+        while await world_knows(world) or any(map(_is_locked, staging.iterdir())):  # noqa: ASYNC110 the disk tells nobody
+            await asyncio.sleep(0.02)
+    world.proxy.on("/blobs/", None)
+    await world.catalog(world.ref())
+    await world.ready()
+
+
+async def world_knows(world: World) -> bool:
+    """Whether catalogd still knows the Catalog."""
+    return (await world.get(f"{world.name}/all.json"))[0] != 404
+
+
+def _is_locked(work: Path) -> bool:
+    """Whether a process works in that folder of a store."""
+    try:
+        lock = os.open(work, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(lock)
+
+
+async def test_a_restart_serves_again_without_the_registry(world: World, tmp_path: Path) -> None:
+    digest = await world.push(FOUR)
+    by_digest = f"{world.name}-digest"
+    async with running(world, tmp_path / "cache"):
+        await world.catalog(world.ref())
+        await world.catalog(world.ref(f"@{digest}"), by_digest)
+        await world.ready()
+        await world.ready(by_digest)
+    gone = f"{world.name}-gone"
+    settled = world.seen(by_digest)["metadata"]["resourceVersion"]
+    world.proxy.on("/", status(500))
+    await world.client.delete(catalogs.KIND, world.name)
+    await world.catalog(world.ref(), gone)
+    async with running(world, tmp_path / "cache"):
+        assert (await world.get(f"{by_digest}/all.json"))[0] == 200
+        await world.when("Reconciling", "True", "Retrying", gone)
+        assert (await world.get(f"{world.name}/all.json"))[0] == 404
+        fresh = await world.client.get(catalogs.KIND, by_digest)
+        assert fresh["metadata"]["resourceVersion"] == settled
+        assert Store(tmp_path / "cache" / "content").digests() == {digest}
+
+
+async def test_packages_that_somebody_changed_or_deleted_are_put_right(world: World, catalogd: Path) -> None:
+    await world.push(lines(package("p", "1.0.0"), package("q", "1.0.0")))
+    await world.catalog(world.ref())
+    await world.ready()
+    first, second = (f"{world.name}-{each}" for each in ("p", "q"))
+    uid = world.packages()[second]["metadata"]["uid"]
+    await world.client.patch(packages.KIND, first, {"spec": {"defaultChannel": "other"}})
+    await world.client.delete(packages.KIND, second)
+    await world.until(
+        "the deleted one is there again",
+        lambda: world.packages().get(second, {}).get("metadata", {}).get("uid", uid) != uid,
+    )
+    await world.until("the changed one is right", lambda: world.packages()[first]["spec"]["defaultChannel"] == "stable")
+
+
+async def test_a_field_that_somebody_else_added_to_a_package_is_left_in_peace(world: World, catalogd: Path) -> None:
+    await world.push(FOUR)
+    await world.catalog(world.ref(), poll="1s")
+    await world.ready()
+    name = f"{world.name}-p"
+    icon = {"data": "eA==", "mediatype": "image/png"}
+    added = await world.client.patch(packages.KIND, name, {"spec": {"icon": icon}})
+    await world.asked("/manifests/", 3)
+    fresh = await world.client.get(packages.KIND, name)
+    assert fresh["metadata"]["resourceVersion"] == added["metadata"]["resourceVersion"]
+    assert triple(world.seen(), "Ready")[:2] == ("True", "Succeeded")
+    assert triple(world.seen(), "Reconciling") == ("", "", "")
+
+
+async def test_packages_of_two_catalogs_that_want_one_name_both_get_one(world: World, catalogd: Path) -> None:
+    await world.push(lines(package("x-p", "1.0.0")))
+    await world.push(lines(package("p", "1.0.0"), package("Odd_Name", "1.0.0")), "v2")
+    await world.catalog(world.ref())
+    await world.ready()
+    second = await world.catalog(world.ref(":v2"), f"{world.name}-x")
+    found = await world.ready(second)
+    assert world.packages().keys() == {f"{world.name}-x-p"}
+    names = {each["spec"]["packageName"]: name for name, each in world.packages(second).items()}
+    assert names["p"].startswith(f"{world.name}-x-p-")
+    assert names["Odd_Name"].startswith(f"{world.name}-x-odd-name-")
+    for spoken, name in names.items():
+        assert f'the Package of "{spoken}" is named {name}' in triple(found, "Valid")[2]
+
+
+async def test_a_catalog_made_anew_under_its_old_name_takes_its_packages_over(world: World, catalogd: Path) -> None:
+    await world.push(FOUR)
+    await world.catalog(world.ref())
+    old = (await world.ready())["metadata"]["uid"]
+    await world.client.delete(catalogs.KIND, world.name)
+    await world.catalog(world.ref())
+
+    def owners() -> set[str]:
+        return {each["metadata"]["ownerReferences"][0]["uid"] for each in world.packages().values()}
+
+    found = await world.until(
+        "the new Catalog is Ready",
+        lambda: (
+            world.seen()
+            if world.seen()["metadata"]["uid"] != old and triple(world.seen(), "Ready")[0] == "True"
+            else None
+        ),
+    )
+    assert found is not None
+    await world.until("its Packages are its own", lambda: owners() == {found["metadata"]["uid"]})

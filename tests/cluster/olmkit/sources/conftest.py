@@ -1,0 +1,16 @@
+"""The setting of tests about registries that fail."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest_asyncio
+
+from devcluster.cluster import Cluster
+from tests.cluster.olmkit.sources.setting import Setting, set_up
+
+
+@pytest_asyncio.fixture
+async def setting(cluster: Cluster) -> AsyncIterator[Setting]:
+    async with set_up(cluster) as made:
+        yield made

@@ -1,0 +1,18 @@
+"""Certificates for servers of a test, by an authority that nobody trusts."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from devcluster import programs
+
+
+def make_keys(folder: Path) -> Path:
+    """A folder with ca.crt, and kube-apiserver.crt and .key for loopback."""
+    found = programs.find(print)
+    assert found is not None, "the cluster's programs were built before the first test"
+    made = folder / "keys"
+    made.mkdir()
+    subprocess.run([found / "devcluster-certificates", made, "127.0.0.1", "localhost"], check=True)
+    return made

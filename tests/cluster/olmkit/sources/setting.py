@@ -1,0 +1,59 @@
+"""An image behind a proxy that can misbehave, and the rules that lead to it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from devcluster.cluster import Cluster
+from olmkit.errors import Waiting
+from olmkit.sources.registries import Patience, Registries, parse
+from tests import images
+from tests.images import tar
+from tests.registry_proxy import RegistryProxy
+
+NUMBERS = itertools.count()
+HASTY = Patience(connect=5, read=1, slow_after=0.2, slow_bytes=50 * 1024)
+"""For registries that stall; the others get the usual patience, however busy the machine is."""
+TEXT = os.urandom(100_000).hex()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A proxy in front of the real registry, an image behind it, and the rules that lead there."""
+
+    proxy: RegistryProxy
+    registries: Registries
+    repository: str
+    digest: str
+
+    @property
+    def tag(self) -> str:
+        return f"{self.proxy.address}/{self.repository}:v1"
+
+    def sentence(self, error: Waiting) -> str:
+        """The message with what differs from run to run by name."""
+        text = error.message.replace(self.tag, "IMAGE").replace(self.proxy.address, "REGISTRY")
+        return text.replace(self.digest, "DIGEST")
+
+
+def conf(location: str, prefix: str = "", more: str = "") -> str:
+    return f'[[registry]]\nprefix = "{prefix or location}"\nlocation = "{location}"\ninsecure = true\n{more}\n'
+
+
+@asynccontextmanager
+async def set_up(cluster: Cluster) -> AsyncIterator[Setting]:
+    repository = f"faults/{os.getpid()}-{next(NUMBERS)}"
+    digest = images.push(cluster.registry, repository, "v1", [tar({"a": TEXT})], {"is": "it"})
+    async with RegistryProxy(cluster.registry) as proxy:
+        yield Setting(proxy, Registries(parse(conf(proxy.address))), repository, digest)
+
+
+def empty(folder: Path) -> Path:
+    made = folder / f"into-{next(NUMBERS)}"
+    made.mkdir()
+    return made

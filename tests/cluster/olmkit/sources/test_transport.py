@@ -1,0 +1,160 @@
+"""Where requests go: addresses, redirects, mirrors, TLS, and what answers there that is no registry."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from devcluster.cluster import Cluster
+from olmkit.errors import Waiting
+from olmkit.sources import image
+from olmkit.sources.addresses import AddressRefused, SourceAddresses
+from olmkit.sources.errors import ImageNotFound
+from olmkit.sources.registries import Registries, parse
+from tests.cluster.olmkit.sources.keys import make_keys
+from tests.cluster.olmkit.sources.setting import HASTY, Setting, conf, empty
+from tests.registry_proxy import (
+    RegistryProxy,
+    changed,
+    silence,
+    status,
+)
+
+MANIFEST_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/vnd.oci.image.manifest.v1+json\r\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        pytest.param(b"", "broke off in the middle of an answer", id="nothing"),
+        pytest.param(b"SSH-2.0-OpenSSH_9.2\r\n\r\n", "answers with what is no HTTP", id="another protocol"),
+        pytest.param(b"HTTP/1.1 two hundred\r\n\r\n", "answers with what is no HTTP", id="a status in words"),
+        pytest.param(
+            b"HTTP/1.1 200 OK\r\nA: " + b"x" * 100_000, "answers with what is no HTTP", id="a header without end"
+        ),
+        pytest.param(
+            MANIFEST_HEAD + b"Content-Length: -1\r\n\r\n", "answers with what is no HTTP", id="a length below zero"
+        ),
+        pytest.param(
+            MANIFEST_HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+            "answers with what is no HTTP",
+            id="chunks that are none",
+        ),
+        pytest.param(
+            MANIFEST_HEAD + b"Content-Length: 99\r\n\r\n{}", "broke off in the middle", id="less than its length"
+        ),
+        pytest.param(
+            b"HTTP/1.1 302 Found\r\nLocation: http://[::1/x\r\n\r\n",
+            "no http or https address",
+            id="a redirect that is no URL",
+        ),
+        pytest.param(
+            b"HTTP/1.1 302 Found\r\nLocation: http://a\xff..b/x\r\n\r\n",
+            "no http or https address",
+            id="a redirect to a host that is no name",
+        ),
+        pytest.param(
+            b"HTTP/1.1 302 Found\r\nLocation: http://a:99999/x\r\n\r\n",
+            "no http or https address",
+            id="a port out of range",
+        ),
+    ],
+)
+async def test_what_is_no_registry_is_said(answer: bytes, sentence: str, tmp_path: Path) -> None:
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        line = await reader.readline()
+        if line.startswith(b"GET"):
+            writer.write(answer if b"/manifests/" in line else b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(speak, "127.0.0.1", 0) as server:
+        address = "{}:{}".format(*server.sockets[0].getsockname())
+        with pytest.raises(Waiting) as raised:
+            await image.pull(f"{address}/a:v1", empty(tmp_path), Registries(parse(conf(address))))
+    assert raised.value.reason == "RegistryUnavailable"
+    assert raised.value.message.startswith(f"registry {address} ")
+    assert sentence in raised.value.message
+
+
+async def test_a_port_where_nobody_listens_is_said(cluster: Cluster) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+        with pytest.raises(Waiting) as raised:
+            await image.resolve(f"{address}/a:v1", Registries(parse(conf(address))))
+    assert raised.value.message == f"registry {address} does not answer: connection refused"
+
+
+async def test_addresses_of_this_machine_are_refused_unless_allowed(setting: Setting, cluster: Cluster) -> None:
+    port = setting.proxy.address.rpartition(":")[2]
+    for host in ("127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]"):
+        with pytest.raises(AddressRefused, match="which is loopback"):
+            await image.resolve(f"{host}:{port}/a:v1", Registries())
+    assert setting.proxy.requests == []
+    allowed = replace(setting.registries, rules=(), addresses=SourceAddresses.load(["127.0.0.0/8"]))
+    with pytest.raises(Waiting, match="does not speak TLS"):
+        await image.resolve(setting.tag, allowed)
+
+
+async def test_a_host_that_only_a_wildcard_names_is_judged_like_any_other(setting: Setting) -> None:
+    registries = Registries(parse('[[registry]]\nprefix = "*"\ninsecure = true\n'))
+    with pytest.raises(AddressRefused):
+        await image.resolve(setting.tag, registries)
+
+
+async def test_mirrors_are_asked_in_order_and_then_the_registry_itself(
+    setting: Setting, cluster: Cluster, tmp_path: Path
+) -> None:
+    async with RegistryProxy(cluster.registry) as mirror:
+        both = conf(
+            setting.proxy.address,
+            "registry.example.com",
+            f'[[registry.mirror]]\nlocation = "{mirror.address}"\ninsecure = true\n',
+        )
+        registries = Registries(parse(both))
+        ref = f"registry.example.com/{setting.repository}:v1"
+        pulled = await image.pull(ref, empty(tmp_path), registries)
+        assert pulled.ref_by_digest == f"registry.example.com/{setting.repository}@{setting.digest}"
+        assert setting.proxy.requests == [], "the mirror has it all"
+
+        mirror.on("/blobs/", status(404))
+        await image.pull(ref, empty(tmp_path), registries)
+        assert any("/blobs/" in path for path in setting.proxy.paths()), "a blob that the mirror lacks"
+
+        setting.proxy.on("/blobs/", changed(lambda body: body[:-1]))
+        with pytest.raises(Waiting) as raised:
+            await image.pull(ref, empty(tmp_path), registries)
+        assert f"registry {mirror.address} answered 404 Not Found" in raised.value.message
+        assert f"registry {setting.proxy.address} sends other bytes" in raised.value.message
+
+        mirror.on("/v2/", silence)
+        registries = replace(registries, patience=HASTY)
+        setting.proxy.on("/blobs/", None)
+        assert (await image.resolve(ref, registries)).digest == setting.digest
+
+        setting.proxy.on("/manifests/", status(404))
+        with pytest.raises(ImageNotFound) as missing:
+            await image.resolve(ref, registries)
+        assert missing.value.message == (
+            f"registry {mirror.address} does not answer: nothing within 1 s; "
+            f'image "{ref}" not found: registry {setting.proxy.address} has no such tag or repository (404)'
+        )
+
+
+async def test_a_certificate_of_nobody_is_said_and_insecure_takes_it(
+    setting: Setting, cluster: Cluster, tmp_path: Path
+) -> None:
+    keys = make_keys(tmp_path)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(keys / "kube-apiserver.crt", keys / "kube-apiserver.key")
+    async with RegistryProxy(cluster.registry, tls=context) as proxy:
+        ref = f"{proxy.address}/{setting.repository}:v1"
+        with pytest.raises(Waiting) as raised:
+            await image.resolve(ref, Registries(parse(f'[[registry]]\nlocation = "{proxy.address}"')))
+        assert raised.value.message.startswith(f"registry {proxy.address} shows a certificate that is not trusted: ")
+        assert (await image.resolve(ref, Registries(parse(conf(proxy.address))))).digest == setting.digest

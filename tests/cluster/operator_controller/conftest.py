@@ -1,0 +1,153 @@
+"""catalogd and operator-controller as processes under their own ServiceAccounts; the tests write what rukpak would."""
+
+import json
+import re
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.suite import Suite
+from devcluster.watching import BUNDLE_DEPLOYMENTS, Object, condition
+from tests.e2e.packages import catalog_file
+from tests.e2e.stage import Stage
+
+PROCESSES = ("catalogd", "operator-controller")
+Triple = tuple[str, str, str]
+WELL: Sequence[Triple] = (
+    ("HasValidBundle", "True", "UnpackSuccessful"),
+    ("Healthy", "True", "Healthy"),
+    ("Installed", "True", "InstallationSucceeded"),
+    ("Ready", "True", "Succeeded"),
+)
+
+
+class Scene(Stage):
+    """A Stage whose BundleDeployments are brought forward by the test."""
+
+    def catalog_of(
+        self, *versions: str, package: str = "", properties: Mapping[str, Sequence[Any]] | None = None
+    ) -> str:
+        """Push a catalog with a chain of versions of the package in channel stable; returns its reference."""
+        self.repository().push_files(catalog_file(blobs(package or self.name, versions, properties or {})))
+        return self.repository().reference
+
+    def deployment_when(self, name: str, version: str) -> Object:
+        """The BundleDeployment as soon as it asks for a version."""
+
+        def found(objects: Mapping[str, Object]) -> Object | None:
+            return objects[name] if name in objects and wanted_version(objects[name]) == version else None
+
+        return self.until(BUNDLE_DEPLOYMENTS, f"BundleDeployment {name} asks for {version}", found)
+
+    def install(self, name: str, version: str) -> str:
+        """Let the version be installed and well as soon as it is asked for; returns the Bundle's name."""
+        deployment = self.deployment_when(name, version)
+        bundle = f"{name}-{version.replace('.', '')}"
+        template, metadata = deployment["spec"]["template"], deployment["metadata"]
+        owner = {"apiVersion": deployment["apiVersion"], "kind": "BundleDeployment", "controller": True}
+        body = {
+            "apiVersion": "core.rukpak.io/v1alpha1",
+            "kind": "Bundle",
+            "metadata": {
+                "name": bundle,
+                "annotations": template["metadata"]["annotations"],
+                "labels": {"core.rukpak.io/owner-kind": "BundleDeployment", "core.rukpak.io/owner-name": name},
+                "ownerReferences": [{**owner, "name": name, "uid": metadata["uid"]}],
+            },
+            "spec": template["spec"],
+        }
+        self.cluster.kubectl("apply", "-f", "-", input=json.dumps(body))
+        self.tell(name, WELL, active=bundle)
+        return bundle
+
+    def tell(self, name: str, conditions: Sequence[Triple], *, active: str | None = None, message: str = "") -> None:
+        """Write the status of a BundleDeployment for the generation it has."""
+        found = json.loads(self.cluster.kubectl("get", "bundledeployment", name, "-o", "json"))
+        generation = found["metadata"]["generation"]
+        status: dict[str, Any] = {
+            "observedGeneration": generation,
+            "conditions": [
+                {
+                    "type": kind,
+                    "status": value,
+                    "reason": reason,
+                    "message": message,
+                    "observedGeneration": generation,
+                    "lastTransitionTime": "2026-01-01T00:00:00Z",
+                }
+                for kind, value, reason in conditions
+            ],
+        }
+        if active is not None:
+            status["activeBundle"] = active
+        patch = json.dumps({"status": status})
+        self.cluster.kubectl(
+            "patch", "bundledeployment", name, "--subresource=status", "--type=merge", "--patch", patch
+        )
+
+    def says(self, name: str, aspect: str, status: str, text: str = "") -> Object:
+        """The Operator as soon as a condition of it has this status and a message with this text."""
+        return self.operator_when(
+            name,
+            f"{aspect} is {status} with {text!r}",
+            lambda o: condition(o, aspect)["status"] == status and text in condition(o, aspect)["message"],
+        )
+
+
+def blobs(package: str, versions: Sequence[str], properties: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """The package's blobs; images are names only, for nobody pulls them here."""
+    entries: list[dict[str, str]] = [{"name": f"{package}.v{version}"} for version in versions]
+    for entry, before in zip(entries[1:], versions, strict=False):
+        entry["replaces"] = f"{package}.v{before}"
+    made: list[dict[str, Any]] = [
+        {"schema": "olm.package", "name": package, "defaultChannel": "stable"},
+        {"schema": "olm.channel", "package": package, "name": "stable", "entries": entries},
+    ]
+    for version in versions:
+        facts = [
+            {"type": "olm.package", "value": {"packageName": package, "version": version}},
+            {"type": "olm.gvk", "value": {"group": f"{package}.example.com", "version": "v1", "kind": "Thing"}},
+            *properties.get(version, ()),
+        ]
+        name = f"{package}.v{version}"
+        image = image_of(package, version)
+        made.append({"schema": "olm.bundle", "package": package, "name": name, "image": image, "properties": facts})
+    return made
+
+
+def image_of(package: str, version: str) -> str:
+    """The image reference that the catalog names for a version."""
+    return f"registry.example.com/{package}:v{version}"
+
+
+def wanted_version(deployment: Object) -> str:
+    """The version that a BundleDeployment asks for."""
+    notes = (deployment["spec"]["template"].get("metadata") or {}).get("annotations") or {}
+    return str(notes.get("operators.operatorframework.io/bundle-version", ""))
+
+
+@pytest.fixture(scope="module")
+def suite(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Suite]:
+    folder: Path = tmp_path_factory.mktemp("suite")
+    with Suite(cluster, folder) as running:
+        running.install()
+        running.start(*PROCESSES)
+        yield running
+
+
+@pytest.fixture
+def scene(cluster: Cluster, suite: Suite, request: pytest.FixtureRequest) -> Iterator[Scene]:
+    """The test's share of the cluster; when a test fails, the ends of the logs go with its report."""
+    words = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())
+    mine = Scene(cluster, suite, f"{words[:24].strip('-')}-{uuid.uuid4().hex[:6]}")
+    try:
+        yield mine
+    finally:
+        suite.start(*PROCESSES)
+        for process in PROCESSES:
+            request.node.add_report_section("call", f"log of {process}", suite.log_tail(process, 40))
+        mine.close()

@@ -1,0 +1,404 @@
+"""The Operator's controller on the real API server with the real catalogd."""
+
+import http.client
+import json
+import re
+import time
+
+import pytest
+
+from devcluster.errors import DevclusterError
+from devcluster.suite import Suite
+from devcluster.watching import BUNDLE_DEPLOYMENTS, CATALOGS, OPERATORS, condition, is_true
+from tests.cluster.operator_controller.conftest import WELL, Scene, image_of, wanted_version
+from tests.e2e.stage import triple
+
+FINALIZER = "operators.operatorframework.io/remove-bundle-deployment"
+NOT_ATTEMPTED = ("Unknown", "InstallationStatusUnknown", "installation has not been attempted as resolution failed")
+
+
+def test_an_operator_waits_for_a_catalog_and_asks_for_the_best_bundle(scene: Scene) -> None:
+    name = scene.operator(scene.name)
+    waiting = scene.says(name, "Reconciling", "True", "not found")
+    assert triple(waiting, "Resolved") == ("False", "ResolutionFailed", f"package '{scene.name}' not found")
+    assert triple(waiting, "Installed") == NOT_ATTEMPTED
+    assert condition(waiting, "Reconciling")["reason"] == "WaitingForCatalog"
+    assert not is_true(waiting, "Stalled")
+    assert "finalizers" not in waiting["metadata"]
+
+    scene.catalog(scene.catalog_of("1.0.0"))
+    deployment = scene.deployment_when(name, "1.0.0")
+    operator = scene.says(name, "Resolved", "True", f'resolved to "{image_of(scene.name, "1.0.0")}"')
+    assert operator["metadata"]["finalizers"] == [FINALIZER]
+    assert triple(operator, "Installed") == (
+        "Unknown",
+        "InstallationStatusUnknown",
+        "bundledeployment status is unknown",
+    )
+    assert deployment["metadata"]["ownerReferences"] == [
+        {
+            "apiVersion": "operators.operatorframework.io/v1alpha1",
+            "kind": "Operator",
+            "name": name,
+            "uid": operator["metadata"]["uid"],
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+    ]
+    prefix = "operators.operatorframework.io/"
+    gvk = {"type": "olm.gvk", "value": {"group": f"{scene.name}.example.com", "kind": "Thing", "version": "v1"}}
+    notes = dict(deployment["spec"]["template"]["metadata"]["annotations"])
+    assert json.loads(notes.pop(f"{prefix}properties")) == [gvk]
+    assert notes == {
+        f"{prefix}package": scene.name,
+        f"{prefix}bundle-name": f"{scene.name}.v1.0.0",
+        f"{prefix}bundle-version": "1.0.0",
+        f"{prefix}catalog": scene.name,
+        f"{prefix}channel": "stable",
+    }
+    assert deployment["spec"]["provisionerClassName"] == "core-rukpak-io-plain"
+    assert deployment["spec"]["template"]["spec"] == {
+        "provisionerClassName": "core-rukpak-io-registry",
+        "source": {"type": "image", "image": {"ref": image_of(scene.name, "1.0.0")}},
+    }
+    managers = {entry["manager"]: entry["operation"] for entry in deployment["metadata"]["managedFields"]}
+    assert managers == {"operator-controller": "Apply"}
+
+    scene.install(name, "1.0.0")
+    ready = scene.ready_operator(name, "1.0.0")
+    assert triple(ready, "Installed") == ("True", "Success", f'installed from "{image_of(scene.name, "1.0.0")}"')
+    assert ready["status"]["installedBundleResource"] == image_of(scene.name, "1.0.0")
+    assert ready["status"]["installed"] == {
+        "name": f"{scene.name}.v1.0.0",
+        "version": "1.0.0",
+        "catalog": scene.name,
+        "channel": "stable",
+        "apis": [{"group": f"{scene.name}.example.com", "version": "v1", "kind": "Thing"}],
+    }
+    assert {one["type"] for one in ready["status"]["conditions"]} == {"Resolved", "Installed", "Ready"}
+
+
+def test_a_channel_is_climbed_step_by_step_and_what_runs_is_told_on_the_way(scene: Scene) -> None:
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    name = scene.operator(scene.name)
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+
+    scene.catalog_of("1.0.0", "1.1.0", "1.2.0")
+    scene.deployment_when(name, "1.1.0")
+    upgrading = scene.says(name, "Resolved", "True", image_of(scene.name, "1.1.0"))
+    assert triple(upgrading, "Installed")[2] == f'installed from "{image_of(scene.name, "1.0.0")}"'
+    assert upgrading["status"]["installedBundleResource"] == image_of(scene.name, "1.0.0")
+    assert triple(upgrading, "Ready")[:2] == ("False", "Upgrading")
+    assert "on the way from 1.0.0 to 1.2.0" in upgrading["status"]["resolution"]
+
+    scene.install(name, "1.1.0")
+    scene.install(name, "1.2.0")
+    scene.ready_operator(name, "1.2.0")
+
+
+def test_a_pinned_version_stays_and_what_is_out_of_reach_is_refused(scene: Scene) -> None:
+    scene.ready_catalog(scene.catalog_of("1.0.0", "1.1.0", "1.2.0"))
+    name = scene.operator(scene.name, version="1.0.0")
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+
+    scene.patch_operator(name, {"version": "1.2.0"})
+    refused = scene.says(name, "Stalled", "True", "next step 1.1.0")
+    assert triple(refused, "Resolved") == (
+        "False",
+        "ResolutionFailed",
+        "1.2.0 cannot be reached from 1.0.0 directly: next step 1.1.0",
+    )
+    assert triple(refused, "Installed")[:2] == ("True", "Success")
+
+    scene.patch_operator(name, {"version": "999.99.9"})
+    missing = scene.says(name, "Resolved", "False", f"package '{scene.name}' at version '999.99.9' not found")
+    assert triple(missing, "Installed")[2] == f'installed from "{image_of(scene.name, "1.0.0")}"'
+    assert missing["status"]["installedBundleResource"] == image_of(scene.name, "1.0.0")
+    assert "stable has 1.0.0, 1.1.0, 1.2.0; none is 999.99.9" in triple(missing, "Ready")[2]
+    assert wanted_version(scene.deployment_when(name, "1.0.0")) == "1.0.0"
+
+    scene.patch_operator(name, {"version": "1.1.0"})
+    scene.install(name, "1.1.0")
+    scene.ready_operator(name, "1.1.0")
+
+
+def test_a_bundle_that_fails_is_told_with_its_reason(scene: Scene) -> None:
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    name = scene.operator(scene.name)
+    scene.deployment_when(name, "1.0.0")
+    scene.tell(
+        name, [("HasValidBundle", "False", "UnpackFailed"), ("Ready", "False", "NotInstalled")], message="no image"
+    )
+    failed = scene.says(name, "Installed", "False")
+    assert triple(failed, "Installed")[1:] == ("InstallationFailed", "bundledeployment not ready: no image")
+    assert "no image" in triple(failed, "Ready")[2]
+    scene.tell(name, [("Stalled", "True", "Blocked"), ("Installed", "False", "InstallFailed")], message="webhooks")
+    stalled = scene.says(name, "Stalled", "True")
+    assert triple(stalled, "Installed")[2] == "bundledeployment not ready: webhooks"
+
+
+def test_a_dependency_is_refused_by_name(scene: Scene) -> None:
+    needs = {"type": "olm.package.required", "value": {"packageName": "b", "versionRange": ">=1.0.0"}}
+    scene.ready_catalog(scene.catalog_of("1.0.0", "1.1.0", properties={"1.1.0": [needs]}))
+    name = scene.operator(scene.name)
+    refused = scene.says(name, "Stalled", "True")
+    assert triple(refused, "Resolved") == (
+        "False",
+        "ResolutionFailed",
+        f'bundle "{scene.name}.v1.1.0" requires package "b" in range ">=1.0.0" (property olm.package.required): '
+        "dependencies are not resolved yet",
+    )
+    assert not scene.exists("bundledeployment", name)
+
+
+def test_of_two_operators_for_a_package_the_second_waits_for_the_first_to_go(scene: Scene) -> None:
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    first = scene.operator(scene.name)
+    scene.install(first, "1.0.0")
+    scene.ready_operator(first, "1.0.0")
+    second = scene.operator(scene.name, f"{scene.name}-2")
+    refused = scene.says(second, "Stalled", "True")
+    assert triple(refused, "Resolved") == (
+        "False",
+        "ResolutionFailed",
+        f'package "{scene.name}" is already managed by Operator "{first}"; delete one of them',
+    )
+    assert is_true(scene.says(first, "Ready", "True"), "Ready")
+    scene.delete("Operator", first)
+    scene.install(second, "1.0.0")
+    scene.ready_operator(second, "1.0.0")
+
+
+def test_a_deployment_of_somebody_else_is_never_taken_over(scene: Scene) -> None:
+    source = {"type": "image", "image": {"ref": "registry.example.com/mine:v1"}}
+    template = {"spec": {"provisionerClassName": "core-rukpak-io-plain", "source": source}}
+    mine = {
+        "apiVersion": "core.rukpak.io/v1alpha1",
+        "kind": "BundleDeployment",
+        "metadata": {"name": scene.name},
+        "spec": {"provisionerClassName": "core-rukpak-io-plain", "template": template},
+    }
+    scene.cluster.kubectl("create", "-f", "-", input=json.dumps(mine))
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    name = scene.operator(scene.name)
+    refused = scene.says(name, "Stalled", "True", "exists already and is owned by no Operator")
+    assert triple(refused, "Installed")[:2] == ("False", "InstallationFailed")
+    scene.cluster.kubectl("delete", "bundledeployment", name)
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+
+
+def test_an_operator_goes_when_its_deployment_has_gone(scene: Scene) -> None:
+    catalog = scene.ready_catalog(scene.catalog_of("1.0.0"))
+    name = scene.operator(scene.name)
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+    hold = json.dumps({"metadata": {"finalizers": ["example.com/hold"]}})
+    scene.cluster.kubectl("patch", "bundledeployment", name, "--type=merge", "--patch", hold)
+    scene.delete("Catalog", catalog)
+    scene.cluster.kubectl("delete", "operator.operators.operatorframework.io", name, "--wait=false")
+    scene.until(
+        BUNDLE_DEPLOYMENTS, "it is being deleted", lambda o: "deletionTimestamp" in o.get(name, {}).get("metadata", {})
+    )
+    scene.tell(name, [("Ready", "False", "Removing")], active=f"{name}-100", message="2 things are left")
+    removing = scene.says(name, "Reconciling", "True", "removing what was installed: 2 things are left")
+    assert condition(removing, "Reconciling")["reason"] == "Removing"
+    assert triple(removing, "Installed")[0] == "True"
+    scene.cluster.kubectl(
+        "patch", "bundledeployment", name, "--type=merge", "--patch", '{"metadata": {"finalizers": null}}'
+    )
+    scene.until(OPERATORS, "the Operator is gone", lambda objects: name not in objects)
+
+
+def test_an_operator_that_never_resolved_is_deleted_at_once(scene: Scene) -> None:
+    name = scene.operator(scene.name)
+    scene.says(name, "Resolved", "False")
+    scene.delete("Operator", name)
+    assert not scene.exists("operator.operators.operatorframework.io", name)
+
+
+def test_what_is_installed_is_left_alone_when_its_catalog_goes(scene: Scene) -> None:
+    catalog = scene.ready_catalog(scene.catalog_of("1.0.0", "1.1.0"))
+    name = scene.operator(scene.name, version="1.0.0")
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+    before = scene.deployment_when(name, "1.0.0")["metadata"]
+    scene.delete("Catalog", catalog)
+    left = scene.says(name, "Ready", "True", "is gone, so no other version is looked for")
+    assert triple(left, "Installed")[0] == "True"
+    scene.patch_operator(name, {"version": "1.1.0"})
+    waiting = scene.says(name, "Reconciling", "True", "is gone")
+    assert condition(waiting, "Reconciling")["reason"] == "WaitingForCatalog"
+    assert triple(waiting, "Installed")[0] == "True"
+    after = scene.deployment_when(name, "1.0.0")["metadata"]
+    assert (after["uid"], after["generation"]) == (before["uid"], before["generation"])
+    scene.catalog(scene.repository().reference)
+    scene.install(name, "1.1.0")
+    scene.ready_operator(name, "1.1.0")
+
+
+def test_a_catalog_that_is_away_counts_by_its_last_content_also_after_a_restart(scene: Scene, suite: Suite) -> None:
+    scene.ready_catalog(scene.catalog_of("1.0.0", "1.1.0"))
+    name = scene.operator(scene.name, version="1.0.0")
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+    suite.kill("catalogd")
+    suite.stop("operator-controller")
+    suite.start("operator-controller")
+    scene.patch_operator(name, {"version": "1.1.0"})
+    scene.install(name, "1.1.0")
+    scene.ready_operator(name, "1.1.0")
+    suite.start("catalogd")
+
+
+def test_a_catalog_whose_content_is_lost_is_waited_for(scene: Scene, suite: Suite) -> None:
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    suite.kill("catalogd")
+    name = scene.operator(scene.name)
+    waiting = scene.says(name, "Reconciling", "True", "catalogd does not answer")
+    assert not is_true(waiting, "Stalled")
+    suite.start("catalogd")
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+
+
+@pytest.mark.parametrize(
+    "moment", ["after the finalizer", "after the deployment", "while removing", "before releasing"]
+)
+def test_a_controller_that_is_killed_between_two_writes_goes_on(scene: Scene, suite: Suite, moment: str) -> None:
+    """The state that each write leaves behind is made while the controller is away; its successor finishes the work."""
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    name = f"{scene.name}-k"
+    if moment == "after the finalizer":
+        suite.stop("operator-controller")
+        scene.operator(scene.name, name)
+        hold = json.dumps({"metadata": {"finalizers": [FINALIZER]}})
+        scene.cluster.kubectl("patch", "operator.operators.operatorframework.io", name, "--type=merge", "-p", hold)
+        suite.start("operator-controller")
+        scene.install(name, "1.0.0")
+        scene.ready_operator(name, "1.0.0")
+        return
+    scene.operator(scene.name, name)
+    scene.deployment_when(name, "1.0.0")
+    suite.stop("operator-controller")
+    if moment == "after the deployment":
+        scene.install(name, "1.0.0")
+        suite.start("operator-controller")
+        scene.ready_operator(name, "1.0.0")
+        return
+    scene.cluster.kubectl("delete", "operator.operators.operatorframework.io", name, "--wait=false")
+    if moment == "before releasing":
+        scene.cluster.kubectl("delete", "bundledeployment", name)
+    suite.start("operator-controller")
+    scene.until(OPERATORS, "the Operator is gone", lambda objects: name not in objects)
+    scene.until(BUNDLE_DEPLOYMENTS, "so is the BundleDeployment", lambda objects: name not in objects)
+
+
+def test_a_change_by_hand_is_put_right(scene: Scene) -> None:
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    name = scene.operator(scene.name)
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+    other = {"spec": {"template": {"spec": {"source": {"image": {"ref": "registry.example.com/other:v1"}}}}}}
+    scene.cluster.kubectl("patch", "bundledeployment", name, "--type=merge", "--patch", json.dumps(other))
+    image = image_of(scene.name, "1.0.0")
+    scene.until(
+        BUNDLE_DEPLOYMENTS,
+        "it is put right",
+        lambda o: (
+            o[name]["metadata"]["generation"] > 2
+            and o[name]["spec"]["template"]["spec"]["source"]["image"]["ref"] == image
+        ),
+    )
+    scene.cluster.kubectl("delete", "bundledeployment", name)
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+
+
+def test_what_does_not_bear_on_resolution_wakes_nobody_and_writes_nothing(scene: Scene, suite: Suite) -> None:
+    catalog = scene.ready_catalog(scene.catalog_of("1.0.0"))
+    name = scene.operator(scene.name)
+    scene.install(name, "1.0.0")
+    ready = scene.ready_operator(name, "1.0.0")
+    passes = _settled_passes(suite)
+    scene.cluster.kubectl("annotate", "catalogs.catalogd.operatorframework.io", catalog, "example.com/note=1")
+    scene.until(CATALOGS, "it is noted", lambda o: "example.com/note" in o[catalog]["metadata"].get("annotations", {}))
+    assert _settled_passes(suite) == passes
+    again = json.loads(scene.cluster.kubectl("get", "operator.operators.operatorframework.io", name, "-o", "json"))
+    assert again["metadata"]["resourceVersion"] == ready["metadata"]["resourceVersion"]
+    scene.cluster.kubectl(
+        *("patch", "catalogs.catalogd.operatorframework.io", catalog, "--type=merge", "-p", '{"spec": {"priority": 5}}')
+    )
+    deadline = time.monotonic() + 30
+    while _passes(suite) == passes and time.monotonic() < deadline:
+        scene.watch(CATALOGS).next(0.2)
+    assert _passes(suite) > passes
+
+
+@pytest.mark.parametrize("version", ["latest", "1.2.3.4", "==1", "1.0.0 - 2.0.0", "1.2.3-01"])
+def test_the_api_refuses_what_is_no_version(scene: Scene, version: str) -> None:
+    with pytest.raises(DevclusterError, match="invalid version expression"):
+        scene.operator(scene.name, version=version)
+
+
+def test_a_range_that_cannot_be_read_is_told_in_the_guides_words(scene: Scene) -> None:
+    name = scene.operator(scene.name, version="99999999999999999999.0.0")
+    told = scene.says(name, "Stalled", "True", "Major number is too large")
+    assert triple(told, "Resolved") == (
+        "Unknown",
+        "ResolutionUnknown",
+        "validation has not been attempted as spec is invalid",
+    )
+    assert triple(told, "Installed") == (
+        "Unknown",
+        "InstallationStatusUnknown",
+        "installation has not been attempted as spec is invalid",
+    )
+
+
+def test_another_package_in_place_of_an_installed_one_is_refused(scene: Scene) -> None:
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    name = scene.operator(scene.name)
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+    scene.patch_operator(name, {"packageName": "other"})
+    refused = scene.says(name, "Stalled", "True", f'set spec.packageName back to "{scene.name}"')
+    assert triple(refused, "Installed")[0] == "True"
+    scene.patch_operator(name, {"packageName": scene.name})
+    scene.ready_operator(name, "1.0.0")
+
+
+def test_an_upgrade_that_fails_leaves_what_runs_told(scene: Scene) -> None:
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    name = scene.operator(scene.name)
+    bundle = scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+    scene.catalog_of("1.0.0", "1.1.0")
+    scene.deployment_when(name, "1.1.0")
+    refused = [("Ready", "False", "Upgrading"), ("Stalled", "True", "Blocked")]
+    scene.tell(name, [*[one for one in WELL if one[0] != "Ready"], *refused], active=bundle, message="cannot upgrade")
+    failed = scene.says(name, "Stalled", "True", "upgrading from 1.0.0 to 1.1.0: cannot upgrade")
+    assert triple(failed, "Installed")[2] == f'installed from "{image_of(scene.name, "1.0.0")}"'
+    assert triple(failed, "Ready")[:2] == ("False", "Upgrading")
+
+
+def _passes(suite: Suite) -> float:
+    """Passes of the Operator's controller since it started, from its metrics."""
+    connection = http.client.HTTPConnection(suite.addresses["operator-controller"].metrics, timeout=5)
+    try:
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+    finally:
+        connection.close()
+    found = re.findall(r'^controller_runtime_reconcile_total\{controller="operator".*\} (\S+)$', text, re.MULTILINE)
+    return sum(map(float, found))
+
+
+def _settled_passes(suite: Suite) -> float:
+    """The same as soon as a second goes by without a pass."""
+    before = -1.0
+    while before != (before := _passes(suite)):
+        time.sleep(1.0)
+    return before

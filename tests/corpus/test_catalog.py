@@ -1,0 +1,102 @@
+"""The real catalogs: every blob of every package is kept as it is, found where the index says, and offered as a Package."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from catalogd.content import BLOBS, Content
+from catalogd.loading import write
+from olmkit.fbc.reading import read_folder
+
+pytestmark = pytest.mark.corpus
+DIGEST = "sha256:" + "c" * 64
+
+
+@pytest.fixture(scope="module")
+def source(corpus: Path) -> Path:
+    """The folder of packages."""
+    return corpus / "catalog"
+
+
+@pytest.fixture(scope="module")
+def folder(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The content that catalogd makes of all packages."""
+    made = tmp_path_factory.mktemp("content")
+    write(source, made, DIGEST)
+    return made
+
+
+def _blobs(source: Path) -> Iterator[dict[str, Any]]:
+    for file in sorted(source.glob("*/*"), key=lambda path: path.relative_to(source).parts):
+        for line in file.read_text().splitlines():
+            yield json.loads(line)
+
+
+def test_every_blob_is_kept_in_its_place_with_its_value(source: Path, folder: Path) -> None:
+    with open(folder / BLOBS, "rb") as kept:
+        for number, (line, expected) in enumerate(zip(kept, _blobs(source), strict=True)):
+            assert json.loads(line) == expected, f"blob {number}"
+            assert (
+                line == json.dumps(expected, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+            )
+
+
+def test_all_packages_are_offered_without_a_problem(source: Path, folder: Path) -> None:
+    content = Content(folder)
+    assert list(content.summary.package_names) == sorted(path.name for path in source.iterdir())
+    assert (content.summary.problem_count, content.summary.notes) == (0, ())
+    for offer in content.offers:
+        assert content.package_spec(offer.package)["packageName"] == offer.package
+
+
+def test_the_index_finds_what_a_search_finds(source: Path, folder: Path) -> None:
+    index = Content(folder).index
+    blobs = list(_blobs(source))
+    assert len(index) == len(blobs)
+    for package in {blob.get("package") or blob["name"] for blob in blobs}:
+        expected = [
+            at
+            for at, blob in enumerate(blobs)
+            if package == (blob.get("package") or blob["name"])
+            or (blob["schema"] == "olm.package" and blob["name"] == package)
+        ]
+        assert list(index.find(package=package)) == expected
+
+
+def test_resolution_documents_are_a_small_part_of_the_whole_and_have_every_bundle(source: Path, folder: Path) -> None:
+    content = Content(folder)
+    assert content.resolutions.stat().st_size < content.blobs.stat().st_size / 8
+    documents = [json.loads(line) for line in content.resolutions.read_bytes().splitlines()]
+    found = {(each["package"], bundle["name"]) for each in documents for bundle in each["bundles"]}
+    assert found == {(blob["package"], blob["name"]) for blob in _blobs(source) if blob["schema"] == "olm.bundle"}
+    assert all(bundle["version"] and "problem" not in bundle for each in documents for bundle in each["bundles"])
+
+
+def test_the_same_packages_written_as_yaml_and_as_indented_json_are_the_same(source: Path, tmp_path: Path) -> None:
+    """A few packages, as YAML is slow to write; the forms change nothing but the order of files."""
+    for package in sorted(source.iterdir())[:4]:
+        values = [json.loads(line) for line in (package / "catalog.json").read_text().splitlines()]
+        dumped = yaml.dump_all(values, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False)
+        forms = {"yaml": dumped, "indented": "\n".join(json.dumps(each, indent=4) for each in values)}
+        expected = [blob.line for blob in read_folder(package)]
+        for form, text in forms.items():
+            made = tmp_path / package.name / form
+            made.mkdir(parents=True)
+            (made / "catalog").write_text(text)
+            assert [blob.line for blob in read_folder(made)] == expected, f"{package.name} as {form}"
+
+
+def test_catalogs_that_opm_refuses_are_read_all_the_same(corpus: Path, tmp_path: Path) -> None:
+    """formats 1.10: problems of the model do not stop serving; nothing but the files themselves can."""
+    for package in sorted((corpus / "invalid").iterdir()):
+        if package.is_dir():
+            made = tmp_path / package.name
+            made.mkdir()
+            write(package, made, DIGEST)
+            assert Content(made).summary.blob_count == len((package / "catalog.json").read_text().splitlines())

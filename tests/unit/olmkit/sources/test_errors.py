@@ -1,0 +1,50 @@
+"""Errors of sources: their text is safe to show, and they cross a process boundary whole."""
+
+from __future__ import annotations
+
+import copy
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from olmkit.errors import OlmError
+from olmkit.sources.addresses import AddressRefused
+from olmkit.sources.errors import BadContent, BadReference, ImageNotFound, Reason, quoted
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("configs/a.json", '"configs/a.json"', id="plain text stays"),
+        pytest.param("ä 漢", '"ä 漢"', id="so do other letters"),
+        pytest.param("a\nb\x1b[31m", '"a\\nb\\x1b[31m"', id="control characters are written out"),
+        pytest.param("a\udcff", '"a\\udcff"', id="bytes that are no text are written out"),
+        pytest.param("\u202eabc", '"\\u202eabc"', id="what turns text around is written out"),
+        pytest.param("x" * 300, '"' + "x" * 200 + '…"', id="a long text is cut"),
+    ],
+)
+def test_how_text_of_others_is_shown(text: str, expected: str) -> None:
+    assert quoted(text) == expected
+
+
+@given(some.text(some.characters(exclude_categories=()), max_size=400))
+def test_any_text_can_be_shown(text: str) -> None:
+    shown = quoted(text)
+    assert shown.isprintable()
+    assert len(shown.encode()) <= 4 * 203
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        BadReference(Reason.INVALID_REFERENCE, "text"),
+        BadContent(Reason.UNSAFE, "text", "quay.io/a@sha256:0"),
+        ImageNotFound(Reason.NOT_FOUND, "text", timedelta(seconds=5)),
+        AddressRefused(Reason.ADDRESS_REFUSED, "text", timedelta(seconds=5)),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_copy_is_the_same(error: OlmError) -> None:
+    assert vars(copy.copy(error)) == vars(error)

@@ -1,0 +1,106 @@
+"""Reading catalogd's resolution document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operator_controller.resolve.package import BadDocument, Channel, Entry, Property, read_package
+
+WHOLE = {
+    "catalogDigest": "sha256:1",
+    "digest": "sha256:2",
+    "package": "p",
+    "defaultChannel": "stable",
+    "channels": [
+        {
+            "name": "stable",
+            "entries": [{"name": "b", "replaces": "a", "skips": ["x"], "skipRange": "<1.0.0"}, {"name": "a"}],
+        }
+    ],
+    "bundles": [
+        {
+            "name": "b",
+            "image": "r/b",
+            "version": "1.0.0",
+            "release": "2",
+            "mediaType": "plain+v0",
+            "properties": [{"type": "olm.gvk.required", "value": {"kind": "K"}}],
+        },
+        {"name": "a", "image": "r/a", "version": "0.9.0", "mediaType": ""},
+    ],
+    "deprecations": [
+        {"reference": {"schema": "olm.bundle", "name": "a"}, "message": "old"},
+        {"reference": {"schema": "olm.package"}, "message": "all of it"},
+    ],
+}
+
+
+def test_a_whole_document_is_read() -> None:
+    package = read_package(WHOLE)
+    assert (package.name, package.default_channel) == ("p", "stable")
+    assert package.channels == (Channel("stable", (Entry("b", "a", ("x",), "<1.0.0"), Entry("a"))),)
+    assert package.channel("stable") == package.channels[0]
+    assert package.channel("fast") is None
+    first, second = package.bundles["b"], package.bundles["a"]
+    assert (str(first.version), first.image, first.media_type) == ("1.0.0+2", "r/b", "plain+v0")
+    assert first.dependencies == (Property("olm.gvk.required", {"kind": "K"}),)
+    assert second.media_type == "registry+v1"
+    assert package.deprecated_bundles == {"a": "old"}
+
+
+@pytest.mark.parametrize(
+    ("facts", "problem"),
+    [
+        ({"problem": "its blob is broken", "version": ""}, "its blob is broken"),
+        ({"problem": "the channel is broken", "version": "1.0.0", "image": "r"}, "the channel is broken"),
+        ({"version": "1.0", "image": "r"}, "No Major.Minor.Patch elements found"),
+        ({"version": "1.0.0", "image": ""}, "it names no image"),
+    ],
+)
+def test_a_bundle_that_cannot_be_used_is_kept_with_its_problem(facts: dict[str, str], problem: str) -> None:
+    bundle = read_package({"bundles": [{"name": "b", **facts}]}).bundles["b"]
+    assert bundle.version is None
+    assert bundle.problem == problem
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (None, "the document is no mapping"),
+        ([], "the document is no mapping"),
+        ({"channels": {}}, "channels is no list"),
+        ({"channels": [1]}, "a channel is no mapping"),
+        ({"channels": [{"name": "a", "entries": ["x"]}]}, "a channel entry is no mapping"),
+        ({"bundles": [{"name": 1}]}, "name is no string"),
+        ({"bundles": [{"name": "b", "properties": [1]}]}, "a property is no mapping"),
+        ({"deprecations": [{"message": "m"}]}, "a deprecation's reference is no mapping"),
+    ],
+)
+def test_another_shape_is_refused_with_its_place(document: Any, message: str) -> None:
+    with pytest.raises(BadDocument) as caught:
+        read_package(document)
+    assert str(caught.value) == message
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["name", "entries", "version", "type", "value", "reference"]), inner, max_size=4
+        )
+    ),
+)
+
+
+@given(st.dictionaries(st.sampled_from(["package", "channels", "bundles", "deprecations"]), json_values))
+def test_any_json_is_read_or_refused(document: dict[str, Any]) -> None:
+    try:
+        package = read_package(document)
+    except BadDocument:
+        return
+    assert all(bundle.version is None or bundle.image for bundle in package.bundles.values())

@@ -1,0 +1,72 @@
+"""What a Catalog object tells the client before it asks anybody."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from olmkit.api.catalogs import Catalog
+from operator_controller.catalog_client import catalog_base, package_names, served_digest
+
+
+def catalog(**status: Any) -> Catalog:
+    serving = [
+        {
+            "type": "Serving",
+            "status": "True",
+            "reason": "Available",
+            "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }
+    ]
+    served = {
+        "conditions": serving,
+        "contentURL": "http://127.0.0.1:1/catalogs/c/all.json",
+        "resolvedSource": {"type": "image", "image": {"ref": "r/c@sha256:1"}},
+    }
+    return Catalog.load(
+        {
+            "metadata": {"name": "c", "uid": "u"},
+            "spec": {"source": {"type": "image", "image": {"ref": "r/c:v1"}}},
+            "status": served | status,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "digest"),
+    [
+        pytest.param({}, "sha256:1", id="served"),
+        pytest.param({"conditions": []}, "", id="not said to be served"),
+        pytest.param({"contentURL": None}, "", id="without an address"),
+        pytest.param({"resolvedSource": None}, "", id="without a digest"),
+    ],
+)
+def test_the_digest_that_is_served(status: dict[str, Any], digest: str) -> None:
+    assert served_digest(catalog(**status)) == digest
+
+
+def test_a_catalog_that_is_being_deleted_serves_nothing() -> None:
+    raw = catalog().dump()
+    raw["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert served_digest(Catalog.load(raw)) == ""
+
+
+@pytest.mark.parametrize(
+    ("url", "base"),
+    [
+        ("http://h:1/catalogs/c/all.json", "http://h:1/catalogs/c"),
+        ("https://h/catalogs/all.json/all.json", "https://h/catalogs/all.json"),
+        ("http://h/catalogs/c/", "http://h/catalogs/c"),
+    ],
+)
+def test_where_a_catalogs_paths_begin(url: str, base: str) -> None:
+    assert catalog_base(url) == base
+
+
+@pytest.mark.parametrize(
+    ("text", "names"), [(None, ()), ("", ()), ("a", ("a",)), ("a,b", ("a", "b")), ("a, b,", ("a", "b"))]
+)
+def test_the_packages_that_the_status_names(text: str | None, names: tuple[str, ...]) -> None:
+    assert package_names(catalog(packages=text)) == names

@@ -1,0 +1,499 @@
+"""Which step is next for a BundleDeployment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from olmkit.api.bundledeployments import FINALIZER, Reason
+from olmkit.api.meta import Condition
+from olmkit.errors import Blocked, Waiting
+from rukpak.bundle import BadBundle
+from rukpak.install.decide import bundle_name, decide, irreversible, wanted_bundle
+from rukpak.install.plans import (
+    Activate,
+    AddFinalizer,
+    Announce,
+    Apply,
+    ApplyBundle,
+    DropBundles,
+    Keep,
+    Prune,
+    SetInventory,
+)
+from rukpak.install.world import NAMESPACE, Absent, Note, Refused, Rendered, Settling, Unpacking, World
+from rukpak.manifest import ObjectKey
+from tests.unit.rukpak.install.worlds import (
+    ALL,
+    BOAT,
+    DEFINITION,
+    ENTRY,
+    MANAGER,
+    NOW,
+    NS,
+    ROLE,
+    SECRET,
+    UID,
+    WORKLOAD,
+    ago,
+    applied,
+    bundle,
+    crd,
+    installed,
+    inventoried,
+    member,
+    namespace,
+    raw,
+    rendered,
+    unpacked,
+    upgrading,
+    world,
+)
+
+KINDS = frozenset(key[:2] for key in ALL) - {NAMESPACE}
+
+
+def steps(seen: World) -> list[tuple[int, list[str]]]:
+    """The stages and objects that are applied next."""
+    plan = decide(seen)
+    assert isinstance(plan, Apply)
+    return [(step.stage, [item.key.name for item in step.items]) for step in plan.steps]
+
+
+# --- the Bundle
+
+
+def test_a_provisioner_that_does_not_exist_is_said_with_the_one_that_does() -> None:
+    with pytest.raises(Blocked, match=r'"core-rukpak-io-helm" does not exist: set .* to core-rukpak-io-plain'):
+        decide(world(raw(provisioner="core-rukpak-io-helm")))
+
+
+def test_the_finalizer_comes_before_anything_is_made() -> None:
+    assert decide(world(raw(finalizers=["other"]))) == AddFinalizer()
+
+
+def test_the_wanted_bundle_is_made_as_the_template_says() -> None:
+    template = {"labels": {"a": "b", "core.rukpak.io/owner-name": "x"}, "annotations": {"c": "d"}}
+    seen = world(raw(template=template))
+    plan = decide(seen)
+    assert plan == ApplyBundle(wanted_bundle(seen), is_new=True)
+    assert plan.body["spec"] == seen.raw["spec"]["template"]["spec"]
+    metadata = plan.body["metadata"]
+    assert metadata["labels"] == {
+        "a": "b",
+        "core.rukpak.io/owner-kind": "BundleDeployment",
+        "core.rukpak.io/owner-name": "ship",
+        "core.rukpak.io/bundle-template-hash": metadata["name"].rpartition("-")[2],
+    }
+    assert metadata["annotations"] == {"c": "d"}
+    assert [(owner["kind"], owner["uid"], owner["controller"]) for owner in metadata["ownerReferences"]] == [
+        ("BundleDeployment", UID, True)
+    ]
+
+
+def test_the_name_of_a_bundle_hashes_the_spec_and_not_the_order_of_its_fields() -> None:
+    one = {"provisionerClassName": "p", "source": {"type": "image", "image": {"ref": "a"}}}
+    two = {"source": {"image": {"ref": "a"}, "type": "image"}, "provisionerClassName": "p"}
+    assert bundle_name("x", one) == bundle_name("x", two)
+    assert bundle_name("x", one) != bundle_name("x", {**one, "provisionerClassName": "q"})
+    assert len(bundle_name("x" * 45, one)) == 52
+
+
+def test_a_bundle_of_that_name_that_is_another_s_is_not_taken() -> None:
+    seen = replace(world(), bundle_holder="BundleDeployment fleet")
+    with pytest.raises(Blocked, match=f"the Bundle {seen.wanted} belongs to BundleDeployment fleet"):
+        decide(seen)
+
+
+@pytest.mark.parametrize(
+    ("template", "facts", "is_applied"),
+    [
+        pytest.param({"annotations": {"a": "b"}}, {}, True, id="an annotation that is not there yet is applied"),
+        pytest.param({"labels": {"a": "b"}}, {}, True, id="a label that is not there yet is applied"),
+        pytest.param(
+            {"annotations": {"a": "b"}},
+            {"annotations": {"a": "b", "kubectl": "x"}},
+            False,
+            id="annotations of others are theirs",
+        ),
+        pytest.param(
+            {},
+            {"annotations": {"operators.operatorframework.io/bundle-version": "1"}},
+            True,
+            id="what the template no longer says of the bundle goes",
+        ),
+    ],
+)
+def test_labels_and_annotations_of_the_bundle_follow_the_template(
+    template: dict[str, Any], facts: dict[str, Any], is_applied: bool
+) -> None:
+    seen = world(raw(template=template))
+    known = bundle(seen.wanted, Unpacking.PENDING)
+    seen = replace(seen, bundles={seen.wanted: replace(known, **facts)})
+    if is_applied:
+        assert decide(seen) == ApplyBundle(wanted_bundle(seen), is_new=False)
+    else:
+        with pytest.raises(Waiting):
+            decide(seen)
+
+
+def test_a_bundle_that_the_template_left_before_it_was_installed_goes_at_once() -> None:
+    seen = world()
+    stale, going = bundle("ship-aaaaaa"), replace(bundle("ship-bbbbbb"), going=True)
+    assert decide(replace(seen, bundles={stale.name: stale, going.name: going})) == DropBundles((stale,))
+
+
+# --- what is in the way
+
+
+@pytest.mark.parametrize(
+    ("unpacking", "error", "reason", "text"),
+    [
+        pytest.param(Unpacking.PENDING, Waiting, Reason.UNPACK_PENDING, "Waiting for the", id="being unpacked"),
+        pytest.param(Unpacking.RETRYING, Waiting, Reason.UNPACK_FAILED, "Bundle: no answer", id="tried again"),
+        pytest.param(Unpacking.FAILED, Blocked, Reason.UNPACK_FAILED, "Bundle: no answer", id="never to be unpacked"),
+    ],
+)
+def test_what_the_bundle_says_is_passed_on(
+    unpacking: Unpacking, error: type[Exception], reason: str, text: str
+) -> None:
+    seen = world()
+    with pytest.raises(error, match=text) as caught:
+        decide(replace(seen, bundles={seen.wanted: bundle(seen.wanted, unpacking, "no answer")}))
+    assert getattr(caught.value, "reason", "") == reason
+    assert not isinstance(caught.value, Refused)
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "reason", "text"),
+    [
+        pytest.param(Absent(), Waiting, Reason.UNPACK_PENDING, "is unavailable", id="it is not on this machine"),
+        pytest.param(
+            BadBundle("x", "no CSV"), Blocked, Reason.BUNDLE_LOAD_FAILED, "no CSV", id="it cannot be rendered"
+        ),
+        pytest.param(
+            rendered(faults=("a is wrong", "b too")),
+            Blocked,
+            Reason.BUNDLE_LOAD_FAILED,
+            "a is wrong\nb too",
+            id="it may never go into a cluster",
+        ),
+        pytest.param(
+            rendered(missing=("Cup (v1)",)),
+            Waiting,
+            Reason.WAITING_FOR_KIND,
+            r"not have: Cup \(v1\)",
+            id="a kind is missing",
+        ),
+    ],
+)
+def test_content_that_cannot_be_installed_is_said_before_the_first_write(
+    content: Any, error: type[Exception], reason: str, text: str
+) -> None:
+    seen = replace(unpacked(), content=content)
+    with pytest.raises(error, match=text) as caught:
+        decide(seen)
+    assert getattr(caught.value, "reason", "") == reason
+
+
+@pytest.mark.parametrize(
+    "blocked",
+    [
+        pytest.param(rendered(digest="v2", faults=("x",)), id="faults"),
+        pytest.param(BadBundle("x", "y"), id="unreadable"),
+        pytest.param(rendered(digest="v2", missing=("Cup",)), id="a missing kind"),
+    ],
+)
+def test_while_the_new_bundle_cannot_come_the_old_one_is_kept_in_repair(blocked: Any) -> None:
+    seen = upgrading(blocked)
+    with pytest.raises((Blocked, Waiting)):
+        decide(seen)
+    broken = replace(seen, members={key: value for key, value in seen.members.items() if key != SECRET})
+    plan = decide(broken)
+    assert isinstance(plan, Apply)
+    assert plan.content.bundle == seen.active
+    assert [item.key for step in plan.steps for item in step.items] == [SECRET]
+    assert not plan.rehearse
+
+
+# --- its objects
+
+
+def test_the_inventory_grows_before_the_first_object() -> None:
+    assert decide(unpacked()) == SetInventory(KINDS, grows=True)
+
+
+def test_the_inventory_keeps_what_it_has_when_it_grows() -> None:
+    seen = replace(unpacked(), inventory=frozenset({("batch", "Job")}))
+    assert decide(seen) == SetInventory(KINDS | {("batch", "Job")}, grows=True)
+
+
+def test_nothing_is_applied_before_it_is_known_what_is_there() -> None:
+    seen = replace(inventoried(unpacked()), unsynced=frozenset({("apps", "Deployment")}))
+    with pytest.raises(Settling, match="Deployment"):
+        decide(seen)
+
+
+def test_a_namespace_that_goes_away_is_waited_for() -> None:
+    seen = inventoried(unpacked())
+    with pytest.raises(Waiting, match="until it is gone: Namespace ship-system"):
+        decide(replace(seen, namespaces={NS.name: namespace(gone_since=NOW)}))
+
+
+def test_stages_are_applied_up_to_the_crds() -> None:
+    plan = decide(inventoried(unpacked()))
+    assert isinstance(plan, Apply)
+    assert plan.rehearse
+    assert [(step.stage, [item.key for item in step.items]) for step in plan.steps] == [(1, [NS]), (2, [DEFINITION])]
+
+
+def test_crds_are_waited_for() -> None:
+    seen = applied(unpacked(), ROLE, SECRET, WORKLOAD, BOAT)
+    with pytest.raises(Settling, match=DEFINITION.name):
+        decide(replace(seen, crds={DEFINITION.name: crd(established=False)}))
+
+
+def test_a_crd_whose_name_is_taken_says_so() -> None:
+    seen = applied(unpacked(), ROLE, SECRET, WORKLOAD, BOAT)
+    with pytest.raises(Waiting, match=r"boats.example.com \(boats is in use\)") as caught:
+        decide(replace(seen, crds={DEFINITION.name: crd(established=False, problem="boats is in use")}))
+    assert not isinstance(caught.value, Settling)
+
+
+def test_after_the_crds_come_all_other_stages() -> None:
+    assert steps(applied(unpacked(), ROLE, SECRET, WORKLOAD, BOAT)) == [
+        (3, ["captain"]),
+        (4, ["log"]),
+        (5, ["engine"]),
+        (6, ["dinghy"]),
+    ]
+
+
+def test_when_everything_is_there_the_bundle_is_the_active_one() -> None:
+    assert decide(applied(unpacked())) == Activate()
+
+
+def test_nothing_is_to_be_done_when_all_is_as_it_was_applied() -> None:
+    assert decide(installed()) == Keep()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(
+            lambda seen: replace(seen, members={**seen.members, SECRET: member(SECRET, entries={MANAGER: "else"})}),
+            id="somebody changed what is ours in it",
+        ),
+        pytest.param(
+            lambda seen: replace(seen, members={key: known for key, known in seen.members.items() if key != SECRET}),
+            id="somebody deleted it",
+        ),
+        pytest.param(
+            lambda seen: replace(seen, members={**seen.members, SECRET: member(SECRET, entries={})}),
+            id="nothing in it is ours any more",
+        ),
+    ],
+)
+def test_what_is_not_as_it_was_applied_is_applied_again(change: Callable[[World], World]) -> None:
+    plan = decide(change(installed()))
+    assert isinstance(plan, Apply)
+    assert SECRET in [item.key for step in plan.steps for item in step.items]
+    assert not plan.rehearse
+
+
+def test_after_a_restart_everything_is_applied_once_again_and_not_rehearsed() -> None:
+    plan = decide(replace(installed(), notes={}))
+    assert isinstance(plan, Apply)
+    assert not plan.rehearse
+    assert [step.stage for step in plan.steps] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        pytest.param(None, id="it is gone"),
+        pytest.param(namespace(entries={MANAGER: "else"}), id="somebody changed a label of ours"),
+        pytest.param(namespace(NS.name, "uid-other"), id="somebody removed our membership"),
+    ],
+)
+def test_a_namespace_is_applied_again(facts: Any) -> None:
+    assert steps(replace(installed(), namespaces={NS.name: facts} if facts else {})) == [(1, [NS.name])]
+
+
+def test_an_object_that_somebody_deleted_is_made_again_only_when_it_is_gone() -> None:
+    seen = installed()
+    seen = replace(seen, members={**seen.members, SECRET: member(SECRET, gone_since=NOW, entries={MANAGER: "else"})})
+    with pytest.raises(Waiting, match="waiting until it is gone: Secret ship-system/log"):
+        decide(seen)
+
+
+def test_an_object_that_others_change_over_and_over_rests() -> None:
+    seen = installed()
+    note = Note("v1", ENTRY, ago(seconds=30), repeats=3)
+    seen = replace(
+        seen,
+        members={**seen.members, SECRET: member(SECRET, entries={MANAGER: "else"})},
+        notes={**seen.notes, SECRET: note},
+    )
+    assert decide(seen) == Keep(timedelta(seconds=30))
+    assert steps(replace(seen, now=NOW + timedelta(minutes=1))) == [(4, ["log"])]
+
+
+# --- an upgrade
+
+
+def test_an_upgrade_applies_what_differs_and_rehearses_it() -> None:
+    plan = decide(upgrading())
+    assert isinstance(plan, Apply)
+    assert plan.rehearse
+    assert [step.stage for step in plan.steps] == [1, 2]
+
+
+def test_objects_that_are_the_same_in_both_bundles_are_not_written() -> None:
+    assert decide(upgrading(rendered(digest="v1"))) == Activate()
+
+
+def test_what_left_the_bundle_stays_until_the_new_one_is_active() -> None:
+    seen = applied(upgrading(rendered(NS, DEFINITION, WORKLOAD, digest="v2")))
+    assert SECRET in seen.members
+    assert decide(seen) == Activate()
+
+
+def active(seen: World) -> World:
+    """The wanted bundle has just become the active one."""
+    status = {"activeBundle": seen.wanted, "observedGeneration": 2}
+    obj = {**seen.raw, "status": status}
+    return replace(seen, raw=obj, deployment=world(obj).deployment, active_content=Absent())
+
+
+def test_then_what_left_the_bundle_is_removed() -> None:
+    seen = active(applied(upgrading(rendered(NS, DEFINITION, WORKLOAD, digest="v2"))))
+    seen = replace(seen, inventory=KINDS)
+    plan = decide(seen)
+    assert isinstance(plan, Prune)
+    assert [entry.key for entry in plan.members] == [SECRET, BOAT, ROLE]
+
+
+def test_nothing_is_removed_before_everything_was_read() -> None:
+    seen = active(applied(upgrading(rendered(NS, WORKLOAD, digest="v2"))))
+    seen = replace(seen, inventory=KINDS, unsynced=frozenset({("", "Secret")}))
+    with pytest.raises(Settling):
+        decide(seen)
+    with pytest.raises(Waiting, match="nothing is removed: Secret"):
+        decide(replace(seen, hidden=frozenset({("", "Secret")})))
+
+
+def test_what_only_bears_our_label_is_not_removed() -> None:
+    seen = installed()
+    copied = ObjectKey("", "Endpoints", "ship-system", "engine")
+    seen = replace(seen, members={**seen.members, copied: member(copied, entries={})})
+    assert decide(seen) == Keep()
+
+
+def test_a_namespace_that_left_the_bundle_is_left() -> None:
+    seen = installed()
+    old = namespace("old-system")
+    assert decide(replace(seen, namespaces={**seen.namespaces, "old-system": old})) == Prune((), (old,))
+
+
+def test_the_inventory_shrinks_after_the_removal_but_for_what_cannot_be_read() -> None:
+    job, cup = ("batch", "Job"), ("cups.example.com", "Cup")
+    seen = replace(installed(), inventory=KINDS | {job, cup})
+    assert decide(seen) == SetInventory(KINDS, grows=False)
+
+
+def test_the_old_bundle_goes_last() -> None:
+    seen = installed()
+    old = bundle("ship-000000")
+    seen = replace(seen, bundles={**seen.bundles, old.name: old})
+    assert decide(seen) == DropBundles((old,))
+
+
+def test_what_was_removed_and_does_not_go_is_said() -> None:
+    stuck = ObjectKey("", "Secret", "ship-system", "old")
+    seen = installed()
+    seen = replace(seen, members={**seen.members, stuck: member(stuck, gone_since=NOW)})
+    with pytest.raises(Waiting, match="waiting until it is gone: Secret ship-system/old") as caught:
+        decide(seen)
+    assert caught.value.reason == Reason.REMOVING
+
+
+def test_an_upgrade_that_moves_a_storage_version_is_announced_before_it_begins() -> None:
+    seen = upgrading(rendered(digest="v2", storage="v2"))
+    assert irreversible(seen) == (
+        "this cannot be reversed: it moves the storage version of boats.example.com from v1 to v2"
+    )
+    assert decide(seen) == Announce()
+    said = Condition(
+        type="Ready", status="False", reason="Upgrading", message=f"x; {irreversible(seen)}", last_transition_time="t"
+    )
+    status = seen.deployment.status.model_copy(update={"conditions": [said]})
+    seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
+    assert isinstance(decide(seen), Apply)
+
+
+def test_a_crd_of_others_moves_no_storage_version_of_ours() -> None:
+    seen = upgrading(rendered(digest="v2", storage="v2"))
+    assert irreversible(replace(seen, crds={DEFINITION.name: crd(owner="")})) == ""
+    assert irreversible(replace(seen, content=Absent())) == ""
+
+
+# --- all steps together
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        pytest.param(world(raw(finalizers=[])), id="from nothing"),
+        pytest.param(replace(installed(), notes={}), id="after a restart"),
+        pytest.param(upgrading(), id="an upgrade"),
+        pytest.param(upgrading(rendered(NS, WORKLOAD, digest="v2")), id="an upgrade that drops objects"),
+    ],
+)
+def test_every_step_leads_on_until_nothing_is_to_be_done(start: World) -> None:
+    """decide after what its plan brings about comes to Keep, and never removes before all is applied."""
+    seen, plans = start, []
+    for _ in range(40):
+        plan = decide(seen)
+        plans.append(type(plan))
+        if isinstance(plan, Keep):
+            break
+        seen = brought_about(seen, plan)
+    assert plans[-1] is Keep
+    if Prune in plans:
+        assert plans.index(Prune) > plans.index(Activate)
+        assert DropBundles not in plans[: plans.index(Prune)]
+    assert {item.key for item in content_of(seen).items()} == {*seen.members, NS}
+
+
+def content_of(seen: World) -> Rendered:
+    assert isinstance(seen.content, Rendered)
+    return seen.content
+
+
+def brought_about(seen: World, plan: object) -> World:
+    """The World after a plan was carried out, as the API server would show it."""
+    match plan:
+        case AddFinalizer():
+            return world({**seen.raw, "metadata": {**seen.raw["metadata"], "finalizers": [FINALIZER]}})
+        case ApplyBundle():
+            return unpacked(seen)
+        case SetInventory():
+            return replace(seen, inventory=plan.kinds)
+        case Apply():
+            done = {item.key for step in plan.steps for item in step.items}
+            held = {item.key for item in content_of(seen).items() if seen.holds(item)}
+            return applied(seen, *(set(ALL) - done - held))
+        case Activate():
+            return active(seen)
+        case Prune():
+            gone = {entry.key for entry in plan.members}
+            return replace(seen, members={key: known for key, known in seen.members.items() if key not in gone})
+        case DropBundles():
+            gone_bundles = {entry.name for entry in plan.bundles}
+            return replace(seen, bundles={name: b for name, b in seen.bundles.items() if name not in gone_bundles})
+    raise AssertionError(plan)

@@ -1,0 +1,26 @@
+"""The annotation that names which kinds of objects there may be."""
+
+import pytest
+
+from rukpak.install.inventory import GroupKind, parse, text
+
+
+@pytest.mark.parametrize(
+    ("kinds", "annotation"),
+    [
+        pytest.param(set(), "", id="nothing"),
+        pytest.param({("", "Secret")}, "Secret", id="a core kind has no dot"),
+        pytest.param(
+            {("rbac.authorization.k8s.io", "Role"), ("", "Secret"), ("apps", "Deployment")},
+            "Deployment.apps,Role.rbac.authorization.k8s.io,Secret",
+            id="sorted",
+        ),
+    ],
+)
+def test_the_annotation_says_the_kinds_and_back(kinds: set[GroupKind], annotation: str) -> None:
+    assert text(kinds) == annotation
+    assert parse(annotation) == kinds
+
+
+def test_what_a_person_wrote_is_read_with_spaces_and_gaps() -> None:
+    assert parse(" Secret , ,Deployment.apps,") == {("", "Secret"), ("apps", "Deployment")}

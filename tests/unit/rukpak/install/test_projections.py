@@ -1,0 +1,202 @@
+"""What is kept of the objects that informers show."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from rukpak.install import projections
+from rukpak.install.world import CrdFacts
+
+Object = dict[str, Any]
+
+
+def entry(manager: str, fields: Object, operation: str = "Apply", **other: str) -> Object:
+    return {"manager": manager, "operation": operation, "apiVersion": "v1", "fieldsV1": fields, **other}
+
+
+def obj(kind: str = "Deployment", api_version: str = "apps/v1", **other: Any) -> Object:
+    metadata = {
+        "name": "engine",
+        "namespace": "n",
+        "uid": "u",
+        "resourceVersion": "9",
+        "labels": {"core.rukpak.io/owner-uid": "owner", "app": "x"},
+        "annotations": {"long": "x" * 100},
+        **other.pop("metadata", {}),
+    }
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **other}
+
+
+def test_a_member_is_what_it_is_and_who_applied_it() -> None:
+    kept = projections.member(
+        obj(
+            metadata={
+                "deletionTimestamp": "2026-01-01T11:00:00Z",
+                "finalizers": ["a/b"],
+                "managedFields": [entry("rukpak:ship", {"f:spec": {}})],
+            }
+        )
+    )
+    assert kept["metadata"] == {
+        "name": "engine",
+        "namespace": "n",
+        "uid": "u",
+        "resourceVersion": "9",
+        "labels": {"core.rukpak.io/owner-uid": "owner"},
+    }
+    member = kept["member"]
+    assert str(member.key) == "Deployment.apps n/engine"
+    assert (member.gone_since, member.finalizers) == (datetime(2026, 1, 1, 11, tzinfo=UTC), ("a/b",))
+    assert member.entries.keys() == {"rukpak:ship"}
+    assert not member.scaled
+    assert list(projections.owner(kept)) == ["owner"]
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "is_same"),
+    [
+        pytest.param(
+            entry("rukpak:a", {"f:x": {}, "f:y": {}}, time="1"),
+            entry("rukpak:a", {"f:y": {}, "f:x": {}}, time="2"),
+            True,
+            id="neither the time nor the order of fields is news",
+        ),
+        pytest.param(
+            entry("rukpak:a", {"f:x": {}, "f:y": {}}),
+            entry("rukpak:a", {"f:x": {}}),
+            False,
+            id="a field that somebody took is",
+        ),
+    ],
+)
+def test_the_hash_of_our_fields_tells_drift(one: Object, two: Object, is_same: bool) -> None:
+    first, second = (projections.entries(obj(metadata={"managedFields": [each]})) for each in (one, two))
+    assert (first == second) is is_same
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        pytest.param(entry("kubectl", {}), id="another manager"),
+        pytest.param(entry("rukpak:a", {}, operation="Update"), id="an update"),
+        pytest.param(entry("rukpak:a", {}, subresource="status"), id="a status"),
+    ],
+)
+def test_what_others_wrote_is_not_ours(foreign: Object) -> None:
+    assert projections.entries(obj(metadata={"managedFields": [foreign]})) == {}
+
+
+@pytest.mark.parametrize(
+    ("manager", "fields", "is_scaled"),
+    [
+        pytest.param("kube-controller-manager", {"f:spec": {"f:replicas": {}}}, True, id="an autoscaler"),
+        pytest.param("kubectl", {"f:spec": {"f:paused": {}}}, False, id="somebody who changed something else"),
+        pytest.param("rukpak:ship", {"f:spec": {"f:replicas": {}}}, False, id="we ourselves"),
+    ],
+)
+def test_who_owns_the_replicas(manager: str, fields: Object, is_scaled: bool) -> None:
+    owned = entry(manager, fields, operation="Update", subresource="scale")
+    kept = projections.member(obj(metadata={"managedFields": [owned]}))
+    assert kept["member"].scaled is is_scaled
+
+
+def test_health_is_told_of_the_kinds_that_have_a_rule() -> None:
+    budget = projections.member(
+        obj("PodDisruptionBudget", "policy/v1", status={"currentHealthy": 0, "desiredHealthy": 1})
+    )
+    assert budget["member"].health.status == "False"
+    assert projections.member(obj("Secret", "v1"))["member"].health is None
+
+
+def definition(*conditions: Object, **metadata: Any) -> projections.Definition:
+    versions = [
+        {"name": "v2", "served": True, "storage": False, "schema": {}},
+        {"name": "v1", "served": True, "storage": True},
+        {"name": "v0", "served": False, "storage": False},
+    ]
+    spec = {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"kind": "Boat", "plural": "boats"},
+        "versions": versions,
+    }
+    kept = projections.definition(
+        obj(
+            "CustomResourceDefinition",
+            "apiextensions.k8s.io/v1",
+            metadata={"name": "boats.example.com", "namespace": None, **metadata},
+            spec=spec,
+            status={"conditions": list(conditions)},
+        )
+    )
+    assert str(kept["member"].key) == "CustomResourceDefinition.apiextensions.k8s.io boats.example.com"
+    found: projections.Definition = kept["definition"]
+    return found
+
+
+ESTABLISHED = {"type": "Established", "status": "True"}
+
+
+def test_a_crd_is_what_it_defines() -> None:
+    found = definition(ESTABLISHED)
+    assert (found.group, found.kind, found.plural, found.namespaced) == ("example.com", "Boat", "boats", True)
+    assert (found.versions, found.storage, found.is_served) == (("v2", "v1"), "v1", True)
+    assert found.facts == CrdFacts("boats.example.com", "u", owner="owner", established=True, storage="v1")
+
+
+def test_a_crd_that_goes_away_is_not_served() -> None:
+    assert not definition(ESTABLISHED, deletionTimestamp="2026-01-01T11:00:00Z").is_served
+
+
+@pytest.mark.parametrize(
+    ("conditions", "problem"),
+    [
+        pytest.param([], "", id="nobody looked at it yet"),
+        pytest.param([{"type": "Established", "status": "False", "message": "installing"}], "installing", id="not yet"),
+        pytest.param(
+            [
+                {"type": "Established", "status": "False", "message": "not all names are accepted"},
+                {"type": "NamesAccepted", "status": "False", "message": '"boats" is already in use'},
+            ],
+            '"boats" is already in use',
+            id="its names are taken",
+        ),
+    ],
+)
+def test_why_a_crd_is_not_established(conditions: list[Object], problem: str) -> None:
+    found = definition(*conditions)
+    assert (found.facts.established, found.facts.problem, found.is_served) == (False, problem, False)
+
+
+def test_a_crd_that_was_released_is_nobody_s() -> None:
+    facts = definition(ESTABLISHED, labels={}, annotations={"core.rukpak.io/released": "ship"}).facts
+    assert (facts.owner, facts.released) == ("", True)
+
+
+def test_a_namespace_is_its_labels_and_members() -> None:
+    labels = {"member.core.rukpak.io/one": "true", "member.core.rukpak.io/two": "true", "team": "red"}
+    facts = projections.namespace(obj("Namespace", "v1", metadata={"labels": labels}))["facts"]
+    assert facts.members == {"one", "two"}
+    assert facts.labels == labels
+    assert facts.gone_since is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "remote"),
+    [
+        pytest.param({"group": "apps"}, {}, None, id="the API server's own"),
+        pytest.param({"group": "g", "service": {"name": "s"}}, {}, ("g", False), id="another server, not seen yet"),
+        pytest.param(
+            {"group": "g", "service": {"name": "s"}},
+            {"conditions": [{"type": "Available", "status": "True"}]},
+            ("g", True),
+            id="another server that answers",
+        ),
+    ],
+)
+def test_an_api_service_is_who_answers(spec: Object, status: Object, remote: Any) -> None:
+    kept = projections.api_service(obj("APIService", "apiregistration.k8s.io/v1", spec=spec, status=status))
+    assert kept["remote"] == remote

@@ -1,0 +1,163 @@
+"""In which order a BundleDeployment that is being deleted takes its objects along."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from olmkit.api.bundledeployments import Reason
+from olmkit.errors import Waiting
+from rukpak.install.decide import decide
+from rukpak.install.plans import Keep, LeaveNamespaces, RemoveFinalizer, TearDown
+from rukpak.install.removal import AT_ONCE, STUCK
+from rukpak.install.world import ABANDON_ANNOTATION, Member, NamespaceFacts, Settling, World
+from rukpak.manifest import ObjectKey
+from tests.unit.rukpak.install.worlds import (
+    BOAT,
+    DEFINITION,
+    NOW,
+    NS,
+    ROLE,
+    SECRET,
+    UID,
+    WORKLOAD,
+    ago,
+    deleting,
+    instance,
+    member,
+    namespace,
+    unpacked,
+    world,
+)
+
+WEBHOOK = ObjectKey("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", "", "guard")
+
+
+def having(*members: Member, namespaces: tuple[NamespaceFacts, ...] = (), abandoned: bool = False) -> World:
+    """Being deleted, with these objects left."""
+    seen = deleting(annotations={ABANDON_ANNOTATION: "true"} if abandoned else {})
+    return replace(
+        seen,
+        members={entry.key: entry for entry in members},
+        namespaces={facts.name: facts for facts in namespaces},
+    )
+
+
+def torn(seen: World) -> list[list[str]]:
+    """The names of what is deleted next, group by group."""
+    plan = decide(seen)
+    assert isinstance(plan, TearDown)
+    return [[entry.key.name for entry in group] for group in plan.groups]
+
+
+def test_without_our_finalizer_it_is_nobody_s_business() -> None:
+    assert decide(deleting(finalizers=["other"])) == Keep()
+
+
+def test_what_never_installed_anything_goes_at_once() -> None:
+    assert decide(deleting(world())) == RemoveFinalizer()
+    assert decide(deleting(unpacked())) == RemoveFinalizer()
+
+
+def test_custom_resources_go_first_and_alone() -> None:
+    seen = replace(having(member(BOAT), member(WORKLOAD), member(DEFINITION)), instances=(instance(), instance("dory")))
+    assert torn(seen) == [["dory", "yacht", "dinghy"]]
+
+
+def test_a_custom_resource_in_the_bundle_that_is_seen_twice_is_deleted_once() -> None:
+    seen = replace(having(member(BOAT)), instances=(replace(instance(), key=BOAT),))
+    assert torn(seen) == [["dinghy"]]
+
+
+def test_while_custom_resources_are_going_their_operator_runs() -> None:
+    seen = replace(having(member(WORKLOAD)), instances=(instance(gone_since=ago(seconds=3)),))
+    with pytest.raises(Waiting, match=r"^removing custom resources$") as caught:
+        decide(seen)
+    assert caught.value.reason == Reason.REMOVING
+    assert caught.value.after == timedelta(seconds=2)
+
+
+def test_then_webhooks_workloads_access_and_configuration_in_that_order() -> None:
+    seen = having(*map(member, (DEFINITION, SECRET, ROLE, WORKLOAD, WEBHOOK)), namespaces=(namespace(),))
+    assert torn(seen) == [["guard"], ["engine"], ["captain"], ["log"]]
+
+
+def test_what_is_going_is_not_deleted_again() -> None:
+    assert torn(having(member(SECRET), member(ROLE, gone_since=NOW))) == [["log"]]
+
+
+def test_crds_go_when_all_else_is_gone() -> None:
+    with pytest.raises(Waiting, match="removing objects"):
+        decide(having(member(DEFINITION), member(SECRET, gone_since=NOW)))
+    assert torn(having(member(DEFINITION), namespaces=(namespace(),))) == [[DEFINITION.name]]
+
+
+def test_of_very_many_objects_some_go_at_a_time() -> None:
+    seen = replace(having(), instances=tuple(instance(f"i{number}") for number in range(AT_ONCE + 5)))
+    assert [len(group) for group in torn(seen)] == [AT_ONCE]
+
+
+def test_what_bears_our_label_as_a_copy_is_not_deleted() -> None:
+    assert decide(having(member(SECRET, entries={}))) == RemoveFinalizer()
+
+
+@pytest.mark.parametrize(
+    ("facts", "is_removed"),
+    [
+        pytest.param(namespace(), True, id="made by rukpak, and we are alone: it goes"),
+        pytest.param(namespace(NS.name, UID, "uid-other"), False, id="others are in it: it is left"),
+        pytest.param(namespace(created=False), False, id="it was there before: it is left"),
+    ],
+)
+def test_a_namespace_goes_with_its_last_member_if_rukpak_made_it(facts: NamespaceFacts, is_removed: bool) -> None:
+    expected = LeaveNamespaces((), (facts,)) if is_removed else LeaveNamespaces((facts,), ())
+    assert decide(having(namespaces=(facts,))) == expected
+
+
+def test_a_namespace_of_ours_is_waited_for_and_one_of_others_is_not() -> None:
+    with pytest.raises(Waiting, match=r"^removing Namespace ship-system$"):
+        decide(having(namespaces=(namespace(gone_since=NOW),)))
+    with pytest.raises(Waiting, match="10 minutes; kubectl annotate bundledeployment ship"):
+        decide(having(namespaces=(namespace(gone_since=ago(minutes=11)),)))
+    assert decide(having(namespaces=(namespace(created=False, gone_since=NOW),))) == RemoveFinalizer()
+    assert decide(having(namespaces=(namespace("x", "uid-other"),))) == RemoveFinalizer()
+
+
+def test_what_is_stuck_is_named_with_its_finalizers_and_the_way_out() -> None:
+    seen = replace(
+        having(),
+        instances=(instance(gone_since=ago(minutes=10), finalizers=("a/b", "c")), instance("x", gone_since=NOW)),
+    )
+    with pytest.raises(Waiting) as caught:
+        decide(seen)
+    assert str(caught.value) == (
+        "removing custom resources: not gone for more than 10 minutes: Boat.example.com harbour/yacht (finalizers: a/b, c); "
+        "kubectl annotate bundledeployment ship core.rukpak.io/abandon=true leaves it behind"
+    )
+
+
+def test_it_is_looked_at_again_when_something_gets_stuck() -> None:
+    with pytest.raises(Waiting) as caught:
+        decide(having(member(SECRET, gone_since=NOW - STUCK + timedelta(seconds=20))))
+    assert caught.value.after == timedelta(seconds=20)
+
+
+def test_what_is_abandoned_is_deleted_but_not_waited_for() -> None:
+    going = member(SECRET, gone_since=ago(hours=1))
+    assert torn(having(member(SECRET), abandoned=True)) == [["log"]]
+    assert torn(having(going, member(DEFINITION), abandoned=True)) == [[DEFINITION.name]]
+    assert decide(having(going, namespaces=(namespace(gone_since=NOW),), abandoned=True)) == RemoveFinalizer()
+
+
+def test_nothing_goes_before_everything_was_read() -> None:
+    kinds = frozenset({("", "Secret")})
+    with pytest.raises(Settling, match="Secret"):
+        decide(replace(having(member(WORKLOAD)), unsynced=kinds))
+    hidden = frozenset({("metrics.example.com", "Gauge")})
+    with pytest.raises(Waiting, match=r"does not answer for metrics.example.com: .* leaves it behind"):
+        decide(replace(having(member(WORKLOAD)), unsynced=hidden, hidden=hidden))
+    with pytest.raises(Waiting, match="the CRDs' groups"):
+        decide(replace(having(member(WORKLOAD)), instances=None))
+    assert torn(replace(having(member(WORKLOAD), abandoned=True), unsynced=hidden, hidden=hidden)) == [["engine"]]

@@ -1,0 +1,556 @@
+"""What the status of a BundleDeployment says."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from olmkit.api.bundledeployments import BundleDeploymentStatus, LeftOut, Reason
+from olmkit.conditions import Report
+from olmkit.errors import Blocked, Conflict, OlmError, Unavailable, Waiting
+from rukpak.bundle import BadBundle
+from rukpak.install.health import Health
+from rukpak.install.plans import (
+    Activate,
+    AddFinalizer,
+    Announce,
+    Apply,
+    ApplyBundle,
+    Done,
+    Keep,
+    Plan,
+    SetInventory,
+    Step,
+    TearDown,
+)
+from rukpak.install.report import report
+from rukpak.install.world import CRD, Absent, Note, Refused, Rendered, Settling, Unpacking, World
+from rukpak.manifest import ObjectKey
+from tests.unit.rukpak.install.worlds import (
+    DEFINITION,
+    ENTRY,
+    MANAGER,
+    NS,
+    ROLE,
+    SECRET,
+    WORKLOAD,
+    ago,
+    applied,
+    bundle,
+    crd,
+    deleting,
+    installed,
+    inventoried,
+    member,
+    namespace,
+    raw,
+    rendered,
+    unpacked,
+    upgrading,
+    world,
+)
+
+MINUTE = timedelta(minutes=1)
+Told = Report[BundleDeploymentStatus]
+
+
+def conditions(told: Told) -> dict[str, tuple[str, str, str]]:
+    """Status, reason and message by type."""
+    return {entry.type: (entry.status, entry.reason, entry.message) for entry in told.status.conditions}
+
+
+def brief(told: Told) -> dict[str, str]:
+    """`Status/Reason` by type."""
+    return {kind: f"{status}/{reason}" for kind, (status, reason, _) in conditions(told).items()}
+
+
+def ready(told: Told) -> str:
+    """The message of Ready."""
+    return conditions(told)["Ready"][2]
+
+
+def apply(seen: World, last: int = 2) -> Done:
+    """Stages up to that one were applied."""
+    content = seen.content
+    assert isinstance(content, Rendered)
+    return Done(Apply(content, (Step(last, content.stages[last - 1].items),), rehearse=True))
+
+
+def pending(unpacking: Unpacking, message: str = "") -> World:
+    """The wanted Bundle is not unpacked."""
+    seen = world()
+    return replace(seen, bundles={seen.wanted: bundle(seen.wanted, unpacking, message)})
+
+
+FIRST = inventoried(unpacked())
+UNHEALTHY = replace(
+    installed(), members={**installed().members, WORKLOAD: member(WORKLOAD, health=Health("False", "0 of 1 run"))}
+)
+REFUSED = Refused(Reason.BLOCKED, "Secret ship-system/log is another's", MINUTE)
+KIND = Waiting(Reason.WAITING_FOR_KIND, "needs kinds that this cluster does not have: Cup", MINUTE)
+
+
+@pytest.mark.parametrize(
+    ("seen", "outcome", "expected", "message"),
+    [
+        pytest.param(
+            world(raw(finalizers=[])),
+            Done(AddFinalizer()),
+            {
+                "HasValidBundle": "False/UnpackPending",
+                "Installed": "Unknown/InstallPending",
+                "Healthy": "False/InstallationStatusFalse",
+                "Ready": "False/NotInstalled",
+                "Reconciling": "True/UnpackPending",
+            },
+            "Waiting for the ship-.* Bundle to be unpacked",
+            id="at first sight",
+        ),
+        pytest.param(
+            pending(Unpacking.RETRYING, "no answer"),
+            Waiting(Reason.UNPACK_FAILED, "Failed to unpack the b Bundle: no answer", MINUTE),
+            {
+                "HasValidBundle": "False/UnpackFailed",
+                "Installed": "Unknown/InstallPending",
+                "Healthy": "False/InstallationStatusFalse",
+                "Ready": "False/NotInstalled",
+                "Reconciling": "True/UnpackFailed",
+            },
+            "Failed to unpack the b Bundle: no answer",
+            id="the image cannot be had now",
+        ),
+        pytest.param(
+            pending(Unpacking.FAILED, "no CSV"),
+            Blocked(Reason.UNPACK_FAILED, "Failed to unpack the b Bundle: no CSV"),
+            {
+                "HasValidBundle": "False/UnpackFailed",
+                "Installed": "False/InstallFailed",
+                "Healthy": "False/InstallationStatusFalse",
+                "Ready": "False/NotInstalled",
+                "Stalled": "True/Blocked",
+            },
+            "Failed to unpack the b Bundle: no CSV",
+            id="the content is wrong",
+        ),
+        pytest.param(
+            replace(unpacked(), content=BadBundle("x", "two CSVs")),
+            Blocked(Reason.BUNDLE_LOAD_FAILED, "two CSVs"),
+            {
+                "HasValidBundle": "False/BundleLoadFailed",
+                "Installed": "False/InstallFailed",
+                "Healthy": "False/InstallationStatusFalse",
+                "Ready": "False/NotInstalled",
+                "Stalled": "True/Blocked",
+            },
+            "two CSVs",
+            id="it cannot be installed as it is",
+        ),
+        pytest.param(
+            replace(unpacked(), content=rendered(missing=("Cup",))),
+            KIND,
+            {
+                "HasValidBundle": "True/UnpackSuccessful",
+                "Installed": "Unknown/InstallPending",
+                "Healthy": "False/InstallationStatusFalse",
+                "Ready": "False/NotInstalled",
+                "Reconciling": "True/WaitingForKind",
+            },
+            "needs kinds that this cluster does not have: Cup",
+            id="a kind is missing",
+        ),
+        pytest.param(
+            FIRST,
+            apply(FIRST),
+            {
+                "HasValidBundle": "True/UnpackSuccessful",
+                "Installed": "False/Installing",
+                "Healthy": "False/InstallationStatusFalse",
+                "Ready": "False/NotInstalled",
+                "Reconciling": "True/Installing",
+            },
+            "installing ship-.*, phase 2 of 6",
+            id="under way",
+        ),
+        pytest.param(
+            FIRST,
+            REFUSED,
+            {
+                "HasValidBundle": "True/UnpackSuccessful",
+                "Installed": "False/InstallFailed",
+                "Healthy": "False/InstallationStatusFalse",
+                "Ready": "False/NotInstalled",
+                "Stalled": "True/Blocked",
+            },
+            "Secret ship-system/log is another's",
+            id="an object is another's",
+        ),
+        pytest.param(
+            FIRST,
+            Unavailable(503, "ServiceUnavailable", "etcd is away"),
+            {
+                "HasValidBundle": "True/UnpackSuccessful",
+                "Installed": "False/InstallFailed",
+                "Healthy": "False/InstallationStatusFalse",
+                "Ready": "False/NotInstalled",
+                "Reconciling": "True/Retrying",
+            },
+            "Unavailable: etcd is away",
+            id="the API server does not answer",
+        ),
+        pytest.param(
+            installed(),
+            Done(Keep()),
+            {
+                "HasValidBundle": "True/UnpackSuccessful",
+                "Installed": "True/InstallationSucceeded",
+                "Healthy": "True/Healthy",
+                "Ready": "True/Succeeded",
+            },
+            "Instantiated bundle ship-.* successfully",
+            id="installed",
+        ),
+        pytest.param(
+            UNHEALTHY,
+            Done(Keep()),
+            {
+                "HasValidBundle": "True/UnpackSuccessful",
+                "Installed": "True/InstallationSucceeded",
+                "Healthy": "False/Unhealthy",
+                "Ready": "False/Unhealthy",
+            },
+            "Deployment.apps ship-system/engine: 0 of 1 run",
+            id="not well",
+        ),
+        pytest.param(
+            replace(installed(), unsynced=frozenset({("apps", "Deployment")})),
+            Done(Keep()),
+            {
+                "HasValidBundle": "True/UnpackSuccessful",
+                "Installed": "True/InstallationSucceeded",
+                "Healthy": "Unknown/ObjectLookupFailure",
+                "Ready": "False/ObjectLookupFailure",
+            },
+            "cannot be read now: Deployment",
+            id="its objects cannot be seen",
+        ),
+        pytest.param(
+            installed(),
+            REFUSED,
+            {
+                "HasValidBundle": "True/UnpackSuccessful",
+                "Installed": "True/InstallationSucceeded",
+                "Healthy": "True/Healthy",
+                "Ready": "False/Blocked",
+                "Stalled": "True/Blocked",
+            },
+            "cannot repair: Secret ship-system/log is another's",
+            id="installed, and cannot be repaired",
+        ),
+        pytest.param(
+            replace(installed(), content=rendered(missing=("Cup",))),
+            KIND,
+            {
+                "HasValidBundle": "True/UnpackSuccessful",
+                "Installed": "True/InstallationSucceeded",
+                "Healthy": "True/Healthy",
+                "Ready": "False/WaitingForKind",
+                "Reconciling": "True/WaitingForKind",
+            },
+            "needs kinds",
+            id="installed, and a kind went away",
+        ),
+        pytest.param(
+            replace(installed(), content=Absent()),
+            Waiting(Reason.UNPACK_PENDING, "the content of the b Bundle is unavailable", MINUTE),
+            {
+                "HasValidBundle": "False/UnpackPending",
+                "Installed": "True/InstallationSucceeded",
+                "Healthy": "True/Healthy",
+                "Ready": "True/Succeeded",
+                "Reconciling": "True/UnpackPending",
+            },
+            "^cannot repair: content unavailable$",
+            id="installed, and its content is nowhere",
+        ),
+        pytest.param(
+            upgrading(),
+            apply(upgrading(), 3),
+            {
+                "HasValidBundle": "True/UnpackSuccessful",
+                "Installed": "True/InstallationSucceeded",
+                "Healthy": "True/Healthy",
+                "Ready": "False/Upgrading",
+                "Reconciling": "True/Upgrading",
+            },
+            "upgrading to ship-.*, phase 3 of 6",
+            id="an upgrade under way",
+        ),
+        pytest.param(
+            replace(upgrading(), bundles={}),
+            Done(ApplyBundle({}, is_new=True)),
+            {
+                "HasValidBundle": "False/UnpackPending",
+                "Installed": "True/InstallationSucceeded",
+                "Healthy": "True/Healthy",
+                "Ready": "False/Upgrading",
+                "Reconciling": "True/UnpackPending",
+            },
+            "upgrading to ship-.*: Waiting for the ship-.* Bundle to be unpacked",
+            id="an upgrade that has not begun",
+        ),
+        pytest.param(
+            upgrading(),
+            REFUSED,
+            {
+                "HasValidBundle": "True/UnpackSuccessful",
+                "Installed": "True/InstallationSucceeded",
+                "Healthy": "True/Healthy",
+                "Ready": "False/Upgrading",
+                "Stalled": "True/Blocked",
+            },
+            "cannot upgrade to ship-.*: Secret ship-system/log is another's$",
+            id="an upgrade that failed before its first write",
+        ),
+        pytest.param(
+            deleting(),
+            Waiting(Reason.REMOVING, "removing objects", MINUTE),
+            {"Ready": "False/Removing", "Reconciling": "True/Removing"},
+            "removing objects",
+            id="being deleted",
+        ),
+    ],
+)
+def test_conditions(seen: World, outcome: Done | Exception, expected: dict[str, str], message: str) -> None:
+    told = report(seen, outcome)
+    assert brief(told) == expected
+    assert re.search(message, ready(told))
+    assert told.status.observed_generation == seen.deployment.metadata.generation
+    assert {entry.observed_generation for entry in told.status.conditions} == {seen.deployment.metadata.generation}
+    assert not {"Reconciling", "Stalled"} <= expected.keys()
+
+
+def test_every_reason_is_said_somewhere() -> None:
+    """Reasons are API: each of them is the expectation of a row above or below."""
+    source = Path(__file__).read_text()
+    assert {reason for reason in Reason if f"/{reason.value}" not in source} == set()
+
+
+def test_the_literals_of_the_guide() -> None:
+    told = conditions(report(installed(), Done(Keep())))
+    name = installed().wanted
+    assert told["HasValidBundle"][2] == f"Successfully unpacked the {name} Bundle"
+    assert told["Installed"][2] == f"Instantiated bundle {name} successfully"
+    assert told["Healthy"][2] == "BundleDeployment is healthy"
+    told = conditions(report(pending(Unpacking.PENDING), Done(Keep())))
+    assert told["HasValidBundle"][2] == f"Waiting for the {world().wanted} Bundle to be unpacked"
+    assert told["Healthy"][2] == "Installed condition is false"
+
+
+def test_the_target_is_named_as_people_know_it() -> None:
+    obj = raw(template={"annotations": {"operators.operatorframework.io/bundle-name": "ship.v2.0.0"}})
+    seen = inventoried(unpacked(world(obj)))
+    assert ready(report(seen, apply(seen))) == "installing ship.v2.0.0, phase 2 of 6"
+
+
+def test_the_active_bundle_is_the_old_one_until_the_new_one_is_whole() -> None:
+    seen = upgrading()
+    assert report(seen, apply(seen)).status.active_bundle == seen.active
+    assert report(seen, REFUSED).status.active_bundle == seen.active
+    told = report(applied(seen), Done(Activate()))
+    assert told.status.active_bundle == seen.wanted
+    assert conditions(told)["Installed"][2] == f"Instantiated bundle {seen.wanted} successfully"
+
+
+def test_a_failed_upgrade_says_which_objects_are_new() -> None:
+    seen = upgrading(rendered(NS, DEFINITION, ROLE, SECRET, WORKLOAD, digest="v2"))
+    seen = replace(seen, notes={**seen.notes, DEFINITION: Note("v2", ENTRY, ago(hours=1))})
+    error = Refused(Reason.BLOCKED, "no", MINUTE, frozenset({ROLE}))
+    assert ready(report(seen, error)).endswith(
+        "no; already new: ClusterRole.rbac.authorization.k8s.io captain, "
+        "CustomResourceDefinition.apiextensions.k8s.io boats.example.com"
+    )
+
+
+def test_what_cannot_be_reversed_is_said_as_long_as_it_can_be_stopped() -> None:
+    seen = upgrading(rendered(digest="v2", storage="v2"))
+    sentence = "this cannot be reversed: it moves the storage version of boats.example.com from v1 to v2"
+    for outcome in (Done(Announce()), apply(seen), REFUSED):
+        assert ready(report(seen, outcome)).endswith(sentence)
+    moved = replace(seen, crds={DEFINITION.name: crd(storage="v2")})
+    assert sentence not in ready(report(moved, apply(moved)))
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        pytest.param(Settling(Reason.RETRYING, "x", MINUTE), id="what is known in a moment"),
+        pytest.param(Done(SetInventory(frozenset(), grows=True)), id="a step that the next one follows at once"),
+        pytest.param(apply(FIRST, 6), id="the last stage: the next pass says installed"),
+    ],
+)
+def test_what_is_superseded_in_a_moment_is_not_written(outcome: Done | Exception) -> None:
+    seen = inventoried(unpacked(world(raw(status={"observedGeneration": 1}))))
+    assert report(seen, outcome) == Report(seen.deployment.status)
+    assert report(FIRST, outcome).status.observed_generation == 1
+
+
+def test_a_lost_race_says_nothing() -> None:
+    assert report(FIRST, Conflict(409, "Conflict", "x")) == Report(FIRST.deployment.status)
+
+
+def test_a_repair_and_a_removal_of_leftovers_are_no_news() -> None:
+    before = report(installed(), Done(Keep())).status
+    seen = installed()
+    seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": before}))
+    for done in (apply(seen, 2), Done(TearDown("x", ()))):
+        assert report(seen, done) == Report(before)
+
+
+def test_at_most_three_objects_that_are_not_well_are_told_in_full() -> None:
+    ill = [
+        member(ObjectKey("apps", "Deployment", "n", f"d{number}"), health=Health("False", "x")) for number in range(5)
+    ]
+    seen = replace(installed(), members={entry.key: entry for entry in reversed(ill)})
+    assert ready(report(seen, Done(Keep()))) == (
+        "Deployment.apps n/d0: x; Deployment.apps n/d1: x; Deployment.apps n/d2: x; and 2 more"
+    )
+
+
+def test_what_is_odd_is_said_when_all_is_well() -> None:
+    monitor = ObjectKey("monitoring.coreos.com", "ServiceMonitor", "ship-system", "m")
+    seen = installed()
+    assert isinstance(seen.content, Rendered)
+    seen = replace(
+        seen,
+        content=replace(seen.content, left_out=(monitor,), notes=("a template does not parse",)),
+        members={**seen.members, SECRET: member(SECRET, entries={MANAGER: "else"})},
+        notes={**seen.notes, SECRET: Note("v1", ENTRY, seen.now, repeats=3)},
+    )
+    told = report(seen, Done(Keep()))
+    assert ready(told) == (
+        f"Instantiated bundle {seen.wanted} successfully; a template does not parse; "
+        "changed by others over and over, and left so for a while: Secret ship-system/log; "
+        "left out, because the cluster lacks their kinds: ServiceMonitor.monitoring.coreos.com ship-system/m"
+    )
+    assert told.status.left_out == [
+        LeftOut(group="monitoring.coreos.com", kind="ServiceMonitor", namespace="ship-system", name="m")
+    ]
+
+
+def with_released(seen: World, *entries: LeftOut) -> World:
+    status = seen.deployment.status.model_copy(update={"released": list(entries)})
+    return replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
+
+
+def test_what_was_released_is_named_while_it_is_there_and_nobody_s() -> None:
+    group, kind = CRD
+    taken, loose, gone = (LeftOut(group=group, kind=kind, name=f"{name}.example.com") for name in "abc")
+    space, joined, other = (LeftOut(group="", kind="Namespace", name=name) for name in "def")
+    pod = LeftOut(group="", kind="Pod", name="p")
+    seen = replace(
+        with_released(installed(), taken, loose, gone, space, joined, other, pod),
+        crds={taken.name: crd(taken.name, owner="x"), loose.name: crd(loose.name, owner="")},
+        namespaces={"d": namespace("d", "uid-other"), "e": namespace("e")},
+    )
+    fresh = LeftOut(group=group, kind=kind, name="new.example.com")
+    told = report(seen, Done(Keep(), released=(fresh,)))
+    assert told.status.released == [space, loose, fresh]
+    assert report(with_released(installed(), gone), REFUSED).status.released is None
+
+
+def test_the_install_namespace_is_that_of_what_runs() -> None:
+    assert report(FIRST, apply(FIRST)).status.install_namespace == "ship-system"
+    old = replace(rendered(), namespace="old-system")
+    assert report(upgrading(old=old), REFUSED).status.install_namespace == "old-system"
+    seen = replace(upgrading(), active_content=Absent())
+    assert report(seen, REFUSED).status.install_namespace is None
+
+
+def test_what_is_left_out_stays_known_while_the_content_is_away() -> None:
+    entry = LeftOut(group="g", kind="K", name="n")
+    seen = replace(installed(), content=Absent())
+    status = seen.deployment.status.model_copy(update={"left_out": [entry]})
+    seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
+    assert report(seen, REFUSED).status.left_out == [entry]
+
+
+def test_deletion_leaves_what_was_said_of_the_bundle() -> None:
+    seen = installed()
+    seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": report(seen, Done(Keep())).status}))
+    told = report(replace(deleting(seen), deployment=_deleted(seen)), Done(TearDown("custom resources", ())))
+    assert brief(told) == {
+        "HasValidBundle": "True/UnpackSuccessful",
+        "Installed": "True/InstallationSucceeded",
+        "Healthy": "True/Healthy",
+        "Ready": "False/Removing",
+        "Reconciling": "True/Removing",
+    }
+    assert ready(told) == "removing custom resources"
+    assert ready(report(deleting(), Unavailable(503, "x", "y"))) == "cannot remove: Unavailable: y"
+    assert ready(report(deleting(), Done(Keep()))) == "removing"
+
+
+def _deleted(seen: World) -> Any:
+    gone = seen.deployment.metadata.model_copy(update={"deletion_timestamp": "2026-01-01T11:00:00Z"})
+    return seen.deployment.model_copy(update={"metadata": gone})
+
+
+# --- Events
+
+
+def told_after(steps: list[tuple[World, Done | Exception]]) -> list[tuple[str, str]]:
+    """Type and reason of the Events of several passes, each over the status of the one before."""
+    status, events = BundleDeploymentStatus(), []
+    for seen, outcome in steps:
+        seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
+        told = report(seen, outcome)
+        events += [(entry.type, entry.reason) for entry in told.transitions]
+        status = told.status
+    return events
+
+
+def step(plan: Plan) -> Done:
+    return Done(plan)
+
+
+def test_an_installation_is_told_in_few_events() -> None:
+    ill = replace(UNHEALTHY, deployment=world().deployment)
+    assert told_after(
+        [
+            (world(raw(finalizers=[])), step(AddFinalizer())),
+            (world(), step(ApplyBundle({}, is_new=True))),
+            (pending(Unpacking.PENDING), Waiting(Reason.UNPACK_PENDING, "x", MINUTE)),
+            (unpacked(), step(SetInventory(frozenset(), grows=True))),
+            (FIRST, apply(FIRST)),
+            (ill, Done(Activate())),
+            (installed(), Done(Keep())),
+            (UNHEALTHY, Done(Keep())),
+        ]
+    ) == [
+        ("Installed", "InstallationSucceeded"),
+        ("Ready", "Succeeded"),
+        ("Healthy", "Unhealthy"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "event"),
+    [
+        pytest.param(
+            Blocked(Reason.UNPACK_FAILED, "x"), ("Stalled", "Blocked"), id="what only a person can mend is told once"
+        ),
+        pytest.param(
+            Waiting(Reason.UNPACK_FAILED, "x", MINUTE), ("HasValidBundle", "UnpackFailed"), id="a failure that may pass"
+        ),
+        pytest.param(KIND, ("Reconciling", "WaitingForKind"), id="a missing kind"),
+    ],
+)
+def test_what_goes_wrong_is_told_once(error: OlmError, event: tuple[str, str]) -> None:
+    unpacking = Unpacking.FAILED if isinstance(error, Blocked) else Unpacking.RETRYING
+    seen = pending(unpacking, "x") if error is not KIND else FIRST
+    assert told_after([(seen, error), (seen, error)]) == [event]

@@ -1,0 +1,84 @@
+"""What each BundleDeployment applies to a Namespace that others use too."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from olmkit.api.bundledeployments import CREATED_LABEL
+from rukpak.install.sharing import namespace_body, remarks
+from rukpak.install.world import Absent, NamespaceItem, Rendered, member_label
+from tests.unit.rukpak.install.worlds import UID, installed, namespace
+
+ENFORCE = "pod-security.kubernetes.io/enforce"
+VERSION = "pod-security.kubernetes.io/enforce-version"
+OURS = member_label(UID)
+
+
+def test_a_namespace_that_is_not_there_is_made_and_marked_as_ours() -> None:
+    body = namespace_body(NamespaceItem("n", {"a": "b"}, {"c": "d"}), None, UID)
+    assert body["metadata"] == {
+        "name": "n",
+        "resourceVersion": "1",
+        "labels": {"a": "b", OURS: "true", CREATED_LABEL: "true"},
+        "annotations": {"c": "d"},
+    }
+
+
+def test_one_that_is_there_is_joined_and_not_made_ours() -> None:
+    live = namespace("n", "uid-other", created=False)
+    metadata = namespace_body(NamespaceItem("n"), live, UID)["metadata"]
+    assert metadata == {"name": "n", "uid": "uid-n", "labels": {OURS: "true"}, "annotations": {}}
+
+
+def test_every_member_holds_the_label_that_rukpak_made_it() -> None:
+    live = namespace("n", "uid-other")
+    assert namespace_body(NamespaceItem("n"), live, UID)["metadata"]["labels"] == {OURS: "true", CREATED_LABEL: "true"}
+
+
+def test_what_others_wrote_stays_theirs() -> None:
+    live = replace(namespace("n"), labels={"team": "red", "same": "s"}, annotations={"note": "theirs"})
+    wanted = NamespaceItem("n", {"team": "blue", "same": "s", "new": "n"}, {"note": "ours", "more": "m"})
+    metadata = namespace_body(wanted, live, UID)["metadata"]
+    assert metadata["labels"] == {"same": "s", "new": "n", OURS: "true"}
+    assert metadata["annotations"] == {"more": "m"}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "applied"),
+    [
+        pytest.param("privileged", "baseline", "privileged", id="ours permits more: it is applied"),
+        pytest.param("baseline", "privileged", None, id="theirs permits more: it stays"),
+        pytest.param("baseline", "baseline", "baseline", id="the same is ours too"),
+        pytest.param("restricted", None, None, id="a namespace without a level permits everything: it stays so"),
+        pytest.param("odd", "privileged", "odd", id="a level that nobody knows permits everything"),
+    ],
+)
+def test_of_pod_security_levels_the_most_permissive_wins(ours: str, theirs: str | None, applied: str | None) -> None:
+    live = replace(namespace("n"), labels={ENFORCE: theirs} if theirs else {})
+    labels = namespace_body(NamespaceItem("n", {ENFORCE: ours, VERSION: "v1.30"}), live, UID)["metadata"]["labels"]
+    assert labels.get(ENFORCE) == applied
+    assert labels.get(VERSION) == ("v1.30" if applied else None)
+
+
+def test_what_stays_as_others_have_it_is_said() -> None:
+    seen = installed()
+    assert isinstance(seen.content, Rendered)
+    wanted = NamespaceItem("ship-system", {ENFORCE: "baseline", "team": "blue"}, {"note": "ours"})
+    live = replace(namespace(), labels={ENFORCE: "privileged", "team": "red"}, annotations={"note": "theirs"})
+    seen = replace(seen, content=replace(seen.content, namespaces=(wanted,)), namespaces={"ship-system": live})
+    assert list(remarks(seen)) == [
+        f"Namespace ship-system keeps {ENFORCE}: privileged; the bundle asks for baseline",
+        "Namespace ship-system keeps team: red; the bundle asks for blue",
+        "Namespace ship-system keeps annotation note as others have it",
+    ]
+    bare = replace(live, labels={}, annotations={})
+    assert list(remarks(replace(seen, namespaces={"ship-system": bare}))) == [
+        f"Namespace ship-system keeps no {ENFORCE}; the bundle asks for baseline"
+    ]
+
+
+def test_nothing_is_said_of_a_namespace_that_is_not_there_or_not_known() -> None:
+    assert list(remarks(replace(installed(), namespaces={}))) == []
+    assert list(remarks(replace(installed(), content=Absent()))) == []
