@@ -47,6 +47,7 @@ async def build(manager: Manager) -> None:
     offered = manager.informer(packages.KIND, project=listing.project)
     offered.add_index(BY_CATALOG, catalog_of)
     jobs = Jobs(lambda name: controller.enqueue(name), preload=["catalogd.loading"])
+    jobs.warm_up()
     manager.on_close(jobs.close)
     reconciler = Catalogs(
         client=manager.client,

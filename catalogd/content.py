@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 
 from catalogd.index import Index, Range
-from catalogd.listing import Offer
+from catalogd.specs import Offer
 
 BLOBS, INDEX, PACKAGES, RESOLUTION, FACTS = (
     "all.jsonl",

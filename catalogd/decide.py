@@ -37,7 +37,7 @@ from olmkit.api.catalogs import (
     ResolvedSource,
     SourceType,
 )
-from olmkit.conditions import ConditionValue, Report, Wanted, merge
+from olmkit.conditions import ConditionValue, Report, Wanted, merge, timestamp
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.sources.errors import BadContent, BadReference
 from olmkit.sources.reference import parse
@@ -84,7 +84,7 @@ def _take(world: World, read: Read) -> Plan:
         if (old.ref, old.image) == (read.ref, read.image):
             return Confirm()
         return Serve(Record(read.ref, read.image, read.digest, old.unpacked))
-    return Serve(Record(read.ref, read.image, read.digest, world.now.strftime("%Y-%m-%dT%H:%M:%SZ")))
+    return Serve(Record(read.ref, read.image, read.digest, timestamp(world.now)))
 
 
 def _must_look(world: World, ref: str) -> bool:
@@ -210,6 +210,7 @@ class _Attempt:
 
     @classmethod
     def of(cls, world: World, outcome: Done | Exception) -> _Attempt:
+        """An error of the source comes before one of the cluster."""
         ref, source_error = "", None
         try:
             ref = _asked(world.catalog) if world.catalog else ""
@@ -217,7 +218,13 @@ class _Attempt:
         except Blocked as error:
             source_error = error
         failed = outcome if isinstance(outcome, Exception) else None
-        reads = isinstance(world.job, Reading) and world.job.ref == ref and not world.job.waits
+        match world.job:
+            case Reading():
+                reads = world.job.ref == ref and not world.job.waits
+            case Read():
+                reads = world.job.ref == ref  # and is about to be served
+            case _:
+                reads = False
         return cls(ref, source_error or failed, source_error is not None, reads)
 
 

@@ -1,73 +1,17 @@
-"""What of a catalog becomes Package objects: their specs, their names, and which of those on the cluster differ.
+"""The Package objects of one Catalog: their names, and which of those on the cluster differ from what is offered.
 
-Specs are made by catalogd.loading, names and differences by catalogd.reconciler's observe. Knows no catalog file. Pure.
+Used by catalogd.reconciler to observe and to write. What an object says comes from catalogd.specs. Knows no catalog file. Pure.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
+from catalogd.specs import Offer, fingerprint
 from olmkit.api import catalogs, packages
-from olmkit.fbc.catalog import Channel, Package
 from olmkit.names import LABEL_LIMIT, is_dns1123_subdomain, safe_name
-
-SIZE_LIMIT = 1_000_000
-"""Bytes of a spec as JSON: etcd refuses a request of 1.5 MiB, and an object also has metadata."""
-
-
-def package_spec(package: Package, channels: Sequence[Channel]) -> tuple[dict[str, Any], str]:
-    """The spec without its catalog, and what had to be left out for size ("" nothing). Fields that are empty are left out.
-
-    Channels and entries keep the catalog's order.
-    """
-    spec: dict[str, Any] = {
-        "packageName": package.name,
-        "defaultChannel": package.default_channel,
-        "description": package.description,
-        "channels": [_channel(channel) for channel in channels],
-    }
-    if package.icon is not None:
-        data, media_type = package.icon
-        with_icon = {**spec, "icon": {"data": data, "mediatype": media_type}}
-        if _size(with_icon) <= SIZE_LIMIT:
-            return with_icon, ""
-        spec, left_out = spec, "its icon"
-    else:
-        left_out = ""
-    if _size(spec) > SIZE_LIMIT:
-        return {**spec, "description": "", "channels": []}, "its icon, description and channels"
-    return spec, left_out
-
-
-def _channel(channel: Channel) -> dict[str, Any]:
-    entries = []
-    for entry in channel.entries:
-        edges = {"replaces": entry.replaces, "skips": list(entry.skips), "skipRange": entry.skip_range}
-        entries.append({"name": entry.name, **{key: value for key, value in edges.items() if value}})
-    return {"name": channel.name, "entries": entries}
-
-
-def _size(spec: Mapping[str, Any]) -> int:
-    return len(orjson.dumps(spec))
-
-
-def fingerprint(spec: Mapping[str, Any]) -> str:
-    """Of a spec, whatever its catalog and the order of its fields: two that are equal say the same."""
-    rest = {key: value for key, value in spec.items() if key != "catalog"}
-    return hashlib.sha256(orjson.dumps(rest, option=orjson.OPT_SORT_KEYS)).hexdigest()
-
-
-@dataclass(frozen=True)
-class Offer:
-    """A package that a catalog offers: its true name, and the fingerprint of the spec its object should have."""
-
-    package: str
-    fingerprint: str
 
 
 @dataclass(frozen=True)

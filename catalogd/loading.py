@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from catalogd.writing import Writer
-from olmkit.api.catalogs import Reason
 from olmkit.errors import OlmError
 from olmkit.fbc.errors import BadCatalog
 from olmkit.fbc.reading import read_folder
@@ -27,6 +26,9 @@ from olmkit.store import Store
 
 LABEL = "operators.operatorframework.io.index.configs.v1"
 """The label of a catalog image that names the folder of its files."""
+
+NO_CATALOG = "NotACatalog"
+"""The reason of BadContent when the image's files cannot be read as a catalog."""
 
 Progress = Callable[[str], None]
 
@@ -86,7 +88,7 @@ async def _fetch(found: ResolvedRef, store: Store, registries: Registries, progr
         try:
             write(Path(files, pulled.root), folder, found.digest)
         except BadCatalog as error:
-            raise BadContent(Reason.UNPACK_FAILED, f"load FBC from filesystem: {error}", found.ref_by_digest) from error
+            raise BadContent(NO_CATALOG, f"load FBC from filesystem: {error}", found.ref_by_digest) from error
 
 
 def write(files: Path, folder: Path, digest: str) -> None:

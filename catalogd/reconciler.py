@@ -17,6 +17,7 @@ from catalogd import listing
 from catalogd.decide import decide, next_look, report
 from catalogd.loading import Loader
 from catalogd.shelf import Shelf, Shelved
+from catalogd.specs import fingerprint
 from catalogd.world import (
     Confirm,
     Done,
@@ -221,7 +222,7 @@ class Catalogs:
         spec = await asyncio.to_thread(shelved.content.package_spec, write.package)
         wanted = listing.package_object(world.name, world.catalog.metadata.uid, write, spec)
         written = await self.client.apply(packages.KIND, wanted, MANAGER)
-        if listing.fingerprint(written.get("spec") or {}) == listing.fingerprint(spec):
+        if fingerprint(written.get("spec") or {}) == fingerprint(spec):
             self.settled.pop(write.name, None)
         else:
             self.settled[write.name] = written["metadata"]["resourceVersion"]

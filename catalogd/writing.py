@@ -20,7 +20,7 @@ import orjson
 from catalogd import resolution
 from catalogd.content import BLOBS, FACTS, INDEX, PACKAGES, RESOLUTION, Summary
 from catalogd.index import Index, Range
-from catalogd.listing import fingerprint, package_spec
+from catalogd.specs import fingerprint, package_spec
 from olmkit.fbc import catalog
 from olmkit.fbc.blobs import Blob
 from olmkit.fbc.errors import BadBlob
@@ -72,6 +72,8 @@ class Writer:
         self._blobs.write(blob.line)
         number = self._index.add(blob.schema, blob.package, blob.name, len(blob.line))
         match blob.schema:
+            case catalog.PACKAGE if not blob.name:
+                self._problem("config contains package with no name")
             case catalog.PACKAGE:
                 package = self._package(blob.name)
                 self._once(package.blob is not None, f'duplicate package "{blob.name}"')
@@ -123,6 +125,8 @@ class Writer:
         ):
             for name in sorted(self._packages):
                 parts = self._read(name, self._packages[name])
+                if not name:
+                    continue  # nobody can ask for it; that it has blobs has been said
                 document = resolution.document(parts, self._digest)
                 documents.append((name, documents_size, len(document)))
                 documents_size += documents_file.write(document)

@@ -58,6 +58,18 @@ def family_memory(pid: int) -> int:
     return sum(resident_memory(member) for member in (pid, *_descendants(pid)))
 
 
+def family_cpu(pid: int) -> float:
+    """Seconds of CPU that the process and its descendants have used, with those that ended and were waited for."""
+    ticks = 0
+    for member in (pid, *_descendants(pid)):
+        try:
+            fields = Path(f"/proc/{member}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        ticks += sum(int(value) for value in fields[11:15])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def _descendants(pid: int) -> list[int]:
     found: list[int] = []
     for task in Path("/proc").glob(f"{pid}/task/*/children"):

@@ -6,6 +6,7 @@ that a pass over an old object cannot overwrite a newer status: it raises Confli
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 import os
@@ -37,16 +38,31 @@ class Sees(Protocol):
     def saw(self, obj: Object) -> None: ...
 
 
-def severity(transition: Transition) -> str:
-    """Warning for a good aspect that is lost (Ready False) and a bad one that holds (Stalled, …Deprecated True), else Normal."""
-    if transition.type == "Reconciling":
+def severity(transition: Transition, *, reconciling: bool) -> str:
+    """Warning for a bad aspect that holds (Stalled, …Deprecated True) and for a good one that is False, else Normal.
+
+    While work is under way a good aspect that is not True yet is no news to worry about, unless something failed.
+    """
+    if transition.type == "Stalled" or transition.type.endswith("Deprecated"):
+        return "Warning" if transition.status == "True" else "Normal"
+    if transition.type == "Reconciling" or transition.status != "False":
         return "Normal"
-    is_bad = transition.type == "Stalled" or transition.type.endswith("Deprecated")
-    return "Warning" if transition.status == ("True" if is_bad else "False") else "Normal"
+    return "Normal" if reconciling and not transition.reason.endswith("Failed") else "Warning"
 
 
-def make_event(about: Object, transition: Transition, controller: str, instance: str, now: datetime) -> Object:
-    """An events.k8s.io/v1 Event about one transition of `about`. Its name is that of the object plus a hash of what happened."""
+@dataclass(frozen=True)
+class Reporter:
+    """Who tells: the controller, and which process of it."""
+
+    controller: str
+    instance: str
+
+
+def make_event(about: Object, transition: Transition, kind: str, reporter: Reporter, now: datetime) -> Object:
+    """An events.k8s.io/v1 Event of type `kind` (Normal, Warning) about one transition of `about`.
+
+    Its name is that of the object plus a hash of what happened.
+    """
     metadata = about["metadata"]
     facts = (metadata.get("uid", ""), metadata.get("resourceVersion", ""), transition.type, transition.status)
     suffix = hashlib.sha256("\n".join((*facts, transition.reason)).encode()).hexdigest()[:16]
@@ -66,12 +82,12 @@ def make_event(about: Object, transition: Transition, controller: str, instance:
             "namespace": metadata.get("namespace") or CLUSTER_SCOPED_NAMESPACE,
         },
         "eventTime": now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-        "reportingController": controller,
-        "reportingInstance": instance,
+        "reportingController": reporter.controller,
+        "reportingInstance": reporter.instance,
         "action": transition.type,
         "reason": transition.reason,
         "note": cut(transition.message, NOTE_LIMIT),
-        "type": severity(transition),
+        "type": kind,
         "regarding": {key: value for key, value in regarding.items() if value},
     }
 
@@ -114,11 +130,19 @@ class Publisher:
             body = {"metadata": raw["metadata"], "status": wanted}
             self.informer.saw(await self.client.apply_status(self.kind, body, self.manager))
         about = {"apiVersion": self.kind.api_version, "kind": self.kind.kind, "metadata": raw["metadata"]}
-        for transition in transitions:
-            await self._emit(about, transition)
+        reconciling = any(
+            condition["type"] == "Reconciling" and condition["status"] == "True"
+            for condition in status.get("conditions", ())
+        )
+        await asyncio.gather(
+            *(
+                self._emit(about, transition, severity(transition, reconciling=reconciling))
+                for transition in transitions
+            )
+        )
 
-    async def _emit(self, about: Object, transition: Transition) -> None:
-        event = make_event(about, transition, self.manager, self.instance, datetime.now(UTC))
+    async def _emit(self, about: Object, transition: Transition, kind: str) -> None:
+        event = make_event(about, transition, kind, Reporter(self.manager, self.instance), datetime.now(UTC))
         try:
             await self.client.create(EVENT, event)
         except Conflict:

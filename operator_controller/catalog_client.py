@@ -124,7 +124,7 @@ class CatalogClient:
             async with self._session.get(url, allow_redirects=False) as response:
                 body = await _body(response)
                 status, digest = response.status, response.headers.get("Olm-Catalog-Digest", "")
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
             message = f"catalogd does not answer ({_kind_of(error)})"
             if isinstance(error, TimeoutError):
                 self._down[server] = (time.monotonic() + DOWN_SECONDS, message)
@@ -226,23 +226,23 @@ def _kind_of(error: Exception) -> str:
     return type(error).__name__
 
 
-async def _body(response: aiohttp.ClientResponse) -> bytes:
-    body = b""
+async def _body(response: aiohttp.ClientResponse) -> bytearray:
+    body = bytearray()
     async for chunk in response.content.iter_chunked(65536):
         body += chunk
         if len(body) > SIZE_LIMIT:
-            raise ValueError("answer too large")
+            raise _Unreadable(f"catalogd's answer is larger than {SIZE_LIMIT} bytes")
     return body
 
 
-def _read(catalog: Catalog, body: bytes, digest: str) -> _Fresh:
+def _read(catalog: Catalog, body: bytearray, digest: str) -> _Fresh:
     try:
         document = orjson.loads(body)
         content = read_package(document)
     except (orjson.JSONDecodeError, BadDocument) as error:
         raise _Unreadable(f"catalogd's answer cannot be read: {error}") from error
     named = document.get("catalogDigest")
-    return _Fresh(Remembered(catalog.metadata.uid, named if isinstance(named, str) else digest, content), body)
+    return _Fresh(Remembered(catalog.metadata.uid, named if isinstance(named, str) else digest, content), bytes(body))
 
 
 # --- the folder: one file per catalog and package, `{"uid", "digest", "document"}`

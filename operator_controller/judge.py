@@ -30,6 +30,8 @@ PROVISIONERS = {"registry+v1": REGISTRY, "plain+v0": PLAIN}
 """Who unpacks a bundle, by its media type."""
 CATALOG_AGAIN = timedelta(seconds=10)
 """A catalog that is away is asked again: no event tells when it answers."""
+WATCHED_AGAIN = timedelta(minutes=10)
+"""The net under what events tell of."""
 SETTLE = timedelta(seconds=5)
 """The net under an event that is on its way."""
 
@@ -98,7 +100,7 @@ def _refuse_second(world: World) -> OlmError | None:
         return None
     message = f'package "{world.operator.spec.package_name}" is already managed by Operator "{senior.name}"'
     if senior.is_leaving:
-        return Waiting(Reason.RETRYING, f"{message}, which is being deleted", CATALOG_AGAIN)
+        return Waiting(Reason.RETRYING, f"{message}, which is being deleted", WATCHED_AGAIN)
     return Blocked(Reason.RESOLUTION_FAILED, f"{message}; delete one of them")
 
 
@@ -145,27 +147,39 @@ def _resolve(world: World, asked: Asked) -> Verdict:
     decision = resolve(snapshot(world, asked))
     words = explain(decision)
     if not words.is_resolved:
-        return _unresolved(words.message, _refusal(decision, words.message), words.explanation)
+        return _unresolved(words.message, _refusal(world, decision, words.message), words.explanation)
     resolved = Wanted(ConditionType.RESOLVED, "True", Reason.SUCCESS, words.message)
     outcome = decision.outcome
     if not isinstance(outcome, Chosen):
         return Verdict(resolved, words.explanation, image=world.running.image if world.running else "")
     candidate = outcome.candidate
-    problem = _obstacle(world, candidate)
+    problem = _bad_media_type(world, candidate) or _bad_deployment(world)
     return Verdict(resolved, words.explanation, candidate, candidate.bundle.image, problem)
 
 
-def _refusal(decision: Decision, message: str) -> OlmError:
+def _refusal(world: World, decision: Decision, message: str) -> OlmError:
     if decision.is_settled:
-        return Blocked(Reason.RESOLUTION_FAILED, message)
-    return Waiting(Reason.WAITING_FOR_CATALOG, message, CATALOG_AGAIN)
+        return _for_good(world, Reason.RESOLUTION_FAILED, message)
+    after = CATALOG_AGAIN if world.is_lagging else WATCHED_AGAIN
+    return Waiting(Reason.WAITING_FOR_CATALOG, message, after)
 
 
-def _obstacle(world: World, candidate: Candidate) -> OlmError | None:
-    """Why the BundleDeployment cannot be written."""
+def _for_good(world: World, reason: Reason, message: str) -> OlmError:
+    """Only new content can lift it; while no event would tell of that, the catalog is asked again."""
+    if world.is_lagging:
+        return Waiting(Reason.WAITING_FOR_CATALOG, message, CATALOG_AGAIN)
+    return Blocked(reason, message)
+
+
+def _bad_media_type(world: World, candidate: Candidate) -> OlmError | None:
     media_type = candidate.bundle.media_type
-    if media_type not in PROVISIONERS:
-        return Blocked(Reason.INSTALLATION_FAILED, f"unknown bundle mediatype: {media_type}")
+    if media_type in PROVISIONERS:
+        return None
+    return _for_good(world, Reason.INSTALLATION_FAILED, f"unknown bundle mediatype: {media_type}")
+
+
+def _bad_deployment(world: World) -> OlmError | None:
+    """Why the BundleDeployment cannot be written: it is somebody else's, or going."""
     deployment = world.deployment
     if deployment is None:
         return None
@@ -174,7 +188,7 @@ def _obstacle(world: World, candidate: Candidate) -> OlmError | None:
         return _stranger(world, name, f'{owner.kind} "{owner.name}"' if owner else "")
     if deployment.model.metadata.deleting:
         message = f'BundleDeployment "{name}" is being deleted by somebody and is made again when it is gone'
-        return Waiting(Reason.RETRYING, message, CATALOG_AGAIN)
+        return Waiting(Reason.RETRYING, message, WATCHED_AGAIN)
     return None
 
 
@@ -183,7 +197,7 @@ def _stranger(world: World, name: str, owner: str) -> OlmError:
     text = f'BundleDeployment "{name}" exists already'
     if owner == f'Operator "{world.operator.metadata.name}"':
         message = f"{text} and is left from an earlier Operator of this name: waiting until it is gone"
-        return Waiting(Reason.RETRYING, message, CATALOG_AGAIN)
+        return Waiting(Reason.RETRYING, message, WATCHED_AGAIN)
     whose = f"is owned by {owner}" if owner else "is owned by no Operator"
     message = f"{text} and {whose}: delete it, or create the Operator under another name"
     return Blocked(Reason.INSTALLATION_FAILED, message)

@@ -12,6 +12,7 @@ from devcluster.corpus import open_corpus
 from devcluster.demo.narrator import Narrator, shortened
 from devcluster.errors import DevclusterError
 from devcluster.images import Catalog, Content, Registry
+from devcluster.processes import family_cpu
 from devcluster.suite import PACKAGES, Suite
 from devcluster.watching import CATALOGS, OPERATORS, Event, Object, Watch, condition, is_true
 
@@ -155,7 +156,7 @@ def _conclude(narrator: Narrator, outcome: Outcome, suite: Suite) -> None:
         narrator.plain(f"Time to Installed: median {statistics.median(taken):.1f} s, last {taken[-1]:.1f} s")
     for name in PACKAGES:
         narrator.plain(
-            f"{name}: {suite.memory(name) / 2**20:.0f} MiB of memory, {cpu_seconds(suite.pid(name)):.1f} s of CPU"
+            f"{name}: {suite.memory(name) / 2**20:.0f} MiB of memory, {family_cpu(suite.pid(name)):.1f} s of CPU"
         )
 
 
@@ -165,15 +166,6 @@ def reason(object_: Object | None) -> str:
         return "it is not there"
     found = condition(object_, "Ready")
     return str(found["message"]) or "no controller has looked at it yet"
-
-
-def cpu_seconds(pid: int) -> float:
-    """Seconds of CPU that a process has used, with the children that have ended; 0 when it is gone."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return sum(int(value) for value in fields[11:15]) / 100
 
 
 def catalog_object(name: str, reference: str, poll_interval: str = "10m") -> Object:

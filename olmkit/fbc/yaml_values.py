@@ -138,6 +138,7 @@ class _Composer:
         }
 
     def compose(self) -> Any:
+        """The value of the first document."""
         get_event, handlers = self._parser.get_event, self._handlers
         while True:
             event = get_event()

@@ -60,6 +60,10 @@ class Forks:
             ours.close()
             del self._exits[job]
 
+    def warm_up(self) -> None:
+        """Start the fork server now, so that the first job need not wait for its imports."""
+        self._connected()
+
     def _kill(self, job: int) -> None:
         if self._control is not None:
             with suppress(OSError):

@@ -86,7 +86,7 @@ class Jobs:
         self,
         ended: Callable[[str], None],
         *,
-        concurrent: int = 2,
+        concurrent: int = 4,
         limits: Limits | None = None,
         preload: Sequence[str] = (),
     ) -> None:
@@ -96,6 +96,10 @@ class Jobs:
         self._forks = Forks(preload)
         self._jobs: dict[str, _Job] = {}
         self._runs: set[asyncio.Task[None]] = set()
+
+    def warm_up(self) -> None:
+        """Start what forks the children now, so that the first job need not wait for its imports. Needs a running loop."""
+        self._forks.warm_up()
 
     def state(self, key: str) -> JobState | None:
         """What is known of the key's job; None before it was asked for and after it was forgotten."""

@@ -8,7 +8,7 @@ and release. Pure: the same Snapshot gives the same Decision.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -289,18 +289,8 @@ def _step(snapshot: Snapshot, running: Running, view: Seen) -> Chosen | None:
         return Chosen(by_name[snapshot.under_way], target)
     if target.bundle.name in direct | same:
         return Chosen(target, target)
-    return Chosen(by_name[_first_step(graph, by_name, direct, target)], target)
-
-
-def _first_step(graph: Graph, by_name: Mapping[str, Candidate], direct: Iterable[str], target: Candidate) -> str:
-    """Of the shortest ways to the target the one that begins with the best; each step shortens the way, so circles end."""
-    best_first = sorted(direct, key=lambda name: by_name[name].rank, reverse=True)
-    ways = {name: graph.path(_place(by_name[name]), target.bundle.name, by_name.keys()) for name in best_first}
-    return min((name for name in best_first if ways[name]), key=lambda name: len(ways[name]))
-
-
-def _place(candidate: Candidate) -> Place:
-    return Place(candidate.bundle.name, candidate.version)
+    way = graph.path(place, target.bundle.name, by_name.keys())  # each step shortens it, so circles end
+    return Chosen(by_name[way[0]], target)
 
 
 def is_same(candidate: Candidate, running: Running) -> bool:

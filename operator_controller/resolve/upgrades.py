@@ -53,7 +53,7 @@ class Graph:
         return frozenset(self._ways(place, among))
 
     def path(self, place: Place, goal: str, among: Collection[str]) -> tuple[str, ...]:
-        """One of the shortest ways to `goal`, which it ends with; () when there is none."""
+        """The shortest way to `goal`, which it ends with; of several that with the highest first step. () if there is none."""
         came_from = self._ways(place, among)
         if goal not in came_from:
             return ()

@@ -15,7 +15,15 @@ Body = Mapping[str, Any]
 """A Kubernetes object, or a part of one, as JSON values."""
 
 FORMAT = 1
-"""Of the JSON form; another number means: unpack again."""
+"""Of the JSON form, and of what was checked before it was written; another number means: unpack again."""
+OBJECT_LIMIT = 1_500_000
+"""Bytes of JSON of one object; etcd takes 1.5 MiB with what the API server adds."""
+BUNDLE_LIMIT = 32 * 1024**2
+"""Bytes of the JSON form, and of what a bundle's Deployments may become by the CSV's annotations on each."""
+VALUES_LIMIT = 500_000
+"""Values in the JSON form, about: each takes a hundred bytes and more of memory once it is read."""
+
+INSTALL_MODES = frozenset({"OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces"})
 
 
 @dataclass(frozen=True)
@@ -57,9 +65,9 @@ class RegistryBundle:
 
     @property
     def install_modes(self) -> tuple[str, ...]:
-        """The modes it supports, sorted."""
+        """The modes it supports, sorted; what is no mode does not count."""
         modes = self.spec.get("installModes") or ()
-        return tuple(sorted({mode.get("type", "") for mode in modes if mode.get("supported")}))
+        return tuple(sorted(INSTALL_MODES & {mode.get("type", "") for mode in modes if mode.get("supported")}))
 
     @property
     def webhooks(self) -> tuple[Body, ...]:

@@ -30,8 +30,8 @@ from yaml.events import (
 
 DEPTH_LIMIT = 200
 """Levels of nesting; the writer of JSON ends at 254."""
-NODE_LIMIT = 5_000_000
-"""Values in one file, those that aliases repeat counted each time."""
+WEIGHT_LIMIT = 32 * 1024**2
+"""Bytes, about, of one file's values as JSON, those that aliases repeat counted each time."""
 
 Event = Any
 """One of libyaml's events: the classes of yaml.events share too little to be told apart by type."""
@@ -48,6 +48,8 @@ _INFINITE = dict.fromkeys(
 _NUMBER_STARTS = frozenset("+-.0123456789")
 _MERGE = "<<"
 _LARGEST_INT = 2**63
+_PUNCTUATION = 4
+"""Bytes of JSON around a value: quotes, comma, colon, brackets."""
 
 
 class DocumentError(Exception):
@@ -98,8 +100,13 @@ def _json_documents(text: str) -> list[Any] | None:
             documents.append(_bounded(document))
             while position < len(text) and text[position].isspace():
                 position += 1
+        orjson.dumps(documents)
     except (ValueError, RecursionError):
         return None
+    except TypeError as error:
+        raise DocumentError(
+            "a text holds half of a surrogate pair (\\ud800 to \\udfff), which is no character"
+        ) from error
     return documents
 
 
@@ -108,7 +115,10 @@ def _no_constant(name: str) -> Any:
 
 
 def _bounded(value: Any, depth: int = 0) -> Any:
-    """The value with whole floats as integers, as all numbers are read. Raises DocumentError when nested too deep."""
+    """The value with whole floats as integers, as all numbers are read.
+
+    Raises DocumentError when nested too deep, ValueError for a number beyond all floats.
+    """
     if depth > DEPTH_LIMIT:
         raise DocumentError(f"nested deeper than {DEPTH_LIMIT} levels")
     if isinstance(value, dict):
@@ -121,24 +131,32 @@ def _bounded(value: Any, depth: int = 0) -> Any:
 
 
 def _number(value: float) -> float:
-    """Whole numbers as int, those beyond 64 bits as float."""
-    if isinstance(value, float):
-        return int(value) if value.is_integer() and abs(value) < _LARGEST_INT else value
-    return value if -_LARGEST_INT <= value < _LARGEST_INT else float(value)
+    """Whole numbers as int, those beyond 64 bits as float. Raises ValueError for those beyond all floats."""
+    if isinstance(value, int) and -_LARGEST_INT <= value < _LARGEST_INT:
+        return value
+    try:
+        number = float(value)
+    except OverflowError as error:
+        raise ValueError("too large for a number") from error
+    if not math.isfinite(number):
+        raise ValueError("too large for a number")
+    return int(number) if isinstance(value, float) and number.is_integer() and abs(number) < _LARGEST_INT else number
 
 
 def plain(text: str) -> Any:
-    """What an unquoted scalar means: None, bool, int, float or the text itself."""
+    """What an unquoted scalar means: None, bool, int, float or the text itself, as for numbers beyond all floats."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in _NUMBER_STARTS:
         return text
     digits = text.replace("_", "")
-    if _INT.fullmatch(digits):
-        return _number(_integer(digits))
-    if _FLOAT.fullmatch(digits):
-        value = float(digits)
-        return text if math.isinf(value) else _number(value)
+    try:
+        if _INT.fullmatch(digits):
+            return _number(_integer(digits))
+        if _FLOAT.fullmatch(digits):
+            return _number(float(digits))
+    except ValueError:  # Python reads no more than 4,300 digits
+        return text
     return text
 
 
@@ -158,7 +176,7 @@ class _Reader:
         self._parser = CParser(text)
         self._next: Callable[[], Event] = self._parser.get_event
         self._anchors: dict[str, tuple[Any, int]] = {}
-        self._nodes = 0
+        self._weight = 0
 
     def documents(self) -> Iterator[Any]:
         while True:
@@ -173,34 +191,36 @@ class _Reader:
     def _value(self, event: Event, depth: int) -> Any:
         kind = event.__class__
         if kind is ScalarEvent:
-            self._nodes += 1
+            weight = len(event.value) + _PUNCTUATION
+            self._add(weight, event)
             value = self._scalar(event)
             if event.anchor is not None:
-                self._anchors[event.anchor] = (value, 1)
+                self._anchors[event.anchor] = (value, weight)
             return value
         if kind is AliasEvent:
             return self._alias(event)
         if depth >= DEPTH_LIMIT:
             raise DocumentError(f"line {event.start_mark.line + 1}: nested deeper than {DEPTH_LIMIT} levels")
-        before = self._nodes
+        before = self._weight
         value = self._mapping(depth) if kind is MappingStartEvent else self._sequence(depth)
-        self._count(1, event)
+        self._add(_PUNCTUATION, event)
         if event.anchor is not None:
-            self._anchors[event.anchor] = (value, self._nodes - before)
+            self._anchors[event.anchor] = (value, self._weight - before)
         return value
 
-    def _count(self, nodes: int, event: Event) -> None:
-        self._nodes += nodes
-        if self._nodes > NODE_LIMIT:
+    def _add(self, weight: int, event: Event) -> None:
+        self._weight += weight
+        if self._weight > WEIGHT_LIMIT:
+            megabytes = WEIGHT_LIMIT // 1024**2
             raise DocumentError(
-                f"line {event.start_mark.line + 1}: more than {NODE_LIMIT:,} values, aliases counted each time"
+                f"line {event.start_mark.line + 1}: the file makes more than {megabytes} MiB, aliases counted each time"
             )
 
     def _alias(self, event: Event) -> Any:
         if event.anchor not in self._anchors:
             raise DocumentError(f"line {event.start_mark.line + 1}: alias *{event.anchor} has no anchor before it")
-        value, nodes = self._anchors[event.anchor]
-        self._count(nodes, event)
+        value, weight = self._anchors[event.anchor]
+        self._add(weight, event)
         return value
 
     def _sequence(self, depth: int) -> list[Any]:
@@ -222,9 +242,11 @@ class _Reader:
                 merged += _merge_sources(value, event)
             else:
                 result[key] = value
+        inherited: dict[str, Any] = {}
         for source in merged:
-            result = source | result
-        return result
+            for key, value in source.items():
+                inherited.setdefault(key, value)
+        return inherited | result if inherited else result
 
     def _key(self, event: Event, depth: int) -> str:
         key = self._value(event, depth + 1)
@@ -269,5 +291,5 @@ def _tagged(tag: str, event: Event) -> Any:
         return text
     value = plain(text)
     if not isinstance(value, wanted[name]) or (isinstance(value, bool) and name != "bool"):
-        raise DocumentError(f"line {event.start_mark.line + 1}: {text!r} is no !!{name}")
+        raise DocumentError(f"line {event.start_mark.line + 1}: {text[:100]!r} is no !!{name}")
     return value

@@ -7,18 +7,18 @@ plain+v0: manifests/ (flat, at least one object). Files may be YAML or JSON, may
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import orjson
 
 from rukpak.bundle import documents
-from rukpak.bundle.content import PlainBundle, RegistryBundle
+from rukpak.bundle.content import BUNDLE_LIMIT, OBJECT_LIMIT, PlainBundle, RegistryBundle
 from rukpak.bundle.faults import BadBundle
 from rukpak.bundle.typed import Mismatch, read_as
-from rukpak.manifest import Manifest
+from rukpak.manifest import Manifest, ObjectKey, group_of
 
 MANIFESTS = "manifests/"
 ANNOTATIONS_FILE = "metadata/annotations.yaml"
@@ -31,6 +31,20 @@ CSV = "ClusterServiceVersion"
 CRD = "CustomResourceDefinition"
 CRD_API_VERSION = "apiextensions.k8s.io/v1"
 
+_CHECKED: Mapping[tuple[str, str], str] = {
+    ("apiextensions.k8s.io", CRD): "AnyDefinition",
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): "WebhookConfiguration",
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): "WebhookConfiguration",
+    ("apps", "DaemonSet"): "Templated",
+    ("apps", "Deployment"): "Templated",
+    ("apps", "ReplicaSet"): "Templated",
+    ("apps", "StatefulSet"): "Templated",
+    ("batch", "CronJob"): "Templated",
+    ("batch", "Job"): "Templated",
+    ("", "ReplicationController"): "Templated",
+}
+"""(group, kind) of objects that rukpak looks into -> the type of what it looks at."""
+
 
 @dataclass(frozen=True)
 class Found:
@@ -39,7 +53,7 @@ class Found:
     file: str
     body: dict[str, Any]
 
-    @property
+    @cached_property
     def manifest(self) -> Manifest:
         return Manifest(self.body)
 
@@ -69,6 +83,8 @@ def read_registry(files: Mapping[str, bytes]) -> RegistryBundle:
     _check_duplicates(reading, others)
     csv = _typed_csv(reading, csvs[0], properties) if len(csvs) == 1 else {}
     typed_crds = tuple(_typed_crd(reading, item) for item in crds)
+    for item in others:
+        _check_shape(reading, item)
     reading.fail_if_faulty()
     return RegistryBundle(
         package=annotations[PACKAGE_ANNOTATION],
@@ -85,6 +101,8 @@ def read_plain(files: Mapping[str, bytes]) -> PlainBundle:
     reading = _Reading(files)
     found = _objects(reading)
     _check_duplicates(reading, found)
+    for item in found:
+        _check_shape(reading, item)
     if not found and not reading.faults:
         reading.faults.append(
             "invalid bundle: found zero objects: plain+v0 bundles are required to contain at least one object"
@@ -147,7 +165,7 @@ def _flattened(reading: _Reading, where: str, document: Any, kind: str = "") -> 
                 item = {"apiVersion": document.get("apiVersion"), **item}
             yield from _flattened(reading, f"{where}, item {number}", item, item_kind)
         return
-    problem = _identity_problem(document)
+    problem = _identity_problem(document) or _size_problem(document)
     if problem:
         reading.faults.append(f"error parsing objects in {where}: {problem}")
         return
@@ -176,12 +194,38 @@ def _identity_problem(body: dict[str, Any]) -> str:
     return ""
 
 
+def _size_problem(body: dict[str, Any]) -> str:
+    size = len(orjson.dumps(body))
+    if size <= OBJECT_LIMIT:
+        return ""
+    name = str(body["metadata"]["name"])[:300]
+    return f"{body['kind']} {name} has {size:,} bytes of JSON; the API server takes {OBJECT_LIMIT:,}"
+
+
+def _check_shape(reading: _Reading, found: Found) -> None:
+    """Of objects that stay as they are written: what rukpak looks at in them is what it should be."""
+    body = found.body
+    checked = _CHECKED.get((group_of(body["apiVersion"]), body["kind"]))
+    if checked is None:
+        return
+    try:
+        read_as(CRD if body["apiVersion"] == CRD_API_VERSION else checked, body)
+    except Mismatch as error:
+        _add_mismatch(reading, found, f"{body['kind']} {found.manifest.name}: {error}")
+
+
+def _add_mismatch(reading: _Reading, found: Found, problem: str) -> None:
+    reading.faults.append(f'error parsing objects in "{found.file}": {problem}')
+
+
 def _check_duplicates(reading: _Reading, found: list[Found]) -> None:
     """Two objects of one name: which of them would win depends on the order of files."""
-    count = Counter(item.manifest.key for item in found)
-    for key in sorted(key for key, number in count.items() if number > 1):
-        places = ", ".join(sorted({item.file for item in found if item.manifest.key == key}))
-        reading.faults.append(f"{key} is there {count[key]} times (in {places})")
+    places: dict[ObjectKey, list[str]] = {}
+    for item in found:
+        places.setdefault(item.manifest.key, []).append(item.file)
+    for key in sorted(key for key, files in places.items() if len(files) > 1):
+        files = ", ".join(sorted(set(places[key])))
+        reading.faults.append(f"{key} is there {len(places[key])} times (in {files})")
 
 
 def _check_one_csv(reading: _Reading, csvs: list[Found]) -> None:
@@ -202,7 +246,7 @@ def _typed_csv(reading: _Reading, found: Found, properties: tuple[dict[str, Any]
     try:
         typed = read_as("ClusterServiceVersionSpec", spec)
     except Mismatch as error:
-        reading.faults.append(f'error parsing objects in "{found.file}": {CSV}: {error.within(".spec")}')
+        _add_mismatch(reading, found, f"{CSV}: {error.within('.spec')}")
         return {}
     rest = {name: value for name, value in (spec or {}).items() if name not in typed}
     annotations = {key: value or "" for key, value in (found.body["metadata"].get("annotations") or {}).items()}
@@ -210,7 +254,23 @@ def _typed_csv(reading: _Reading, found: Found, properties: tuple[dict[str, Any]
         text = _merged_properties(reading, found, annotations.get(PROPERTIES_ANNOTATION) or "[]", properties)
         annotations[PROPERTIES_ANNOTATION] = text
     metadata = {**found.body["metadata"], "annotations": annotations}
-    return {**found.body, "metadata": metadata, "spec": {**rest, **typed}}
+    csv = {**found.body, "metadata": metadata, "spec": {**rest, **typed}}
+    problem = _size_problem(csv) or _copies_problem(annotations, typed)
+    if problem:
+        _add_mismatch(reading, found, problem)
+    return csv
+
+
+def _copies_problem(annotations: Mapping[str, str], spec: Mapping[str, Any]) -> str:
+    """Each Deployment gets the CSV's annotations: what is small as a CSV may be more than a process can hold."""
+    deployments = len((spec["install"].get("spec") or {}).get("deployments") or ())
+    size = deployments * len(orjson.dumps(annotations))
+    if size <= BUNDLE_LIMIT:
+        return ""
+    return (
+        f"{CSV}: its annotations, which each of its {deployments:,} deployments gets, make {size:,} bytes; "
+        f"{BUNDLE_LIMIT:,} are the most"
+    )
 
 
 def _merged_properties(reading: _Reading, found: Found, text: str, properties: tuple[dict[str, Any], ...]) -> str:
@@ -237,12 +297,12 @@ def _go_escaped(text: str) -> str:
 
 def _typed_crd(reading: _Reading, found: Found) -> dict[str, Any]:
     if found.body["apiVersion"] != CRD_API_VERSION:
+        _check_shape(reading, found)
         return found.body
     try:
         typed: dict[str, Any] = read_as("CustomResourceDefinition", found.body)
     except Mismatch as error:
-        problem = f"{CRD} {found.manifest.name}: {error}"
-        reading.faults.append(f'error parsing objects in "{found.file}": {problem}')
+        _add_mismatch(reading, found, f"{CRD} {found.manifest.name}: {error}")
         return {}
     return typed
 

@@ -1,4 +1,5 @@
-"""The fields of Kubernetes' own types that a bundle's CSV and CRDs are read as. Read by rukpak.bundle.typed only. Pure data.
+"""The fields of Kubernetes' own types that a bundle's CSV and CRDs are read as, and some other objects checked by. Pure data,
+read by rukpak.bundle.typed only.
 
 Facts of k8s.io/api and k8s.io/apiextensions-apiserver 0.34, and of the CSV (operators.coreos.com/v1alpha1): one type for
 each line, its fields in the order they are written. A field is `name type`; `?` after the name: left out when empty. Types:
@@ -256,3 +257,17 @@ WebhookDescription = generateName string, type string, deploymentName? string, c
     objectSelector? *LabelSelector, sideEffects *string, timeoutSeconds? *int, admissionReviewVersions []string,
     reinvocationPolicy? *string, webhookPath? *string, conversionCRDs? []string
 """
+
+CHECKED_SHAPES = """
+AnyDefinition = spec? AnyDefinitionSpec
+AnyDefinitionNames = kind? string, plural? string
+AnyDefinitionSpec = group? string, names? AnyDefinitionNames, scope? string, versions? []AnyDefinitionVersion
+AnyDefinitionVersion = name? string, served? bool, storage? bool
+Templated = spec? TemplatedSpec
+TemplatedSpec = template? TemplatedObject, jobTemplate? *TemplatedJob, volumeClaimTemplates? []TemplatedObject
+TemplatedJob = metadata? ObjectMeta, spec? TemplatedSpec
+TemplatedObject = metadata? ObjectMeta
+Webhook = name? string, rules? []RuleWithOperations
+WebhookConfiguration = webhooks? []Webhook
+"""
+"""Not written, only read: the parts that rukpak looks into of objects that go in as they are."""

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from rukpak.bundle.quantity import canonical
-from rukpak.bundle.shapes import CSV_SHAPES, SHAPES
+from rukpak.bundle.shapes import CHECKED_SHAPES, CSV_SHAPES, SHAPES
 
 Convert = Callable[[Any], Any]
 """From the value as read (None when absent) to the value as written."""
@@ -42,7 +42,8 @@ def read_as(type_name: str, value: Any) -> Any:
 def _shapes() -> Mapping[str, tuple[tuple[str, bool, str], ...]]:
     """Type name -> (field, may be left out, type of the field)."""
     shapes: dict[str, tuple[tuple[str, bool, str], ...]] = {}
-    for line in (SHAPES + CSV_SHAPES.lstrip()).replace("\n    ", " ").strip().splitlines():
+    text = SHAPES + CSV_SHAPES.lstrip() + CHECKED_SHAPES.lstrip()
+    for line in text.replace("\n    ", " ").strip().splitlines():
         name, _, fields = line.partition(" =")
         pairs = (field.split() for field in fields.split(",") if field.strip())
         shapes[name] = tuple((field.removesuffix("?"), field.endswith("?"), type_name) for field, type_name in pairs)

@@ -16,6 +16,8 @@ TEMPLATE_ANNOTATION = "operatorframework.io/suggested-namespace-template"
 NAME_ANNOTATION = "operatorframework.io/suggested-namespace"
 SYSTEM_NAMESPACE = "olm-suite-system"
 """Where the suite itself lives, unless it was started with another."""
+MARKS = "core.rukpak.io"
+"""The domain, with all below it, of the labels and annotations by which rukpak knows what is whose."""
 
 
 def install_namespace(bundle: RegistryBundle, system_namespace: str = SYSTEM_NAMESPACE) -> tuple[str, tuple[str, ...]]:
@@ -70,8 +72,19 @@ def namespace_object(bundle: RegistryBundle | None, name: str) -> Mapping[str, A
     for field in ("labels", "annotations"):
         values = suggested.get(field)
         if isinstance(values, dict):
-            metadata[field] = {key: value for key, value in sorted(values.items()) if isinstance(value, str)}
+            texts = {key: value for key, value in sorted(values.items()) if isinstance(value, str)}
+            metadata[field] = without_marks(texts)
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
+def without_marks(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Labels or annotations of a bundle without those that only rukpak may write: nobody can claim what is another's."""
+    return {key: value for key, value in values.items() if not _is_mark(key)}
+
+
+def _is_mark(key: str) -> bool:
+    domain = key.partition("/")[0] if "/" in key else ""
+    return domain == MARKS or domain.endswith(f".{MARKS}")
 
 
 def _template(bundle: RegistryBundle) -> tuple[Mapping[str, Any], str]:

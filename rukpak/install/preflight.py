@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from olmkit.names import is_dns1123_label
-from rukpak.bundle.content import Bundle, RegistryBundle
+from rukpak.bundle.content import OBJECT_LIMIT, Bundle, RegistryBundle
 from rukpak.install.namespaces import SYSTEM_NAMESPACE
 from rukpak.manifest import Manifest, ObjectKey, mapping, mappings
 
@@ -23,8 +23,6 @@ OPTIONAL_GROUPS = frozenset({"monitoring.coreos.com", "autoscaling.k8s.io", "con
 """An operator works without its objects of these groups."""
 SUITE_GROUPS = frozenset({"catalogd.operatorframework.io", "core.rukpak.io", "operators.operatorframework.io"})
 """Whoever writes these has the cluster: no bundle brings them."""
-OBJECT_LIMIT = 1_500_000
-"""Bytes of JSON of one object; etcd takes 1.5 MiB with what the API server adds."""
 ANNOTATIONS_LIMIT = 256 * 1024
 """Bytes of all annotations of one object; the API server's limit."""
 
@@ -175,10 +173,17 @@ def _object_faults(manifests: Sequence[Manifest], facts: Facts) -> Iterator[str]
             yield f"{manifest.key} is written as {manifest.api_version}, which Kubernetes stopped serving in 1.22: it must be v1"
 
 
+def is_path_segment(name: str) -> bool:
+    """Whether it is a name that stays one part of an address: what every kind of Kubernetes asks for at the least."""
+    return 0 < len(name) <= 253 and name not in (".", "..") and not set(name) & set("/%") and name.isprintable()
+
+
 def _name_faults(manifest: Manifest) -> Iterator[str]:
     key = manifest.key
-    if not key.name or len(key.name) > 253 or "/" in key.name or "%" in key.name or key.name in (".", ".."):
+    if not is_path_segment(key.name):
         yield f"{key.kind} has a name that Kubernetes does not accept: {key.name[:300]!r}"
+    elif key.namespace and not is_dns1123_label(key.namespace):
+        yield f"{key.kind} {key.name} has a namespace that Kubernetes does not accept: {key.namespace[:300]!r}"
     elif key[:2] in _LABEL_NAMES and not is_dns1123_label(key.name):
         yield f"{key} has a name that Kubernetes does not accept: lower-case letters, digits and `-`, at most 63"
 

@@ -24,6 +24,7 @@ from rukpak.manifest import ObjectKey
 
 STUCK = timedelta(minutes=10)
 LOOK_AGAIN = timedelta(minutes=1)
+UNANSWERED = timedelta(seconds=5)
 POLL = timedelta(seconds=2)
 """Custom resources that go are not watched."""
 
@@ -68,7 +69,7 @@ def _all_seen(world: World) -> None:
     raise Waiting(
         Reason.OBJECT_LOOKUP_FAILURE,
         f"the API server does not answer for {groups}: what there is of it cannot be removed; {_way_out(world)}",
-        LOOK_AGAIN,
+        LOOK_AGAIN if world.hidden else UNANSWERED,
     )
 
 

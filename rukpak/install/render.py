@@ -1,8 +1,9 @@
 """A bundle -> the Kubernetes objects that install it. Called by rukpak.install.reconciler and the render command. Pure.
 
 registry+v1 follows upstream's renderer, names, hashes and order included. `upstream=True` gives exactly its output; without
-it the Namespace comes first, what the API server fills in by itself is dropped, and objects of namespaced kinds that
-upstream takes for cluster-scoped go into the install namespace too. Webhooks need rukpak.install.webhooks.
+it the Namespace comes first, what the API server fills in by itself is dropped, so are the labels and annotations by which
+rukpak knows its own, and objects of namespaced kinds that upstream takes for cluster-scoped go into the install namespace
+too. Webhooks need rukpak.install.webhooks.
 Bodies share what did not change with the bundle: never change them in place.
 """
 
@@ -19,7 +20,7 @@ from rukpak.bundle.faults import BadBundle
 from rukpak.bundle.rules import NAMESPACED_KINDS, faults
 from rukpak.install import webhooks
 from rukpak.install.modes import REASON, check_targets, default_targets
-from rukpak.install.namespaces import install_namespace, namespace_object
+from rukpak.install.namespaces import install_namespace, namespace_object, without_marks
 from rukpak.install.scopes import Scopes, is_namespaced
 from rukpak.manifest import Manifest, mapping
 
@@ -34,6 +35,7 @@ _SERVER_FIELDS = frozenset({
     "managedFields", "ownerReferences", "resourceVersion", "selfLink", "uid",
 })  # fmt: skip
 """Of metadata: what the API server writes, and what would tie an object to others of its old cluster."""
+_TEMPLATED_GROUPS = frozenset({"", "apps", "batch"})
 
 
 @dataclass(frozen=True)
@@ -99,16 +101,48 @@ def _scopes_of(bodies: Sequence[Body]) -> dict[tuple[str, str], bool]:
 
 
 def _applicable(body: Body, options: RenderOptions, scopes: Scopes | None = None) -> Body:
-    """The body without what only the API server may say, and with the namespace where it belongs."""
+    """The body without what only the API server and rukpak may say, and with the namespace where it belongs."""
     manifest = Manifest(body)
-    metadata = {name: value for name, value in body["metadata"].items() if name not in _SERVER_FIELDS}
+    metadata = _unmarked({name: value for name, value in body["metadata"].items() if name not in _SERVER_FIELDS})
     namespaced = is_namespaced(manifest.group, manifest.kind, scopes if scopes is not None else options.scopes)
     if namespaced is False:
         metadata.pop("namespace", None)
     elif namespaced and not metadata.get("namespace"):
         metadata["namespace"] = options.install_namespace
     first = {"apiVersion": body["apiVersion"], "kind": body["kind"], "metadata": metadata}
-    return first | {name: value for name, value in body.items() if name not in first and name != "status"}
+    rest = {name: value for name, value in body.items() if name not in first and name != "status"}
+    if "spec" in rest and manifest.group in _TEMPLATED_GROUPS:
+        rest["spec"] = _templates_unmarked(rest["spec"])
+    return first | rest
+
+
+def _unmarked(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: without_marks(value) if name in ("labels", "annotations") and isinstance(value, Mapping) else value
+        for name, value in metadata.items()
+    }
+
+
+def _templates_unmarked(spec: Any) -> Any:
+    """Pods, jobs and claims made from templates are objects too, and would be taken for what their labels say."""
+    if not isinstance(spec, Mapping):
+        return spec
+    changed = {name: _template_unmarked(spec[name]) for name in ("template", "jobTemplate") if name in spec}
+    claims = spec.get("volumeClaimTemplates")
+    if isinstance(claims, list):
+        changed["volumeClaimTemplates"] = [_template_unmarked(claim) for claim in claims]
+    return {**spec, **changed}
+
+
+def _template_unmarked(template: Any) -> Any:
+    if not isinstance(template, Mapping):
+        return template
+    result = dict(template)
+    if isinstance(result.get("metadata"), Mapping):
+        result["metadata"] = _unmarked(result["metadata"])
+    if "spec" in result:
+        result["spec"] = _templates_unmarked(result["spec"])
+    return result
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,10 @@ class Hooks:
     bundle: RegistryBundle
     namespace: str
     targets: Sequence[str]
-    deployments: frozenset[str]
-    """Names of the deployments that serve webhooks."""
+    by_deployment: Mapping[str, Sequence[Body]]
+    """Name of a deployment -> the webhooks it serves."""
+    conversions: Mapping[str, Body]
+    """Name of a CRD -> the first webhook that converts its objects."""
 
     def service(self, deployment: str) -> str:
         """Name of the Service in front of a deployment."""
@@ -55,7 +57,13 @@ class Hooks:
 
 def plan(bundle: RegistryBundle, namespace: str, targets: Sequence[str]) -> Hooks:
     """The webhooks of a bundle that is installed into the namespace and watches the targets."""
-    return Hooks(bundle, namespace, targets, frozenset(hook.get("deploymentName", "") for hook in bundle.webhooks))
+    by_deployment: dict[str, list[Body]] = {}
+    conversions: dict[str, Body] = {}
+    for hook in bundle.webhooks:
+        by_deployment.setdefault(hook.get("deploymentName", ""), []).append(hook)
+        for crd in (hook.get("conversionCRDs") or ()) if hook["type"] == CONVERSION else ():
+            conversions.setdefault(crd, hook)
+    return Hooks(bundle, namespace, targets, by_deployment, conversions)
 
 
 def fitted(base: str, suffix: str) -> str:
@@ -68,15 +76,11 @@ def fitted(base: str, suffix: str) -> str:
 def converted(crd: Body, hooks: Hooks) -> Body:
     """The CRD with its conversion webhook, if it has one. Raises BadBundle when it cannot have it."""
     name = crd["metadata"]["name"]
-    users = [
-        hook
-        for hook in hooks.bundle.webhooks
-        if hook["type"] == CONVERSION and name in (hook.get("conversionCRDs") or ())
-    ]
-    if not users:
+    hook = hooks.conversions.get(name)
+    if hook is None:
         return crd
-    hook = users[0]
-    if crd["spec"].get("preserveUnknownFields"):
+    spec = crd.get("spec") or {}
+    if spec.get("preserveUnknownFields"):
         raise BadBundle(
             "BundleLoadFailed",
             f"custom resource definition '{name}' must have .spec.preserveUnknownFields set to false to let API Server call "
@@ -97,14 +101,14 @@ def converted(crd: Body, hooks: Hooks) -> Body:
     return {
         **crd,
         "metadata": {**crd["metadata"], "annotations": annotations},
-        "spec": {**crd["spec"], "conversion": conversion},
+        "spec": {**spec, "conversion": conversion},
     }
 
 
 def mounted(deployment: Body, hooks: Hooks) -> Body:
     """The Deployment with the certificate in every container, if it serves webhooks."""
     name = deployment["metadata"]["name"]
-    if name not in hooks.deployments:
+    if name not in hooks.by_deployment:
         return deployment
     template = deployment["spec"]["template"]
     pod = template["spec"]
@@ -151,7 +155,7 @@ def objects(hooks: Hooks) -> Iterator[Body]:
     serving = [
         deployment
         for deployment in hooks.bundle.install_spec.get("deployments") or ()
-        if deployment["name"] in hooks.deployments
+        if deployment["name"] in hooks.by_deployment
     ]
     for deployment in serving:
         yield _service(deployment, hooks)
@@ -189,11 +193,10 @@ def _configuration(hook: Body, kind: str, hooks: Hooks) -> Body:
 
 def _service(deployment: Body, hooks: Hooks) -> Body:
     ports: dict[tuple[int, str], Body] = {}
-    for hook in hooks.bundle.webhooks:
-        if hook.get("deploymentName") == deployment["name"]:
-            port = hook.get("containerPort") or DEFAULT_PORT
-            target = hook.get("targetPort") or port
-            ports[port, str(target)] = {"name": str(port), "port": port, "targetPort": target}
+    for hook in hooks.by_deployment[deployment["name"]]:
+        port = hook.get("containerPort") or DEFAULT_PORT
+        target = hook.get("targetPort") or port
+        ports[port, str(target)] = {"name": str(port), "port": port, "targetPort": target}
     selector = ((deployment["spec"].get("selector") or {}).get("matchLabels")) or {}
     spec: dict[str, Any] = {"ports": [ports[key] for key in sorted(ports)]} | (
         {"selector": selector} if selector else {}

@@ -137,8 +137,8 @@ def decide(world: World) -> Plan:
 
 
 def report(world: World, outcome: Done | Exception) -> Report[BundleStatus]:
-    """The status that is true now, and what changed."""
-    if world.bundle.metadata.deleting:
+    """The status that is true now, and what changed. A new attempt leaves what was said of the last one until it ends."""
+    if world.bundle.metadata.deleting or (_is_working(outcome) and _failed_before(world)):
         return Report(world.bundle.status)
     phase, wanted = _conditions(outcome)
     old = world.bundle.status
@@ -149,6 +149,18 @@ def report(world: World, outcome: Done | Exception) -> Report[BundleStatus]:
     source = ResolvedSource(type="image", image=ResolvedImage(ref=ref)) if ref else None
     status = BundleStatus(observed_generation=generation, conditions=conditions, phase=phase, resolved_source=source)
     return Report(status, transitions)
+
+
+def _is_working(outcome: Done | Exception) -> bool:
+    return isinstance(outcome, Done) and isinstance(outcome.job, Working)
+
+
+def _failed_before(world: World) -> bool:
+    status = world.bundle.status
+    return status.observed_generation == world.bundle.metadata.generation and any(
+        condition.type == ConditionType.UNPACKED and condition.reason == Reason.UNPACK_FAILED
+        for condition in status.conditions
+    )
 
 
 def _conditions(outcome: Done | Exception) -> tuple[Phase, tuple[Wanted, ...]]:

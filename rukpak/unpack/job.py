@@ -1,8 +1,8 @@
 """From an image reference to a bundle in the store: what runs in the child process of olmkit.jobs, and where content lies.
 
 Asked for by rukpak.unpack.reconciler. What is published under an image's digest: files/ (manifests/ and metadata/ of the image),
-bundle.json (the parsed form) and type (how it was read). What is wrong with the content itself comes back as a result, with the
-digest it is wrong at; what may pass raises Waiting.
+bundle.json (the parsed form) and type (how it was read, and the format of that form). What is wrong with the content itself comes
+back as a result, with the digest it is wrong at; what may pass raises Waiting. rukpak.install reads by `load`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ from olmkit.sources.errors import BadContent
 from olmkit.sources.image import BUNDLE, pull, resolve
 from olmkit.sources.registries import Registries
 from olmkit.store import Store
-from rukpak.bundle import BadBundle, Bundle, read_plain, read_registry, to_json
+from rukpak.bundle import BadBundle, Bundle, from_json, read_plain, read_registry, to_json
+from rukpak.bundle.content import BUNDLE_LIMIT, FORMAT, VALUES_LIMIT
 
 FUNCTION = "rukpak.unpack.job:unpack"
 FILES, BUNDLE_FILE, TYPE_FILE = "files", "bundle.json", "type"
 REGISTRY, PLAIN = "registry+v1", "plain+v0"
 SIZE_LIMIT = 64 * 1024**2
 """Bytes of manifests and metadata in one bundle."""
+
+REASON = "UnpackFailed"
 
 _FOLDERS: Mapping[str, tuple[str, ...]] = {REGISTRY: ("manifests", "metadata"), PLAIN: ("manifests",)}
 _READERS: Mapping[str, Callable[[Mapping[str, bytes]], Bundle]] = {REGISTRY: read_registry, PLAIN: read_plain}
@@ -57,8 +60,8 @@ async def unpack(arguments: dict[str, Any], progress: Callable[[str], None]) -> 
             )
             progress("reading the manifests")
             bundle = _READERS[content_type](dict(_contents(files)))
-            (staging / BUNDLE_FILE).write_bytes(to_json(bundle))
-            (staging / TYPE_FILE).write_text(content_type)
+            (staging / BUNDLE_FILE).write_bytes(bounded(to_json(bundle)))
+            (staging / TYPE_FILE).write_text(f"{content_type} {FORMAT}")
     except BadContent as error:
         return {**found, "ref": error.ref or resolved.ref_by_digest, "problem": error.message}
     except BadBundle as error:
@@ -68,16 +71,46 @@ async def unpack(arguments: dict[str, Any], progress: Callable[[str], None]) -> 
 
 def is_whole(store: Store, digest: str, content_type: str) -> bool:
     """Whether the content of that digest is here, read as that type, with every byte as it was published. Blocks."""
-    return type_of(store, digest) == content_type and store.verify(digest)
+    return whole_type_of(store, digest) == content_type
 
 
 def type_of(store: Store, digest: str) -> str:
-    """How the content of that digest was read; empty when it is not here."""
-    folder = store.path(digest)
+    """How the content of that digest was read; empty when it is not here, or was written by a suite of another format."""
     try:
-        return (folder / TYPE_FILE).read_text() if folder else ""
-    except (OSError, UnicodeDecodeError):
+        folder = store.path(digest)
+        content_type, _, number = (folder / TYPE_FILE).read_text().partition(" ") if folder else ("", "", "")
+    except (OSError, ValueError):  # no text, or no digest
         return ""
+    return content_type if number == str(FORMAT) else ""
+
+
+def whole_type_of(store: Store, digest: str) -> str:
+    """The same; empty also when a byte of it is not as it was published. Blocks."""
+    content_type = type_of(store, digest)
+    return content_type if content_type and store.verify(digest) else ""
+
+
+def load(store: Store, digest: str) -> Bundle | None:
+    """The bundle of that digest. Blocks. None when it is not here, not whole or of another format.
+
+    Then it must be unpacked again, which a turn of its Bundle does.
+    """
+    folder = store.path(digest) if whole_type_of(store, digest) else None
+    try:
+        return from_json((folder / BUNDLE_FILE).read_bytes()) if folder else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def bounded(data: bytes) -> bytes:
+    """The JSON form as it is. Raises BadBundle when it is more than the controllers, which read it whole, have memory for."""
+    if len(data) > BUNDLE_LIMIT:
+        raise BadBundle(REASON, f"the bundle makes {len(data):,} bytes of JSON; {BUNDLE_LIMIT:,} are the most")
+    # Those in texts count too: it is an estimate, and ordinary bundles stay far below.
+    values = sum(map(data.count, (b",", b"[", b"{")))
+    if values > VALUES_LIMIT:
+        raise BadBundle(REASON, f"the bundle holds about {values:,} values; {VALUES_LIMIT:,} are the most")
+    return data
 
 
 def _contents(root: Path) -> Iterator[tuple[str, bytes]]:
@@ -89,5 +122,5 @@ def _contents(root: Path) -> Iterator[tuple[str, bytes]]:
             total += path.stat().st_size
             if total > SIZE_LIMIT:
                 megabytes = SIZE_LIMIT // 1024**2
-                raise BadBundle("UnpackFailed", f"the bundle holds more than {megabytes} MiB of manifests and metadata")
+                raise BadBundle(REASON, f"the bundle holds more than {megabytes} MiB of manifests and metadata")
             yield path.relative_to(root).as_posix(), path.read_bytes()

@@ -38,7 +38,7 @@ from rukpak.unpack.decide import (
     decide,
     report,
 )
-from rukpak.unpack.job import FUNCTION, type_of
+from rukpak.unpack.job import FUNCTION, whole_type_of
 
 NAME = "bundle"
 MANAGER = "rukpak"
@@ -55,11 +55,9 @@ Object = dict[str, Any]
 def controller(manager: Manager, jobs: Jobs, store: Store) -> Controller:
     """The controller, wired to the manager. `store` is at `store_folder`; `jobs` has to enqueue a job's key here when it ends.
 
-    Content that does not hold what was published is removed before anything can read it.
+    Each turn of a Bundle hashes its content: whoever finds it missing or damaged (rukpak.unpack.job.load) gives the Bundle a turn
+    by `enqueue`, and it is fetched again by the digest that was resolved first.
     """
-    for digest in sorted(store.digests()):
-        if not store.verify(digest):
-            store.forget(digest)
     informer = manager.informer(KIND)
     unpacking = Unpacking(informer, jobs, store, manager.settings, manager.client.host)
     publisher = Publisher(manager.client, KIND, MANAGER, informer)
@@ -119,6 +117,9 @@ class Unpacking:
     settings: Settings
     api_server: str
     _collecting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """While it is held content is removed, and no job starts: what it found in the store must stay."""
+    _postponed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when content was not removed for a job that ran."""
 
     async def observe(self, key: str) -> World | None:
         """None when the Bundle is gone: its job ends and its content goes unless another Bundle wants it."""
@@ -130,8 +131,10 @@ class Unpacking:
         bundle = Bundle.load(raw)
         world = World(now=datetime.now(UTC), raw=raw, bundle=bundle, job=self._job(key, bundle))
         provisioner = bundle.spec.provisioner_class_name
+        if self._postponed.is_set() and not isinstance(world.job, Working):
+            await self.collect()
         ref = world.resolved or (world.job.ref if isinstance(world.job, Ended) else "")
-        known = type_of(self.store, ref.rpartition("@")[2]) if "@" in ref else ""
+        known = await asyncio.to_thread(whole_type_of, self.store, ref.rpartition("@")[2]) if "@" in ref else ""
         if known:
             matches = known == CONTENT_TYPES.get(provisioner)
             return replace(world, present=matches, rival="" if matches else self._rival(key, ref, provisioner))
@@ -150,7 +153,8 @@ class Unpacking:
                 if isinstance(world.job, Ended):
                     self.jobs.forget(name)  # what it found belonged to another Bundle, which is gone
                 task = Task(FUNCTION, self._arguments(plan))
-                state = self.jobs.ensure(name, _identity(world.bundle), task)
+                async with self._collecting:
+                    state = self.jobs.ensure(name, _identity(world.bundle), task)
                 return Done(plan, _seen(state), _after(state))
 
     async def tidy(self) -> None:
@@ -160,14 +164,25 @@ class Unpacking:
         await self.collect()
 
     async def collect(self) -> None:
-        """Remove the content of every digest that no Bundle has resolved and no job has just published."""
+        """Remove the content of every digest that no Bundle has resolved and no job has found or published.
+
+        What a job that runs is about to publish nobody knows: then nothing is removed until the last one has ended.
+        """
         async with self._collecting:
+            states = [self.jobs.state(name) for _, name in self.informer.objects]
+            if any(isinstance(state, Running) for state in states):
+                self._postponed.set()
+                return
+            self._postponed.clear()
+            here = await asyncio.to_thread(self.store.digests)
+            # Only now: what came to be wanted while the disk was read is wanted.
             wanted = {digest_of(raw) for raw in self.informer.objects.values()}
             for _, name in self.informer.objects:
                 state = self.jobs.state(name)
                 if isinstance(state, Finished):
                     wanted.add(state.result["digest"])
-            await asyncio.to_thread(self.store.collect, wanted)
+            for digest in sorted(here - wanted):
+                await asyncio.to_thread(self.store.forget, digest)
 
     def _arguments(self, plan: Unpack) -> Object:
         conf = self.settings.registries_conf

@@ -94,6 +94,8 @@ def test_the_same_packages_written_as_yaml_and_as_indented_json_are_the_same(sou
 
 def test_catalogs_that_opm_refuses_are_read_all_the_same(corpus: Path, tmp_path: Path) -> None:
     """formats 1.10: problems of the model do not stop serving; nothing but the files themselves can."""
+    if not (corpus / "invalid").is_dir():
+        pytest.skip("this corpus has no catalogs that opm refuses")
     for package in sorted((corpus / "invalid").iterdir()):
         if package.is_dir():
             made = tmp_path / package.name

@@ -49,7 +49,8 @@ def _writes(stage: Stage) -> Iterator["queue.Queue[Event]"]:
 def _kill_until(stage: Stage, component: str, events: "queue.Queue[Event]", is_done: Callable[[], bool]) -> int:
     """Kill the component after every write that is seen, KILLS times at most; returns how often."""
     kills = 0
-    deadline = time.monotonic() + SECONDS
+    began = time.monotonic()
+    deadline = began + SECONDS
     while not is_done():
         if time.monotonic() > deadline:
             pytest.fail(f"{component} killed {kills} times, and not done after {SECONDS:.0f} seconds:\n{_state(stage)}")
@@ -64,6 +65,7 @@ def _kill_until(stage: Stage, component: str, events: "queue.Queue[Event]", is_d
             stage.cluster.kubectl("delete", "lease", component, "-n", NAMESPACE, "--ignore-not-found")
             stage.suite.start(component)
             _drain(events)
+    print(f"{component} killed {kills} times, done after {time.monotonic() - began:.1f} seconds")
     return kills
 
 

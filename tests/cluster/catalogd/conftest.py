@@ -104,9 +104,13 @@ class World:
 
     def seen(self, name: str = "") -> Object:
         """The Catalog as last seen."""
-        found = self._informers[catalogs.KIND].get(name or self.name)
-        assert found is not None
+        found = self.find(name)
+        assert found
         return found
+
+    def find(self, name: str = "") -> Object:
+        """The Catalog as last seen, empty when there is none."""
+        return self._informers[catalogs.KIND].get(name or self.name) or {}
 
     def packages(self, catalog: str = "") -> dict[str, Object]:
         """The Package objects of a Catalog by name."""
@@ -131,8 +135,8 @@ class World:
         """The Catalog as soon as a condition of its present generation is so."""
 
         def so() -> Object | None:
-            found = self._informers[catalogs.KIND].get(name or self.name)
-            if found is None or found["status"]["observedGeneration"] != found["metadata"]["generation"]:
+            found = self.find(name)
+            if not found or found["status"]["observedGeneration"] != found["metadata"]["generation"]:
                 return None
             return found if triple(found, kind)[:2] == (status, reason) else None
 

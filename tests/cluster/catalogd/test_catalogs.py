@@ -233,10 +233,7 @@ async def test_a_catalog_that_is_deleted_is_withdrawn_and_leaves_nothing_on_disk
     await world.catalog(world.ref())
     await world.ready()
     await world.client.delete(catalogs.KIND, world.name)
-    await world.until(
-        "the Catalog is gone",
-        lambda: all(each["metadata"]["name"] != world.name for each in world.history[-1:] if each),
-    )
+    await world.until("the Catalog is gone", lambda: not world.find())
     async with asyncio.timeout(30):
         while Store(catalogd / "content").digests():  # noqa: ASYNC110 the disk tells nobody
             await asyncio.sleep(0.02)
@@ -248,7 +245,9 @@ async def test_a_catalog_that_is_deleted_while_it_is_read_stops_the_reading(worl
     world.proxy.on("/blobs/", silence)
     await world.catalog(world.ref())
     await world.when("Unpacked", "False", "Unpacking")
-    await world.asked("/blobs/", 1) if not world.count("/blobs/") else None
+    async with asyncio.timeout(30):
+        while not world.count("/blobs/"):  # noqa: ASYNC110 the proxy tells nobody
+            await asyncio.sleep(0.02)
     await world.client.delete(catalogs.KIND, world.name)
     staging = catalogd / "content" / ".staging"
     async with asyncio.timeout(30):
@@ -353,16 +352,16 @@ async def test_a_catalog_made_anew_under_its_old_name_takes_its_packages_over(wo
     await world.client.delete(catalogs.KIND, world.name)
     await world.catalog(world.ref())
 
+    def anew() -> str | None:
+        found = world.find()
+        return (
+            found["metadata"]["uid"]
+            if triple(found, "Ready")[0] == "True" and found["metadata"]["uid"] != old
+            else None
+        )
+
     def owners() -> set[str]:
         return {each["metadata"]["ownerReferences"][0]["uid"] for each in world.packages().values()}
 
-    found = await world.until(
-        "the new Catalog is Ready",
-        lambda: (
-            world.seen()
-            if world.seen()["metadata"]["uid"] != old and triple(world.seen(), "Ready")[0] == "True"
-            else None
-        ),
-    )
-    assert found is not None
-    await world.until("its Packages are its own", lambda: owners() == {found["metadata"]["uid"]})
+    new = await world.until("the new Catalog is Ready", anew)
+    await world.until("its Packages are its own", lambda: owners() == {new})

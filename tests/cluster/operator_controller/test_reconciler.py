@@ -366,6 +366,10 @@ def test_another_package_in_place_of_an_installed_one_is_refused(scene: Scene) -
     scene.patch_operator(name, {"packageName": "other"})
     refused = scene.says(name, "Stalled", "True", f'set spec.packageName back to "{scene.name}"')
     assert triple(refused, "Installed")[0] == "True"
+    rival = scene.operator(scene.name, f"{scene.name}-2")
+    scene.says(rival, "Stalled", "True", f'already managed by Operator "{name}"')
+    free = scene.operator("other", f"{scene.name}-3")
+    scene.says(free, "Resolved", "False", "package 'other' not found")
     scene.patch_operator(name, {"packageName": scene.name})
     scene.ready_operator(name, "1.0.0")
 

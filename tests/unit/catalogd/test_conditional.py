@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalogd.conditional import Answer, Representation, answer
@@ -67,6 +67,7 @@ def test_an_empty_answer_satisfies_no_range() -> None:
     assert answer("GET", {"Range": "bytes=0-"}, Representation(0, "x", THERE.modified)) == Answer(416)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=30), st.text(max_size=30), st.text(max_size=30))
 def test_any_header_gets_an_answer_within_the_bytes_there_are(one: str, two: str, three: str) -> None:
     """Headers are anybody's text."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalogd.index import Index
@@ -56,6 +56,7 @@ def test_neighbours_are_one_range() -> None:
 TEXTS = st.sampled_from(["", "a", "b", "olm.package", "olm.bundle", "é"])
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(TEXTS, TEXTS, TEXTS, st.integers(1, 1000))), TEXTS, TEXTS, TEXTS)
 def test_an_index_finds_what_a_search_finds_also_when_it_was_stored(
     blobs: list[tuple[str, str, str, int]], schema: str, package: str, name: str

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from catalogd.content import BLOBS, Content
-from catalogd.listing import fingerprint
+from catalogd.specs import fingerprint
 from catalogd.writing import PROBLEMS_KEPT, Writer
 from olmkit.fbc.blobs import Blob, blob
 from olmkit.fbc.documents import Document
@@ -160,6 +160,16 @@ def test_what_is_wrong_with_a_package_is_counted_and_costs_nobody_else(
     assert [each.get("problem") for each in resolution(found, "p")["bundles"]] == against
     assert "problem" not in resolution(found, "other")["bundles"][0]
     assert len((tmp_path / BLOBS).read_bytes().splitlines()) == len(values) + 2
+
+
+def test_blobs_of_no_package_are_counted_and_offered_to_nobody(tmp_path: Path) -> None:
+    found = content(tmp_path, package(""), bundle("", "1.0.0"), package("p"))
+    assert found.summary.problems == (
+        "config contains package with no name",
+        'package name must be set for bundle ".v1.0.0"',
+    )
+    assert found.summary.package_names == ("p",)
+    assert found.resolution("") is None
 
 
 def test_only_the_first_problems_are_kept_but_all_are_counted(tmp_path: Path) -> None:

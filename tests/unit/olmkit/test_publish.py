@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olmkit.conditions import ConditionValue, Transition
-from olmkit.publish import NOTE_LIMIT, make_event, severity, without_empties
+from olmkit.publish import NOTE_LIMIT, Reporter, make_event, severity, without_empties
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
 
@@ -22,23 +22,25 @@ def about(version: str = "7", name: str = "community", namespace: str | None = N
 
 def event(of: dict[str, Any], **changed: str) -> dict[str, Any]:
     facts: dict[str, Any] = {"type": "Ready", "status": "False", "reason": "Broken", "message": "m", **changed}
-    return make_event(of, Transition(**facts), "controller", "pod-1", NOW)
+    return make_event(of, Transition(**facts), "Warning", Reporter("controller", "pod-1"), NOW)
 
 
 @pytest.mark.parametrize(
-    ("type", "status", "expected"),
+    ("type", "status", "reason", "reconciling", "expected"),
     [
-        pytest.param("Ready", "True", "Normal", id="ready"),
-        pytest.param("Ready", "False", "Warning", id="not ready"),
-        pytest.param("Ready", "Unknown", "Normal", id="not known"),
-        pytest.param("Stalled", "True", "Warning", id="stalled"),
-        pytest.param("Reconciling", "True", "Normal", id="at work"),
-        pytest.param("PackageDeprecated", "True", "Warning", id="deprecated"),
-        pytest.param("PackageDeprecated", "False", "Normal", id="not deprecated"),
+        pytest.param("Ready", "True", "Succeeded", False, "Normal", id="ready"),
+        pytest.param("Ready", "False", "Unhealthy", False, "Warning", id="not ready, and nothing is under way"),
+        pytest.param("Ready", "False", "Unpacking", True, "Normal", id="not ready yet"),
+        pytest.param("Unpacked", "False", "UnpackFailed", True, "Warning", id="failed, and tried again"),
+        pytest.param("Ready", "Unknown", "Unknown", False, "Normal", id="not known"),
+        pytest.param("Stalled", "True", "Blocked", False, "Warning", id="stalled"),
+        pytest.param("Reconciling", "True", "Retrying", True, "Normal", id="at work"),
+        pytest.param("PackageDeprecated", "True", "Deprecated", False, "Warning", id="deprecated"),
+        pytest.param("PackageDeprecated", "False", "NotDeprecated", False, "Normal", id="not deprecated"),
     ],
 )
-def test_severity(type: str, status: ConditionValue, expected: str) -> None:
-    assert severity(Transition(type, status, "R", "m")) == expected
+def test_severity(type: str, status: ConditionValue, reason: str, reconciling: bool, expected: str) -> None:
+    assert severity(Transition(type, status, reason, "m"), reconciling=reconciling) == expected
 
 
 def test_an_event_of_a_cluster_scoped_object_lives_in_default() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from olmkit.api.operators import FINALIZER
 from olmkit.errors import Blocked, Waiting
 from operator_controller.decide import Delete, Hold, Install, Keep, Plan, Release, decide, deployment_for, differs
-from operator_controller.judge import CATALOG_AGAIN, snapshot
+from operator_controller.judge import CATALOG_AGAIN, WATCHED_AGAIN, snapshot
 from operator_controller.resolve.candidates import Asked, Chosen, Offer, Standing, resolve
 from operator_controller.world import Claim, World
 from tests.unit.operator_controller.builders import deployment, image, notes, offer, operator, owner, world
@@ -202,6 +203,33 @@ def test_what_is_in_the_way(seen: World, error: type[Exception], message: str) -
         decide(seen)
     assert str(caught.value) == message
     assert isinstance(caught.value, Blocked) is (error is Blocked)
+
+
+@pytest.mark.parametrize(
+    ("changes", "again"),
+    [
+        pytest.param({"offers": ()}, WATCHED_AGAIN, id="a Catalog that is made will be told"),
+        pytest.param(
+            {"offers": (Offer("x", standing=Standing.LOST),), "is_lagging": True},
+            CATALOG_AGAIN,
+            id="a catalog that answers again will not",
+        ),
+        pytest.param(
+            {"offers": (offer("1.0.0", bundle={"mediaType": "helm"}),), "is_lagging": True},
+            CATALOG_AGAIN,
+            id="nor will content that is newer than what was read",
+        ),
+        pytest.param(
+            {"offers": (offer("1.0.0"), offer("1.0.0", catalog="x", standing=Standing.AWAY)), "is_lagging": True},
+            CATALOG_AGAIN,
+            id="nor will a tie that is none any more",
+        ),
+    ],
+)
+def test_when_it_is_looked_at_again(changes: dict[str, Any], again: timedelta) -> None:
+    with pytest.raises(Waiting) as caught:
+        decide(world(**changes))
+    assert caught.value.after == again
 
 
 def test_a_new_deployment_is_create_only_and_says_everything_about_its_bundle() -> None:

@@ -6,7 +6,7 @@ import io
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olmkit.fbc import documents
@@ -120,6 +120,7 @@ KEYS = st.text(st.characters(codec="utf-8"), max_size=6).filter(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(KEYS, st.text(st.characters(codec="utf-8")) | st.integers() | st.none(), max_size=5))
 def test_a_line_means_what_was_written(value: dict[str, object]) -> None:
     """The kept form changes nothing but the order of keys and the spelling."""

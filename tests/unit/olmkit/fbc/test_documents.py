@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olmkit.fbc import documents
@@ -142,6 +142,7 @@ JSON_VALUES = st.recursive(
 OBJECTS = st.lists(st.dictionaries(st.text(max_size=4), JSON_VALUES, max_size=4), max_size=6)
 
 
+@settings(deadline=None)
 @given(
     OBJECTS,
     st.lists(
@@ -164,6 +165,7 @@ def test_concatenated_objects_are_found_at_any_size_of_pieces(
     assert [value for value, _ in found] == objects
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200), st.integers(1, 20))
 def test_any_bytes_give_the_same_at_any_size_of_pieces(data: bytes, size: int) -> None:
     """Hostile input: whatever a file holds is documents or one BadDocument, and pieces do not matter."""

@@ -7,7 +7,7 @@ import math
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olmkit.fbc.numbers import exact_json, float_text, integer, may_hold_float, real
@@ -32,6 +32,7 @@ def test_floats_are_written_as_go_writes_them(value: float, expected: str) -> No
     assert float_text(value) == expected
 
 
+@settings(deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_written_float_is_that_float(value: float) -> None:
     """The text is JSON and reads back to the same float64."""
@@ -40,6 +41,7 @@ def test_a_written_float_is_that_float(value: float) -> None:
     assert math.copysign(1, float(text)) == math.copysign(1, value)
 
 
+@settings(deadline=None)
 @given(st.integers())
 def test_integers_of_any_length_are_exact(value: int) -> None:
     """DESIGN: integers stay exact."""
@@ -70,6 +72,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(max_size=4), VALUES, max_size=4))
 def test_no_float_goes_unseen(value: dict[str, object]) -> None:
     """may_hold_float is never False for compact JSON with a float in it."""

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olmkit.fbc import yaml_values
@@ -142,6 +142,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(VALUES, st.booleans())
 def test_what_a_writer_of_yaml_1_1_wrote_is_read_back(value: Any, flow: bool) -> None:
     """Strings that look like other values are quoted by a YAML 1.1 writer; quoted, they are strings here too."""
@@ -158,6 +159,7 @@ QuotingDumper.add_representer(
 )
 
 
+@settings(deadline=None)
 @given(
     st.text(st.characters(codec="utf-8", exclude_categories=["C"]), max_size=12) | st.from_regex(r"[-+0-9._exob]{1,8}")
 )

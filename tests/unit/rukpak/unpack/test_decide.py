@@ -219,6 +219,17 @@ def test_saying_it_again_changes_nothing() -> None:
     assert second.transitions == ()
 
 
+def test_another_attempt_says_nothing_new_until_it_ends() -> None:
+    seen = world()
+    failed = report(seen, Done(Unpack(TAG, "registry+v1"), Broke(NOT_FOUND)))
+    again = replace(seen, bundle=seen.bundle.model_copy(update={"status": failed.status}))
+    trying = report(again, Done(Unpack(TAG, "registry+v1"), Working("looking up the image")))
+    assert trying.status == failed.status
+    assert trying.transitions == ()
+    changed = replace(again, bundle=Bundle.load({**seen.raw, "metadata": {"name": "a", "generation": 2}}))
+    assert report(changed, Done(Unpack(TAG, "registry+v1"), Working())).status.phase == "Unpacking"
+
+
 def test_what_goes_keeps_its_status() -> None:
     going = world(deletionTimestamp="2026-01-01T00:00:00Z", resolved=DIGEST)
     assert report(going, Done(Keep())).status == going.bundle.status

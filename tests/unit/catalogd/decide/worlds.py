@@ -1,0 +1,57 @@
+"""Catalogs in all states they can be seen in, for the tests of decide and report."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from catalogd.decide import BATCH
+from catalogd.listing import Difference, Write
+from catalogd.world import Record, Served, World
+from olmkit.api.catalogs import Catalog
+from olmkit.errors import Blocked, Waiting
+from olmkit.sources.errors import BadContent
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+STAMP = "2026-01-01T12:00:00Z"
+TAG, DIGEST = "registry.example/c:v1", "registry.example/c@sha256:" + "a" * 64
+ONE, TWO = "sha256:" + "1" * 64, "sha256:" + "2" * 64
+IMAGE_ONE, IMAGE_TWO = f"registry.example/c@{ONE}", f"registry.example/c@{TWO}"
+AWAY = Waiting("RegistryUnavailable", "the registry does not answer", timedelta(seconds=20))
+BAD = BadContent("UnpackFailed", "load FBC from filesystem: a.yaml: line 1", IMAGE_TWO)
+WRONG = Blocked("InvalidReference", "the reference cannot be read")
+MINUTE = timedelta(minutes=1)
+
+
+def record(ref: str = TAG, digest: str = ONE, unpacked: str = "2026-01-01T00:00:00Z") -> Record:
+    return Record(ref, f"registry.example/c@{digest}", digest, unpacked)
+
+
+def served(of: Record | None = None, **changes: Any) -> Served:
+    values: dict[str, Any] = {
+        **{"record": of or record(), "package_names": ("a", "b"), "bundle_count": 5, "blob_count": 9},
+        **{"problem_count": 0, "problems": (), "notes": ()},
+    }
+    return Served(**{**values, **changes})
+
+
+def world(
+    ref: str | None = TAG, poll: str | None = None, *, ready: bool = False, deleting: bool = False, **changes: Any
+) -> World:
+    """A Catalog that was made and of which nothing is known yet, but for what is said."""
+    image = {"ref": ref, **({"pollInterval": poll} if poll else {})} if ref else None
+    condition = {"type": "Ready", "status": "True", "reason": "Succeeded", "message": "", "lastTransitionTime": STAMP}
+    raw = {
+        "metadata": {"name": "c", "generation": 3, **({"deletionTimestamp": STAMP} if deleting else {})},
+        "spec": {"source": {"type": "image", **({"image": image} if image else {})}},
+        "status": {"observedGeneration": 2, "conditions": [condition] if ready else []},
+    }
+    values: dict[str, Any] = {
+        **{"name": "c", "raw": raw, "catalog": Catalog.load(raw), "job": None, "served": None},
+        **{"packages": Difference(), "looked": None, "content_url": "http://x/catalogs/c/all.json", "now": NOW},
+    }
+    return World(**{**values, **changes})
+
+
+WRITES = Difference(writes=tuple(Write(f"c-{number:03}", f"{number:03}") for number in range(BATCH + 1)))
+LOOKED: dict[str, Any] = {"served": served(), "looked": NOW - MINUTE}

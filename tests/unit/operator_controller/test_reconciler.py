@@ -1,0 +1,69 @@
+"""Which changes of a Catalog and a BundleDeployment bear on Operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from operator_controller.reconciler import bears_on_resolution, packages_of
+from tests.unit.operator_controller.builders import deployment
+
+Object = dict[str, Any]
+
+
+def catalog(status: Object | None = None, **spec: Any) -> Object:
+    serving = {
+        "type": "Serving",
+        "status": "True",
+        "reason": "Available",
+        "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    served = {
+        "conditions": [serving],
+        "contentURL": "http://h/catalogs/c/all.json",
+        "resolvedSource": {"type": "image", "image": {"ref": "r@sha256:1"}},
+    }
+    source = {"type": "image", "image": {"ref": "r:v1"}}
+    return {
+        "metadata": {"name": "c", "uid": "u"},
+        "spec": {"source": source, **spec},
+        "status": served | (status or {}),
+    }
+
+
+def leaving() -> Object:
+    raw = catalog()
+    return {**raw, "metadata": {**raw["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+
+
+@pytest.mark.parametrize(
+    ("after", "bears"),
+    [
+        pytest.param(catalog(), False, id="nothing"),
+        pytest.param(
+            catalog({"lastUnpacked": "2026-01-01T00:00:00Z", "packageCount": 3}), False, id="what is only told"
+        ),
+        pytest.param(catalog({"phase": "Failing"}), False, id="the new content cannot be read, the old is served"),
+        pytest.param(
+            catalog({"resolvedSource": {"type": "image", "image": {"ref": "r@sha256:2"}}}), True, id="a new digest"
+        ),
+        pytest.param(
+            catalog({"resolvedSource": {"type": "image", "image": {"ref": "m@sha256:1"}}}), False, id="the same digest"
+        ),
+        pytest.param(catalog({"contentURL": "http://other/catalogs/c/all.json"}), True, id="another address"),
+        pytest.param(catalog({"conditions": []}), True, id="not served any more"),
+        pytest.param(catalog(priority=1), True, id="another priority"),
+        pytest.param(leaving(), True, id="going"),
+        pytest.param(None, True, id="gone"),
+    ],
+)
+def test_what_bears_on_resolution(after: Object | None, bears: bool) -> None:
+    assert (bears_on_resolution(catalog()) != bears_on_resolution(after)) is bears
+
+
+def test_a_deployment_is_found_by_its_package() -> None:
+    assert packages_of(dict(deployment("1.0.0").raw)) == ["p"]
+    assert packages_of(dict(deployment("1.0.0", annotations={}).raw)) == []
+    assert packages_of({"spec": {"template": {}}}) == []
