@@ -76,11 +76,8 @@ def _identifier(part: str) -> Identifier:
 
 def parse_version(text: str) -> Version:
     """Exactly three numbers without leading zeros, then perhaps -prerelease and +build (semver.org 2.0.0). Raises BadVersion."""
-    _refuse_bad_parts(text)
-    try:
-        parsed = semantic_version.Version(text)
-    except ValueError as error:  # what the checks above leave over
-        raise BadVersion(f"{quoted(text)} is no semantic version") from error
+    _refuse_bad_parts(text)  # what the library lets pass too: digits of other scripts, a line end, more than 64 bits
+    parsed = semantic_version.Version(text)
     return Version(parsed.major, parsed.minor, parsed.patch, tuple(parsed.prerelease), ".".join(parsed.build))
 
 

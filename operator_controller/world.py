@@ -74,11 +74,6 @@ class Deployment:
         metadata = self.model.spec.template.metadata
         return (metadata.annotations if metadata else None) or {}
 
-    @property
-    def image(self) -> str:
-        """The image that is wanted; empty for another kind of source."""
-        return image_of(self.model.spec.template.spec)
-
     def condition(self, name: str) -> Condition | None:
         """A condition that speaks of the spec as it is now."""
         if not self.is_current:

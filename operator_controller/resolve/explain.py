@@ -233,7 +233,7 @@ def _unreadable(seen: Sequence[Seen]) -> list[str]:
         for bundle in _bundles_of(view)
         if bundle.problem
     ]
-    return found[:3] + ([f"{len(found) - 3} more bundles cannot be read"] if len(found) > 3 else [])
+    return found[:3] + ([f"{len(found) - 3} more cannot be read"] if len(found) > 3 else [])
 
 
 def _bundles_of(view: Seen) -> Iterable[Any]:
@@ -322,7 +322,9 @@ def _names(names: Sequence[str], last: str) -> str:
     """`a, b and c`; of a long list the first ones and how many more."""
     if len(names) > _SHOWN:
         return f"{', '.join(names[:_SHOWN])} and {len(names) - _SHOWN} more"
-    return f" {last} ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else ""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
 def _versions(versions: Sequence[Version], near: Version | None) -> str:

@@ -7,6 +7,7 @@ range itself names one. Pure; bad text raises BadRange and nothing else. Ranges 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -21,7 +22,7 @@ _PART = r"[0-9xX*]+"
 _WORDS = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
 _VERSION = rf"v?({_PART})(?:\.({_PART}))?(?:\.({_PART}))?(?:-({_WORDS}))?(?:\+({_WORDS}))?"
 _BOUND = re.compile(rf"([=!<>~^]*){_BLANK}*{_VERSION}")
-_HYPHEN = re.compile(rf"{_BLANK}+-{_BLANK}+(?={_VERSION})")
+_SPAN = re.compile(rf"{_VERSION}{_BLANK}+-{_BLANK}+{_VERSION}")
 _SEPARATOR = re.compile(rf"{_BLANK}*,{_BLANK}*|{_BLANK}+")
 _OPERATORS = {symbol: symbol for symbol in ("=", "!=", ">", "<", ">=", "<=", "~", "^")}
 _OPERATORS |= {"": "=", "=>": ">=", "=<": "<=", "~>": "~"}
@@ -128,19 +129,15 @@ def _parse_group(group: str, text: str) -> list[Bound]:
     bounds: list[Bound] = []
     position = 0
     while True:
-        match = _BOUND.match(group, position)
-        if match is None or match.group(1) not in _OPERATORS:
-            raise BadRange(_complaint(group[position:], text))
-        position = match.end()
-        hyphen = _HYPHEN.match(group, position) if not match.group(1) else None
-        if hyphen is None:
-            bounds.append(_bound(match, _OPERATORS[match.group(1)], text))
+        span, single = _SPAN.match(group, position), _BOUND.match(group, position)
+        if span is not None:
+            position = span.end()
+            bounds += [_bound(">=", span.groups()[:5], text), _bound("<=", span.groups()[5:], text)]
+        elif single is not None and single.group(1) in _OPERATORS:
+            position = single.end()
+            bounds.append(_bound(_OPERATORS[single.group(1)], single.groups()[1:], text))
         else:
-            upper = _BOUND.match(group, hyphen.end())
-            if upper is None:  # the hyphen was seen in front of a version
-                raise BadRange(_complaint(group[position:], text))
-            position = upper.end()
-            bounds += [_bound(match, ">=", text), _bound(upper, "<=", text)]
+            raise BadRange(_complaint(group[position:], text))
         if position == len(group):
             return bounds
         separator = _SEPARATOR.match(group, position)
@@ -149,15 +146,16 @@ def _parse_group(group: str, text: str) -> list[Bound]:
         position = separator.end()
 
 
-def _bound(match: re.Match[str], operator: str, text: str) -> Bound:
+def _bound(operator: str, found: Sequence[str | None], text: str) -> Bound:
+    """From the three parts of a version, its prerelease and its build metadata, which never counts."""
     parts: list[str] = []
-    for part in match.group(2, 3, 4):
+    for part in found[:3]:
         if part is None or part in ("x", "X", "*"):
             break
         if not part.isdigit():
             raise BadRange(_complaint(part, text))
         parts.append(part.lstrip("0") or "0")
-    prerelease = f"-{match.group(5)}" if match.group(5) else ""
+    prerelease = f"-{found[3]}" if found[3] else ""
     try:
         return Bound(operator, parse_version(".".join([*parts, "0", "0", "0"][:3]) + prerelease), len(parts))
     except BadVersion as error:

@@ -131,7 +131,14 @@ class Inventory:
         elif watched is not None:
             del self._watched[group_kind]
         if watched is not None:
-            await self._informers.drop_informer(watched.informer)
+            await self._end(watched.informer)
+
+    async def _end(self, informer: Informer) -> None:
+        await self._informers.drop_informer(informer)
+        # A cancellation of the pass that meets the end of the informer's task must not be taken for that end.
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError
 
     def _start(self, kind: Kind) -> Informer:
         informer = self._informers.informer(
@@ -151,7 +158,7 @@ class Inventory:
                 watched.users.discard(uid)
                 if not watched.users and self._watched.get(group_kind) is watched:
                     del self._watched[group_kind]
-                    await self._informers.drop_informer(watched.informer)
+                    await self._end(watched.informer)
 
     def _tell(self, change: Change) -> None:
         uids = {uid for obj in (change.old, change.new) if obj is not None for uid in projections.owner(obj)}

@@ -136,7 +136,8 @@ class Turns:
                 if after is None or after > PATIENCE:
                     return after
                 if after:
-                    await asyncio.wait_for(news.wait(), until - loop.time())
+                    async with asyncio.timeout_at(until):
+                        await news.wait()
         except TimeoutError:
             return after
         finally:

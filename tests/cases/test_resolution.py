@@ -111,7 +111,9 @@ def decide(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> Decisi
     version = asks.get("version")
     return resolve(
         Snapshot(
-            asked=Asked("p", asks.get("channel", ""), MastermindsRange.parse(version) if version else None),
+            asked=Asked(
+                asks.get("package", "p"), asks.get("channel", ""), MastermindsRange.parse(version) if version else None
+            ),
             offers=tuple(offer(catalog) for catalog in case.get("catalogs", catalogs)),
             running=running(case.get("runs")),
             under_way=case.get("under_way", ""),

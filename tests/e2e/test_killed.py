@@ -54,11 +54,8 @@ def _kill_until(stage: Stage, component: str, events: "queue.Queue[Event]", is_d
     while not is_done():
         if time.monotonic() > deadline:
             pytest.fail(f"{component} killed {kills} times, and not done after {SECONDS:.0f} seconds:\n{_state(stage)}")
-        try:
-            events.get(timeout=1.0)
-        except queue.Empty:
-            continue
-        if kills < KILLS:
+        # After one write, after two, after three: so that each is once the last before the end.
+        if _take(events, 1 + kills % 3) and kills < KILLS:
             kills += 1
             stage.suite.kill(component)
             # The dead one can give its lease up no more; nobody else holds it.
@@ -72,6 +69,18 @@ def _kill_until(stage: Stage, component: str, events: "queue.Queue[Event]", is_d
 def _state(stage: Stage) -> str:
     kinds = ("operators", "bundledeployments", "bundles", "catalogs")
     return "\n".join(stage.cluster.kubectl("get", kind, "-o", "yaml") for kind in kinds)
+
+
+def _take(events: "queue.Queue[Event]", count: int) -> bool:
+    """Take that many events; whether there were any, waiting a second for each."""
+    taken = 0
+    try:
+        while taken < count:
+            events.get(timeout=1.0)
+            taken += 1
+    except queue.Empty:
+        pass
+    return taken > 0
 
 
 def _drain(events: "queue.Queue[Event]") -> None:

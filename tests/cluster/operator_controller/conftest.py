@@ -15,6 +15,7 @@ from devcluster.watching import BUNDLE_DEPLOYMENTS, Object, condition
 from tests.e2e.packages import catalog_file
 from tests.e2e.stage import Stage
 
+FINALIZER = "operators.operatorframework.io/remove-bundle-deployment"
 PROCESSES = ("catalogd", "operator-controller")
 Triple = tuple[str, str, str]
 WELL: Sequence[Triple] = (

@@ -10,10 +10,9 @@ import pytest
 from devcluster.errors import DevclusterError
 from devcluster.suite import Suite
 from devcluster.watching import BUNDLE_DEPLOYMENTS, CATALOGS, OPERATORS, condition, is_true
-from tests.cluster.operator_controller.conftest import WELL, Scene, image_of, wanted_version
+from tests.cluster.operator_controller.conftest import FINALIZER, WELL, Scene, image_of, wanted_version
 from tests.e2e.stage import triple
 
-FINALIZER = "operators.operatorframework.io/remove-bundle-deployment"
 NOT_ATTEMPTED = ("Unknown", "InstallationStatusUnknown", "installation has not been attempted as resolution failed")
 
 
@@ -237,63 +236,6 @@ def test_what_is_installed_is_left_alone_when_its_catalog_goes(scene: Scene) -> 
     scene.catalog(scene.repository().reference)
     scene.install(name, "1.1.0")
     scene.ready_operator(name, "1.1.0")
-
-
-def test_a_catalog_that_is_away_counts_by_its_last_content_also_after_a_restart(scene: Scene, suite: Suite) -> None:
-    scene.ready_catalog(scene.catalog_of("1.0.0", "1.1.0"))
-    name = scene.operator(scene.name, version="1.0.0")
-    scene.install(name, "1.0.0")
-    scene.ready_operator(name, "1.0.0")
-    suite.kill("catalogd")
-    suite.stop("operator-controller")
-    suite.start("operator-controller")
-    scene.patch_operator(name, {"version": "1.1.0"})
-    scene.install(name, "1.1.0")
-    scene.ready_operator(name, "1.1.0")
-    suite.start("catalogd")
-
-
-def test_a_catalog_whose_content_is_lost_is_waited_for(scene: Scene, suite: Suite) -> None:
-    scene.ready_catalog(scene.catalog_of("1.0.0"))
-    suite.kill("catalogd")
-    name = scene.operator(scene.name)
-    waiting = scene.says(name, "Reconciling", "True", "catalogd does not answer")
-    assert not is_true(waiting, "Stalled")
-    suite.start("catalogd")
-    scene.install(name, "1.0.0")
-    scene.ready_operator(name, "1.0.0")
-
-
-@pytest.mark.parametrize(
-    "moment", ["after the finalizer", "after the deployment", "while removing", "before releasing"]
-)
-def test_a_controller_that_is_killed_between_two_writes_goes_on(scene: Scene, suite: Suite, moment: str) -> None:
-    """The state that each write leaves behind is made while the controller is away; its successor finishes the work."""
-    scene.ready_catalog(scene.catalog_of("1.0.0"))
-    name = f"{scene.name}-k"
-    if moment == "after the finalizer":
-        suite.stop("operator-controller")
-        scene.operator(scene.name, name)
-        hold = json.dumps({"metadata": {"finalizers": [FINALIZER]}})
-        scene.cluster.kubectl("patch", "operator.operators.operatorframework.io", name, "--type=merge", "-p", hold)
-        suite.start("operator-controller")
-        scene.install(name, "1.0.0")
-        scene.ready_operator(name, "1.0.0")
-        return
-    scene.operator(scene.name, name)
-    scene.deployment_when(name, "1.0.0")
-    suite.stop("operator-controller")
-    if moment == "after the deployment":
-        scene.install(name, "1.0.0")
-        suite.start("operator-controller")
-        scene.ready_operator(name, "1.0.0")
-        return
-    scene.cluster.kubectl("delete", "operator.operators.operatorframework.io", name, "--wait=false")
-    if moment == "before releasing":
-        scene.cluster.kubectl("delete", "bundledeployment", name)
-    suite.start("operator-controller")
-    scene.until(OPERATORS, "the Operator is gone", lambda objects: name not in objects)
-    scene.until(BUNDLE_DEPLOYMENTS, "so is the BundleDeployment", lambda objects: name not in objects)
 
 
 def test_a_change_by_hand_is_put_right(scene: Scene) -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import shutil
 import time
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from aiohttp import web
 
 from devcluster.cluster import Cluster
 from devcluster.images import Registry
@@ -22,8 +24,10 @@ from olmkit.jobs import Jobs
 from olmkit.manager import Manager, Settings
 from olmkit.store import Store
 from rukpak.bundle import PlainBundle, RegistryBundle, from_json
+from rukpak.unpack.job import load
 from rukpak.unpack.reconciler import controller, store_folder
 from tests import images
+from tests.registry_proxy import RegistryProxy
 from tests.unit.rukpak.builders import csv
 from tests.unit.rukpak.builders import files as files_of
 
@@ -95,17 +99,19 @@ async def stage(cluster: Cluster) -> AsyncIterator[Stage]:
 
 
 @contextlib.asynccontextmanager
-async def unpacking(cluster: Cluster, cache: Path) -> AsyncIterator[Store]:
-    """The controller at work in this process; its store."""
+async def unpacking(
+    cluster: Cluster, cache: Path, *, built: list[Controller] | None = None, registries: Path | None = None
+) -> AsyncIterator[Store]:
+    """The controller at work in this process, which is put into `built`; its store."""
+    built = [] if built is None else built
     settings = Settings(
         cache_dir=cache,
         kubeconfig=str(cluster.kubeconfig),
         metrics_bind_address="0",
         health_probe_bind_address="0",
         leader_elect=False,
-        registries_conf=cluster.registries_conf,
+        registries_conf=registries or cluster.registries_conf,
     )
-    built: list[Controller] = []
     async with await Client.connect(settings.kubeconfig) as client:
         manager = Manager("rukpak", settings, client)
         store = Store(store_folder(settings))
@@ -139,10 +145,20 @@ def content(store: Store, digest: str) -> Path:
     return folder
 
 
-def goes(store: Store, digest: str, *, within: float = 30) -> bool:
-    """Whether the content goes in time; a folder that goes is no event that could be awaited."""
+def goes(store: Store, digest: str) -> bool:
+    """Whether the content goes in time."""
+    return _becomes(lambda: store.path(digest) is None)
+
+
+def comes(store: Store, digest: str) -> bool:
+    """Whether the content can be read in time."""
+    return _becomes(lambda: load(store, digest) is not None)
+
+
+def _becomes(true: Callable[[], bool], *, within: float = 30) -> bool:
+    """Folders that come and go are no events that could be awaited."""
     end = time.monotonic() + within
-    while store.path(digest) is not None:
+    while not true():
         if time.monotonic() > end:
             return False
         time.sleep(0.02)
@@ -232,6 +248,73 @@ async def test_content_that_was_damaged_while_nobody_looked_is_fetched_again(
     assert digest_of(await stage.get(name)) == digest_of(before)
 
 
+async def test_content_that_an_older_suite_wrote_is_unpacked_again(
+    cluster: Cluster, stage: Stage, tmp_path: Path
+) -> None:
+    digest = stage.push(registry_bundle("things"))
+    async with unpacking(cluster, tmp_path) as store:
+        name = await stage.create(stage.image())
+        await stage.when(name, "Unpacked")
+    store.forget(digest)
+    with store.publish(digest) as staging:
+        (staging / "bundle.json").write_bytes(b'{"format": 0}')
+        (staging / "type").write_text("registry+v1")
+    async with unpacking(cluster, tmp_path) as store:
+        assert await asyncio.to_thread(comes, store, digest)
+        await stage.when(name, "Unpacked")
+
+
+async def test_content_that_is_lost_comes_again_by_its_digest_when_its_bundle_gets_a_turn(
+    cluster: Cluster, stage: Stage, tmp_path: Path
+) -> None:
+    digest = stage.push(registry_bundle("things", "1.0.0"))
+    built: list[Controller] = []
+    async with unpacking(cluster, tmp_path, built=built) as store:
+        name = await stage.create(stage.image())
+        before = await stage.when(name, "Unpacked")
+        stage.push(registry_bundle("things", "2.0.0"))
+        shutil.rmtree(content(store, digest).parent)
+        built[0].enqueue(name)
+        assert await asyncio.to_thread(comes, store, digest)
+        (content(store, digest) / "bundle.json").write_bytes(b"{}")
+        built[0].enqueue(name)
+        assert await asyncio.to_thread(comes, store, digest)
+        after = await stage.when(name, "Unpacked")
+    assert digest_of(after) == digest_of(before) == digest
+
+
+async def test_nothing_is_collected_while_a_job_may_be_publishing(
+    cluster: Cluster, stage: Stage, tmp_path: Path
+) -> None:
+    digest = stage.push(registry_bundle("things"))
+    slow = stage.push(registry_bundle("slow"), "slow")
+    asked, let_go = asyncio.Event(), asyncio.Event()
+
+    async def held(request: web.Request, proxy: RegistryProxy) -> web.StreamResponse:
+        asked.set()
+        await let_go.wait()
+        code, headers, body = await proxy.fetch(request)
+        return web.Response(status=code, headers=headers, body=body)
+
+    async with RegistryProxy(cluster.registry) as proxy:
+        proxy.on("/blobs/", held)
+        conf = tmp_path / "registries.conf"
+        more = f'\n[[registry]]\nprefix = "slow.example.com"\nlocation = "{proxy.address}"\ninsecure = true\n'
+        conf.write_text(cluster.registries_conf.read_text() + more)
+        async with unpacking(cluster, tmp_path / "cache", registries=conf) as store:
+            first = await stage.create(stage.image())
+            await stage.when(first, "Unpacked")
+            second = await stage.create(f"slow.example.com/bundles/{stage.name}:slow", suffix="-slow")
+            await asked.wait()
+            await stage.kubectl("delete", "bundle", first)
+            await stage.when(await stage.create(stage.image(), "core-rukpak-io-helm", suffix="-turn"), "Failing")
+            assert store.path(digest) is not None
+            let_go.set()
+            await stage.when(second, "Unpacked")
+            assert await asyncio.to_thread(goes, store, digest)
+            assert load(store, slow) is not None
+
+
 async def test_nothing_is_written_when_nothing_changed(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:
     stage.push(registry_bundle("things"))
     async with unpacking(cluster, tmp_path):
@@ -246,6 +329,24 @@ async def test_nothing_is_written_when_nothing_changed(cluster: Cluster, stage: 
 
 def _two_csvs(package: str) -> Files:
     return files_of(csv(f"{package}.v1.0.0"), csv(f"{package}.v2.0.0"), package=package)
+
+
+def _crd(**spec: Any) -> bytes:
+    names = {"plural": "things", "kind": "Thing"}
+    body = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.example.com"},
+        "spec": {"group": "example.com", "names": names, "scope": "Cluster", "versions": [], **spec},
+    }
+    return json.dumps(body).encode()
+
+
+def _aliases() -> bytes:
+    """Less than a megabyte that becomes a hundred."""
+    items = (f"- {{apiVersion: v1, kind: ConfigMap, metadata: {{name: c{n}}}, data: *large}}\n" for n in range(120))
+    large = "- {apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: &large {a: " + "x" * 900_000 + "}}\n"
+    return ("apiVersion: v1\nkind: List\nitems:\n" + large + "".join(items)).encode()
 
 
 def _without_package(package: str) -> Files:
@@ -274,6 +375,44 @@ def _without_package(package: str) -> Files:
             id="a subdirectory",
         ),
         pytest.param({"manifests/a.yaml": b"# nothing"}, PLAIN, ["found zero objects"], id="no object"),
+        pytest.param(
+            {"manifests/a.json": _crd(versions="abc")},
+            PLAIN,
+            ['"a.json": CustomResourceDefinition things.example.com: spec.versions: must be a list, not text'],
+            id="a CRD of another shape",
+        ),
+        pytest.param(
+            {"manifests/a.json": _crd(scope="\ud800")},
+            PLAIN,
+            ['"a.json": a text holds half of a surrogate pair'],
+            id="text that is none",
+        ),
+        pytest.param(
+            {"manifests/a.json": _crd(versions=10**4000), "manifests/b.yaml": b"a: !!int " + b"9" * 5000},
+            PLAIN,
+            [
+                '"a.json": CustomResourceDefinition things.example.com: spec.versions',
+                '"b.yaml": line 1: ',
+                "is no !!int",
+            ],
+            id="numbers that are too large",
+        ),
+        pytest.param(
+            {"manifests/a.yaml": _aliases()},
+            PLAIN,
+            ['"a.yaml": line ', "the file makes more than 32 MiB, aliases counted each time"],
+            id="aliases that grow",
+        ),
+        pytest.param(
+            {
+                "manifests/a.yaml": b"{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: "
+                + b"x" * 2**21
+                + b"}}"
+            },
+            PLAIN,
+            ["ConfigMap c has 2,097,230 bytes of JSON; the API server takes 1,500,000"],
+            id="an object that etcd cannot take",
+        ),
         pytest.param({"etc/passwd": b"root"}, REGISTRY, ['nothing at "/manifests"'], id="an image that is no bundle"),
     ],
 )
@@ -350,4 +489,4 @@ async def test_one_image_cannot_be_both_kinds_of_bundle(cluster: Cluster, stage:
         found = await stage.when(await stage.create(stage.image(), PLAIN, suffix="-plain"), "Failing")
         assert first in condition(found, "Unpacked")[2]
         assert digest_of(found) == digest
-        assert (content(store, digest) / "type").read_text() == "registry+v1"
+        assert (content(store, digest) / "type").read_text() == "registry+v1 1"

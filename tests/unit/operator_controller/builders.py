@@ -22,6 +22,8 @@ from operator_controller.world import Claim, Deployment, World, read_running
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 GVK = {"type": "olm.gvk", "value": {"group": "g.example.com", "version": "v1", "kind": "Thing"}}
 
+OTHER = {"type": "olm.maxOpenShiftVersion", "value": "4.14"}
+
 
 def image(version: str) -> str:
     return f"registry/p@{version}"
@@ -63,7 +65,8 @@ def operator(spec: Mapping[str, Any] | None = None, **changes: Any) -> dict[str,
 def offer(*versions: str, **changes: Any) -> Offer:
     """A catalog with a chain of versions in channel stable."""
     bundles = [
-        {"name": f"p.v{one}", "version": one, "image": image(one), "properties": [GVK]} | changes.get("bundle", {})
+        {"name": f"p.v{one}", "version": one, "image": image(one), "properties": [GVK, OTHER]}
+        | changes.get("bundle", {})
         for one in versions
     ]
     entries = [

@@ -42,6 +42,11 @@ from rukpak.bundle.documents import DocumentError, read
         pytest.param("9223372036854775807", 2**63 - 1, id="the largest integer"),
         pytest.param("9223372036854775808", 2.0**63, id="beyond it is a float"),
         pytest.param("1e400", "1e400", id="too large for any float is text"),
+        pytest.param("9" * 400, "9" * 400, id="digits too many for any float are text"),
+        pytest.param("9" * 5000, "9" * 5000, id="digits too many for Python are text"),
+        pytest.param("0x" + "f" * 400, "0x" + "f" * 400, id="a hexadecimal number beyond all floats is text"),
+        pytest.param("0" + "7" * 5000, "0" + "7" * 5000, id="so is an octal one"),
+        pytest.param("-0b" + "1" * 5000, "-0b" + "1" * 5000, id="so is a binary one"),
         pytest.param("'y'", "y", id="quoted is text"),
         pytest.param('"0644"', "0644", id="quoted digits are text"),
         pytest.param("!!str 12", "12", id="tagged as text"),
@@ -89,6 +94,8 @@ def test_mappings(text: str, value: Any) -> None:
         pytest.param('\ufeff{"a": 1.0}', [{"a": 1}], id="JSON with a byte order mark, numbers as everywhere"),
         pytest.param('{"a": 1}\n{"b": 2}', [{"a": 1}, {"b": 2}], id="JSON objects one after the other"),
         pytest.param('{"a": "\\ud83d\\ude00"}', [{"a": "\U0001f600"}], id="JSON escapes that YAML does not have"),
+        pytest.param('{"a": 1e400}', [{"a": "1e400"}], id="a JSON number beyond all floats, as in YAML"),
+        pytest.param('{"a": ' + "9" * 5000 + "}", [{"a": "9" * 5000}], id="JSON digits too many for Python"),
         pytest.param("{a: 1}", [{"a": 1}], id="YAML in flow style"),
         pytest.param("[1]", [[1]], id="a list is read; what it means is for others"),
         pytest.param('{"a": 1}\n---\nb: 2', [{"a": 1}, {"b": 2}], id="JSON, then YAML"),
@@ -112,6 +119,11 @@ def test_documents_of_a_file(text: str, values: list[Any]) -> None:
         pytest.param(b"? {a: 1}\n: 1", "line 1: a key must be text", id="a mapping as key"),
         pytest.param(b"<<: 1", "line 1: << needs a mapping", id="a merge of no mapping"),
         pytest.param(b"a: !!int x", "line 1: 'x' is no !!int", id="a tag that lies"),
+        pytest.param(b"a: !!int " + b"9" * 5000, "line 1: '9{100}' is no !!int", id="an integer that is too large"),
+        pytest.param(b'{"a": "\\ud800"}', "a text holds half of a surrogate pair", id="half a surrogate pair in JSON"),
+        pytest.param(b'{"\\udc00": 1}', "a text holds half of a surrogate pair", id="half a surrogate pair as key"),
+        pytest.param(b'a: "\\ud800"', "line 1, column 7: .*invalid Unicode", id="half a surrogate pair in YAML"),
+        pytest.param(b'{"a": 1}{"b": ' + b"9" * 400 + b"}", "line 1, column 9", id="JSON that is none"),
         pytest.param(b"a: !!binary /w==", "line 1: !!binary holds no UTF-8", id="binary that is no text"),
         pytest.param(b"[" * 100_000, "nested deeper than 200 levels", id="brackets"),
         pytest.param(b'{"a":' * 300 + b"1" + b"}" * 300, "nested deeper than 200 levels", id="deep JSON"),
@@ -126,8 +138,22 @@ def test_what_cannot_be_read_is_said_with_its_place(data: bytes, message: str) -
 def test_aliases_that_multiply_are_counted_as_written_out() -> None:
     lines = ["a0: &a0 [" + ",".join("x" * 10) + "]"]
     lines += [f"a{n}: &a{n} [" + ",".join([f"*a{n - 1}"] * 10) + "]" for n in range(1, 9)]
-    with pytest.raises(DocumentError, match="more than 5,000,000 values"):
+    with pytest.raises(DocumentError, match="line 7: the file makes more than 32 MiB, aliases counted each time"):
         read("\n".join(lines).encode())
+
+
+@pytest.mark.parametrize(
+    ("large", "use"),
+    [
+        pytest.param("a: &a " + "x" * 1_000_000, "- *a\n", id="a long text"),
+        pytest.param("a: &a\n  ? " + "k" * 1_000_000 + "\n  : 1", "- *a\n", id="a long key"),
+        pytest.param("a: &a\n  ? " + "k" * 1_000_000 + "\n  : 1", "- {<<: *a}\n", id="merged"),
+    ],
+)
+def test_aliases_are_weighed_by_their_bytes(large: str, use: str) -> None:
+    assert len(read(f"{large}\nb:\n{use * 30}".encode())[0]["b"]) == 30
+    with pytest.raises(DocumentError, match="more than 32 MiB"):
+        read(f"{large}\nb:\n{use * 40}".encode())
 
 
 Json = st.recursive(

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rukpak.bundle import BadBundle, read_plain, read_registry
+from rukpak.bundle.content import OBJECT_LIMIT
 from tests.unit.rukpak import builders
-from tests.unit.rukpak.builders import crd, csv, obj
+from tests.unit.rukpak.builders import Body, crd, csv, obj
 
 CONFIG = obj("v1", "ConfigMap", "config")
 Files = dict[str, bytes]
@@ -219,6 +220,137 @@ def test_plain_bundles_that_are_refused(files: Files, fault: str) -> None:
     with pytest.raises(BadBundle) as caught:
         read_plain(files)
     assert caught.value.faults == (fault,)
+
+
+WEBHOOKS = "admissionregistration.k8s.io/v1"
+
+
+def changed_crd(api_version: str = "apiextensions.k8s.io/v1", **spec: Any) -> Body:
+    body = crd()
+    return body | {"apiVersion": api_version, "spec": body["spec"] | spec}
+
+
+def claims(metadata: Any) -> Body:
+    return {"volumeClaimTemplates": [{"metadata": metadata}]}
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        pytest.param(crd() | {"spec": []}, f"{THINGS}: spec: must be a mapping, not a list", id="a CRD's spec"),
+        pytest.param(changed_crd(names="x"), f"{THINGS}: spec.names: must be a mapping, not text", id="its names"),
+        pytest.param(
+            changed_crd(versions="a"), f"{THINGS}: spec.versions: must be a list, not text", id="its versions"
+        ),
+        pytest.param(changed_crd(group=["x"]), f"{THINGS}: spec.group: must be text, not a list", id="its group"),
+        pytest.param(
+            changed_crd(versions=[{"name": {}}]),
+            f"{THINGS}: spec.versions[0].name: must be text, not a mapping",
+            id="the name of a version",
+        ),
+        pytest.param(
+            changed_crd("apiextensions.k8s.io/v1beta1", versions="a"),
+            f"{THINGS}: spec.versions: must be a list, not text",
+            id="a CRD of an old version",
+        ),
+        pytest.param(
+            obj(WEBHOOKS, "ValidatingWebhookConfiguration", "w", webhooks=5),
+            "ValidatingWebhookConfiguration w: webhooks: must be a list, not a number",
+            id="webhooks",
+        ),
+        pytest.param(
+            obj(WEBHOOKS, "MutatingWebhookConfiguration", "w", webhooks=[{"rules": ["x"]}]),
+            "MutatingWebhookConfiguration w: webhooks[0].rules[0]: must be a mapping, not text",
+            id="rules of a webhook",
+        ),
+        pytest.param(
+            obj(WEBHOOKS, "ValidatingWebhookConfiguration", "w", webhooks=[{"rules": [{"apiGroups": [{}]}]}]),
+            "ValidatingWebhookConfiguration w: webhooks[0].rules[0].apiGroups[0]: must be text, not a mapping",
+            id="groups of a rule",
+        ),
+        pytest.param(
+            obj("apps/v1", "Deployment", "d", spec={"template": {"metadata": "x"}}),
+            "Deployment d: spec.template.metadata: must be a mapping, not text",
+            id="metadata of a template",
+        ),
+        pytest.param(
+            obj("apps/v1", "DaemonSet", "d", spec={"template": {"metadata": {"annotations": ["x"]}}}),
+            "DaemonSet d: spec.template.metadata.annotations: must be a mapping, not a list",
+            id="annotations of a template",
+        ),
+        pytest.param(
+            obj("batch/v1", "CronJob", "c", spec={"jobTemplate": {"spec": {"template": {"metadata": {"labels": 1}}}}}),
+            "CronJob c: spec.jobTemplate.spec.template.metadata.labels: must be a mapping, not a number",
+            id="a template in a template",
+        ),
+        pytest.param(
+            obj("apps/v1", "StatefulSet", "s", spec=claims({"labels": {"a": 1}})),
+            "StatefulSet s: spec.volumeClaimTemplates[0].metadata.labels.a: must be text in quotes, not a number (1)",
+            id="templates of claims",
+        ),
+    ],
+)
+def test_what_rukpak_looks_at_in_an_object_must_be_what_it_should_be(body: Body, fault: str) -> None:
+    with pytest.raises(BadBundle) as caught:
+        read_plain({"manifests/a.json": orjson.dumps(body)})
+    assert caught.value.faults == (f'error parsing objects in "a.json": {fault}',)
+
+
+def test_what_nobody_looks_at_is_for_the_api_server() -> None:
+    bodies = [
+        obj("example.com/v1", "Deployment", "d", spec={"template": {"metadata": "x"}}),
+        obj("example.com/v1", "ValidatingWebhookConfiguration", "w", webhooks=5),
+        obj("apps/v1", "Deployment", "d", spec={"replicas": "many", "template": {"spec": 1}}),
+    ]
+    files = {f"manifests/{number}.json": orjson.dumps(body) for number, body in enumerate(bodies)}
+    assert read_plain(files).objects == tuple(bodies)
+
+
+def test_a_schema_as_deep_as_a_file_may_be_is_read() -> None:
+    schema: Body = {"type": "object"}
+    for _ in range(94):
+        schema = {"properties": {"a": schema}}
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}]
+    files = {"manifests/a.json": orjson.dumps(changed_crd(versions=versions))}
+
+    def deeper(frames: int) -> None:
+        if frames:
+            deeper(frames - 1)
+        else:
+            assert len(read_plain(files).objects) == 1
+
+    deeper(150)  # of a job under an event loop
+
+
+def test_an_object_that_etcd_cannot_take_is_named() -> None:
+    large = obj("v1", "ConfigMap", "large", data={"a": "x" * OBJECT_LIMIT})
+    size = len(orjson.dumps(large))
+    fault = f"ConfigMap large has {size:,} bytes of JSON; the API server takes {OBJECT_LIMIT:,}"
+    for read, files in (
+        (read_plain, {"manifests/01.json": orjson.dumps(large)}),
+        (read_registry, builders.files(csv(), large)),
+    ):
+        with pytest.raises(BadBundle) as caught:
+            read(files)
+        assert caught.value.faults == (f'error parsing objects in "01.json": {fault}',)
+
+
+def test_a_csv_that_its_properties_make_too_large_is_refused() -> None:
+    properties = orjson.dumps({"properties": [{"type": "a", "value": "x" * OBJECT_LIMIT}]})
+    found = list(faults_of(builders.files(csv()) | {"metadata/properties.yaml": properties}))
+    assert len(found) == 1
+    assert found[0].startswith('error parsing objects in "00.json": ClusterServiceVersion things.v1.0.0 has 1,5')
+
+
+def test_annotations_that_many_deployments_would_copy_are_refused() -> None:
+    many = {"deployments": [{"name": f"d{number}"} for number in range(200)]}
+    found = list(faults_of(builders.files(csv(install=many, annotations={"a": "x" * 250_000}))))
+    assert found == [
+        'error parsing objects in "00.json": ClusterServiceVersion: its annotations, which each of its 200 deployments gets, '
+        "make 50,001,600 bytes; 33,554,432 are the most"
+    ]
+    fitting = read_registry(builders.files(csv(install=many, annotations={"a": "x" * 150_000})))
+    assert len(fitting.install_spec["deployments"]) == 200
 
 
 Tree = st.recursive(

@@ -93,6 +93,21 @@ def test_labels_and_annotations_of_the_template_are_used() -> None:
     }
 
 
+MARKS = {
+    "core.rukpak.io/created": "true",
+    "core.rukpak.io/owner-uid": "u",
+    "member.core.rukpak.io/u": "true",
+    "x.member.core.rukpak.io/u": "true",
+}
+OTHERS = {"core.rukpak.io": "no domain", "core.rukpak.io.example.com/a": "b", "xcore.rukpak.io/a": "b"}
+
+
+def test_a_template_cannot_say_whose_a_namespace_is() -> None:
+    text = template("a", labels=MARKS | OTHERS, annotations=MARKS | OTHERS)
+    metadata = namespace_object(bundle(csv(annotations={TEMPLATE: text})), "a")["metadata"]
+    assert metadata == {"name": "a", "labels": OTHERS, "annotations": OTHERS}
+
+
 @settings(deadline=None)
 @given(st.text(max_size=80))
 def test_any_name_makes_a_namespace(name: str) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from rukpak.bundle import Bundle, PlainBundle
-from rukpak.install.preflight import ANNOTATIONS_LIMIT, OBJECT_LIMIT, Facts, check, unsupported
+from rukpak.bundle.content import OBJECT_LIMIT
+from rukpak.install.preflight import ANNOTATIONS_LIMIT, Facts, check, unsupported
 from rukpak.manifest import Manifest, ObjectKey
 from tests.unit.rukpak.builders import Body, bundle, crd, csv, obj
 
@@ -213,6 +214,28 @@ W = "ValidatingWebhookConfiguration.admissionregistration.k8s.io w"
         ),
         pytest.param(
             obj("v1", "Secret", "a/b"), "Secret has a name that Kubernetes does not accept: 'a/b'", id="a slash"
+        ),
+        pytest.param(
+            obj("v1", "Secret", "x/../kube-system"),
+            "Secret has a name that Kubernetes does not accept: 'x/../kube-system'",
+            id="a name that leads elsewhere",
+        ),
+        pytest.param(obj("v1", "Secret", ".."), "Secret has a name that Kubernetes does not accept: '..'", id="dots"),
+        pytest.param(
+            obj("v1", "Secret", "a\n"), "Secret has a name that Kubernetes does not accept: 'a\\n'", id="a new line"
+        ),
+        pytest.param(
+            obj("v1", "Secret", "s", "x/../kube-system"),
+            "Secret s has a namespace that Kubernetes does not accept: 'x/../kube-system'",
+            id="a namespace that leads elsewhere",
+        ),
+        pytest.param(
+            obj("v1", "Secret", "s", ".."), "Secret s has a namespace that Kubernetes does not accept: '..'", id="up"
+        ),
+        pytest.param(
+            obj("v1", "Secret", "s", "A"),
+            "Secret s has a namespace that Kubernetes does not accept: 'A'",
+            id="no label",
         ),
         pytest.param(
             obj("v1", "Secret", "a" * 254),

@@ -188,3 +188,74 @@ def test_what_the_cluster_says_of_scopes_counts() -> None:
     made = PlainBundle((obj("example.com/v1", "Thing", "t"),))
     assert render(made, RenderOptions("ns", scopes={("example.com", "Thing"): True}))[-1].namespace == "ns"
     assert render(made, RenderOptions("ns", scopes={("example.com", "Thing"): False}))[-1].namespace == ""
+
+
+MARKS = {"core.rukpak.io/owner-uid": "u", "core.rukpak.io/released": "b", "member.core.rukpak.io/u": "true", "a": "b"}
+MARKED = {"labels": MARKS, "annotations": MARKS}
+CLEAN = {"labels": {"a": "b"}, "annotations": {"a": "b"}}
+
+
+def marked(body: Body) -> Body:
+    return body | {"metadata": body["metadata"] | MARKED}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(obj("v1", "ConfigMap", "c", "ns"), id="a namespaced object"),
+        pytest.param(obj("v1", "Namespace", "other"), id="a Namespace"),
+        pytest.param(crd(), id="a CRD"),
+        pytest.param(obj("example.com/v1", "Thing", "t"), id="a custom resource"),
+    ],
+)
+def test_no_object_of_a_bundle_can_claim_to_be_ours(body: Body) -> None:
+    for found in (
+        render(PlainBundle((marked(body),)), RenderOptions("ns")),
+        render(bundle(marked(body)), RenderOptions("ns"))
+        if body["kind"] in ("ConfigMap", "CustomResourceDefinition")
+        else (),
+    ):
+        for manifest in found:
+            if manifest.kind == body["kind"]:
+                assert {field: manifest.body["metadata"][field] for field in CLEAN} == CLEAN
+    assert render(PlainBundle((marked(body),)), RenderOptions("ns", upstream=True))[0].body == marked(body)
+
+
+def test_nor_can_a_namespace_template_or_what_templates_make() -> None:
+    namespace = '{"metadata": {"name": "ns", "labels": {"core.rukpak.io/created": "true", "a": "b"}}}'
+    pod = deployment()
+    pod["label"] = MARKS
+    pod["spec"]["template"]["metadata"] = MARKED
+    annotations = {"operatorframework.io/suggested-namespace-template": namespace, "core.rukpak.io/owner-uid": "u"}
+    found = render(bundle(csv(install={"deployments": [pod]}, annotations=annotations)), RenderOptions("ns"))
+    assert "'core.rukpak.io/" not in str([manifest.body for manifest in found])  # as a key
+    assert found[0].body["metadata"] == {"name": "ns", "labels": {"a": "b"}}
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        pytest.param(
+            obj("apps/v1", "StatefulSet", "s", "ns", spec={"volumeClaimTemplates": [{"metadata": MARKED, "spec": {}}, 1]}),
+            {"volumeClaimTemplates": [{"metadata": CLEAN, "spec": {}}, 1]},
+            id="claims",
+        ),
+        pytest.param(
+            obj(
+                "batch/v1", "CronJob", "c", "ns",
+                spec={"jobTemplate": {"metadata": MARKED, "spec": {"template": {"metadata": MARKED, "spec": {"a": 1}}}}},
+            ),
+            {"jobTemplate": {"metadata": CLEAN, "spec": {"template": {"metadata": CLEAN, "spec": {"a": 1}}}}},
+            id="jobs and their pods",
+        ),
+        pytest.param(
+            obj("example.com/v1", "Thing", "t", "ns", spec={"template": {"metadata": MARKED}}),
+            {"template": {"metadata": MARKED}},
+            id="templates of others mean what others say",
+        ),
+        pytest.param(obj("apps/v1", "Deployment", "d", "ns", spec=[]), [], id="a spec of another shape"),
+    ],
+)  # fmt: skip
+def test_objects_made_from_templates_cannot_claim_it_either(body: Body, wanted: Any) -> None:
+    found = render(PlainBundle((body,)), RenderOptions("ns"))
+    assert found[-1].body["spec"] == wanted

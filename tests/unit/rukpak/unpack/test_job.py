@@ -1,0 +1,92 @@
+"""How unpacked content lies in the store, on a real disk; and what is too much to be read by a controller."""
+
+from pathlib import Path
+
+import pytest
+
+from olmkit.store import Store
+from rukpak.bundle import BadBundle, PlainBundle, to_json
+from rukpak.bundle.content import BUNDLE_LIMIT, FORMAT, VALUES_LIMIT
+from rukpak.unpack.job import bounded, is_whole, load, type_of, whole_type_of
+from tests.unit.rukpak.builders import obj
+
+DIGEST = "sha256:" + "a" * 64
+BUNDLE = PlainBundle((obj("v1", "ConfigMap", "c"),))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path)
+
+
+def publish(store: Store, how: str, data: bytes) -> Path:
+    with store.publish(DIGEST) as staging:
+        (staging / "type").write_text(how)
+        (staging / "bundle.json").write_bytes(data)
+    folder = store.path(DIGEST)
+    assert folder is not None
+    return folder
+
+
+def test_content_is_read_as_it_was_written(store: Store) -> None:
+    publish(store, f"plain+v0 {FORMAT}", to_json(BUNDLE))
+    assert type_of(store, DIGEST) == whole_type_of(store, DIGEST) == "plain+v0"
+    assert is_whole(store, DIGEST, "plain+v0")
+    assert not is_whole(store, DIGEST, "registry+v1")
+    assert load(store, DIGEST) == BUNDLE
+
+
+@pytest.mark.parametrize(
+    ("how", "data"),
+    [
+        pytest.param("plain+v0", to_json(BUNDLE), id="written before formats had numbers"),
+        pytest.param(f"plain+v0 {FORMAT + 1}", to_json(BUNDLE), id="written by a newer suite"),
+        pytest.param("", to_json(BUNDLE), id="no type"),
+    ],
+)
+def test_content_of_another_format_counts_as_not_here(store: Store, how: str, data: bytes) -> None:
+    publish(store, how, data)
+    assert type_of(store, DIGEST) == whole_type_of(store, DIGEST) == ""
+    assert load(store, DIGEST) is None
+
+
+@pytest.mark.parametrize("data", [b"{}", b"[]", b"", b'{"format":1,"type":"registry+v1"}'])
+def test_content_that_is_no_bundle_is_none(store: Store, data: bytes) -> None:
+    publish(store, f"plain+v0 {FORMAT}", data)
+    assert load(store, DIGEST) is None
+
+
+def test_damaged_content_counts_as_not_here(store: Store) -> None:
+    folder = publish(store, f"plain+v0 {FORMAT}", to_json(BUNDLE))
+    (folder / "bundle.json").write_bytes(to_json(BUNDLE).replace(b"ConfigMap", b"Namespace"))
+    assert type_of(store, DIGEST) == "plain+v0"
+    assert whole_type_of(store, DIGEST) == ""
+    assert load(store, DIGEST) is None
+
+
+@pytest.mark.parametrize("digest", [DIGEST, "", "latest", "sha256:../.."])
+def test_what_is_not_here_has_no_type(store: Store, digest: str) -> None:
+    assert type_of(store, digest) == whole_type_of(store, digest) == ""
+    assert load(store, digest) is None
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        pytest.param(
+            b"x" * (BUNDLE_LIMIT + 1),
+            "the bundle makes 33,554,433 bytes of JSON; 33,554,432 are the most",
+            id="too many bytes",
+        ),
+        pytest.param(
+            b"[" * (VALUES_LIMIT + 1),
+            "the bundle holds about 500,001 values; 500,000 are the most",
+            id="small values, too many of them",
+        ),
+    ],
+)
+def test_what_takes_too_much_memory_is_refused(data: bytes, problem: str) -> None:
+    with pytest.raises(BadBundle) as caught:
+        bounded(data)
+    assert caught.value.faults == (problem,)
+    assert bounded(data[:-1]) == data[:-1]
