@@ -61,7 +61,7 @@ class Store:
 
     @contextmanager
     def publish(self, digest: str) -> Iterator[Path]:
-        """An empty folder to fill; when the block ends it stands under `digest`, on disk, with its manifest.
+        """An empty folder to fill; when the block ends it stands under `digest` with its manifest.
 
         Nothing is left of it when the block raises. Content of that digest that is here already is kept as it is. Raises
         Waiting(DiskFull) when the disk is, also for an OSError of the block itself. The digest is a name: whether content and
@@ -74,13 +74,12 @@ class Store:
             content.mkdir()
             yield content
             (work / MANIFEST).write_bytes(orjson.dumps(_listing(content), option=orjson.OPT_SORT_KEYS))
-            _flush(work)
+            # Not flushed to the disk: what a power cut tears does not verify, and is fetched again.
             try:
                 work.rename(home)
             except OSError as error:
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                     raise
-            _flush_folder(self._root)
 
     def verify(self, digest: str) -> bool:
         """Whether every file that was published is here with the same bytes, and no other. False when nothing is here."""
@@ -163,21 +162,6 @@ def _text(path: str) -> str:
     except UnicodeEncodeError:
         raise ValueError(f"the name of a file is not UTF-8: {path!a}") from None
     return path
-
-
-def _flush(folder: Path) -> None:
-    for parent, _, names in os.walk(folder, onerror=_raise):
-        for name in names:
-            _flush_folder(Path(parent, name))
-        _flush_folder(Path(parent))
-
-
-def _flush_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _raise(error: OSError) -> None:

@@ -224,12 +224,17 @@ async def _checked(at: Harbour, name: str, expected: dict[str, Any]) -> bool:
 @pytest.mark.timeout(600)
 async def test_a_kill_while_a_namespace_of_ours_goes_leaves_none(cluster: Cluster, tmp_path: Path) -> None:
     async with harbour(cluster) as at:
-        for number in range(1, MOST):
-            name = f"{at.name}-{number}"
-            ref = at.push(plain(namespace(name), config_map("log", name)), name)
-            installed = await _act(at, tmp_path, number, name, partial(at.install, ref, name), READY)
-            removed = await _act(at, tmp_path, number, name, partial(at.remove, name), gone)
+        names = [f"{at.name}-{number}" for number in range(1, 9)]
+        async with life(cluster, tmp_path):
+            for name in names:
+                await at.install(at.push(plain(namespace(name), config_map("log", name)), name), name)
+            for name in names:
+                await at.until(READY, name)
+        struck = [
+            await _act(at, tmp_path, number, name, partial(at.remove, name), gone)
+            for number, name in enumerate(names, 1)
+        ]
+        assert struck[0]
+        assert not struck[-1]
+        for name in names:
             assert await at.find(NAMESPACES, name) is None
-            if not (installed or removed):
-                return
-        pytest.fail("more writes than expected")
