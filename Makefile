@@ -43,8 +43,8 @@ unit: setup ## pure tests, under a minute
 cluster: setup ## tests on a real API server
 	$(BIN)/pytest tests/cluster
 
-e2e: setup ## the stories of the guide; KUBECONFIG=... runs them on any cluster
-	$(if $(KUBECONFIG),OLM_KUBECONFIG=$(KUBECONFIG)) $(BIN)/pytest tests/e2e
+e2e: setup ## the stories of the guide; `make e2e KUBECONFIG=...` runs them on any cluster
+	$(if $(filter command line,$(origin KUBECONFIG)),OLM_KUBECONFIG=$(KUBECONFIG)) $(BIN)/pytest tests/e2e
 
 corpus: setup ## tests over real catalogs and bundles (OLM_CORPUS, default ../shared/corpus)
 	$(BIN)/pytest -m corpus tests

@@ -15,7 +15,7 @@ from pathlib import Path
 from devcluster import programs, state
 from devcluster.cluster import Cluster, Wanted, start
 from devcluster.errors import DevclusterError
-from devcluster.processes import resident_memory
+from devcluster.processes import proportional_memory
 
 _DOWN_SECONDS = 30.0
 # What a detached owner puts before each line of an error for its parent.
@@ -206,7 +206,14 @@ def _rows(folder: Path) -> list[tuple[str, ...]]:
     addresses = {"kube-apiserver": known.server, "registry": known.registry}
     processes = {**known.components, "supervisor": known.supervisor}
     return [
-        (folder.name, phase, name, str(process), f"{resident_memory(process) / 2**20:.0f} MiB", addresses.get(name, ""))
+        (
+            folder.name,
+            phase,
+            name,
+            str(process),
+            f"{proportional_memory(process) / 2**20:.0f} MiB",
+            addresses.get(name, ""),
+        )
         for name, process in processes.items()
     ]
 

@@ -44,18 +44,18 @@ def python_environment(environment: Mapping[str, str] = os.environ) -> dict[str,
     return {**environment, "PYTHONPATH": os.pathsep.join(path)}
 
 
-def resident_memory(pid: int) -> int:
-    """Bytes of resident memory of the process alone; 0 when it is gone or the system does not tell."""
+def proportional_memory(pid: int) -> int:
+    """Bytes of memory of the process, a page that n processes share as 1/n of it (PSS); 0 when it is gone or nobody tells."""
     try:
-        pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
-    except (OSError, IndexError):
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
         return 0
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
 def family_memory(pid: int) -> int:
-    """Bytes of resident memory of the process and all its descendants; pages they share count once for each."""
-    return sum(resident_memory(member) for member in (pid, *_descendants(pid)))
+    """Bytes of memory of the process and all its descendants; pages they share count once."""
+    return sum(proportional_memory(member) for member in (pid, *_descendants(pid)))
 
 
 def family_cpu(pid: int) -> float:

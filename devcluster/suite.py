@@ -99,7 +99,7 @@ class Suite:
         return self._processes[name].poll()
 
     def memory(self, name: str) -> int:
-        """Bytes of resident memory of the controller and its children."""
+        """Bytes of memory of the controller and its children; pages they share count once."""
         return family_memory(self.pid(name))
 
     def log(self, name: str) -> Path:

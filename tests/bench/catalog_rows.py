@@ -16,7 +16,7 @@ from devcluster.suite import Suite
 from tests.bench import corpus
 from tests.bench.figures import Figure, in_units
 from tests.bench.load import measure
-from tests.bench.machine import MIB, Watch, family, memory
+from tests.bench.machine import MIB, Watch
 
 NAME = "bench"
 
@@ -28,7 +28,7 @@ def rows(cluster: Cluster, folder: Path, reference: float) -> Iterator[Figure]:
         image = corpus.push(cluster.registry, f"bench/catalog-{copies}", catalog)
         size = f"{catalog.bytes / 1e6:.0f} MB, {catalog.packages} packages"
         with _catalogd(cluster, f"catalogd-{copies}") as suite:
-            idle = memory(family(suite.pid("catalogd")))
+            idle = suite.memory("catalogd")
             with Watch([suite.pid("catalogd")]) as watch:
                 seconds = _until_served(cluster, image)
             scaled = seconds / catalog.bytes * 67e6

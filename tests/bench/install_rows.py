@@ -13,9 +13,10 @@ from typing import Any
 
 from devcluster import images
 from devcluster.cluster import Cluster
+from devcluster.processes import family_cpu
 from devcluster.suite import PACKAGES, Suite
 from tests.bench.figures import Figure
-from tests.bench.machine import MIB, Watch, cpu_seconds
+from tests.bench.machine import MIB, Watch
 
 OPERATORS = "operators.operators.operatorframework.io"
 SETTLED_SECONDS = 20.0
@@ -34,7 +35,7 @@ def rows(cluster: Cluster, folder: Path) -> Iterator[Figure]:
         pids = [suite.pid(name) for name in PACKAGES]
         with Watch(pids) as watch:
             times, elapsed = _install(cluster, pushed.reference, packages)
-            cpu = sum(cpu_seconds(pid) for pid in pids)
+            cpu = sum(family_cpu(pid) for pid in pids)
         share = len(packages) / 276
         yield Figure(
             f"{len(packages)} Operators at once: installed, median and last time to Installed",
@@ -87,10 +88,10 @@ def _is_installed(item: dict[str, Any]) -> bool:
 
 def _steady(suite: Suite, pids: list[int]) -> Iterator[Figure]:
     """What the three do while nothing changes."""
-    writes, cpu, started = _writes(suite), sum(cpu_seconds(pid) for pid in pids), time.perf_counter()
+    writes, cpu, started = _writes(suite), sum(family_cpu(pid) for pid in pids), time.perf_counter()
     time.sleep(STEADY_SECONDS)
     elapsed = time.perf_counter() - started
-    busy = sum(cpu_seconds(pid) for pid in pids) - cpu
+    busy = sum(family_cpu(pid) for pid in pids) - cpu
     yield Figure(
         "steady state, all installed, nothing changing",
         f"{busy / elapsed * 100:.1f} % of one core, {_writes(suite) - writes:.0f} writes in {elapsed:.0f} s (leases not counted)",

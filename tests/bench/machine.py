@@ -7,9 +7,10 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+
+from devcluster.processes import family_memory
 
 MIB = 1 << 20
 _TICK = 0.05
@@ -34,43 +35,6 @@ def description() -> str:
     return f"{os.cpu_count()} cores, {memory:.0f} GiB, Python {platform.python_version()}, {platform.system()}"
 
 
-def family(pid: int) -> list[int]:
-    """The process and all its descendants."""
-    found = [pid]
-    for task in Path("/proc").glob(f"{pid}/task/*/children"):
-        try:
-            children = [int(word) for word in task.read_text().split()]
-        except OSError:
-            continue
-        for child in children:
-            found += family(child)
-    return found
-
-
-def memory(pids: Iterable[int]) -> int:
-    """Bytes of memory of the processes; a page that several share counts once in all (PSS)."""
-    total = 0
-    for pid in pids:
-        try:
-            text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-        except OSError:
-            continue
-        total += sum(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("Pss:"))
-    return total
-
-
-def cpu_seconds(pid: int) -> float:
-    """CPU seconds of the process, its descendants that live and all that it has waited for."""
-    ticks = 0
-    for member in family(pid):
-        try:
-            fields = Path(f"/proc/{member}/stat").read_text().rsplit(")", 1)[1].split()
-        except OSError:
-            continue
-        ticks += sum(int(field) for field in fields[11:15])
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
 @dataclass
 class Watch:
     """The highest memory of some processes while the `with` block runs, looked at every 50 ms."""
@@ -92,6 +56,6 @@ class Watch:
 
     def _look(self) -> None:
         while True:
-            self.peak = max(self.peak, memory([member for pid in self.pids for member in family(pid)]))
+            self.peak = max(self.peak, sum(family_memory(pid) for pid in self.pids))
             if self._end.wait(_TICK):
                 return

@@ -13,7 +13,7 @@ from devcluster.processes import python_environment
 START_FROM_A_THREAD = """
 import sys, threading, time
 from pathlib import Path
-from devcluster.processes import family_memory, python_environment, resident_memory, start_logged, tethered
+from devcluster.processes import family_memory, python_environment, proportional_memory, start_logged, tethered
 def start():
     global child
     command = tethered(sys.executable, ["-c", "import time; time.sleep(600)"])
@@ -23,7 +23,7 @@ thread.start()
 thread.join()
 print(child.pid, flush=True)
 sys.stdin.readline()
-print(child.poll(), resident_memory(child.pid) > 0, flush=True)
+print(child.poll(), proportional_memory(child.pid) > 0, flush=True)
 sys.stdin.readline()
 """
 
