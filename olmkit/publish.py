@@ -11,7 +11,7 @@ import hashlib
 import logging
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -48,6 +48,17 @@ def severity(transition: Transition, *, reconciling: bool) -> str:
     if transition.type == "Reconciling" or transition.status != "False":
         return "Normal"
     return "Normal" if reconciling and not transition.reason.endswith("Failed") else "Warning"
+
+
+def worth_telling(transition: Transition, kind: str, *, is_new: bool) -> bool:
+    """Whether a transition becomes an Event of type `kind`.
+
+    Reconciling tells what the other conditions tell too, and an aspect that begins without being True is no news, unless it is
+    a warning.
+    """
+    if transition.type == "Reconciling":
+        return False
+    return kind == "Warning" or not is_new or transition.status == "True"
 
 
 @dataclass(frozen=True)
@@ -130,16 +141,7 @@ class Publisher:
             body = {"metadata": raw["metadata"], "status": wanted}
             self.informer.saw(await self.client.apply_status(self.kind, body, self.manager))
         about = {"apiVersion": self.kind.api_version, "kind": self.kind.kind, "metadata": raw["metadata"]}
-        reconciling = any(
-            condition["type"] == "Reconciling" and condition["status"] == "True"
-            for condition in status.get("conditions", ())
-        )
-        await asyncio.gather(
-            *(
-                self._emit(about, transition, severity(transition, reconciling=reconciling))
-                for transition in transitions
-            )
-        )
+        await asyncio.gather(*(self._emit(about, event, kind) for event, kind in _news(raw, status, transitions)))
 
     async def _emit(self, about: Object, transition: Transition, kind: str) -> None:
         event = make_event(about, transition, kind, Reporter(self.manager, self.instance), datetime.now(UTC))
@@ -150,3 +152,15 @@ class Publisher:
         except ApiError as error:
             facts = {"event": transition.reason, "error": str(error)}
             log.warning("event not written", extra=facts)
+
+
+def _news(
+    raw: Object, status: Mapping[str, Any], transitions: Sequence[Transition]
+) -> Iterator[tuple[Transition, str]]:
+    """The transitions that become Events, each with the Event's type."""
+    known = {condition["type"] for condition in (raw.get("status") or {}).get("conditions", ())}
+    states = {condition["type"]: condition["status"] for condition in status.get("conditions", ())}
+    for transition in transitions:
+        kind = severity(transition, reconciling=states.get("Reconciling") == "True")
+        if worth_telling(transition, kind, is_new=transition.type not in known):
+            yield transition, kind

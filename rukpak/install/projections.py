@@ -145,12 +145,9 @@ def definition(obj: Object) -> Object:
 
 
 def _problem(conditions: Mapping[str, Mapping[str, Any]]) -> str:
-    """Why a CRD is not established, as far as the API server says so."""
-    for name in ("NamesAccepted", "Established"):
-        condition = conditions.get(name, {})
-        if condition.get("status") == "False":
-            return str(condition.get("message", ""))
-    return ""
+    """Why a CRD will not be established as it is; not being established yet is no problem."""
+    accepted = conditions.get("NamesAccepted", {})
+    return str(accepted.get("message", "")) if accepted.get("status") == "False" else ""
 
 
 def api_service(obj: Object) -> Object:

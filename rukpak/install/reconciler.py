@@ -52,7 +52,10 @@ NAME = "bundledeployment"
 MANAGER = "rukpak"
 """Field manager of statuses, and reporting controller of Events."""
 WORKERS = 8
-PATIENCE = timedelta(seconds=2)
+MOMENT = timedelta(seconds=2)
+"""What is to be looked at again within this time is waited for in the same turn."""
+PATIENCE = timedelta(seconds=10)
+"""How long a turn may wait in all."""
 PASSES = 50
 """In one turn."""
 NOW = timedelta(0)
@@ -102,7 +105,8 @@ class Turns:
     """One turn of a BundleDeployment: passes as long as the next is due at once, so that what was begun is done first.
 
     Without it many that are installed at once would all be half installed for most of the time. A turn also waits for what
-    comes in a moment, such as a CRD that is established: for two seconds in all, and only until the event that brings it.
+    comes in a moment, such as a CRD that is established, until the event that brings it: the API server establishes CRDs one by
+    one, so that turns which gave up would only put more of them in the line before others can go on.
     """
 
     def __init__(self, make_pass: Callable[[str], Awaitable[timedelta | None]]) -> None:
@@ -133,7 +137,7 @@ class Turns:
             for _ in range(PASSES):
                 news.clear()
                 after = await self._make_pass(key)
-                if after is None or after > PATIENCE:
+                if after is None or after > MOMENT:
                     return after
                 if after:
                     async with asyncio.timeout_at(until):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olmkit.conditions import ConditionValue, Transition
-from olmkit.publish import NOTE_LIMIT, Reporter, make_event, severity, without_empties
+from olmkit.publish import NOTE_LIMIT, Reporter, make_event, severity, without_empties, worth_telling
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
 
@@ -41,6 +41,20 @@ def event(of: dict[str, Any], **changed: str) -> dict[str, Any]:
 )
 def test_severity(type: str, status: ConditionValue, reason: str, reconciling: bool, expected: str) -> None:
     assert severity(Transition(type, status, reason, "m"), reconciling=reconciling) == expected
+
+
+@pytest.mark.parametrize(
+    ("type", "status", "kind", "is_new", "expected"),
+    [
+        pytest.param("Ready", "True", "Normal", True, True, id="good from the first sight on"),
+        pytest.param("Ready", "False", "Normal", True, False, id="not yet, at first sight"),
+        pytest.param("Ready", "False", "Warning", True, True, id="failed at first sight"),
+        pytest.param("Ready", "False", "Normal", False, True, id="was good, and work is under way"),
+        pytest.param("Reconciling", "True", "Normal", False, False, id="work is under way: told by the others"),
+    ],
+)
+def test_worth_telling(type: str, status: ConditionValue, kind: str, is_new: bool, expected: bool) -> None:
+    assert worth_telling(Transition(type, status, "R", "m"), kind, is_new=is_new) is expected
 
 
 def test_an_event_of_a_cluster_scoped_object_lives_in_default() -> None:

@@ -155,7 +155,14 @@ def test_a_crd_that_goes_away_is_not_served() -> None:
     ("conditions", "problem"),
     [
         pytest.param([], "", id="nobody looked at it yet"),
-        pytest.param([{"type": "Established", "status": "False", "message": "installing"}], "installing", id="not yet"),
+        pytest.param(
+            [
+                {"type": "NamesAccepted", "status": "True", "message": "no conflicts found"},
+                {"type": "Established", "status": "False", "message": "the initial names have been accepted"},
+            ],
+            "",
+            id="not yet",
+        ),
         pytest.param(
             [
                 {"type": "Established", "status": "False", "message": "not all names are accepted"},
