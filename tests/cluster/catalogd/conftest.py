@@ -131,6 +131,11 @@ class World:
             states = "\n".join(json.dumps(each.get("status"), indent=1) for each in objects)
             pytest.fail(f"not within {within:g} s: {what}\n{states}")
 
+    async def remove(self, name: str) -> None:
+        """Delete a Catalog and return when it is gone."""
+        await self.client.delete(catalogs.KIND, name)
+        await self.until(f"{name} is gone", lambda: not self.find(name))
+
     async def when(self, kind: str, status: str, reason: str, name: str = "", within: float = 60) -> Object:
         """The Catalog as soon as a condition of its present generation is so."""
 
@@ -217,12 +222,11 @@ async def _remove(client: Client, kind: Kind, prefix: str) -> None:
                 await client.delete(kind, each["metadata"]["name"])
 
 
-@contextlib.asynccontextmanager
-async def running(world: World, cache: Path) -> AsyncIterator[None]:
-    """catalogd at work with that folder."""
+def settings_of(world: World, cache: Path) -> Settings:
+    """What catalogd is started with: that folder, the registry's proxy, no lease."""
     conf = cache.parent / f"{cache.name}.conf"
     conf.write_text(f'[[registry]]\nprefix = "{world.proxy.address}"\ninsecure = true\n')
-    settings = Settings(
+    return Settings(
         cache_dir=cache,
         kubeconfig=str(world.cluster.kubeconfig),
         metrics_bind_address="0",
@@ -232,6 +236,12 @@ async def running(world: World, cache: Path) -> AsyncIterator[None]:
         allow_source_cidr=("127.0.0.0/8",),
         extra=argparse.Namespace(catalogs_server_addr=world.served_at, external_address=None),
     )
+
+
+@contextlib.asynccontextmanager
+async def running(world: World, cache: Path) -> AsyncIterator[None]:
+    """catalogd at work with that folder."""
+    settings = settings_of(world, cache)
     async with await Client.connect(settings.kubeconfig) as client:
         manager = Manager("catalogd", settings, client)
         try:

@@ -241,6 +241,24 @@ async def test_a_definition_that_left_the_bundle_stays_while_it_is_used_and_anot
     assert await at.find(kind_of(at.group), "dinghy", at.name) is not None
 
 
+async def test_a_namespace_that_left_the_bundle_goes_only_if_it_is_empty(at: Harbour, running: Client) -> None:
+    empty, used = f"{at.name}-empty", f"{at.name}-used"
+    objects = [namespace(empty), deployment("engine", empty), namespace(used), config_map("log", used)]
+    await at.install(at.push(plain(namespace(at.name), *objects)))
+    await at.until(READY)
+    await at.create(CONFIG_MAPS, config_map("somebodys", used))
+    await at.install(at.push(plain(namespace(at.name)), "v2"))
+    await at.when(NAMESPACES, empty, "", gone)
+    raw = await at.until(lambda raw: READY(raw) and bool((raw or {})["status"].get("released")))
+    assert raw["status"]["released"] == [{"group": "", "kind": "Namespace", "name": used}]
+    space = await at.find(NAMESPACES, used)
+    assert space is not None
+    assert space["metadata"]["labels"] == {"kubernetes.io/metadata.name": used}
+    await at.remove()
+    await at.until(gone)
+    assert await at.find(CONFIG_MAPS, "somebodys", used) is not None
+
+
 async def test_an_upgrade_that_moves_a_storage_version_is_announced_first(at: Harbour, running: Client) -> None:
     crd = f"boats.{at.group}"
     await at.install(at.push(plain(definition(at.group))))

@@ -15,7 +15,12 @@ DEPLOYMENT = Kind("apps", "v1", "Deployment", "deployments", namespaced=True)
 
 def version(name: str, *kinds: tuple[str, str, str], freshness: str | None = "Current") -> dict[str, Any]:
     resources = [
-        {"resource": plural, "responseKind": {"group": "", "version": "", "kind": kind}, "scope": scope}
+        {
+            "resource": plural,
+            "responseKind": {"group": "", "version": "", "kind": kind},
+            "scope": scope,
+            "verbs": ["create"] if kind == "Binding" else ["create", "list"],
+        }
         for plural, kind, scope in kinds
     ]
     return {"version": name, "resources": resources} | ({"freshness": freshness} if freshness else {})
@@ -28,6 +33,7 @@ def group(name: str, *versions: dict[str, Any]) -> dict[str, Any]:
 CORE = {"items": [group("", version("v1", ("pods", "Pod", "Namespaced"), ("namespaces", "Namespace", "Cluster")))]}
 GROUPS = {
     "items": [
+        group("odd", version("v1", ("bindings", "Binding", "Namespaced"))),
         group(
             "autoscaling",
             version("v2", ("horizontalpodautoscalers", "HorizontalPodAutoscaler", "Namespaced")),
@@ -62,6 +68,12 @@ def test_the_version_the_server_names_first_is_preferred() -> None:
 
 def test_a_group_that_does_not_answer_is_named() -> None:
     assert FOUND.failed_groups == {"metrics.k8s.io"}
+
+
+def test_what_can_be_listed() -> None:
+    assert ("", "v1", "Pod") in FOUND.listable
+    assert FOUND.find("odd/v1", "Binding") is not None
+    assert ("odd", "v1", "Binding") not in FOUND.listable
 
 
 def test_a_server_without_anything() -> None:

@@ -397,7 +397,11 @@ def test_what_only_bears_our_label_is_not_removed() -> None:
 def test_a_namespace_that_left_the_bundle_is_left() -> None:
     seen = installed()
     old = namespace("old-system")
-    assert decide(replace(seen, namespaces={**seen.namespaces, "old-system": old})) == Prune((), (old,))
+    seen = replace(seen, namespaces={**seen.namespaces, "old-system": old})
+    assert decide(seen) == Prune((), (old,))
+    inside = ObjectKey("", "Secret", "old-system", "key")
+    seen = replace(seen, members={**seen.members, inside: member(inside)})
+    assert decide(seen) == Prune((seen.members[inside],)), "what is in it goes first"
 
 
 def test_the_inventory_shrinks_after_the_removal_but_for_what_cannot_be_read() -> None:

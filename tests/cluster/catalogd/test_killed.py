@@ -1,0 +1,58 @@
+"""catalogd killed after each of its writes: what runs next serves and lists the same."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+import orjson
+import pytest
+
+from catalogd.__main__ import build
+from tests.cluster.catalogd.conftest import World, lines, package, settings_of
+from tests.cluster.mortal import first, life
+
+BEFORE = lines(package("kept", "1.0.0"), package("goes", "1.0.0"))
+AFTER = lines(package("kept", "1.0.0", "1.1.0"), package("comes", "1.0.0"))
+MOST = 40
+"""More writes than a content takes."""
+
+
+async def served(world: World, name: str, digest: str, files: dict[str, bytes], packages: set[str]) -> None:
+    """The status names the content, HTTP serves it, and its packages are listed, no other."""
+    await world.serves(digest, name)
+    wanted = {f"{name}-{each}" for each in packages}
+    await world.until("the Packages are those of the content", lambda: world.packages(name).keys() == wanted)
+    code, body = await world.get(f"{name}/all.json")
+    assert code == 200
+    blobs = [json.loads(line) for data in files.values() for line in data.splitlines()]
+    assert [orjson.loads(line) for line in body.splitlines()] == blobs
+    versions = {entry["name"] for entry in world.packages(name)[f"{name}-kept"]["spec"]["channels"][0]["entries"]}
+    assert versions == {blob["name"] for blob in blobs if blob["schema"] == "olm.bundle" and blob["package"] == "kept"}
+
+
+@pytest.mark.parametrize("moved", [False, True], ids=["while its first content is read", "while its tag has moved"])
+async def test_a_kill_after_any_write_is_made_good(world: World, tmp_path: Path, moved: bool) -> None:
+    for left in range(1, MOST):
+        cache, name = tmp_path / f"life-{left}", f"{world.name}-{left}"
+        alive = partial(life, "catalogd", settings_of(world, cache), build)
+        first_digest = await world.push(BEFORE, tag=name)
+        before = partial(served, world, name, first_digest, BEFORE, {"kept", "goes"})
+        finish = before
+        await world.catalog(world.ref(f":{name}"), name, poll="1s")
+        if moved:
+            async with alive():
+                await before()
+            digest = await world.push(AFTER, tag=name)
+            finish = partial(served, world, name, digest, AFTER, {"kept", "comes"})
+        async with alive() as fate:
+            fate.left = left
+            await first(fate.dead.wait(), finish())
+        async with alive():
+            await finish()
+        await world.remove(name)
+        if not fate.dead.is_set():
+            assert left > 3, "the first life died at no write"
+            return
+    pytest.fail(f"still writing after {MOST} writes")
