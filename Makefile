@@ -17,7 +17,8 @@ setup: .venv/ready ## make .venv from the lock file
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "olm-suite needs Python 3.11 or later: set PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	PIP_FIND_LINKS= $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
-	PIP_FIND_LINKS= $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@# setuptools warns of every editable installation
+	PIP_FIND_LINKS= $(BIN)/python -W ignore -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 lock: setup ## write requirements.lock anew from pyproject.toml (hashes, no address)
