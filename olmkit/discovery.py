@@ -7,7 +7,7 @@ or an APIService changed. A group whose server does not answer is named, never t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -26,6 +26,8 @@ class Discovery:
     """By (group, version, kind)."""
     failed_groups: frozenset[str]
     """Groups of an aggregated API server that does not answer now: what they serve is not known."""
+    listable: frozenset[tuple[str, str, str]] = frozenset()
+    """(group, version, kind) of those whose objects can be listed; reviews and bindings cannot."""
 
     def find(self, api_version: str, kind: str) -> Kind | None:
         """The kind as a manifest names it, such as ("apps/v1", "Deployment"); None when exactly that is not served."""
@@ -38,23 +40,27 @@ def parse_discovery(documents: Iterable[Mapping[str, Any]]) -> Discovery:
     kinds: dict[tuple[str, str], Kind] = {}
     served: dict[tuple[str, str, str], Kind] = {}
     failed: set[str] = set()
+    listable: set[tuple[str, str, str]] = set()
     for document in documents:
         for item in document.get("items") or []:
             group = (item.get("metadata") or {}).get("name", "")
             for version in item.get("versions") or []:
                 if version.get("freshness", "Current") != "Current":
                     failed.add(group)
-                for kind in _kinds(group, version):
+                for kind, verbs in _kinds(group, version):
                     served.setdefault((group, kind.version, kind.kind), kind)
                     kinds.setdefault((group, kind.kind), kind)
-    return Discovery(kinds, served, frozenset(failed))
+                    listable.update({(group, kind.version, kind.kind)} if "list" in verbs else ())
+    return Discovery(kinds, served, frozenset(failed), frozenset(listable))
 
 
-def _kinds(group: str, version: Mapping[str, Any]) -> Iterator[Kind]:
+def _kinds(group: str, version: Mapping[str, Any]) -> Iterator[tuple[Kind, Collection[str]]]:
+    """Each with what can be done with its objects."""
     for resource in version.get("resources") or []:
         name = (resource.get("responseKind") or {}).get("kind")
         if name:
-            yield Kind(group, version["version"], name, resource["resource"], resource.get("scope") == "Namespaced")
+            kind = Kind(group, version["version"], name, resource["resource"], resource.get("scope") == "Namespaced")
+            yield kind, resource.get("verbs") or ()
 
 
 class Discovers(Protocol):

@@ -13,7 +13,7 @@ import signal
 import time
 from argparse import ArgumentParser
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -146,8 +146,7 @@ class Manager:
         task = self._informer_tasks.pop(informer, None)
         if task is not None:
             task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await asyncio.wait({task})  # not `await task`: a cancellation of the caller must stay the caller's
 
     def add_controller(self, controller: Controller) -> None:
         """Run it while this process holds the lease; ready once its informers have synced."""

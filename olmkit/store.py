@@ -129,9 +129,12 @@ class Store:
         """A folder of our own, locked as long as this process lives, so that sweep knows it is in use."""
         while True:
             work = Path(tempfile.mkdtemp(dir=self._staging))
-            lock = os.open(work, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                lock = os.open(work, os.O_RDONLY | os.O_DIRECTORY)
+            except FileNotFoundError:
+                continue  # swept between its making and here
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if work.is_dir():  # else swept between its making and its lock
+            if work.is_dir():  # else swept between here and its lock
                 break
             os.close(lock)
         try:

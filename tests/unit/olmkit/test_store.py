@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -209,3 +210,16 @@ def test_a_file_name_that_is_no_text_is_an_error_not_a_crash(store: Store, tmp_p
     with pytest.raises(ValueError, match="name"), store.publish(DIGEST) as staging:
         (Path(os.fsdecode(os.fsencode(staging) + b"/\xff"))).touch()
     assert leftovers(store, tmp_path) == []
+
+
+def test_many_publish_at_once_and_none_sweeps_the_work_of_another(tmp_path: Path) -> None:
+    digests = [f"sha256:{number:064x}" for number in range(400)]
+
+    def publish(digest: str) -> None:
+        with Store(tmp_path).publish(digest) as folder:
+            (folder / "file").write_text(digest)
+
+    with ThreadPoolExecutor(8) as workers:
+        list(workers.map(publish, digests))
+    assert Store(tmp_path).digests() == set(digests)
+    assert not list((tmp_path / ".staging").iterdir())
