@@ -33,9 +33,11 @@ def open_corpus(folder: Path) -> Path:
         return folder
     archives = {name: folder / f"{name}.tar.xz" for name in (*_NEEDED, *_OPTIONAL)}
     if not all(archives[name].is_file() for name in _NEEDED):
+        what = "holds no catalog with its bundles" if folder.is_dir() else "is no folder"
         raise DevclusterError(
-            f"{folder} holds no corpus: it needs the folders catalog and bundles, or catalog.tar.xz and bundles.tar.xz "
-            "(another folder is chosen by OLM_CORPUS)."
+            f"{folder} {what}: give a folder with catalog/<package>/ and bundles/<package>/<version>/, or with "
+            "catalog.tar.xz and bundles.tar.xz that hold these"
+            f"{' (OLM_CORPUS names another one)' if folder == default_folder() else ''}."
         )
     present = [path for path in archives.values() if path.is_file()]
     digest = hashlib.sha256()

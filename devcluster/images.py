@@ -14,7 +14,9 @@ import re
 import tarfile
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,9 +31,12 @@ CONFIGS_LABEL = "operators.operatorframework.io.index.configs.v1"
 _MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 _CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
 _LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar+gzip"
+_BUNDLE = "olm.bundle"
 _BUNDLE_FOLDERS = ("manifests", "metadata")
 _WORKERS = 4
 _TIMEOUT_SECONDS = 60.0
+_PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_IMAGE_NAME = re.compile(rf"{_PART}(?:/{_PART})*(?::\w[\w.-]{{0,127}})?", re.ASCII)
 
 Blob = dict[str, Any]
 
@@ -84,16 +89,16 @@ class Registry:
     def _request(
         self, method: str, path: str, body: bytes = b"", content_type: str = ""
     ) -> tuple[int, Mapping[str, str]]:
-        connection = http.client.HTTPConnection(self.address, timeout=_TIMEOUT_SECONDS)
         try:
-            connection.request(method, path, body, {"Content-Type": content_type} if content_type else {})
-            answer = connection.getresponse()
-            answer.read()
-            return answer.status, {name.lower(): value for name, value in answer.getheaders()}
+            with closing(http.client.HTTPConnection(self.address, timeout=_TIMEOUT_SECONDS)) as connection:
+                connection.request(method, path, body, {"Content-Type": content_type} if content_type else {})
+                answer = connection.getresponse()
+                answer.read()
+                return answer.status, {name.lower(): value for name, value in answer.getheaders()}
         except OSError as error:
             raise DevclusterError(f"The registry {self.address} does not answer: {error}.") from error
-        finally:
-            connection.close()
+        except http.client.HTTPException as error:
+            raise DevclusterError(f"There is no registry at {self.address!r}, as host:port: {error}.") from error
 
 
 @dataclass(frozen=True)
@@ -105,16 +110,25 @@ class Content:
     bundles: Path
 
     def packages(self) -> list[str]:
-        """Names of the packages, sorted."""
-        return sorted(folder.name for folder in self.catalog.iterdir() if folder.is_dir())
+        """Names of the packages, sorted. Raises DevclusterError when there are none, or not the two folders."""
+        missing = next((folder for folder in (self.catalog, self.bundles) if not folder.is_dir()), None)
+        if missing is not None:
+            raise DevclusterError(
+                f"There is no folder {missing}: the folder with the catalog holds catalog/<package>/ and "
+                "bundles/<package>/<version>/."
+            )
+        names = sorted(folder.name for folder in self.catalog.iterdir() if folder.is_dir())
+        if not names:
+            raise DevclusterError(f"{self.catalog} holds no folder of a package.")
+        return names
 
     def blobs(self, package: str) -> list[Blob]:
         """The catalog's blobs of one package in the order of the file. Raises DevclusterError when there is none."""
         folder = self.catalog / package
         if (lines := folder / "catalog.json").is_file():
-            return [json.loads(line) for line in lines.read_text().splitlines() if line.strip()]
+            return _blobs(lines, lambda text: [json.loads(line) for line in text.splitlines() if line.strip()])
         if (documents := folder / "catalog.yaml").is_file():
-            return [blob for blob in yaml.load_all(documents.read_text(), yaml.CSafeLoader) if blob]
+            return _blobs(documents, lambda text: [blob for blob in yaml.load_all(text, yaml.CSafeLoader) if blob])
         raise DevclusterError(f"{folder} holds neither catalog.json nor catalog.yaml.")
 
     def bundle_folder(self, blob: Blob) -> Path | None:
@@ -156,10 +170,14 @@ class Catalog:
         """Push all bundles that have a folder, then the catalog that names them by digest.
 
         `packages` limits the catalog, `without` leaves bundles out of it by name. Bundles without a folder keep the image
-        reference they have. `report` hears how many of how many bundles are pushed.
+        reference they have. `report` hears how many of how many bundles are pushed. Raises DevclusterError.
         """
         chosen = content.packages() if packages is None else sorted(packages)
-        blobs = {package: _without(content.blobs(package), without) for package in chosen}
+        found = {package: content.blobs(package) for package in chosen}
+        _check_names(
+            without, [blob["name"] for listed in found.values() for blob in listed if blob["schema"] == _BUNDLE]
+        )
+        blobs = {package: _without(listed, without) for package, listed in found.items()}
         images = self._push_bundles(content, [blob for listed in blobs.values() for blob in listed], report)
         files = {f"{package}/catalog.json": _lines(listed, images) for package, listed in blobs.items()}
         return Pushed(self.reference, self.push_files(files), images)
@@ -196,6 +214,21 @@ class Catalog:
         tag = "v" + re.sub(r"[^\w.-]", "_", version)[:127]
         digest = self.registry.push(repository, tag, read_bundle(folder), bundle_labels(folder))
         return f"{self.host}/{repository}@{digest}"
+
+
+def _blobs(path: Path, parse: Callable[[str], list[Any]]) -> list[Blob]:
+    """What the file holds; raises DevclusterError, naming it, when that is no list of blobs."""
+    try:
+        found = parse(path.read_text())
+    except (ValueError, yaml.YAMLError) as error:
+        raise DevclusterError(f"{path} does not parse: {error}") from error
+    for blob in found:
+        needed = (
+            ("schema", "package", "name") if isinstance(blob, dict) and blob.get("schema") == _BUNDLE else ("schema",)
+        )
+        if not isinstance(blob, dict) or not all(isinstance(blob.get(name), str) for name in needed):
+            raise DevclusterError(f"{path} holds something else than blobs with {', '.join(needed)}.")
+    return found
 
 
 def read_bundle(folder: Path) -> dict[str, bytes]:
@@ -244,6 +277,14 @@ def layer(files: Mapping[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
+def _check_names(without: Collection[str], known: Collection[str]) -> None:
+    """A bundle that is to be left out and is not there was most likely meant to be another one."""
+    for name in sorted(set(without) - set(known)):
+        near = get_close_matches(name, known, n=3)
+        there = f"did you mean {' or '.join(near)}?" if near else f"{len(known)} bundles have other names."
+        raise DevclusterError(f"The catalog has no bundle {name!r} that could be left out: {there}")
+
+
 def _without(blobs: list[Blob], names: Collection[str]) -> list[Blob]:
     """The blobs as if the named bundles had never been published: neither they nor their channel entries."""
     kept = []
@@ -277,6 +318,15 @@ def _digest(content: bytes) -> str:
     return "sha256:" + hashlib.sha256(content).hexdigest()
 
 
+def _check_image_name(name: str) -> None:
+    """A registry refuses other names, but says only 404 then."""
+    if not _IMAGE_NAME.fullmatch(name):
+        raise DevclusterError(
+            f"{name!r} is no name of an image in a registry: it is written like catalogs/samples:latest, with lower-case "
+            "letters, digits and . _ - in each part, and without the registry's host."
+        )
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Push a catalog and its bundles; prints the catalog's image reference."""
     parser = argparse.ArgumentParser(prog="python -m devcluster.images", description=main.__doc__)
@@ -288,6 +338,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     catalog = Catalog(Registry(given.registry), given.name, given.host or given.registry)
     try:
+        _check_image_name(given.name)
         pushed = catalog.push(Content(given.folder / "catalog", given.folder / "bundles"), without=given.without)
     except DevclusterError as error:
         parser.exit(1, f"{error}\n")

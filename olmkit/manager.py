@@ -64,7 +64,7 @@ def make_parser(name: str) -> ArgumentParser:
     parser = ArgumentParser(prog=name, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     add = parser.add_argument
     add("--kubeconfig", help="kubeconfig file; without it $KUBECONFIG, the pod's account or ~/.kube/config")
-    add("--system-namespace", default=Settings.system_namespace, help="where the suite lives: leases and pull secrets")
+    add("--system-namespace", default=Settings.system_namespace, help="where the suite lives: leases")
     add("--metrics-bind-address", default=Settings.metrics_bind_address, help="host:port of /metrics; 0 turns it off")
     add(
         "--health-probe-bind-address",

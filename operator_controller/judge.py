@@ -53,6 +53,8 @@ class Verdict:
     """Blocked or Waiting: nothing is written now."""
     not_attempted: str = NOT_ATTEMPTED
     """What Installed says while nothing runs and nothing was resolved."""
+    why: str = ""
+    """What made the candidate the one, in a few words."""
 
     @property
     def is_resolved(self) -> bool:
@@ -98,10 +100,17 @@ def _refuse_second(world: World) -> OlmError | None:
     senior = min(world.claims, key=lambda claim: claim.seniority, default=None)
     if senior is None or mine is None or senior == mine:
         return None
-    message = f'package "{world.operator.spec.package_name}" is already managed by Operator "{senior.name}"'
+    package = f'package "{world.operator.spec.package_name}"'
+    if senior.is_idle:
+        message = f'{package} is asked for by Operator "{senior.name}" too'
+        precedence = "came first" if senior.created < mine.created else "is first by name"
+        rest = f", which {precedence} and is not installed; delete one of them"
+    else:
+        message = f'{package} is already managed by Operator "{senior.name}"'
+        rest = "; delete one of them"
     if senior.is_leaving:
         return Waiting(Reason.RETRYING, f"{message}, which is being deleted", WATCHED_AGAIN)
-    return Blocked(Reason.RESOLUTION_FAILED, f"{message}; delete one of them")
+    return Blocked(Reason.RESOLUTION_FAILED, message + rest)
 
 
 def _refuse_other_package(world: World) -> OlmError | None:
@@ -154,7 +163,7 @@ def _resolve(world: World, asked: Asked) -> Verdict:
         return Verdict(resolved, words.explanation, image=world.running.image if world.running else "")
     candidate = outcome.candidate
     problem = _bad_media_type(world, candidate) or _bad_deployment(world)
-    return Verdict(resolved, words.explanation, candidate, candidate.bundle.image, problem)
+    return Verdict(resolved, words.explanation, candidate, candidate.bundle.image, problem, why=words.why)
 
 
 def _refusal(world: World, decision: Decision, message: str) -> OlmError:

@@ -105,7 +105,7 @@ def _progress(world: World, outcome: Outcome, verdict: Verdict) -> list[Wanted]:
         return _not_ready(_unfinished(world), f"{what}: {outcome}", Reason.RETRYING)
     deployment = _in_step(world, verdict)
     if deployment is None or isinstance(outcome.plan, Install):
-        return _not_ready(_unfinished(world), _doing(world, verdict, "asked for"), Reason.INSTALLING)
+        return _not_ready(_unfinished(world), _doing(world, verdict, _asked_for(verdict)), Reason.INSTALLING)
     return _following(world, verdict, deployment)
 
 
@@ -124,7 +124,7 @@ def _following(world: World, verdict: Verdict, deployment: Deployment) -> list[W
     runs_it = world.running is not None and world.running.name == _wanted_name(verdict, deployment, world)
     if runs_it and deployment.is_true(DeploymentCondition.READY):
         return [Wanted(ConditionType.READY, "True", Reason.SUCCEEDED, cut(verdict.explanation, LIMIT))]
-    message = _doing(world, verdict, ready.message if ready else "asked for")
+    message = _doing(world, verdict, ready.message if ready else _asked_for(verdict))
     if deployment.is_true(DeploymentCondition.STALLED):
         return _not_ready(_unfinished(world, runs_it=runs_it), message, None)
     if not runs_it:
@@ -150,6 +150,11 @@ def _unfinished(world: World, *, runs_it: bool = False) -> Reason:
     if runs_it:
         return Reason.UNHEALTHY
     return Reason.UPGRADING if world.running is not None else Reason.NOT_INSTALLED
+
+
+def _asked_for(verdict: Verdict) -> str:
+    """While nothing is heard of the installation yet: why it is this one."""
+    return verdict.why or "the BundleDeployment is asked for, and nothing is heard of it yet"
 
 
 def _doing(world: World, verdict: Verdict, state: str) -> str:

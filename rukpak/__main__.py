@@ -28,7 +28,7 @@ async def build(manager: Manager) -> None:
     jobs = Jobs(lambda bundle: unpacking.enqueue(bundle), preload=[FUNCTION.partition(":")[0]])
     manager.on_close(jobs.close)
     unpacking = unpack.controller(manager, jobs, store)
-    install.controller(manager, store)
+    install.controller(manager, store, unpacking.enqueue)
 
 
 def main() -> int:

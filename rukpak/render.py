@@ -85,6 +85,9 @@ def _read(folder: Path) -> Bundle:
         for path in sorted((folder / part).rglob("*"))
         if path.is_file()
     }
+    if not any(name.startswith("manifests/") for name in files):
+        text = f'{folder} has no "manifests" folder with files in it: give the folder of one version of one bundle'
+        raise BadBundle("UnpackFailed", text)
     return read_registry(files) if (folder / "metadata").is_dir() else read_plain(files)
 
 

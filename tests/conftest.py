@@ -39,6 +39,9 @@ def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
     try:
         running = start(Wanted.from_environment(f"test-{os.getpid()}"), print)
     except DevclusterError as error:
+        if os.environ.get("OLM_KUBECONFIG"):
+            # The user's own cluster cannot be used: no test can, and each would say so again.
+            pytest.exit(f"The cluster of OLM_KUBECONFIG cannot be used: {error}", returncode=1)
         pytest.fail(str(error), pytrace=False)
     with running:
         yield running

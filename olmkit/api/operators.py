@@ -29,9 +29,15 @@ _BOUND = rf"(=|!=|>|<|>=|=>|<=|=<|~|~>|\^)? *{_VERSION}"
 VERSION_PATTERN = rf"^ *{_BOUND}(( *(,|\|\|) *| +){_BOUND})* *$"
 """Every range that operator_controller/resolve/versions.py reads, but for hyphen ranges and leading zeros, which the 4.14 era's
 API refuses too. What is let in and still no range (a number beyond 64 bits) is told in the status."""
+_VERSION_HINT = "a version is 1.2.3, a range is '>=1.2.0 <2.0.0', '~1.4' or '1.x'"
 VERSION_RULE: JsonDict = {
     "rule": f"self.matches(r'{VERSION_PATTERN}')",
-    "message": "invalid version expression: a version is 1.2.3, a range is '>=1.2.0 <2.0.0', '~1.4' or '1.x'",
+    "message": f"invalid version expression: {_VERSION_HINT}",
+    # The API server shows the type of the field in place of its value, so the message has to name it.
+    "messageExpression": (
+        f"""'invalid version expression "' + self + '"' + (self.matches('^ *$') """
+        f"""? ': leave spec.version out to follow the channel' : ": {_VERSION_HINT}")"""
+    ),
 }
 
 

@@ -8,7 +8,7 @@ and release. Pure: the same Snapshot gives the same Decision.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -134,11 +134,12 @@ class NotFound:
 
 @dataclass(frozen=True)
 class Unreachable:
-    """It exists, but no upgrade edge leads to it directly. `path`: steps that end with it, if any; `open`: what is in reach."""
+    """It exists, but no upgrade edge leads to it directly. `path`: steps that end with it, if any."""
 
     wanted: Candidate
     path: tuple[Version, ...]
-    open: tuple[Version, ...]
+    open: Mapping[str, tuple[Version, ...]]
+    """What is in reach, ascending, by the channel whose entries lead there; channels that lead nowhere are left out."""
 
 
 @dataclass(frozen=True)
@@ -298,18 +299,26 @@ def is_same(candidate: Candidate, running: Running) -> bool:
     return candidate.bundle.name == running.name or candidate.version == running.version
 
 
-def _graph(view: Seen) -> Graph:
+def _graph(view: Seen, channels: Sequence[Channel] | None = None) -> Graph:
+    """The upgrade edges of some channels, by default of those that count."""
     bundles = view.offer.package.bundles if view.offer.package else {}
-    return Graph(view.channels, {name: bundle.version for name, bundle in bundles.items()})
+    known = {name: bundle.version for name, bundle in bundles.items()}
+    return Graph(view.channels if channels is None else channels, known)
 
 
 def _unreachable(running: Running, wanted: Candidate, view: Seen) -> Unreachable:
     by_name = {one.bundle.name: one.version for one in view.candidates}
-    graph = _graph(view)
     place = Place(running.name, running.version)
-    path = graph.path(place, wanted.bundle.name, by_name.keys())
-    in_reach = sorted({by_name[name] for name in graph.next_from(place) & by_name.keys()})
-    return Unreachable(wanted, tuple(by_name[name] for name in path), tuple(in_reach))
+    path = _graph(view).path(place, wanted.bundle.name, by_name.keys())
+    in_reach = {
+        channel.name: tuple(
+            sorted({by_name[name] for name in _graph(view, [channel]).next_from(place) & by_name.keys()})
+        )
+        for channel in view.channels
+    }
+    return Unreachable(
+        wanted, tuple(by_name[name] for name in path), {name: found for name, found in in_reach.items() if found}
+    )
 
 
 def _refuse_dependent(outcome: Outcome, running: Running | None) -> Outcome:

@@ -46,6 +46,8 @@ class Words:
     is_resolved: bool
     message: str
     explanation: str
+    why: str = ""
+    """Of a bundle to be installed: what made it the one, in a few words."""
 
 
 def explain(decision: Decision) -> Words:
@@ -53,7 +55,8 @@ def explain(decision: Decision) -> Words:
     outcome = decision.outcome
     match outcome:
         case Chosen():
-            return _words(f'resolved to "{outcome.candidate.bundle.image}"', _choice(decision, outcome), resolved=True)
+            image, why = outcome.candidate.bundle.image, cut(_in_short(decision, outcome), LIMIT)
+            return Words(True, f'resolved to "{image}"', cut(_choice(decision, outcome), LIMIT), why)
         case Kept():
             text = f"{outcome.running.version_text} stays: {_home(decision, outcome.running.catalog)}"
             return _words(f'resolved to "{outcome.running.image}"', text, resolved=True)
@@ -62,10 +65,10 @@ def explain(decision: Decision) -> Words:
             return _words(message, _joined(message, _near_misses(decision)))
         case Unreachable():
             message = _unreachable(decision, outcome)
-            return _words(message, _joined(message, _way_on(outcome)))
+            return _words(message, _joined(message, _way_on(decision, outcome)))
         case Dependent():
             message = _dependent(outcome.candidate)
-            return _words(message, message)
+            return _words(message, message + _independent(decision, outcome.candidate))
         case Tied():
             return _words(*_tie(decision, outcome))
         case HomeMissing():
@@ -113,6 +116,21 @@ def _why_it(decision: Decision, outcome: Chosen) -> str:
     return f": the best of {count} versions{within}" if count > 1 else f": the only version{within}"
 
 
+def _in_short(decision: Decision, outcome: Chosen) -> str:
+    """The rule that led to the candidate, for the one line that tells of its installation."""
+    asked, candidate = decision.snapshot.asked, outcome.candidate
+    if asked.versions is not None and asked.versions.pinned is not None:
+        return "asked for"
+    if candidate != outcome.target:
+        return f"next step on the way to {outcome.target.version}"
+    if asked.versions is not None:
+        return f'best in range "{asked.versions.text}"' + (f" of channel {asked.channel}" if asked.channel else "")
+    versions = [
+        one.version for view in decision.seen for one in view.matching if view.offer.catalog == candidate.catalog
+    ]
+    return f"{'newest' if candidate.version >= max(versions) else 'best'} of channel {candidate.channel}"
+
+
 def _out_of_reach(decision: Decision, outcome: Chosen) -> list[str]:
     """What is better and cannot be had from here."""
     running = decision.snapshot.running
@@ -138,6 +156,7 @@ def _near_misses(decision: Decision) -> str:
     parts += _elsewhere(decision)
     parts += _unreadable(decision.seen)
     parts += _absent_catalogs(decision.seen)
+    parts += _similar(decision)
     return "; ".join(parts)
 
 
@@ -147,10 +166,16 @@ def _no_package(decision: Decision) -> list[str]:
         return []
     where = _names([f'"{offer.catalog}"' for offer in counting], "and")
     verb = "do not have it" if len(counting) > 1 else "does not have it"
-    known = sorted({name for offer in counting for name in offer.names})
-    similar = get_close_matches(decision.snapshot.asked.package, known, n=3, cutoff=0.7)
-    hint = f", but {_names(similar, 'and')}" if similar else ""
-    return [f"catalog{'s' if len(counting) > 1 else ''} {where} {verb}{hint}"]
+    return [f"catalog{'s' if len(counting) > 1 else ''} {where} {verb}"]
+
+
+def _similar(decision: Decision) -> list[str]:
+    """A package that may have been meant."""
+    if not all(view.gap is Gap.NO_PACKAGE for view in decision.seen):
+        return []
+    known = sorted({name for view in decision.seen for name in view.offer.names})
+    similar = [f'"{name}"' for name in get_close_matches(decision.snapshot.asked.package, known, n=3, cutoff=0.7)]
+    return [f"did you mean {_names(similar, 'or')}?"] if similar else []
 
 
 def _near_miss(asked: Asked, view: Seen) -> list[str]:
@@ -184,7 +209,7 @@ def _versions_there_are(asked: Asked, view: Seen) -> list[str]:
     if more > 0:
         parts.append(f"{more} more channels have others")
     if asked.versions is not None:
-        parts.append(f"none is {asked.versions.text}" if near else f"none is in '{asked.versions.text}'")
+        parts.append(f"none is {asked.versions.text}" if near else f"no version is in range '{asked.versions.text}'")
     return parts
 
 
@@ -266,21 +291,51 @@ def _unreachable(decision: Decision, outcome: Unreachable) -> str:
     return f"{wanted.version} cannot be reached from {here}: no upgrade edge leads there"
 
 
-def _way_on(outcome: Unreachable) -> str:
+def _way_on(decision: Decision, outcome: Unreachable) -> str:
     if len(outcome.path) > 1:
         steps = _names([str(step) for step in outcome.path], "then")
         return f"the way is {steps}; set spec.version to {outcome.path[0]} first, or to a range that holds them all"
-    wanted = outcome.wanted
-    where = f'channel {wanted.channel} of catalog "{wanted.catalog}"'
     if outcome.open:
-        return f"from here {where} leads to {_versions(outcome.open, None)}"
-    return f"{where} leads nowhere from here"
+        return f"from here {'; '.join(_leading(outcome))}"
+    catalog = outcome.wanted.catalog
+    channels = [channel.name for view in decision.seen if view.offer.catalog == catalog for channel in view.channels]
+    if len(channels) == 1:
+        return f'channel {channels[0]} of catalog "{catalog}" leads nowhere from here'
+    return f'no channel of catalog "{catalog}" leads anywhere from here'
+
+
+def _leading(outcome: Unreachable) -> list[str]:
+    """Which channels lead where; those that lead to the same versions together."""
+    by_list: dict[tuple[Version, ...], list[str]] = {}
+    for channel, versions in sorted(outcome.open.items()):
+        by_list.setdefault(versions, []).append(channel)
+    of = f'of catalog "{outcome.wanted.catalog}"'
+    parts = [
+        f"channel{'s' if len(names) > 1 else ''} {_names(names, 'and')} {of} "
+        f"{'lead' if len(names) > 1 else 'leads'} to {_versions(versions, None)}"
+        for versions, names in list(by_list.items())[:_CHANNELS_SHOWN]
+    ]
+    more = len(by_list) - len(parts)
+    return parts + ([f"{more} more channels lead to others"] if more > 0 else [])
 
 
 def _dependent(candidate: Candidate) -> str:
     asks = [f"{_requirement(entry)} (property {entry.type})" for entry in candidate.bundle.dependencies]
     shown = asks[:3] + ([f"{len(asks) - 3} more"] if len(asks) > 3 else [])
-    return f'bundle "{candidate.bundle.name}" requires {" and ".join(shown)}: dependencies are not resolved yet'
+    return (
+        f'bundle "{candidate.bundle.name}" requires {" and ".join(shown)}: this version of olm-suite does not install '
+        "dependencies; choose a version without such a requirement"
+    )
+
+
+def _independent(decision: Decision, candidate: Candidate) -> str:
+    """The versions that require nothing, where any of them could be installed."""
+    if decision.snapshot.running is not None:
+        return ""
+    channels = [view for view in decision.seen if view.offer.catalog == candidate.catalog]
+    free = sorted({one.version for view in channels for one in view.candidates if not one.bundle.dependencies})
+    where = _names(sorted({channel.name for view in channels for channel in view.channels}), "and")
+    return f": {where} has {_versions(free, None)}" if free else f": {where} has none"
 
 
 def _requirement(entry: Property) -> str:

@@ -2,7 +2,7 @@
 
 Used by rukpak.install.reconciler (what is wanted) and apply (the bodies). Bodies are kept as JSON, a bounded number of bytes, and
 only while something of them is to be applied; they are rendered again from the store when they are needed and gone. Reading and
-rendering run in threads. Never fetches anything.
+rendering run in threads. Never fetches anything: of content that is missing or damaged it tells who does.
 """
 
 from __future__ import annotations
@@ -10,28 +10,33 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import orjson
 
 from olmkit.store import Store
-from rukpak.bundle import BadBundle, Bundle, PlainBundle, from_json
+from rukpak.bundle import BadBundle, Bundle, PlainBundle
 from rukpak.install.kinds import Asked, GroupKind, Kinds
-from rukpak.install.namespaces import install_namespace, namespace_for
-from rukpak.install.phases import phases
+from rukpak.install.namespaces import install_namespace, namespace_for, why_not
+from rukpak.install.phases import NAMESPACES, phases
 from rukpak.install.preflight import Facts, Preflight, check
 from rukpak.install.render import RenderOptions, render
 from rukpak.install.scopes import Scopes
 from rukpak.install.world import CRD, NAMESPACE, Absent, Content, Item, NamespaceItem, Rendered, Stage
-from rukpak.manifest import Manifest, ObjectKey
-from rukpak.unpack.job import BUNDLE_FILE
+from rukpak.manifest import Manifest, ObjectKey, mapping, mappings
+from rukpak.unpack.job import load
 
 BODIES_LIMIT = 32 * 1024 * 1024
 REMEMBERED = 4096
 """Bundles of which keys and hashes are kept."""
+
+REASON = "BundleLoadFailed"
+JOINED = "joined"
+"""Digest of what is applied to a Namespace that a bundle only writes into."""
+BAD_INPUT = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
+"""What code that expects an ordinary bundle raises for one that is not, where no check foresaw it."""
 
 Bodies = Mapping[ObjectKey, bytes]
 
@@ -46,15 +51,18 @@ class _Remembered:
 
 
 class Contents:
-    """Everything that was rendered. `store` holds the unpacked bundles."""
+    """Everything that was rendered. `store` holds the unpacked bundles; `lost` is told the Bundle whose content it lacks."""
 
-    def __init__(self, store: Store, kinds: Kinds, system_namespace: str) -> None:
+    def __init__(self, store: Store, kinds: Kinds, system_namespace: str, lost: Callable[[str], None]) -> None:
         self._store = store
         self._kinds = kinds
         self._system_namespace = system_namespace
+        self._lost = lost
         self._remembered: OrderedDict[tuple[str, str], _Remembered] = OrderedDict()
         self._bodies: OrderedDict[tuple[str, str], Bodies] = OrderedDict()
         self._bytes = 0
+        # One at a time: threads share one processor for this, and each bundle takes many times its size while it is read.
+        self._turn = asyncio.Semaphore(1)
 
     async def rendered(self, bundle: str, deployment: str, digest: str) -> Content:
         """The content of that digest as the Bundle of that name, for this cluster as it is now."""
@@ -63,19 +71,13 @@ class Contents:
         if known is not None and self._still_so(known):
             self._remembered.move_to_end(identity)
             return _named(known.content, bundle)
-        folder = self._store.path(digest)
-        if folder is None:
-            return Absent()
-        return await self._render(identity, bundle, folder)
+        return await self._render(identity, bundle)
 
     async def bodies(self, content: Rendered, deployment: str) -> Bodies:
-        """The objects as JSON. Raises KeyError when the content has left the disk."""
+        """The objects as JSON. Raises KeyError when the content is not on the disk any more, or not as it was."""
         identity = (deployment, content.content)
         if identity not in self._bodies:
-            folder = self._store.path(content.content)
-            if folder is None:
-                raise KeyError(content.content)
-            await self._render(identity, content.bundle, folder)
+            await self._render(identity, content.bundle)
         self._bodies.move_to_end(identity)
         return self._bodies[identity]
 
@@ -91,15 +93,16 @@ class Contents:
             and all(self._kinds.versions(kind) == versions for kind, versions in known.answers.items())
         )
 
-    async def _render(self, identity: tuple[str, str], bundle: str, folder: Path) -> Content:
+    async def _render(self, identity: tuple[str, str], bundle: str) -> Content:
         served = self._kinds.asked()
         failed, version = self._kinds.failed_groups, self._kinds.server_version
         facts = Facts(served, failed, version, self._system_namespace)
-        work = _Work(bundle, identity[0], identity[1], folder / BUNDLE_FILE, facts, self._kinds.scopes())
-        try:
+        work = _Work(self._store, bundle, identity[0], identity[1], facts, self._kinds.scopes())
+        async with self._turn:
             content, bodies = await asyncio.to_thread(work)
-        except FileNotFoundError:
-            return Absent()
+        if isinstance(content, Absent):
+            self._lost(bundle)
+            return content
         self._remembered[identity] = _Remembered(content, served.answers, failed, version)
         while len(self._remembered) > REMEMBERED:
             self._remembered.popitem(last=False)
@@ -130,27 +133,28 @@ def _size(bodies: Bodies) -> int:
 class _Work:
     """Reading, rendering and checking of one bundle; called in a thread."""
 
+    store: Store
     bundle: str
     deployment: str
     digest: str
-    file: Path
     facts: Facts
     scopes: Scopes
 
-    def __call__(self) -> tuple[Rendered | BadBundle, dict[ObjectKey, bytes]]:
+    def __call__(self) -> tuple[Rendered | BadBundle | Absent, dict[ObjectKey, bytes]]:
+        content = load(self.store, self.digest)
+        if content is None:
+            return Absent(), {}
         try:
-            content = from_json(self.file.read_bytes())
-        except (ValueError, KeyError, TypeError):
-            text = (
-                "the unpacked content cannot be read by this version: delete the Bundle, it is made and unpacked again"
-            )
-            return BadBundle("BundleLoadFailed", text), {}
-        namespace, notes = self._namespace(content)
-        try:
-            manifests = render(content, RenderOptions(namespace, scopes=self.scopes))
-            ready = check(manifests, content, self.facts)
+            return self._prepared(content)
         except BadBundle as error:
             return error, {}
+        except BAD_INPUT as error:
+            return BadBundle(REASON, f"the bundle cannot be rendered: {type(error).__name__}: {error}"), {}
+
+    def _prepared(self, content: Bundle) -> tuple[Rendered, dict[ObjectKey, bytes]]:
+        namespace, notes = self._namespace(content)
+        manifests = render(content, RenderOptions(namespace, scopes=self.scopes))
+        ready = check(manifests, content, self.facts)
         bodies = {item.key: orjson.dumps(item.body, option=orjson.OPT_SORT_KEYS) for item in ready.manifests}
         return self._rendered(namespace, notes, ready, bodies), bodies
 
@@ -160,23 +164,37 @@ class _Work:
         return install_namespace(content, self.facts.system_namespace)
 
     def _rendered(self, namespace: str, notes: tuple[str, ...], ready: Preflight, bodies: Bodies) -> Rendered:
-        stages = tuple(
+        stages = [
             Stage(phase.name, tuple(_item(manifest, bodies[manifest.key]) for manifest in phase.manifests))
             for phase in phases(ready.manifests)
-        )
+        ]
+        brought = tuple(_namespace_item(item) for item in ready.manifests if item.key[:2] == NAMESPACE)
+        joined = self._joined(ready.manifests, {item.name for item in brought})
+        if joined:
+            first = stages.pop(0).items if brought else ()
+            items = tuple(Item(ObjectKey(*NAMESPACE, "", item.name), "v1", JOINED) for item in joined)
+            stages.insert(0, Stage(NAMESPACES, (*first, *items)))
         assert isinstance(self.facts.served, Asked)
         answers = self.facts.served.answers
         return Rendered(
             bundle=self.bundle,
             content=self.digest,
             namespace=namespace,
-            stages=stages,
-            namespaces=tuple(_namespace_item(item) for item in ready.manifests if item.key[:2] == NAMESPACE),
+            stages=tuple(stages),
+            namespaces=(*brought, *joined),
             notes=notes,
             left_out=ready.left_out,
             missing=ready.missing,
             faults=ready.faults,
             lacking=frozenset(kind for kind, versions in answers.items() if not versions),
+            unanswered=frozenset(group for group, _ in answers).intersection(self.facts.failed_groups),
+        )
+
+    def _joined(self, manifests: Sequence[Manifest], brought: Collection[str]) -> tuple[NamespaceItem, ...]:
+        """Namespaces that objects are in and that are not among them, but for Kubernetes' own, which nobody removes."""
+        used = sorted({manifest.namespace for manifest in manifests} - {""} - set(brought))
+        return tuple(
+            NamespaceItem(name, is_brought=False) for name in used if not why_not(name, self.facts.system_namespace)
         )
 
 
@@ -186,7 +204,7 @@ def _item(manifest: Manifest, body: bytes) -> Item:
 
 
 def _storage(body: Mapping[str, Any]) -> str:
-    versions: Iterable[Mapping[str, Any]] = (body.get("spec") or {}).get("versions") or ()
+    versions = mappings(mapping(body.get("spec")).get("versions"))
     return next((str(version.get("name", "")) for version in versions if version.get("storage")), "")
 
 

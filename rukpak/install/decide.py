@@ -45,6 +45,7 @@ from rukpak.install.world import (
     Absent,
     BundleFacts,
     CrdFacts,
+    Item,
     Rendered,
     Settling,
     Stage,
@@ -57,7 +58,7 @@ WATCHED = timedelta(minutes=10)
 """What lifts this is watched; the time is a net."""
 SOON = timedelta(seconds=30)
 AT_ONCE = timedelta(seconds=2)
-HIDDEN = timedelta(minutes=1)
+HIDDEN = timedelta(seconds=20)
 HASH_LENGTH = 6
 
 
@@ -208,7 +209,7 @@ def _content_obstacle(world: World) -> OlmError | None:
             return Blocked(Reason.BUNDLE_LOAD_FAILED, "\n".join(content.faults))
         case content if content.missing:
             text = f"needs kinds that this cluster does not have: {names(content.missing, '; ')}"
-            return Waiting(Reason.WAITING_FOR_KIND, text, WATCHED)
+            return Waiting(Reason.WAITING_FOR_KIND, text, HIDDEN if content.unanswered else WATCHED)
     return None
 
 
@@ -225,6 +226,10 @@ def _room(world: World, content: Rendered) -> Plan | None:
     if not kinds <= world.inventory:
         return SetInventory(world.inventory | kinds, grows=True)
     _synced(world, kinds)
+    absent = sorted(content.joined - world.namespaces.keys())
+    if absent and world.active != content.bundle:
+        text = f"writes into what is not there and not in the bundle either: Namespace {names(absent)}; make it first"
+        raise Waiting(Reason.RETRYING, text, WATCHED)
     going = [f"Namespace {name}" for name in _namespaces(content) if _is_going(world, name)]
     if going:
         raise Waiting(Reason.RETRYING, f"waiting until it is gone: {names(going)}", WATCHED)
@@ -232,6 +237,9 @@ def _room(world: World, content: Rendered) -> Plan | None:
 
 
 def _synced(world: World, kinds: frozenset[tuple[str, str]]) -> None:
+    hidden = names(f"{kind}.{group}" if group else kind for group, kind in world.hidden & kinds)
+    if hidden:
+        raise Waiting(Reason.OBJECT_LOOKUP_FAILURE, f"cannot be read now, so nothing is changed: {hidden}", HIDDEN)
     unknown = sorted(kind for group, kind in world.unsynced if (group, kind) in kinds)
     if unknown:
         raise Settling(Reason.OBJECT_LOOKUP_FAILURE, f"reading what there is of {names(unknown)}", AT_ONCE)
@@ -276,7 +284,7 @@ def bring(world: World, content: Rendered, *, rehearse: bool) -> Plan | None:
     """
     steps: list[Step] = []
     for number, stage in enumerate(content.stages, 1):
-        pending = tuple(item for item in stage.items if not world.holds(item) and not world.going(item.key))
+        pending = tuple(item for item in stage.items if _is_pending(world, content, item))
         if pending:
             steps.append(Step(number, pending))
         gate = _gate(world, stage, bool(pending))
@@ -285,6 +293,14 @@ def bring(world: World, content: Rendered, *, rehearse: bool) -> Plan | None:
         if gate is not None:
             break
     return Apply(content, tuple(steps), rehearse) if steps else None
+
+
+def _is_pending(world: World, content: Rendered, item: Item) -> bool:
+    """Not as it should be, and to be applied now; a Namespace that is only joined has to be there."""
+    if world.holds(item) or world.going(item.key):
+        return False
+    name = item.key.name
+    return not (item.key[:2] == NAMESPACE and name in content.joined and name not in world.namespaces)
 
 
 def _gate(world: World, stage: Stage, pending: bool) -> Waiting | None:
@@ -322,16 +338,16 @@ def _prune(world: World) -> Plan | None:
     content = _content(world)
     wanted = {item.key for item in content.items()}
     left = [member for key, member in sorted(world.owned.items()) if key not in wanted]
+    if left:
+        asked = tuple(member for member in left if member.gone_since is None)
+        return Prune(asked) if asked else None
     stay = _namespaces(content)
     namespaces = tuple(
         facts
         for name, facts in sorted(world.namespaces.items())
         if world.uid in facts.members and name not in stay and facts.gone_since is None
     )
-    members = tuple(member for member in left if member.gone_since is None)
-    if members or namespaces:
-        return Prune(members, namespaces)
-    return None
+    return Prune((), namespaces) if namespaces else None
 
 
 def _shrink(world: World) -> Plan | None:

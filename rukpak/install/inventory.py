@@ -23,7 +23,7 @@ from rukpak.manifest import ObjectKey
 
 GroupKind = tuple[str, str]
 OWNER_INDEX = "owner"
-LATE_SECONDS = 10.0
+LATE_SECONDS = 30.0
 """A kind that could not be read for that long counts as one that cannot be read."""
 SYNC_SECONDS = 2.0
 """How long a pass waits for a kind that it is the first to read."""

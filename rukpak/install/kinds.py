@@ -1,17 +1,18 @@
 """Which kinds the cluster serves now: Kubernetes' own by discovery, custom ones by a watch on CustomResourceDefinitions.
 
 Read by rukpak.install.reconciler, inventory and apply. A CRD that appears, or goes, counts at once and costs no discovery, which
-is asked again only when an aggregated API server comes, goes or changes its availability.
+is asked again when an aggregated API server comes, goes or changes its availability, and now and then while one is away.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterator
 
 from olmkit.api.meta import Kind
 from olmkit.client import Client, Discovery, DiscoveryCache
 from olmkit.informer import Change, Informer
-from rukpak.install.projections import Definition
+from rukpak.install.projections import Definition, definition_of, remote_of
 from rukpak.install.scopes import Scopes
 
 GroupKind = tuple[str, str]
@@ -19,6 +20,8 @@ Served = tuple[str, str, str]
 
 NAMESPACES = Kind("", "v1", "Namespace", "namespaces")
 CRDS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions")
+ASK_AGAIN = 15.0
+"""Seconds after which groups that did not answer are asked for again."""
 API_SERVICES = Kind("apiregistration.k8s.io", "v1", "APIService", "apiservices")
 
 
@@ -31,20 +34,28 @@ class Kinds:
         self._discovery = Discovery({}, {}, frozenset())
         self._custom: dict[GroupKind, dict[str, Definition]] = {}
         self._gone: set[GroupKind] = set()
+        self._remote: dict[str, tuple[str, bool]] = {}
+        self._asked_at = 0.0
         self.server_version = ""
         crds.subscribe(self._crd_changed)
         api_services.subscribe(self._api_service_changed)
 
     async def refresh(self) -> None:
         """Ask the API server if something may have changed that is not watched. Raises ApiError."""
+        if self.failed_groups and time.monotonic() - self._asked_at > ASK_AGAIN:
+            self._asked_at = time.monotonic()
+            self._cache.invalidate()
         if self._cache.current is None or not self.server_version:
             self.server_version = await self._client.version()
             self._discovery = await self._cache.get()
+            self._asked_at = time.monotonic()
 
     @property
     def failed_groups(self) -> frozenset[str]:
-        """Groups of API servers that do not answer."""
-        return self._discovery.failed_groups
+        """Groups of API servers that do not answer: discovery says so some time later than their APIServices."""
+        remote = {group for group, _ in self._remote.values()}
+        away = {group for group, answers in self._remote.values() if not answers}
+        return frozenset(away | (self._discovery.failed_groups & remote))
 
     def find(self, api_version: str, kind: str) -> Kind | None:
         """The kind as a manifest names it; None when exactly that is not served."""
@@ -92,16 +103,21 @@ class Kinds:
         for group, kind in list(self._custom):  # read by threads that render
             yield from ((group, version, kind) for version in self.versions((group, kind)))
 
-    def of_group(self, group: str) -> list[Kind]:
-        """The custom kinds of a group, each in the version its objects are stored in."""
-        found = [self.stored(group_kind) for group_kind in self._custom if group_kind[0] == group]
-        return [kind for kind in found if kind is not None]
-
-    def namespaced(self) -> list[Kind]:
-        """All kinds that live in namespaces, once each."""
+    def listable(self) -> list[Kind]:
+        """All kinds that live in namespaces and whose objects can be listed, once each."""
         group_kinds = {(group, kind) for group, _, kind in self.served()}
-        kinds = [self.stored(group_kind) for group_kind in sorted(group_kinds)]
-        return [kind for kind in kinds if kind is not None and kind.namespaced]
+        kinds = [kind for kind in map(self.stored, sorted(group_kinds)) if kind is not None and kind.namespaced]
+        listable = self._discovery.listable
+        return [
+            kind
+            for kind in kinds
+            if kind.group_kind in self._custom or (kind.group, kind.version, kind.kind) in listable
+        ]
+
+    def is_cluster_wide(self, group_kind: GroupKind) -> bool:
+        """Whether objects of the kind live outside namespaces, or nobody knows."""
+        known = self.stored(group_kind)
+        return known is None or not known.namespaced
 
     _index_of: Discovery | None = None
     _index: dict[GroupKind, list[Served]] = {}  # noqa: RUF012 replaced, never changed
@@ -121,9 +137,9 @@ class Kinds:
     def _crd_changed(self, change: Change) -> None:
         """Two CRDs may claim one kind; only the one whose names were accepted is served."""
         for obj, is_old in ((change.old, True), (change.new, False)):
-            if obj is None:
+            crd = definition_of(obj)
+            if crd is None:
                 continue
-            crd: Definition = obj["definition"]
             group_kind, name = (crd.group, crd.kind), crd.facts.name
             if is_old or not (crd.is_served and crd.versions):
                 self._drop(group_kind, name)
@@ -139,8 +155,12 @@ class Kinds:
             del self._custom[group_kind]
 
     def _api_service_changed(self, change: Change) -> None:
-        before = change.old["remote"] if change.old else None
-        after = change.new["remote"] if change.new else None
+        before, after = remote_of(change.old), remote_of(change.new)
+        name = (change.new or change.old or {})["metadata"]["name"]
+        if after is not None:
+            self._remote[name] = after
+        else:
+            self._remote.pop(name, None)
         if before != after:
             self._cache.invalidate()
 

@@ -6,9 +6,11 @@ lost at any time: it only spares writes.
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
 
 from olmkit.api import bundles
 from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, BundleDeployment, template_of
@@ -18,6 +20,7 @@ from olmkit.informer import Informer
 from rukpak.install import inventory, projections
 from rukpak.install.contents import Contents
 from rukpak.install.decide import bundle_name
+from rukpak.install.endpoints import unanswered
 from rukpak.install.inventory import OWNER_INDEX, Inventory
 from rukpak.install.kinds import Kinds
 from rukpak.install.wakeups import Concerns, Wakeups, controllers
@@ -29,6 +32,7 @@ from rukpak.install.world import (
     Content,
     CrdFacts,
     Instance,
+    Member,
     NamespaceFacts,
     Note,
     Rendered,
@@ -37,9 +41,23 @@ from rukpak.install.world import (
 )
 from rukpak.manifest import ObjectKey
 
-MEMBER_INDEX = "member"
+MEMBER_INDEX, RELEASED_INDEX = "member", "released"
+TRIES = 3
+"""An object whose deletion is refused that often is left behind, where that is asked for."""
+ASKED_LIMIT = 4096
+"""Deletions that are remembered; the informers show them within seconds."""
 
 Object = dict[str, Any]
+Shown = TypeVar("Shown", Member, NamespaceFacts)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What the API server refused last, and for how long it is left at that."""
+
+    what: tuple[object, ...]
+    at: datetime
+    after: timedelta
 
 
 @dataclass
@@ -48,12 +66,33 @@ class Memory:
 
     uid: str
     notes: dict[ObjectKey, Note] = field(default_factory=dict)
+    refused: dict[str, int] = field(default_factory=dict)
+    """While it is being deleted: uid -> how often the API server refused to delete the object."""
     is_cleared: bool = False
     """While it is being deleted: its CRDs had no custom resources any more."""
+    settling_since: datetime | None = None
+    refusal: Refusal | None = None
     latest: Object | None = None
     """The object after an own write in this pass."""
     is_let_go: bool = False
     """The finalizer was removed in this pass."""
+
+
+class Asked:
+    """Which objects the API server agreed to delete: they are going, though the informers do not show it yet."""
+
+    def __init__(self) -> None:
+        self._since: OrderedDict[str, datetime] = OrderedDict()
+
+    def add(self, uid: str) -> None:
+        """The API server said yes."""
+        self._since[uid] = datetime.now(UTC)
+        while len(self._since) > ASKED_LIMIT:
+            self._since.popitem(last=False)
+
+    def since(self, uid: str, shown: datetime | None) -> datetime | None:
+        """When the object began to go: as it shows, else as it was asked to."""
+        return shown or self._since.get(uid)
 
 
 @dataclass(frozen=True)
@@ -64,11 +103,14 @@ class Sight:
     bundles: Informer
     namespaces: Informer
     crds: Informer
+    asked: Asked = field(default_factory=Asked)
 
     def __post_init__(self) -> None:
         self.bundles.add_index(OWNER_INDEX, lambda obj: [entry["uid"] for entry in controllers(obj)])
-        self.namespaces.add_index(MEMBER_INDEX, lambda obj: obj["facts"].members)
+        self.namespaces.add_index(MEMBER_INDEX, _members)
         self.crds.add_index(OWNER_INDEX, projections.owner)
+        for informer in (self.namespaces, self.crds):
+            informer.add_index(RELEASED_INDEX, projections.released_by)
 
 
 @dataclass(frozen=True)
@@ -99,10 +141,17 @@ class Observer:
             wanted=bundle_name(key, template_of(raw)),
             inventory=inventory.parse(deployment.metadata.annotations.get(INVENTORY_ANNOTATION, "")),
             notes=memory.notes,
+            settling_since=memory.settling_since,
         )
         if deployment.metadata.deleting:
             world = await self._with_objects(world)
-            return replace(world, instances=await self._instances(world, memory))
+            here = [key for key, member in world.owned.items() if member.gone_since is None]
+            return replace(
+                world,
+                instances=await self._instances(world, memory),
+                silent=await unanswered(self.client, here),
+                undeletable=frozenset(uid for uid, times in memory.refused.items() if times >= TRIES),
+            )
         return await self._with_objects(await self._with_bundles(world))
 
     async def forget(self, key: str) -> None:
@@ -127,7 +176,7 @@ class Observer:
         active = world.active if world.active != world.wanted else None
         return replace(
             world,
-            bundles={name: _bundle_facts(obj) for name, obj in own.items()},
+            bundles={name: self._bundle(obj) for name, obj in own.items()},
             bundle_holder=_holder(other) if other else "",
             content=await self._content(world.name, own.get(world.wanted)),
             active_content=await self._content(world.name, own.get(active) if active else None),
@@ -141,30 +190,51 @@ class Observer:
         return await self.contents.rendered(bundle["metadata"]["name"], deployment, digest)
 
     async def _with_objects(self, world: World) -> World:
-        concerns = self.wakeups.concerns[world.name] = _concerns(world)
+        concerns = self.wakeups.concerns[world.name] = self._concerns(world)
         seen = await self.inventory.look(world.uid, world.inventory)
         namespaces = {name: facts for name in concerns.namespaces if (facts := self._namespace(name)) is not None}
         for obj in self.sight.namespaces.by_index(MEMBER_INDEX, world.uid):
-            namespaces[obj["facts"].name] = obj["facts"]
+            namespaces[obj["facts"].name] = self._going(obj["facts"])
         crds = {name: crd for name in concerns.crds if (crd := self._crd(name)) is not None}
         return replace(
             world,
-            members=seen.members,
+            members={key: self._going(member) for key, member in seen.members.items()},
             unsynced=seen.unsynced,
             hidden=seen.hidden,
             namespaces=namespaces,
             crds=crds,
         )
 
+    def _concerns(self, world: World) -> Concerns:
+        contents = [content for content in (world.content, world.active_content) if isinstance(content, Rendered)]
+        keys = [item.key for content in contents for item in content.items()]
+        spaces, definitions = (
+            {obj["metadata"]["name"] for obj in informer.by_index(RELEASED_INDEX, world.name)}
+            for informer in (self.sight.namespaces, self.sight.crds)
+        )
+        return Concerns(
+            kinds=world.inventory.union(*(content.lacking for content in contents)),
+            namespaces=frozenset(spaces.union(key.name for key in keys if key[:2] == NAMESPACE)),
+            crds=frozenset(definitions.union(key.name for key in keys if key[:2] == CRD)),
+        )
+
     def _namespace(self, name: str) -> NamespaceFacts | None:
         obj = self.sight.namespaces.get(name)
-        facts: NamespaceFacts | None = obj["facts"] if obj else None
-        return facts
+        facts = projections.facts_of(obj)
+        return self._going(facts) if facts is not None else None
+
+    def _bundle(self, raw: Object) -> BundleFacts:
+        facts = _bundle_facts(raw)
+        return replace(facts, going=facts.going or self.sight.asked.since(facts.uid, None) is not None)
+
+    def _going(self, facts: Shown) -> Shown:
+        since = self.sight.asked.since(facts.uid, facts.gone_since)
+        return facts if since == facts.gone_since else replace(facts, gone_since=since)
 
     def _crd(self, name: str) -> CrdFacts | None:
         obj = self.sight.crds.get(name)
-        facts: CrdFacts | None = obj["definition"].facts if obj else None
-        return facts
+        definition = projections.definition_of(obj)
+        return definition.facts if definition is not None else None
 
     async def _instances(self, world: World, memory: Memory) -> tuple[Instance, ...] | None:
         """Custom resources of the CRDs it has, read anew each pass until there are none; None when they cannot be read."""
@@ -172,7 +242,9 @@ class Observer:
             return ()
         found: list[Instance] = []
         for obj in self.sight.crds.by_index(OWNER_INDEX, world.uid):
-            crd = obj["definition"]
+            crd = projections.definition_of(obj)
+            if crd is None:
+                return None
             kind = self.kinds.stored((crd.group, crd.kind))
             if kind is None:
                 continue
@@ -187,15 +259,9 @@ class Observer:
         return tuple(found)
 
 
-def _concerns(world: World) -> Concerns:
-    contents = [content for content in (world.content, world.active_content) if isinstance(content, Rendered)]
-    keys = [item.key for content in contents for item in content.items()]
-    keys += [ObjectKey(entry.group, entry.kind, "", entry.name) for entry in world.deployment.status.released or ()]
-    return Concerns(
-        kinds=world.inventory.union(*(content.lacking for content in contents)),
-        namespaces=frozenset(key.name for key in keys if key[:2] == NAMESPACE),
-        crds=frozenset(key.name for key in keys if key[:2] == CRD),
-    )
+def _members(obj: Object) -> Iterable[str]:
+    facts = projections.facts_of(obj)
+    return facts.members if facts is not None else ()
 
 
 def _bundle_facts(raw: Object) -> BundleFacts:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from olmkit.api.bundledeployments import LeftOut
 from rukpak.install.world import BundleFacts, Instance, Item, Member, NamespaceFacts, Rendered
 from rukpak.manifest import ObjectKey
 
@@ -73,7 +72,7 @@ class Activate:
 
 @dataclass(frozen=True)
 class Prune:
-    """Remove objects that are not in the bundle any more; CRDs and Namespaces in use are released."""
+    """Remove objects that are not in the bundle any more, then Namespaces; CRDs and Namespaces in use are released."""
 
     members: tuple[Member, ...]
     namespaces: tuple[NamespaceFacts, ...] = ()
@@ -131,4 +130,3 @@ class Done:
     plan: Plan
     after: timedelta | None = None
     applied: frozenset[ObjectKey] = frozenset()
-    released: tuple[LeftOut, ...] = ()

@@ -114,6 +114,28 @@ def namespace(obj: Object) -> Object:
     return {"metadata": _identity(metadata), "facts": facts}
 
 
+def facts_of(obj: Mapping[str, Any] | None) -> NamespaceFacts | None:
+    """Of a Namespace as kept; None when there is none, or one that could not be read."""
+    return obj.get("facts") if obj is not None else None
+
+
+def definition_of(obj: Mapping[str, Any] | None) -> Definition | None:
+    """Of a CRD as kept; None when there is none, or one that could not be read."""
+    return obj.get("definition") if obj is not None else None
+
+
+def released_by(obj: Mapping[str, Any]) -> Iterable[str]:
+    """An index of CRDs and Namespaces as kept: the BundleDeployment that released it."""
+    crd, namespace = definition_of(obj), facts_of(obj)
+    name = crd.facts.released if crd is not None else namespace.released if namespace is not None else ""
+    return (name,) if name else ()
+
+
+def remote_of(obj: Mapping[str, Any] | None) -> tuple[str, bool] | None:
+    """Of an APIService as kept: group and whether its server answers; None for one that no other server answers for."""
+    return obj.get("remote") if obj is not None else None
+
+
 def definition(obj: Object) -> Object:
     """Projection of a CRD; its Member is under "member", what it defines under "definition"."""
     metadata, spec = obj["metadata"], obj["spec"]
@@ -126,7 +148,7 @@ def definition(obj: Object) -> Object:
         name=metadata["name"],
         uid=metadata.get("uid", ""),
         owner=labels.get(OWNER_UID_LABEL, ""),
-        released=RELEASED_ANNOTATION in annotations,
+        released=annotations.get(RELEASED_ANNOTATION, ""),
         established=established,
         problem="" if established else _problem(conditions),
         storage=storage,

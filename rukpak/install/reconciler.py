@@ -26,7 +26,7 @@ from rukpak.install.contents import Contents
 from rukpak.install.decide import decide
 from rukpak.install.inventory import Inventory
 from rukpak.install.kinds import API_SERVICES, CRDS, NAMESPACES, Kinds
-from rukpak.install.observe import Observer, Sight
+from rukpak.install.observe import Observer, Refusal, Sight
 from rukpak.install.plans import (
     Activate,
     AddFinalizer,
@@ -45,8 +45,8 @@ from rukpak.install.plans import (
 )
 from rukpak.install.report import report
 from rukpak.install.wakeups import UID_INDEX, Wakeups
-from rukpak.install.withdraw import Withdrawal
-from rukpak.install.world import World
+from rukpak.install.withdraw import LOOK_AGAIN, Withdrawal
+from rukpak.install.world import Refused, Settling, World
 
 NAME = "bundledeployment"
 MANAGER = "rukpak"
@@ -59,12 +59,16 @@ PATIENCE = timedelta(seconds=10)
 PASSES = 50
 """In one turn."""
 NOW = timedelta(0)
+RARELY = timedelta(minutes=10)
+"""What the API server refuses is tried at least this often."""
 
 Object = dict[str, Any]
 
 
-def controller(manager: Manager, store: Store) -> Controller:
-    """The controller, added to the manager. `store` holds what the Bundle controller unpacks."""
+def controller(manager: Manager, store: Store, lost: Callable[[str], None]) -> Controller:
+    """The controller, added to the manager. `store` holds what the Bundle controller unpacks; `lost` gives a Bundle a turn of
+    that one, because its content is missing or damaged.
+    """
     sight = Sight(
         deployments=manager.informer(bundledeployments.KIND),
         bundles=manager.informer(bundles.KIND),
@@ -82,13 +86,13 @@ def controller(manager: Manager, store: Store) -> Controller:
             result.enqueue(name)
 
     inventory = Inventory(manager, kinds, sight.crds, changed)
-    contents = Contents(store, kinds, manager.settings.system_namespace)
+    contents = Contents(store, kinds, manager.settings.system_namespace, lost)
     observer = Observer(manager.client, sight, kinds, contents, inventory, wakeups)
     hands = Hands(manager.client, kinds, contents, inventory, sight, wakeups.name)
     publisher = Publisher(manager.client, bundledeployments.KIND, MANAGER, sight.deployments)
     installer = Installer(observer, hands, Withdrawal(manager.client, kinds, sight, hands.limit), publisher)
     reconciler: Reconciler[World, Plan, Done, Report[BundleDeploymentStatus]] = Reconciler(
-        observer.observe, decide, installer.act, report, installer.publish
+        observer.observe, decide, installer.act, installer.report, installer.publish
     )
     turns = Turns(reconciler)
     result = Controller(NAME, turns, workers=WORKERS)
@@ -139,14 +143,32 @@ class Turns:
                 after = await self._make_pass(key)
                 if after is None or after > MOMENT:
                     return after
-                if after:
-                    async with asyncio.timeout_at(until):
-                        await news.wait()
-        except TimeoutError:
-            return after
+                if after and not await _came(news, until):
+                    return after
         finally:
             del self._news[key]
         return NOW
+
+
+def repeated(last: Refusal | None, world: World, error: Refused) -> Refusal:
+    """The refusal as it is to be remembered: a try of the same doubles the time to the next; a turn before that time does not."""
+    digest = getattr(world.content, "content", "")
+    what = (world.deployment.metadata.generation, digest, error.message)
+    if last is None or last.what != what:
+        return Refusal(what, world.now, error.after)
+    if world.now < last.at + last.after:
+        return last
+    return Refusal(what, world.now, max(error.after, min(last.after * 2, RARELY)))
+
+
+async def _came(news: asyncio.Event, until: float) -> bool:
+    """Whether there was news before that moment of the loop's clock."""
+    try:
+        async with asyncio.timeout_at(until):
+            await news.wait()
+    except TimeoutError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -159,7 +181,22 @@ class Installer:
     publisher: Publisher
 
     async def act(self, world: World, plan: Plan) -> Done:
-        """One step. Raises what its writes raise."""
+        """One step. Raises what its writes raise; what is refused again and again is tried ever less often."""
+        memory = self.observer.memories[world.name]
+        try:
+            return await self._act(world, plan)
+        except Refused as error:
+            memory.refusal = repeated(memory.refusal, world, error)
+            error.after = memory.refusal.after
+            raise
+
+    def report(self, world: World, outcome: Done | Exception) -> Report[BundleDeploymentStatus]:
+        """The status; how long what is known in a moment has been waited for is remembered."""
+        memory = self.observer.memories[world.name]
+        memory.settling_since = (memory.settling_since or world.now) if isinstance(outcome, Settling) else None
+        return report(world, outcome)
+
+    async def _act(self, world: World, plan: Plan) -> Done:
         memory = self.observer.memories[world.name]
         match plan:
             case AddFinalizer():
@@ -180,20 +217,21 @@ class Installer:
         return Done(plan, NOW)
 
     async def _withdraw(self, world: World, plan: Plan) -> Done:
+        memory = self.observer.memories[world.name]
         match plan:
             case DropBundles():
                 await self.withdrawal.drop_bundles(plan)
             case Prune():
-                return await self.withdrawal.prune(world, plan)
+                await self.withdrawal.prune(world, plan)
             case TearDown():
-                await self.withdrawal.tear_down(plan)
+                await self.withdrawal.tear_down(world, plan, memory.refused)
             case LeaveNamespaces():
-                await self.withdrawal.leave_namespaces(world, plan)
+                await self.withdrawal.leave_namespaces(world, plan, memory.refused)
             case RemoveFinalizer():
                 await self.withdrawal.remove_finalizer(world)
-                self.observer.memories[world.name].is_let_go = True
+                memory.is_let_go = True
                 return Done(plan)
-        return Done(plan, NOW)
+        return Done(plan, LOOK_AGAIN)
 
     async def publish(self, world: World, told: Report[BundleDeploymentStatus]) -> None:
         """Nothing when the object was let go in this pass: there is none any more, or nobody's business."""

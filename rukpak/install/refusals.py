@@ -75,8 +75,10 @@ class Refusals:
     def _has_it(self, metadata: Object, holder: str) -> str:
         if holder:
             name = self.holder(holder)
-            who = f"BundleDeployment {name}" if name else f"a BundleDeployment that is gone (uid {holder})"
-            return f"is there already and belongs to {who}"
+            if name:
+                return f"is there already and belongs to BundleDeployment {name}"
+            gone = f"is there already and belongs to a BundleDeployment that is gone (uid {holder})"
+            return f"{gone}: delete it, and the bundle's is installed"
         managers = sorted({entry.get("manager", "") for entry in metadata.get("managedFields") or ()} - {""})
         by = f" (written by {', '.join(managers)})" if managers else ""
         return f"is there already and not managed by olm-suite{by}: delete it, and the bundle's is installed"

@@ -1,5 +1,6 @@
 """What is to be done next for a BundleDeployment that is being deleted.
 
+    webhooks that nobody answers for: they stand against every deletion they match
     custom resources of its CRDs, until they are gone (their operator still runs)
     webhooks and APIServices, workloads, access, configuration
     CRDs
@@ -25,6 +26,7 @@ from rukpak.manifest import ObjectKey
 STUCK = timedelta(minutes=10)
 LOOK_AGAIN = timedelta(minutes=1)
 UNANSWERED = timedelta(seconds=5)
+HIDDEN = timedelta(seconds=20)
 POLL = timedelta(seconds=2)
 """Custom resources that go are not watched."""
 
@@ -51,6 +53,9 @@ def remove(world: World) -> Plan:
     instances = {instance.key: instance for instance in world.instances or ()}
     left: list[Member | Instance] = [*instances.values()]
     left += [member for key, member in world.owned.items() if key not in instances]
+    plan = _wave(world, "webhooks", [entry for entry in left if entry.key in world.silent])
+    if plan is not None:
+        return plan
     for name, ranks in _WAVES:
         plan = _wave(world, name, [entry for entry in left if rank(entry) in ranks])
         if plan is not None:
@@ -59,17 +64,17 @@ def remove(world: World) -> Plan:
 
 
 def _all_seen(world: World) -> None:
-    unseen = world.unsynced | world.hidden
-    if world.abandoned or not (unseen or world.instances is None):
+    reading = world.unsynced - world.hidden
+    if reading:
+        kinds = names(kind for _, kind in reading)
+        raise Settling(Reason.OBJECT_LOOKUP_FAILURE, f"reading what there is of {kinds}", POLL)
+    if world.abandoned or not (world.hidden or world.instances is None):
         return
-    if not world.hidden and world.instances is not None:
-        kinds = names(kind for _, kind in unseen)
-        raise Settling(Reason.OBJECT_LOOKUP_FAILURE, f"reading what there is of {kinds}", LOOK_AGAIN)
     groups = names({group for group, _ in world.hidden}) or "the CRDs' groups"
     raise Waiting(
         Reason.OBJECT_LOOKUP_FAILURE,
-        f"the API server does not answer for {groups}: what there is of it cannot be removed; {_way_out(world)}",
-        LOOK_AGAIN if world.hidden else UNANSWERED,
+        f"the API server does not answer for {groups}: what there is of it cannot be removed; {way_out(world)}",
+        HIDDEN if world.hidden else UNANSWERED,
     )
 
 
@@ -77,7 +82,7 @@ def _wave(world: World, name: str, entries: list[Member | Instance]) -> Plan | N
     """Delete what was not asked to go yet, in order; then wait until all is gone. None: nothing is left of it."""
     if not entries:
         return None
-    asked = [entry for entry in entries if entry.gone_since is None]
+    asked = [entry for entry in entries if entry.gone_since is None and not _is_left(world, entry.uid)]
     if asked:
         ranks = sorted({rank(entry) for entry in asked})
         asked = sorted(asked, key=lambda entry: (rank(entry), entry.key))[:AT_ONCE]
@@ -94,7 +99,7 @@ def _wait_for(world: World, name: str, entries: list[Member | Instance]) -> Wait
     text = f"removing {name}"
     if stuck:
         named = names(_with_finalizers(entry) for entry in stuck)
-        text += f": not gone for more than 10 minutes: {named}; {_way_out(world)}"
+        text += f": not gone for more than 10 minutes: {named}; {way_out(world)}"
     is_polled = any(isinstance(entry, Instance) for entry in entries)
     until_stuck = [STUCK - age for age in ages.values() if age < STUCK]
     after = min([LOOK_AGAIN, *until_stuck, *([_polled(ages)] if is_polled else [])])
@@ -111,14 +116,15 @@ def _with_finalizers(entry: Member | Instance) -> str:
     return f"{entry.key} (finalizers: {finalizers})" if finalizers else str(entry.key)
 
 
-def _way_out(world: World) -> str:
+def way_out(world: World) -> str:
+    """What a person can do about what does not go."""
     return f"kubectl annotate bundledeployment {world.name} {ABANDON_ANNOTATION}=true leaves it behind"
 
 
 def _namespaces(world: World) -> Plan | None:
     """A Namespace goes with its last member if rukpak made it, with what is left in it; else only the membership ends."""
     ours = [facts for _, facts in sorted(world.namespaces.items()) if world.uid in facts.members]
-    here = [facts for facts in ours if facts.gone_since is None]
+    here = [facts for facts in ours if facts.gone_since is None and not _is_left(world, facts.uid)]
     remove_too = tuple(facts for facts in here if _is_ours_alone(world, facts))
     leave = tuple(facts for facts in here if facts not in remove_too)
     if leave or remove_too:
@@ -129,6 +135,11 @@ def _namespaces(world: World) -> Plan | None:
     return None
 
 
+def _is_left(world: World, uid: str) -> bool:
+    """The API server refuses to delete it, and it may stay."""
+    return world.abandoned and uid in world.undeletable
+
+
 def _is_ours_alone(world: World, facts: NamespaceFacts) -> bool:
     return facts.members == {world.uid} and CREATED_LABEL in facts.labels
 
@@ -137,5 +148,5 @@ def _wait_for_namespaces(world: World, going: list[NamespaceFacts]) -> Waiting:
     text = f"removing Namespace {names(facts.name for facts in going)}"
     ages = [world.now - facts.gone_since for facts in going if facts.gone_since is not None]
     if max(ages) >= STUCK:
-        text += f": not gone for more than 10 minutes; {_way_out(world)}"
+        text += f": not gone for more than 10 minutes; {way_out(world)}"
     return Waiting(Reason.REMOVING, text, LOOK_AGAIN)

@@ -6,8 +6,8 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from datetime import timedelta
 
 from olmkit.api.bundledeployments import (
     BUNDLE_NAME_ANNOTATION,
@@ -27,6 +27,8 @@ from rukpak.install.world import CRD, NAMESPACE, Refused, Rendered, Settling, Un
 from rukpak.manifest import ObjectKey
 
 Outcome = Done | Exception
+MOMENT = timedelta(seconds=30)
+"""What should be known in a moment and is not after that long is said."""
 _KEPT_WHILE_REMOVING = (ConditionType.HAS_VALID_BUNDLE, ConditionType.INSTALLED, ConditionType.HEALTHY)
 _ANNOUNCED = {
     Reason.UNPACK_PENDING,
@@ -50,7 +52,7 @@ def report(world: World, outcome: Outcome) -> Report[BundleDeploymentStatus]:
     """Status and transitions. What is superseded in a moment leaves a status of this generation as it is."""
     status = world.deployment.status
     generation = world.deployment.metadata.generation
-    if isinstance(outcome, Conflict) or (_is_passing(outcome) and status.observed_generation == generation):
+    if isinstance(outcome, Conflict) or (_is_passing(world, outcome) and status.observed_generation == generation):
         return Report(status)
     active = world.wanted if isinstance(outcome, Done) and isinstance(outcome.plan, Activate) else world.active
     wanted = _removing(world, outcome) if world.deployment.metadata.deleting else _conditions(world, outcome, active)
@@ -62,17 +64,19 @@ def report(world: World, outcome: Outcome) -> Report[BundleDeploymentStatus]:
             active_bundle=active,
             install_namespace=_install_namespace(world, active),
             left_out=_left_out(world),
-            released=_released(world, outcome),
+            released=_released(world),
         ),
         tuple(transition for transition in transitions if _is_told(status, transition, wanted)),
     )
 
 
-def _is_passing(outcome: Outcome) -> bool:
+def _is_passing(world: World, outcome: Outcome) -> bool:
     """The next pass follows at once and has more to say."""
+    if isinstance(outcome, Settling):
+        return world.settling_since is None or world.now - world.settling_since < MOMENT
     if isinstance(outcome, Done) and isinstance(outcome.plan, Apply):
         return outcome.plan.steps[-1].stage == len(outcome.plan.content.stages)
-    return isinstance(outcome, Settling) or (isinstance(outcome, Done) and isinstance(outcome.plan, SetInventory))
+    return isinstance(outcome, Done) and isinstance(outcome.plan, SetInventory)
 
 
 def _is_told(before: BundleDeploymentStatus, transition: Transition, wanted: list[Wanted]) -> bool:
@@ -106,10 +110,23 @@ def _conditions(world: World, outcome: Outcome, active: str | None) -> list[Want
         reason = getattr(error, "reason", "")
         reason = reason if isinstance(error, Waiting) and reason in _ANNOUNCED else Reason.RETRYING
         return [*conditions, Wanted(ConditionType.RECONCILING, "True", reason, message)]
-    if active != world.wanted:
+    if _is_under_way(world, active):
         reason = Reason.UPGRADING if active else Reason.INSTALLING
         return [*conditions, Wanted(ConditionType.RECONCILING, "True", reason, message)]
     return conditions
+
+
+def _is_under_way(world: World, active: str | None) -> bool:
+    """Its objects are not those of the wanted bundle; also when the template went back in the middle of an upgrade."""
+    if active != world.wanted:
+        return True
+    was_upgrading = any(
+        entry.type == ConditionType.READY and entry.reason == Reason.UPGRADING
+        for entry in world.deployment.status.conditions
+    )
+    content = world.content
+    is_whole = isinstance(content, Rendered) and all(world.holds(item) for item in content.items())
+    return was_upgrading and world.active == world.wanted and not is_whole
 
 
 def _has_valid_bundle(world: World) -> Wanted:
@@ -162,7 +179,7 @@ def _ready(world: World, error: Exception | None, active: str | None, healthy: W
     kind = ConditionType.READY
     if not active:
         return Wanted(kind, "False", Reason.NOT_INSTALLED, message)
-    if active != world.wanted:
+    if _is_under_way(world, active):
         return Wanted(kind, "False", Reason.UPGRADING, message)
     if isinstance(error, Blocked | Refused):
         return Wanted(kind, "False", Reason.BLOCKED, message)
@@ -178,16 +195,17 @@ def _ready(world: World, error: Exception | None, active: str | None, healthy: W
 
 def _message(world: World, outcome: Outcome, active: str | None) -> str:
     """What Ready says: what is under way or in the way; when nothing is, that it is installed and what is odd about it."""
+    is_under_way = _is_under_way(world, active)
     if isinstance(outcome, Done):
-        if active == world.wanted:
+        if not is_under_way:
             return "; ".join([f"Instantiated bundle {active} successfully", *_notes(world)])
         return "; ".join(filter(None, [_progress(world, outcome, active), irreversible(world)]))
     reason = str(outcome) if isinstance(outcome, OlmError) else f"{type(outcome).__name__}: {outcome}"
-    if active == world.wanted:
+    if not is_under_way:
         return _no_repair(outcome, reason)
     if active is None:
         return reason
-    verb = "upgrading to" if _is_pause(outcome) else "cannot upgrade to"
+    verb = _verb(world, active) if _is_pause(outcome) else f"cannot {_verb(world, active, doing=False)}"
     new = names(map(str, _new_objects(world, outcome)))
     parts = [f"{verb} {_target(world)}: {reason}", f"already new: {new}" if new else "", irreversible(world)]
     return "; ".join(filter(None, parts))
@@ -207,12 +225,19 @@ def _is_pause(outcome: Outcome) -> bool:
 
 
 def _progress(world: World, done: Done, active: str | None) -> str:
-    verb = "upgrading to" if active else "installing"
-    text = f"{verb} {_target(world)}"
+    text = f"{_verb(world, active)} {_target(world)}"
     if isinstance(done.plan, Apply) and done.plan.content.bundle == world.wanted:
         content = done.plan.content
         text += f", phase {done.plan.steps[-1].stage} of {len(content.stages)}"
     return text
+
+
+def _verb(world: World, active: str | None, *, doing: bool = True) -> str:
+    if active is None:
+        return "installing" if doing else "install"
+    if active == world.wanted:
+        return "returning to" if doing else "return to"
+    return "upgrading to" if doing else "upgrade to"
 
 
 def _target(world: World) -> str:
@@ -266,22 +291,13 @@ def _named(key: ObjectKey) -> LeftOut:
     return LeftOut(group=key.group, kind=key.kind, namespace=key.namespace or None, name=key.name)
 
 
-def _released(world: World, outcome: Outcome) -> list[LeftOut] | None:
-    """Those of before that are still there and nobody's, and those of this pass."""
-    known = [entry for entry in world.deployment.status.released or () if _is_loose(world, entry)]
-    fresh = outcome.released if isinstance(outcome, Done) else ()
-    merged: Mapping[Any, LeftOut] = {(entry.group, entry.kind, entry.name): entry for entry in (*known, *fresh)}
-    return [merged[key] for key in sorted(merged)] or None
-
-
-def _is_loose(world: World, entry: LeftOut) -> bool:
-    if (entry.group, entry.kind) == CRD:
-        crd = world.crds.get(entry.name)
-        return crd is not None and not crd.owner
-    if (entry.group, entry.kind) == NAMESPACE:
-        namespace = world.namespaces.get(entry.name)
-        return namespace is not None and world.uid not in namespace.members
-    return False
+def _released(world: World) -> list[LeftOut] | None:
+    """What bears a note that it was released here, and is nobody's since."""
+    spaces = [facts.name for facts in world.namespaces.values() if facts.released == world.name and not facts.members]
+    crds = [crd.name for crd in world.crds.values() if crd.released == world.name and not crd.owner]
+    keys = [ObjectKey(*NAMESPACE, "", name) for name in sorted(spaces)]
+    keys += [ObjectKey(*CRD, "", name) for name in sorted(crds)]
+    return [_named(key) for key in keys] or None
 
 
 # --- deletion

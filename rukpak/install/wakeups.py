@@ -15,7 +15,7 @@ from olmkit.informer import Change, Informer
 from rukpak.install import projections
 from rukpak.install.kinds import GroupKind
 from rukpak.install.projections import Definition
-from rukpak.install.world import NamespaceFacts, manager_name
+from rukpak.install.world import manager_name
 
 UID_INDEX = "uid"
 Object = dict[str, Any]
@@ -62,8 +62,7 @@ class Wakeups:
 
     def by_namespace(self, change: Change) -> Iterator[str]:
         """Whose part of it changed; everybody who is in it or wants it when it comes, begins to go or is gone."""
-        old: NamespaceFacts | None = change.old["facts"] if change.old else None
-        new: NamespaceFacts | None = change.new["facts"] if change.new else None
+        old, new = projections.facts_of(change.old), projections.facts_of(change.new)
         if old is not None and new is not None and old.gone_since == new.gone_since:
             yield from self.names(old.members ^ new.members)
             managers = {manager for manager, _ in old.entries.items() ^ new.entries.items()}
@@ -75,10 +74,10 @@ class Wakeups:
 
     def by_crd(self, change: Change) -> Iterator[str]:
         """Who has it or wants it; when it begins or ceases to be served, those that have or lack such objects."""
-        old: Definition | None = change.old["definition"] if change.old else None
-        new: Definition | None = change.new["definition"] if change.new else None
+        old, new = projections.definition_of(change.old), projections.definition_of(change.new)
         crd = new or old
-        assert crd is not None
+        if crd is None:
+            return
         owners = {uid for obj in (change.old, change.new) if obj for uid in projections.owner(obj)}
         yield from self.names(owners)
         is_kind_news = _served(old) != _served(new)
@@ -89,8 +88,7 @@ class Wakeups:
 
     def by_api_service(self, change: Change) -> Iterator[str]:
         """When an aggregated API server comes, goes or answers again: those that have or lack objects of its group."""
-        before = change.old["remote"] if change.old else None
-        after = change.new["remote"] if change.new else None
+        before, after = projections.remote_of(change.old), projections.remote_of(change.new)
         if before == after:
             return
         groups = {group for group, _ in filter(None, (before, after))}

@@ -14,19 +14,48 @@ from datetime import timedelta
 from typing import Any
 
 from olmkit.api import bundledeployments, bundles
-from olmkit.api.bundledeployments import CREATED_LABEL, FINALIZER, MEMBER_LABEL_PREFIX, OWNER_UID_LABEL, LeftOut
+from olmkit.api.bundledeployments import (
+    CREATED_LABEL,
+    FINALIZER,
+    MEMBER_LABEL_PREFIX,
+    OWNER_UID_LABEL,
+    Reason,
+)
 from olmkit.api.meta import Kind
 from olmkit.client import Client
-from olmkit.errors import Conflict, Invalid, NotFound
+from olmkit.errors import ApiError, Conflict, Invalid, NotFound, Waiting
+from rukpak.install import projections
 from rukpak.install.kinds import CRDS, NAMESPACES, Kinds
 from rukpak.install.observe import Sight
-from rukpak.install.plans import Done, DropBundles, LeaveNamespaces, Prune, TearDown
-from rukpak.install.world import CRD, RELEASED_ANNOTATION, Instance, Member, NamespaceFacts, World, manager_name
+from rukpak.install.plans import DropBundles, LeaveNamespaces, Prune, TearDown
+from rukpak.install.removal import way_out
+from rukpak.install.world import (
+    CRD,
+    RELEASED_ANNOTATION,
+    Instance,
+    Member,
+    NamespaceFacts,
+    World,
+    manager_name,
+    names,
+)
+from rukpak.manifest import group_of
 
 LOOK_AGAIN = timedelta(seconds=1)
+TRY_AGAIN = timedelta(seconds=10)
+METRICS_GROUP = "metrics.k8s.io"
+"""What it has are figures about objects of other kinds."""
+_NO_ANSWER = {0, 401, 429}
+"""Codes that say nothing about the object."""
+_NOTHING_TO_LIST = {404, 405}
+"""No such kind any more, or one that is only ever created, such as Binding."""
+_SAY_NOTHING = {"Event", "Endpoints", "Lease"}
+"""Kinds whose objects are about others: they hold nothing that anybody would miss."""
 _MADE_BY_KUBERNETES = {("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")}
 
 Object = dict[str, Any]
+Refusals = dict[str, int]
+"""uid -> how often the API server refused to delete the object."""
 
 
 @dataclass(frozen=True)
@@ -50,60 +79,107 @@ class Withdrawal:
         """Delete them."""
         await _all(self._delete(bundles.KIND, bundle.name, "", bundle.uid) for bundle in plan.bundles)
 
-    async def prune(self, world: World, plan: Prune) -> Done:
-        """Delete objects that left the bundle; a CRD or Namespace in use is released, and said."""
+    async def prune(self, world: World, plan: Prune) -> None:
+        """Delete objects that left the bundle; a CRD or Namespace in use is released, and bears a note of it."""
         plain = (member for member in plan.members if member.key[:2] != CRD)
         await _all(self._delete_entry(member, member.resource_version) for member in plain)
-        released = [await self._prune_crd(world, member) for member in plan.members if member.key[:2] == CRD]
-        released += [await self._prune_namespace(world, facts) for facts in plan.namespaces]
-        return Done(plan, LOOK_AGAIN, released=tuple(entry for entry in released if entry is not None))
+        for crd in (member for member in plan.members if member.key[:2] == CRD):
+            await self._prune_crd(world, crd)
+        for facts in plan.namespaces:
+            await self._prune_namespace(world, facts)
 
-    async def _prune_crd(self, world: World, member: Member) -> LeftOut | None:
+    async def _prune_crd(self, world: World, member: Member) -> None:
         name = member.key.name
-        kind = self._defined_by(name)
-        if kind is None or not await self._holds_any(kind, None):
+        if not await self._is_used(name):
             await self._delete_entry(member, member.resource_version)
-            return None
+            return
         labels, annotations = {OWNER_UID_LABEL: None}, {RELEASED_ANNOTATION: world.name}
         metadata = {"resourceVersion": member.resource_version, "labels": labels, "annotations": annotations}
-        is_released = await self._patch(CRDS, name, metadata)
-        return LeftOut(group=member.key.group, kind=member.key.kind, name=name) if is_released else None
+        await self._patch(CRDS, name, metadata)
 
-    def _defined_by(self, crd: str) -> Kind | None:
-        plural, _, group = crd.partition(".")
-        return next((kind for kind in self.kinds.of_group(group) if kind.plural == plural), None)
+    async def _is_used(self, crd: str) -> bool:
+        """Whether there are objects of it, or may be: of one that was established and serves no version nobody can tell."""
+        definition = projections.definition_of(self.sight.crds.get(crd))
+        if definition is None or not definition.facts.established:
+            return False
+        kind = self.kinds.stored((definition.group, definition.kind))
+        return kind is None or kind.plural != definition.plural or await self._holds_any(kind, None)
 
-    async def _prune_namespace(self, world: World, facts: NamespaceFacts) -> LeftOut | None:
+    async def _prune_namespace(self, world: World, facts: NamespaceFacts) -> None:
         if facts.members != {world.uid} or CREATED_LABEL not in facts.labels:
             await self._leave(world, facts)
-            return None
-        for kind in self.kinds.namespaced():
+            return
+        for kind in self.kinds.listable():
             if await self._holds_any(kind, facts.name):
                 labels = {label: None for label in facts.labels if _is_ours(label)}
-                metadata = {"resourceVersion": facts.resource_version, "labels": labels}
-                is_released = await self._patch(NAMESPACES, facts.name, metadata)
-                return LeftOut(group="", kind="Namespace", name=facts.name) if is_released else None
+                annotations = {RELEASED_ANNOTATION: world.name}
+                metadata = {"resourceVersion": facts.resource_version, "labels": labels, "annotations": annotations}
+                await self._patch(NAMESPACES, facts.name, metadata)
+                return
         await self._delete(NAMESPACES, facts.name, "", facts.uid, facts.resource_version)
-        return None
 
     async def _holds_any(self, kind: Kind, namespace: str | None) -> bool:
         """Whether there is one object that somebody put there."""
-        with suppress(NotFound):
+        try:
             async for objects, _ in self.client.pages(kind, namespace, metadata_only=True, limit=20):
-                if any(not _is_made_by_kubernetes(kind, obj) for obj in objects):
+                if any(namespace is None or not self._goes_by_itself(kind, obj) for obj in objects):
                     return True
+        except ApiError as error:
+            if namespace is None or error.status not in _NOTHING_TO_LIST:
+                raise
         return False
 
-    async def tear_down(self, plan: TearDown) -> None:
-        """Delete group after group."""
-        for group in plan.groups:
-            await _all(self._delete_entry(entry) for entry in group)
+    def _goes_by_itself(self, kind: Kind, obj: Object) -> bool:
+        """What every Namespace holds, what is told about others, what is going, and what goes with an owner in the Namespace.
 
-    async def leave_namespaces(self, world: World, plan: LeaveNamespaces) -> None:
-        """End memberships, and Namespaces; one that changed meanwhile is looked at again."""
+        That owner counts itself, or is gone and the garbage collector is on its way.
+        """
+        metadata = obj["metadata"]
+        if (
+            kind.kind in _SAY_NOTHING
+            or kind.group == METRICS_GROUP
+            or "deletionTimestamp" in metadata
+            or (kind.kind, metadata["name"]) in _MADE_BY_KUBERNETES
+        ):
+            return True
+        owners = metadata.get("ownerReferences") or ()
+        return bool(owners) and not any(
+            self.kinds.is_cluster_wide((group_of(owner["apiVersion"]), owner["kind"])) for owner in owners
+        )
+
+    async def tear_down(self, world: World, plan: TearDown, refused: Refusals) -> None:
+        """Delete group after group. Raises Waiting naming what the API server does not let go, unless that is abandoned."""
+        for group in plan.groups:
+            await self._try({entry.uid: (str(entry.key), self._delete_entry(entry)) for entry in group}, world, refused)
+
+    async def leave_namespaces(self, world: World, plan: LeaveNamespaces, refused: Refusals) -> None:
+        """End memberships, and Namespaces; one that changed meanwhile is looked at again. Raises as `tear_down`."""
         for facts in plan.leave:
             await self._leave(world, facts)
-        await _all(self._delete(NAMESPACES, facts.name, "", facts.uid, facts.resource_version) for facts in plan.remove)
+        work = {
+            facts.uid: (
+                f"Namespace {facts.name}",
+                self._delete(NAMESPACES, facts.name, "", facts.uid, facts.resource_version),
+            )
+            for facts in plan.remove
+        }
+        await self._try(work, world, refused)
+
+    async def _try(
+        self, work: Mapping[str, tuple[str, Coroutine[Any, Any, None]]], world: World, refused: Refusals
+    ) -> None:
+        """Everything is tried; a webhook or a policy may stand against it."""
+        results = await asyncio.gather(*(deletion for _, deletion in work.values()), return_exceptions=True)
+        sentences: list[str] = []
+        for (uid, (key, _)), result in zip(work.items(), results, strict=True):
+            if isinstance(result, ApiError) and result.status not in _NO_ANSWER:
+                refused[uid] = refused.get(uid, 0) + 1
+                sentences.append(f"{key}: {result.message}")
+            elif result is not None:
+                raise result
+        if sentences and not world.abandoned:
+            text = f"the API server does not delete {names(sentences, '; ', 3)}; {way_out(world)}"
+            raise Waiting(Reason.REMOVING, text, TRY_AGAIN)
 
     async def _leave(self, world: World, facts: NamespaceFacts) -> None:
         """Apply nothing as our manager: what only we had applied goes, what other members have too stays."""
@@ -112,12 +188,9 @@ class Withdrawal:
         with suppress(Conflict, NotFound, Invalid):
             self.sight.namespaces.saw(await self.client.apply(NAMESPACES, body, manager_name(world.name)))
 
-    async def _patch(self, kind: Kind, name: str, metadata: Mapping[str, Any]) -> bool:
-        try:
+    async def _patch(self, kind: Kind, name: str, metadata: Mapping[str, Any]) -> None:
+        with suppress(Conflict, NotFound):
             await self.client.patch(kind, name, {"metadata": metadata})
-        except (Conflict, NotFound):
-            return False
-        return True
 
     async def _delete_entry(self, entry: Member | Instance, resource_version: str | None = None) -> None:
         kind = self.kinds.stored(entry.key[:2])
@@ -130,6 +203,7 @@ class Withdrawal:
         with suppress(Conflict, NotFound):
             async with self.limit:
                 await self.client.delete(kind, name, namespace or None, uid=uid, resource_version=resource_version)
+            self.sight.asked.add(uid)
 
 
 async def _all(work: Iterable[Coroutine[Any, Any, None]]) -> None:
@@ -141,8 +215,3 @@ async def _all(work: Iterable[Coroutine[Any, Any, None]]) -> None:
 
 def _is_ours(label: str) -> bool:
     return label == CREATED_LABEL or label.startswith(MEMBER_LABEL_PREFIX)
-
-
-def _is_made_by_kubernetes(kind: Kind, obj: Object) -> bool:
-    """What every Namespace holds, and what is told about others."""
-    return kind.kind == "Event" or (kind.kind, obj["metadata"]["name"]) in _MADE_BY_KUBERNETES

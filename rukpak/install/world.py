@@ -20,8 +20,8 @@ from rukpak.manifest import ObjectKey
 NAMESPACE = ("", "Namespace")
 CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 RELEASED_ANNOTATION = "core.rukpak.io/released"
-"""On a CRD that left its bundle and stayed because it was in use; the value is the BundleDeployment that had it. Whoever has
-such a CRD in a bundle takes it over."""
+"""On a CRD or Namespace that left its bundle and stayed because it was in use; the value is the BundleDeployment that had it.
+Whoever has such a CRD in a bundle takes it over."""
 ABANDON_ANNOTATION = "core.rukpak.io/abandon"
 """On a BundleDeployment that is being deleted, value "true": what is stuck is left behind."""
 CREATE_ONLY = "1"
@@ -56,7 +56,7 @@ REPEATS = 3
 
 
 class Settling(Waiting):
-    """Known in a moment and no news for anybody: what the status says stays as it is."""
+    """Known in a moment and no news for anybody: what the status says stays as it is, unless the moment gets long."""
 
 
 def names(items: Iterable[str], joint: str = ", ", limit: int = 5) -> str:
@@ -88,6 +88,8 @@ class NamespaceItem:
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+    is_brought: bool = True
+    """It is an object of the bundle. Else the bundle only writes into it: it is joined where it is, and never made."""
 
 
 @dataclass(frozen=True)
@@ -118,10 +120,17 @@ class Rendered:
     """Why it can never be installed as it is."""
     lacking: frozenset[tuple[str, str]] = frozenset()
     """Group-kinds that it asked for and that the cluster lacks."""
+    unanswered: frozenset[str] = frozenset()
+    """Groups that it asked about and whose API server is away."""
 
     def items(self) -> Iterable[Item]:
         """All objects in order."""
         return (item for stage in self.stages for item in stage.items)
+
+    @cached_property
+    def joined(self) -> frozenset[str]:
+        """Namespaces that it only writes into."""
+        return frozenset(item.name for item in self.namespaces if not item.is_brought)
 
 
 @dataclass(frozen=True)
@@ -170,6 +179,11 @@ class NamespaceFacts:
         prefix = MEMBER_LABEL_PREFIX
         return frozenset(label.removeprefix(prefix) for label in self.labels if label.startswith(prefix))
 
+    @property
+    def released(self) -> str:
+        """The BundleDeployment that had it, if it was released."""
+        return self.annotations.get(RELEASED_ANNOTATION, "")
+
 
 @dataclass(frozen=True)
 class CrdFacts:
@@ -179,7 +193,8 @@ class CrdFacts:
     uid: str
     owner: str = ""
     """The uid in its owner-uid label."""
-    released: bool = False
+    released: str = ""
+    """The BundleDeployment that had it, if it was released."""
     established: bool = False
     problem: str = ""
     """Why it is not established."""
@@ -264,12 +279,18 @@ class World:
     hidden: frozenset[tuple[str, str]] = frozenset()
     """Kinds of the inventory that cannot be read because their API server is away."""
     namespaces: Mapping[str, NamespaceFacts] = field(default_factory=dict)
-    """Those that are wanted, and those it is a member of."""
+    """Those that are wanted or were released, and those it is a member of."""
     crds: Mapping[str, CrdFacts] = field(default_factory=dict)
-    """Those that are wanted, had or released."""
+    """Those that are wanted or were released."""
     instances: tuple[Instance, ...] | None = None
     """While it is being deleted: custom resources of the CRDs it has; None when they cannot be seen."""
+    silent: frozenset[ObjectKey] = frozenset()
+    """While it is being deleted: its webhook configurations that nobody answers for."""
+    undeletable: frozenset[str] = frozenset()
+    """While it is being deleted: uids of objects that the API server refuses to delete."""
     notes: Mapping[ObjectKey, Note] = field(default_factory=dict)
+    settling_since: datetime | None = None
+    """When what is known in a moment began to be waited for, without a pass that came further since."""
 
     @property
     def name(self) -> str:

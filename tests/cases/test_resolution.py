@@ -11,6 +11,7 @@
         runs: {name: p.v1.0.0, catalog: community, channel: stable}
         chosen: p.v1.1.0             or refused: the message of Resolved
         explains: [parts of the explanation, in order]
+        why: what is said while the chosen one is being installed
         settled: false               absent: true
 
 A plain bundle p.v1.1.0 has version 1.1.0 and image registry/p:1.1.0.
@@ -47,6 +48,7 @@ KNOWN_KEYS = {
     "kept",
     "refused",
     "explains",
+    "why",
     "settled",
     "catalogs",
     "under_way",
@@ -147,6 +149,8 @@ def test_a_case_comes_out_as_its_file_says(case: Mapping[str, Any], catalogs: li
     else:
         assert not words.is_resolved
         assert words.message == case["refused"]
+    assert bool(words.why) is isinstance(decision.outcome, Chosen)
+    assert words.why == case.get("why", words.why)
     position = 0
     for part in case.get("explains", ()):
         assert part in words.explanation[position:], words.explanation

@@ -99,7 +99,7 @@ def _lacks_the_kinds(refused: Refused) -> bool:
 REASONS: dict[str, tuple[str, Check]] = {
     "has webhooks": (r"has webhooks \(", _has_the_webhooks),
     "owns APIServices": (r"owns API services \(", _has_the_api_services),
-    "has dependencies": (r"dependencies are not resolved yet", _has_the_properties),
+    "has dependencies": (r"does not install dependencies", _has_the_properties),
     "needs a newer Kubernetes": (r"needs Kubernetes ", _needs_a_newer_cluster),
     "wants what belongs to another": (r"is there already and belongs to", _is_taken),
     "holds what the API server refuses": (r"is invalid: ", _is_the_servers_word),

@@ -41,6 +41,17 @@ def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().err == f"{tmp_path / 'none'}: no such folder\n"
 
 
+@pytest.mark.parametrize("parts", [(), ("metadata",), ("manifests",)], ids=" ".join)
+def test_a_folder_that_is_no_bundle_is_called_a_folder(
+    parts: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for part in parts:
+        (tmp_path / part).mkdir()
+    assert main([str(tmp_path)]) == 1
+    told = f'{tmp_path} has no "manifests" folder with files in it: give the folder of one version of one bundle\n'
+    assert capsys.readouterr().err == told
+
+
 @pytest.mark.parametrize("namespace", ["kube-system", "default", "olm-suite-system", "No-Label"])
 def test_a_namespace_where_nothing_may_be_installed(namespace: str, capsys: pytest.CaptureFixture[str]) -> None:
     bundle = Path(__file__).parent / "own-namespace" / "bundle"

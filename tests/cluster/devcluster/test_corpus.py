@@ -56,7 +56,9 @@ def test_other_archives_are_another_corpus(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        pytest.param(None, "holds no corpus", id="an empty folder says what it lacks"),
+        pytest.param(
+            None, "holds no catalog with its bundles: give a folder with", id="an empty folder says what it lacks"
+        ),
         pytest.param(b"no archive", "cannot be unpacked", id="a file that is no archive is named"),
     ],
 )
@@ -68,6 +70,11 @@ def test_what_is_no_corpus_is_refused_in_words(tmp_path: Path, content: bytes | 
             (folder / f"{name}.tar.xz").write_bytes(content)
     with pytest.raises(DevclusterError, match=words):
         open_corpus(folder)
+
+
+def test_a_folder_that_is_not_there_is_said_to_be_none(tmp_path: Path) -> None:
+    with pytest.raises(DevclusterError, match=r"none is no folder: give a folder with catalog/<package>/"):
+        open_corpus(tmp_path / "none")
 
 
 def test_an_archive_cannot_write_outside_the_cache(tmp_path: Path) -> None:

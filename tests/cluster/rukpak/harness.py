@@ -26,7 +26,6 @@ from rukpak.install.world import ABANDON_ANNOTATION
 
 CRD_FOLDER = Path(__file__).parents[3] / "config" / "crd"
 CONFIG_MAPS = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)
-SECRETS = Kind("", "v1", "Secret", "secrets", namespaced=True)
 DEPLOYMENTS = Kind("apps", "v1", "Deployment", "deployments", namespaced=True)
 CLUSTER_ROLES = Kind("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles")
 OWNER = bundledeployments.OWNER_UID_LABEL

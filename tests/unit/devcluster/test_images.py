@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from devcluster.images import _lines, _without, bundle_labels_of, layer, version_of
+from devcluster.errors import DevclusterError
+from devcluster.images import _check_image_name, _check_names, _lines, _without, bundle_labels_of, layer, version_of
 
 PACKAGE: dict[str, Any] = {"schema": "olm.package", "name": "p"}
 
@@ -66,3 +67,32 @@ def test_labels_of_a_bundle(text: bytes, labels: dict[str, str]) -> None:
 def test_the_version_is_that_of_the_package_property() -> None:
     assert version_of(_bundle("1.2.3")) == "1.2.3"
     assert version_of({"schema": "olm.bundle", "properties": []}) == ""
+
+
+@pytest.mark.parametrize("name", ["samples", "catalogs/samples:latest", "a.b/c_d/e--f:V1.0_x", "a__b:1"])
+def test_a_name_that_registries_take(name: str) -> None:
+    _check_image_name(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "Catalogs/samples", "/a", "a//b", "a:b:c", "host:5000/a:b", "a b", "a:", "-a", "ä"]
+)
+def test_a_name_that_no_registry_takes_is_refused_before_anything_is_pushed(name: str) -> None:
+    with pytest.raises(DevclusterError, match="is no name of an image in a registry: it is written like"):
+        _check_image_name(name)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        pytest.param(
+            "p.v1.0.1", r"no bundle 'p\.v1\.0\.1' that could be left out: did you mean p\.v1\.0\.0", id="near"
+        ),
+        pytest.param("zzz", "no bundle 'zzz' that could be left out: 2 bundles have other names", id="far"),
+    ],
+)
+def test_a_bundle_that_cannot_be_left_out_is_said_not_to_be_there(wrong: str, words: str) -> None:
+    known = ["p.v1.0.0", "q.v2.0.0"]
+    _check_names(["q.v2.0.0"], known)
+    with pytest.raises(DevclusterError, match=words):
+        _check_names(["q.v2.0.0", wrong], known)

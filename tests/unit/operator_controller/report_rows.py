@@ -18,6 +18,9 @@ RUNS_NEW = ("True", "Success", f'installed from "{image("1.1.0")}"')
 BEST = '1.1.0 of channel stable in catalog "community": the best of 2 versions'
 UNKNOWN = ("Unknown", "InstallationStatusUnknown", "bundledeployment status is unknown")
 NOT_ATTEMPTED = ("Unknown", "InstallationStatusUnknown", "installation has not been attempted as resolution failed")
+FIRST_IDLE = (
+    'package "p" is asked for by Operator "beta" too, which came first and is not installed; delete one of them'
+)
 NOT_FOUND = "package 'p' at version '9.9.9' not found"
 NEAR_MISS = f"{NOT_FOUND}: stable has 1.0.0, 1.1.0; none is 9.9.9"
 
@@ -34,7 +37,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         {
             "Resolved": RESOLVED,
             "Installed": UNKNOWN,
-            **both("Reconciling", "NotInstalled", "installing 1.1.0: asked for", "Installing"),
+            **both("Reconciling", "NotInstalled", "installing 1.1.0: newest of channel stable", "Installing"),
         },
     ),
     (
@@ -43,7 +46,25 @@ ROWS: list[tuple[str, World, Conditions]] = [
         {
             "Resolved": RESOLVED,
             "Installed": UNKNOWN,
-            **both("Reconciling", "NotInstalled", "installing 1.1.0: asked for", "Installing"),
+            **both("Reconciling", "NotInstalled", "installing 1.1.0: newest of channel stable", "Installing"),
+        },
+    ),
+    (
+        "a version asked for just now",
+        world(operator({"version": "1.0.0"})),
+        {
+            "Resolved": ("True", "Success", f'resolved to "{image("1.0.0")}"'),
+            "Installed": UNKNOWN,
+            **both("Reconciling", "NotInstalled", "installing 1.0.0: asked for", "Installing"),
+        },
+    ),
+    (
+        "a range asked for just now",
+        world(operator({"version": ">=1.0"})),
+        {
+            "Resolved": RESOLVED,
+            "Installed": UNKNOWN,
+            **both("Reconciling", "NotInstalled", 'installing 1.1.0: best in range ">=1.0"', "Installing"),
         },
     ),
     (
@@ -162,7 +183,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         {
             "Resolved": RESOLVED,
             "Installed": RUNS_OLD,
-            **both("Reconciling", "Upgrading", "upgrading from 1.0.0 to 1.1.0: asked for", "Installing"),
+            **both("Reconciling", "Upgrading", "upgrading from 1.0.0 to 1.1.0: newest of channel stable", "Installing"),
         },
     ),
     (
@@ -174,7 +195,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         {
             "Resolved": RESOLVED,
             "Installed": RUNS_OLD,
-            **both("Reconciling", "Upgrading", "upgrading from 1.0.0 to 1.1.0: asked for", "Installing"),
+            **both("Reconciling", "Upgrading", "upgrading from 1.0.0 to 1.1.0: newest of channel stable", "Installing"),
         },
     ),
     (
@@ -297,7 +318,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
     ),
     (
         "a second Operator for the package",
-        world(claims=(Claim(True, True, "2", "alpha"), Claim(True, True, "1", "beta"))),
+        world(claims=(Claim(True, True, "2", "alpha"), Claim(False, False, "3", "beta"))),
         {
             "Resolved": (
                 "False",
@@ -311,6 +332,15 @@ ROWS: list[tuple[str, World, Conditions]] = [
                 'package "p" is already managed by Operator "beta"; delete one of them',
                 "Blocked",
             ),
+        },
+    ),
+    (
+        "a second Operator for a package that the first one cannot install",
+        world(claims=(Claim(True, True, "2", "alpha"), Claim(True, True, "1", "beta"))),
+        {
+            "Resolved": ("False", "ResolutionFailed", FIRST_IDLE),
+            "Installed": NOT_ATTEMPTED,
+            **both("Stalled", "NotResolved", FIRST_IDLE, "Blocked"),
         },
     ),
     (

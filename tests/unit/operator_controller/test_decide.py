@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -108,15 +109,21 @@ def test_the_plan(seen: World, wanted: Plan | str) -> None:
 REFUSALS: list[tuple[str, World, type[Exception], str]] = [
     (
         "a second Operator for the package",
-        world(claims=(MINE, ELDER)),
+        world(claims=(MINE, replace(ELDER, is_new=False, is_idle=False))),
         Blocked,
         'package "p" is already managed by Operator "beta"; delete one of them',
+    ),
+    (
+        "a second Operator while the first one has installed nothing",
+        world(claims=(MINE, ELDER)),
+        Blocked,
+        'package "p" is asked for by Operator "beta" too, which came first and is not installed; delete one of them',
     ),
     (
         "of two of one age the name decides",
         world(claims=(MINE, Claim(is_new=True, is_idle=True, created=MINE.created, name="aaa"))),
         Blocked,
-        'package "p" is already managed by Operator "aaa"; delete one of them',
+        'package "p" is asked for by Operator "aaa" too, which is first by name and is not installed; delete one of them',
     ),
     (
         "one that has begun is senior to an older one that has not",
@@ -129,6 +136,12 @@ REFUSALS: list[tuple[str, World, type[Exception], str]] = [
         world(claims=(MINE, Claim(is_new=False, is_idle=False, created="", name="beta", is_leaving=True))),
         Waiting,
         'package "p" is already managed by Operator "beta", which is being deleted',
+    ),
+    (
+        "a second one while the first, which has installed nothing, is being deleted waits",
+        world(claims=(MINE, replace(ELDER, is_leaving=True))),
+        Waiting,
+        'package "p" is asked for by Operator "beta" too, which is being deleted',
     ),
     (
         "another package in place of an installed one",

@@ -25,7 +25,18 @@ from rukpak.install.plans import (
     Prune,
     SetInventory,
 )
-from rukpak.install.world import NAMESPACE, Absent, Note, Refused, Rendered, Settling, Unpacking, World
+from rukpak.install.world import (
+    NAMESPACE,
+    Absent,
+    Item,
+    NamespaceItem,
+    Note,
+    Refused,
+    Rendered,
+    Settling,
+    Unpacking,
+    World,
+)
 from rukpak.manifest import ObjectKey
 from tests.unit.rukpak.install.worlds import (
     ALL,
@@ -501,3 +512,50 @@ def brought_about(seen: World, plan: object) -> World:
             gone_bundles = {entry.name for entry in plan.bundles}
             return replace(seen, bundles={name: b for name, b in seen.bundles.items() if name not in gone_bundles})
     raise AssertionError(plan)
+
+
+# --- Namespaces that a bundle only writes into
+
+
+def writing_into(name: str) -> Rendered:
+    """The ordinary bundle, which has an object in another Namespace too."""
+    content = rendered()
+    first = content.stages[0]
+    item = Item(ObjectKey("", "Namespace", "", name), "v1", "joined")
+    return replace(
+        content,
+        stages=(replace(first, items=(*first.items, item)), *content.stages[1:]),
+        namespaces=(*content.namespaces, NamespaceItem(name, is_brought=False)),
+    )
+
+
+def test_a_namespace_that_a_bundle_only_writes_into_is_joined_and_not_made() -> None:
+    seen = inventoried(unpacked(content=writing_into("harbour")))
+    with pytest.raises(Waiting, match=r"not there and not in the bundle either: Namespace harbour; make it first"):
+        decide(seen)
+    there = replace(namespace("harbour", created=False), labels={}, entries={})
+    assert steps(replace(seen, namespaces={"harbour": there}))[0] == (1, [NS.name, "harbour"])
+
+
+def test_when_somebody_removed_a_joined_namespace_the_rest_is_kept_in_repair() -> None:
+    seen = installed()
+    content = replace(writing_into("harbour"), bundle=seen.wanted)
+    seen = replace(seen, content=content, members={key: one for key, one in seen.members.items() if key != SECRET})
+    assert [name for _, found in steps(seen) for name in found] == [SECRET.name]
+
+
+def test_a_kind_that_cannot_be_read_for_long_is_named() -> None:
+    seen = inventoried(unpacked())
+    kinds = frozenset({SECRET[:2]})
+    with pytest.raises(Settling):
+        decide(replace(seen, unsynced=kinds))
+    with pytest.raises(Waiting, match=r"cannot be read now, so nothing is changed: Secret$") as caught:
+        decide(replace(seen, unsynced=kinds, hidden=kinds))
+    assert not isinstance(caught.value, Settling)
+
+
+def test_a_group_that_does_not_answer_is_asked_about_again_soon() -> None:
+    content = rendered(missing=("Gauge (metrics.example.com/v1)",), unanswered=frozenset({"metrics.example.com"}))
+    with pytest.raises(Waiting) as caught:
+        decide(inventoried(unpacked(content=content)))
+    assert caught.value.after == timedelta(seconds=20)

@@ -180,7 +180,7 @@ def test_why_a_crd_is_not_established(conditions: list[Object], problem: str) ->
 
 def test_a_crd_that_was_released_is_nobody_s() -> None:
     facts = definition(ESTABLISHED, labels={}, annotations={"core.rukpak.io/released": "ship"}).facts
-    assert (facts.owner, facts.released) == ("", True)
+    assert (facts.owner, facts.released) == ("", "ship")
 
 
 def test_a_namespace_is_its_labels_and_members() -> None:

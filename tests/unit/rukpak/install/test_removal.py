@@ -161,3 +161,29 @@ def test_nothing_goes_before_everything_was_read() -> None:
     with pytest.raises(Waiting, match="the CRDs' groups"):
         decide(replace(having(member(WORKLOAD)), instances=None))
     assert torn(replace(having(member(WORKLOAD), abandoned=True), unsynced=hidden, hidden=hidden)) == [["engine"]]
+
+
+def test_what_is_abandoned_is_still_read_first() -> None:
+    seen = replace(having(member(WORKLOAD), abandoned=True), unsynced=frozenset({("", "Secret")}))
+    with pytest.raises(Settling, match="Secret"):
+        decide(seen)
+    assert torn(replace(having(member(WORKLOAD), abandoned=True), instances=None)) == [["engine"]]
+
+
+def test_what_the_server_refuses_to_delete_is_left_only_if_that_is_asked_for() -> None:
+    stuck, here = member(SECRET), namespace()
+    uids = frozenset({stuck.uid, here.uid})
+    assert torn(replace(having(stuck), undeletable=uids)) == [["log"]]
+    assert torn(replace(having(stuck, member(ROLE), abandoned=True), undeletable=uids)) == [["captain"]]
+    seen = replace(having(stuck, namespaces=(here,), abandoned=True), undeletable=uids)
+    assert decide(seen) == RemoveFinalizer()
+
+
+def test_webhooks_that_nobody_answers_for_go_before_the_custom_resources() -> None:
+    seen = replace(having(member(WEBHOOK), member(BOAT)), instances=(instance(),))
+    assert torn(seen) == [["yacht", "dinghy"]]
+    assert torn(replace(seen, silent=frozenset({WEBHOOK}))) == [["guard"]]
+    going = member(WEBHOOK, gone_since=NOW)
+    seen = replace(having(going, member(BOAT)), silent=frozenset({WEBHOOK}))
+    with pytest.raises(Waiting, match="removing webhooks"):
+        decide(seen)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from olmkit.api.bundledeployments import BundleDeploymentStatus, LeftOut, Reason
+from olmkit.api.meta import Condition
 from olmkit.conditions import Report
 from olmkit.errors import Blocked, Conflict, OlmError, Unavailable, Waiting
 from rukpak.bundle import BadBundle
@@ -29,7 +30,7 @@ from rukpak.install.plans import (
     TearDown,
 )
 from rukpak.install.report import report
-from rukpak.install.world import CRD, Absent, Note, Refused, Rendered, Settling, Unpacking, World
+from rukpak.install.world import CRD, RELEASED_ANNOTATION, Absent, Note, Refused, Rendered, Settling, Unpacking, World
 from rukpak.manifest import ObjectKey
 from tests.unit.rukpak.install.worlds import (
     DEFINITION,
@@ -442,25 +443,23 @@ def test_what_is_odd_is_said_when_all_is_well() -> None:
     ]
 
 
-def with_released(seen: World, *entries: LeftOut) -> World:
-    status = seen.deployment.status.model_copy(update={"released": list(entries)})
-    return replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
-
-
 def test_what_was_released_is_named_while_it_is_there_and_nobody_s() -> None:
-    group, kind = CRD
-    taken, loose, gone = (LeftOut(group=group, kind=kind, name=f"{name}.example.com") for name in "abc")
-    space, joined, other = (LeftOut(group="", kind="Namespace", name=name) for name in "def")
-    pod = LeftOut(group="", kind="Pod", name="p")
+    note = {RELEASED_ANNOTATION: "ship"}
+    crds = [crd("a.x", owner="", released="ship"), crd("b.x", owner="other", released="ship"), crd("c.x", owner="")]
+    spaces = [
+        replace(namespace("d", annotations=note), labels={}),
+        namespace("e", "uid-other", annotations=note),
+        replace(namespace("f", annotations={RELEASED_ANNOTATION: "boat"}), labels={}),
+    ]
     seen = replace(
-        with_released(installed(), taken, loose, gone, space, joined, other, pod),
-        crds={taken.name: crd(taken.name, owner="x"), loose.name: crd(loose.name, owner="")},
-        namespaces={"d": namespace("d", "uid-other"), "e": namespace("e")},
+        installed(),
+        crds={facts.name: facts for facts in crds},
+        namespaces={facts.name: facts for facts in spaces},
     )
-    fresh = LeftOut(group=group, kind=kind, name="new.example.com")
-    told = report(seen, Done(Keep(), released=(fresh,)))
-    assert told.status.released == [space, loose, fresh]
-    assert report(with_released(installed(), gone), REFUSED).status.released is None
+    expected = [LeftOut(group="", kind="Namespace", name="d"), LeftOut(group=CRD[0], kind=CRD[1], name="a.x")]
+    assert report(seen, Done(Keep())).status.released == expected
+    assert report(seen, REFUSED).status.released == expected
+    assert report(installed(), REFUSED).status.released is None
 
 
 def test_the_install_namespace_is_that_of_what_runs() -> None:
@@ -554,3 +553,43 @@ def test_what_goes_wrong_is_told_once(error: OlmError, event: tuple[str, str]) -
     unpacking = Unpacking.FAILED if isinstance(error, Blocked) else Unpacking.RETRYING
     seen = pending(unpacking, "x") if error is not KIND else FIRST
     assert told_after([(seen, error), (seen, error)]) == [event]
+
+
+def returning() -> World:
+    """An upgrade had begun, and the template went back to what is installed."""
+    seen = installed()
+    ready = Condition(type="Ready", status="False", reason="Upgrading", message="", last_transition_time="t")
+    status = seen.deployment.status.model_copy(update={"conditions": [ready]})
+    metadata = seen.deployment.metadata.model_copy(update={"generation": 2})
+    deployment = seen.deployment.model_copy(update={"status": status, "metadata": metadata})
+    return replace(seen, deployment=deployment, notes={**seen.notes, SECRET: Note("v2", ENTRY, ago(minutes=1))})
+
+
+def test_on_the_way_back_to_what_is_installed_it_is_not_ready() -> None:
+    seen = returning()
+    told = report(seen, apply(seen))
+    assert brief(told) == {
+        "HasValidBundle": "True/UnpackSuccessful",
+        "Installed": "True/InstallationSucceeded",
+        "Healthy": "True/Healthy",
+        "Ready": "False/Upgrading",
+        "Reconciling": "True/Upgrading",
+    }
+    assert ready(told) == f"returning to {seen.wanted}, phase 2 of 6"
+    assert ready(report(seen, REFUSED)) == f"cannot return to {seen.wanted}: Secret ship-system/log is another's"
+    back = replace(seen, notes=installed().notes)
+    assert brief(report(back, Done(Keep())))["Ready"] == "True/Succeeded"
+
+
+def test_a_repair_of_what_is_installed_is_no_upgrade() -> None:
+    seen = replace(installed(), notes={})
+    assert brief(report(seen, apply(seen, last=2)))["Ready"] == "True/Succeeded"
+
+
+def test_what_should_be_known_in_a_moment_is_said_when_it_is_not() -> None:
+    settling = Settling(Reason.OBJECT_LOOKUP_FAILURE, "reading what there is of Cup", MINUTE)
+    seen = installed()
+    assert report(seen, settling).status == seen.deployment.status
+    assert report(replace(seen, settling_since=ago(seconds=29)), settling).status == seen.deployment.status
+    told = report(replace(seen, settling_since=ago(seconds=30)), settling)
+    assert conditions(told)["Reconciling"] == ("True", "Retrying", "reading what there is of Cup")

@@ -1,0 +1,59 @@
+"""Which webhook configurations nobody answers for: their Service has no ready endpoint, so what they match cannot be deleted.
+
+Asked by rukpak.install.observe for a BundleDeployment that is being deleted. Never writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from olmkit.api.meta import Kind
+from olmkit.client import Client
+from olmkit.errors import ApiError
+from rukpak.manifest import ObjectKey, mapping, mappings
+
+GROUP = "admissionregistration.k8s.io"
+CONFIGURATIONS = {
+    (GROUP, kind): Kind(GROUP, "v1", kind, f"{kind.lower()}s")
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+}
+"""By (group, kind)."""
+SLICES = Kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", namespaced=True)
+SERVICE_LABEL = "kubernetes.io/service-name"
+
+
+async def unanswered(client: Client, keys: Iterable[ObjectKey]) -> frozenset[ObjectKey]:
+    """Those of the objects that are webhook configurations with a Service that has no ready endpoint.
+
+    One with a URL, or one that cannot be read, counts as answered.
+    """
+    silent: set[ObjectKey] = set()
+    for key in keys:
+        kind = CONFIGURATIONS.get(key[:2])
+        try:
+            if kind is not None and await _is_silent(client, await client.get(kind, key.name)):
+                silent.add(key)
+        except ApiError:
+            continue
+    return frozenset(silent)
+
+
+async def _is_silent(client: Client, configuration: Any) -> bool:
+    services = {service for webhook in mappings(configuration.get("webhooks")) if (service := service_of(webhook))}
+    for namespace, name in sorted(services):
+        slices, _ = await client.list(SLICES, namespace, f"{SERVICE_LABEL}={name}")
+        if not any(has_endpoint(entry) for entry in slices):
+            return True
+    return False
+
+
+def service_of(webhook: Any) -> tuple[str, str] | None:
+    """Namespace and name of the Service that answers; None when it is a URL."""
+    service = mapping(mapping(webhook.get("clientConfig")).get("service"))
+    return (str(service["namespace"]), str(service["name"])) if {"namespace", "name"} <= service.keys() else None
+
+
+def has_endpoint(entry: Any) -> bool:
+    """Whether one endpoint of an EndpointSlice is ready; what says nothing of itself is."""
+    return any(mapping(each.get("conditions")).get("ready") is not False for each in mappings(entry.get("endpoints")))

@@ -1,0 +1,26 @@
+"""rukpak at work beside each test that asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from devcluster.cluster import Cluster
+from olmkit.client import Client
+from tests.cluster.rukpak.harness import Harbour, harbour, rukpak
+
+
+@pytest.fixture
+async def at(cluster: Cluster) -> AsyncIterator[Harbour]:
+    """The cluster's side of a test; whatever it makes goes with it."""
+    async with harbour(cluster) as ours:
+        yield ours
+
+
+@pytest.fixture
+async def running(at: Harbour, tmp_path: Path) -> AsyncIterator[Client]:
+    """rukpak, until the test ends."""
+    async with rukpak(at.cluster, tmp_path) as client:
+        yield client

@@ -1,0 +1,172 @@
+"""BundleDeployments when something stands against them: damaged content, admission that forbids, others in the Namespace."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from olmkit.api import bundledeployments
+from olmkit.api.meta import Kind
+from olmkit.client import Client
+from olmkit.errors import ApiError
+from rukpak.install.kinds import NAMESPACES
+from rukpak.install.world import ABANDON_ANNOTATION, member_label
+from tests.cluster.rukpak.harness import (
+    CONFIG_MAPS,
+    READY,
+    Harbour,
+    condition,
+    config_map,
+    definition,
+    deployment,
+    gone,
+    kind_of,
+    namespace,
+    plain,
+    rukpak,
+    says,
+    thing,
+)
+
+Object = dict[str, Any]
+GROUP = "admissionregistration.k8s.io"
+POLICIES = Kind(GROUP, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies")
+BINDINGS = Kind(GROUP, "v1", "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings")
+ABANDON = {"metadata": {"annotations": {ABANDON_ANNOTATION: "true"}}}
+
+
+class Counting(Client):
+    """Counts applies of each path that are no rehearsals."""
+
+    applied: dict[str, int]
+
+    async def request(self, method: str, path: str, **options: Any) -> Object:
+        query = options.get("query") or {}
+        if method == "PATCH" and "fieldManager" in query and not query.get("dryRun"):
+            self.applied[path] = self.applied.get(path, 0) + 1
+        return await super().request(method, path, **options)
+
+
+async def test_each_object_is_applied_once_when_it_is_installed(at: Harbour, tmp_path: Path) -> None:
+    Counting.applied = {}
+    async with rukpak(at.cluster, tmp_path, Counting):
+        objects = (namespace(at.name), definition(at.group), config_map("log", at.name), deployment("engine", at.name))
+        await at.install(at.push(plain(*objects)))
+        await at.until(READY)
+    counts = {path: count for path, count in Counting.applied.items() if at.name in path and "rukpak" not in path}
+    assert len(counts) == 4, counts
+    assert set(counts.values()) == {1}, counts
+
+
+async def test_content_that_was_damaged_is_unpacked_again_when_it_is_needed(at: Harbour, tmp_path: Path) -> None:
+    async with rukpak(at.cluster, tmp_path):
+        await at.install(at.push(plain(namespace(at.name), config_map("log", at.name, a="b"))))
+        await at.until(READY)
+        await asyncio.to_thread(_damage, tmp_path)
+        old = (await at.client.get(CONFIG_MAPS, "log", at.name))["metadata"]["uid"]
+        await at.client.delete(CONFIG_MAPS, "log", at.name)
+        await at.when(CONFIG_MAPS, "log", at.name, lambda raw: raw is not None and raw["metadata"]["uid"] != old)
+        await at.until(READY)
+
+
+def _damage(cache: Path) -> None:
+    """Of other tests there may be content too."""
+    for path in cache.glob("bundles/sha256-*/content/bundle.json"):
+        path.write_bytes(b'{"objects": 7}')
+
+
+async def test_a_namespace_that_a_bundle_writes_into_does_not_go_with_the_one_that_made_it(
+    at: Harbour, running: Client
+) -> None:
+    shared, second = f"{at.name}-shared", f"{at.name}-b"
+    await at.install(at.push(plain(config_map("second", shared)), "b"), second)
+    raw = await at.until(says("Reconciling", "True", "Retrying", f"Namespace {shared}; make it first"), second)
+    assert condition(raw, "Installed")[0] == "Unknown"
+    await at.install(at.push(plain(namespace(shared), config_map("first", shared)), "a"))
+    await at.until(READY)
+    raw = await at.until(READY, second)
+    space = await at.find(NAMESPACES, shared)
+    assert space is not None
+    assert member_label(raw["metadata"]["uid"]) in space["metadata"]["labels"]
+    await at.remove()
+    await at.until(gone)
+    assert await at.find(CONFIG_MAPS, "second", shared) is not None
+    await at.remove(second)
+    await at.until(gone, second)
+    await at.when(NAMESPACES, shared, "", gone)
+
+
+async def test_what_admission_forbids_to_delete_is_named_and_can_be_left(at: Harbour, running: Client) -> None:
+    await at.install(at.push(plain(namespace(at.name), config_map("held", at.name), config_map("log", at.name))))
+    await at.until(READY)
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["configmaps"]}]
+    expression = f"oldObject.metadata.name != 'held' || oldObject.metadata.namespace != '{at.name}'"
+    policy: Object = {
+        "apiVersion": POLICIES.api_version,
+        "kind": POLICIES.kind,
+        "metadata": {"name": at.name},
+        "spec": {
+            "matchConstraints": {"resourceRules": rules},
+            "validations": [{"expression": expression, "message": "it is held"}],
+        },
+    }
+    binding: Object = {
+        "apiVersion": BINDINGS.api_version,
+        "kind": BINDINGS.kind,
+        "metadata": {"name": at.name},
+        "spec": {"policyName": at.name, "validationActions": ["Deny"]},
+    }
+    await at.create(POLICIES, policy)
+    await at.create(BINDINGS, binding)
+    await _until_forbidden(at)
+    await at.remove()
+    raw = await at.until(says("Ready", "False", "Removing", "it is held"))
+    text = condition(raw, "Ready")[2]
+    assert f"does not delete ConfigMap {at.name}/held" in text
+    assert "abandon=true leaves it behind" in text
+    await at.client.patch(bundledeployments.KIND, at.name, ABANDON)
+    await at.until(gone)
+    assert await at.find(CONFIG_MAPS, "log", at.name) is None
+    await at.client.delete(BINDINGS, at.name)
+
+
+async def _until_forbidden(at: Harbour) -> None:
+    """A policy counts some time after it was made, and nothing tells when."""
+    path = CONFIG_MAPS.path(at.name, "held")
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                await at.client.request("DELETE", path, query={"dryRun": "All"}, body={})
+            except ApiError:
+                return
+            await asyncio.sleep(0.2)
+
+
+async def test_a_webhook_that_nobody_answers_for_does_not_hold_the_custom_resources(
+    at: Harbour, running: Client
+) -> None:
+    boats = kind_of(at.group)
+    webhook = {
+        "apiVersion": f"{GROUP}/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": at.name},
+        "webhooks": [
+            {
+                "name": f"guard.{at.group}",
+                "rules": [
+                    {"apiGroups": [at.group], "apiVersions": ["*"], "operations": ["DELETE"], "resources": ["*"]}
+                ],
+                "clientConfig": {"service": {"namespace": at.name, "name": "nobody"}},
+                "sideEffects": "None",
+                "admissionReviewVersions": ["v1"],
+                "timeoutSeconds": 1,
+            }
+        ],
+    }
+    await at.install(at.push(plain(namespace(at.name), definition(at.group), webhook)))
+    await at.until(READY)
+    await at.create(boats, thing(boats, "dinghy", at.name))
+    await at.remove()
+    await at.until(gone)
+    assert await at.find(NAMESPACES, at.name) is None

@@ -1,0 +1,128 @@
+"""BundleDeployments that are deleted, or lose what they were installed from."""
+
+from __future__ import annotations
+
+import asyncio
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from olmkit.api import bundledeployments, bundles
+from olmkit.api.bundledeployments import INVENTORY_ANNOTATION
+from olmkit.client import Client
+from rukpak.install.kinds import API_SERVICES, CRDS, NAMESPACES
+from rukpak.install.world import ABANDON_ANNOTATION
+from tests.cluster.rukpak.harness import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    READY,
+    Harbour,
+    condition,
+    config_map,
+    definition,
+    deployment,
+    gone,
+    kind_of,
+    namespace,
+    plain,
+    rukpak,
+    says,
+    thing,
+)
+
+Object = dict[str, Any]
+
+
+async def test_custom_resources_go_before_their_operator_and_what_is_stuck_can_be_left(
+    at: Harbour, running: Client
+) -> None:
+    boats = kind_of(at.group)
+    objects = (namespace(at.name), definition(at.group), deployment("engine", at.name))
+    await at.install(at.push(plain(*objects)))
+    await at.until(READY)
+    await at.create(boats, thing(boats, "held", at.name, finalizers=["test.example.com/hold"]))
+    await at.remove()
+    await at.until(says("Ready", "False", "Removing", "removing custom resources"))
+    assert (await at.find(DEPLOYMENTS, "engine", at.name) or {})["metadata"].get("deletionTimestamp") is None
+    held = await at.find(boats, "held", at.name)
+    assert held is not None
+    assert held["metadata"]["deletionTimestamp"]
+    patch = {"metadata": {"annotations": {ABANDON_ANNOTATION: "true"}}}
+    await at.client.patch(bundledeployments.KIND, at.name, patch)
+    await at.until(gone)
+    assert await at.find(DEPLOYMENTS, "engine", at.name) is None
+    await at.client.patch(boats, "held", {"metadata": {"finalizers": None}}, at.name)
+    await at.when(NAMESPACES, at.name, "", gone)
+
+
+async def test_what_an_api_server_that_is_away_may_have_is_not_forgotten(at: Harbour, running: Client) -> None:
+    await at.install(at.push(plain(namespace(at.name), config_map("log", at.name))))
+    await at.until(READY)
+    service = {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": f"v1.{at.group}"},
+        "spec": {
+            "group": at.group,
+            "version": "v1",
+            "groupPriorityMinimum": 1000,
+            "versionPriority": 10,
+            "insecureSkipTLSVerify": True,
+            "service": {"namespace": "default", "name": "nothing"},
+        },
+    }
+    made = await at.create(API_SERVICES, service)
+    annotation = {INVENTORY_ANNOTATION: f"ConfigMap,Cup.{at.group}"}
+    await at.client.patch(bundledeployments.KIND, at.name, {"metadata": {"annotations": annotation}})
+    raw = await at.until(says("Reconciling", "True", "Retrying", f"nothing is removed: Cup.{at.group}"))
+    assert condition(raw, "Ready")[0] == "True"
+    await at.remove()
+    await at.until(says("Ready", "False", "Removing", f"the API server does not answer for {at.group}"))
+    assert await at.find(CONFIG_MAPS, "log", at.name) is not None
+    await at.client.delete(API_SERVICES, made["metadata"]["name"])
+    await at.until(gone)
+    assert await at.find(NAMESPACES, at.name) is None
+
+
+async def test_removal_needs_neither_content_nor_definitions(at: Harbour, tmp_path: Path) -> None:
+    boats = kind_of(at.group)
+    objects = (namespace(at.name), definition(at.group), thing(boats, "dinghy", at.name), config_map("log", at.name))
+    async with rukpak(at.cluster, tmp_path / "one"):
+        await at.install(at.push(plain(*objects)))
+        active = (await at.until(READY))["status"]["activeBundle"]
+    await at.client.delete(CRDS, f"boats.{at.group}")
+    await at.client.delete(bundles.KIND, active)
+    await at.remove()
+    async with rukpak(at.cluster, tmp_path / "two"):
+        await at.until(gone)
+    assert await at.find(NAMESPACES, at.name) is None
+
+
+async def test_what_never_was_installed_is_let_go(at: Harbour, running: Client) -> None:
+    await at.install(f"{at.cluster.registry}/bundles/nothing:{at.name}")
+    await at.until(says("HasValidBundle", "False", "UnpackFailed"))
+    await at.remove()
+    await at.until(gone)
+
+
+async def test_installed_and_content_nowhere_stays_installed(at: Harbour, tmp_path: Path) -> None:
+    """The image is gone from the registry too: only what runs is left."""
+    async with rukpak(at.cluster, tmp_path / "one"):
+        ref = at.push(plain(namespace(at.name), config_map("log", at.name)), "v1", f"bundles/{at.name}/gone")
+        await at.install(ref)
+        await at.until(READY)
+    registry, _, rest = ref.partition("/")
+    repository, _, digest = rest.partition("@")
+    await asyncio.to_thread(_delete_manifest, registry, repository, digest)
+    async with rukpak(at.cluster, tmp_path / "two"):
+        raw = await at.until(says("HasValidBundle", "False", "UnpackFailed"))
+        assert condition(raw, "Installed")[0] == "True"
+        assert condition(raw, "Healthy")[0] == "True"
+        assert condition(raw, "Ready")[2].startswith("cannot repair: content unavailable")
+        assert await at.find(CONFIG_MAPS, "log", at.name) is not None
+
+
+def _delete_manifest(registry: str, repository: str, digest: str) -> None:
+    request = urllib.request.Request(f"http://{registry}/v2/{repository}/manifests/{digest}", method="DELETE")
+    with urllib.request.urlopen(request, timeout=30):
+        pass

@@ -1,0 +1,168 @@
+"""BundleDeployments and what others have: objects, Bundles, Namespaces."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from olmkit.api import bundledeployments, bundles
+from olmkit.client import Client
+from rukpak.install.kinds import NAMESPACES
+from rukpak.install.world import member_label
+from tests.cluster.rukpak.harness import (
+    CONFIG_MAPS,
+    READY,
+    Harbour,
+    condition,
+    config_map,
+    definition,
+    gone,
+    namespace,
+    plain,
+    says,
+)
+
+Object = dict[str, Any]
+
+
+def data(raw: Object | None) -> Object:
+    return (raw or {}).get("data") or {}
+
+
+async def test_what_is_there_already_is_not_taken_and_it_is_said_who_has_it(at: Harbour, running: Client) -> None:
+    await at.create(NAMESPACES, namespace(at.name))
+    await at.create(CONFIG_MAPS, config_map("log", at.name, whose="mine"))
+    await at.install(
+        at.push(plain(namespace(at.name), config_map("log", at.name, whose="bundle"), config_map("x", at.name)))
+    )
+    raw = await at.until(says("Stalled", "True", "Blocked"))
+    message = condition(raw, "Ready")[2]
+    assert message.startswith(f"ConfigMap {at.name}/log is there already and not managed by olm-suite (written by ")
+    assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {"whose": "mine"}
+    assert await at.find(CONFIG_MAPS, "x", at.name) is None
+
+    await at.client.delete(CONFIG_MAPS, "log", at.name)
+    await at.client.patch(bundledeployments.KIND, at.name, {"metadata": {"annotations": {"look": "again"}}})
+    await at.until(READY)
+    assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {"whose": "bundle"}
+
+
+async def test_what_another_has_is_free_when_that_one_is_gone(at: Harbour, running: Client) -> None:
+    one, two = f"{at.name}-a", f"{at.name}-b"
+    await at.install(at.push(plain(definition(at.group))), one)
+    await at.until(READY, one)
+    await at.install(at.push(plain(definition(at.group), config_map("log", "default")), "v2"), two)
+    raw = await at.until(says("Stalled", "True"), two)
+    assert condition(raw, "Ready")[2] == (
+        f"CustomResourceDefinition.apiextensions.k8s.io boats.{at.group} is there already and belongs to "
+        f"BundleDeployment {one}"
+    )
+    await at.remove(one)
+    raw = await at.until(READY, two)
+    await at.remove(two)
+    await at.until(gone, two)
+
+
+async def test_a_namespace_is_shared_and_goes_with_its_last_member(at: Harbour, running: Client) -> None:
+    one, two = f"{at.name}-a", f"{at.name}-b"
+    level = "pod-security.kubernetes.io/enforce"
+    await at.install(at.push(plain(namespace(at.name, **{level: "privileged"}), config_map("a", at.name)), "a"), one)
+    await at.until(READY, one)
+    await at.install(at.push(plain(namespace(at.name, **{level: "baseline"}), config_map("b", at.name)), "b"), two)
+    raw = await at.until(READY, two)
+    assert condition(raw, "Ready")[2].endswith(
+        f"; Namespace {at.name} keeps {level}: privileged; the bundle asks for baseline"
+    )
+    await at.remove(one)
+    await at.until(gone, one)
+    space = await at.find(NAMESPACES, at.name)
+    assert space is not None
+    assert "deletionTimestamp" not in space["metadata"]
+    assert [label for label in space["metadata"]["labels"] if label.startswith("member.")] == [
+        member_label(raw["metadata"]["uid"])
+    ]
+    assert await at.find(CONFIG_MAPS, "a", at.name) is None
+    assert await at.find(CONFIG_MAPS, "b", at.name) is not None
+    await at.remove(two)
+    await at.until(gone, two)
+    assert await at.find(NAMESPACES, at.name) is None
+
+
+async def test_two_members_that_leave_at_once_leave_no_namespace(at: Harbour, running: Client) -> None:
+    members = [f"{at.name}-{number}" for number in range(4)]
+    for name in members:
+        await at.install(at.push(plain(namespace(at.name), config_map(name, at.name)), name), name)
+    for name in members:
+        await at.until(READY, name)
+    await asyncio.gather(*(at.remove(name) for name in members))
+    for name in members:
+        await at.until(gone, name)
+    assert await at.find(NAMESPACES, at.name) is None
+
+
+async def test_a_namespace_that_was_there_before_stays_as_it_was(at: Harbour, running: Client) -> None:
+    await at.create(NAMESPACES, namespace(at.name, team="red"))
+    before = await at.find(NAMESPACES, at.name)
+    await at.install(at.push(plain(namespace(at.name, team="blue", extra="x"), config_map("log", at.name))))
+    raw = await at.until(READY)
+    assert "keeps team: red; the bundle asks for blue" in condition(raw, "Ready")[2]
+    joined = await at.find(NAMESPACES, at.name)
+    assert before is not None
+    assert joined is not None
+    assert joined["metadata"]["labels"] == {
+        **before["metadata"]["labels"],
+        "extra": "x",
+        member_label(raw["metadata"]["uid"]): "true",
+    }
+    await at.remove()
+    await at.until(gone)
+    after = await at.find(NAMESPACES, at.name)
+    assert after is not None
+    assert after["metadata"]["labels"] == before["metadata"]["labels"]
+
+
+async def test_a_namespace_that_is_going_is_waited_for(at: Harbour, running: Client) -> None:
+    space = namespace(at.name)
+    await at.create(NAMESPACES, space)
+    held = config_map("held", at.name)
+    held["metadata"]["finalizers"] = ["test.example.com/hold"]
+    await at.create(CONFIG_MAPS, held)
+    await at.client.delete(NAMESPACES, at.name)
+    await at.install(at.push(plain(space, config_map("log", at.name))))
+    raw = await at.until(says("Reconciling", "True", "Retrying", f"until it is gone: Namespace {at.name}"))
+    assert condition(raw, "Stalled") == ("", "", "")
+    await at.client.patch(CONFIG_MAPS, "held", {"metadata": {"finalizers": None}}, at.name)
+    await at.until(READY)
+
+
+async def test_a_bundle_of_the_wanted_name_that_is_another_s_is_not_used(at: Harbour, running: Client) -> None:
+    ref = at.push(plain(namespace(at.name)))
+    await at.install(ref)
+    active = (await at.until(READY))["status"]["activeBundle"]
+    await at.remove()
+    await at.until(gone)
+    await at.when(bundles.KIND, active, "", gone)
+    spec = at.body(ref)["spec"]["template"]["spec"]
+    body = {"apiVersion": "core.rukpak.io/v1alpha1", "kind": "Bundle", "metadata": {"name": active}, "spec": spec}
+    await at.create(bundles.KIND, body)
+    await at.install(ref)
+    await at.until(says("Stalled", "True", "Blocked", f"the Bundle {active} belongs to nobody"))
+    await at.client.delete(bundles.KIND, active)
+    await at.until(READY)
+
+
+async def test_a_bundle_that_somebody_deletes_comes_back(at: Harbour, running: Client) -> None:
+    await at.install(at.push(plain(namespace(at.name))))
+    active = (await at.until(READY))["status"]["activeBundle"]
+    uid = (at.bundles.get(active) or {})["metadata"]["uid"]
+    await at.client.delete(bundles.KIND, active)
+    await at.when(bundles.KIND, active, "", lambda raw: raw is not None and raw["metadata"]["uid"] != uid)
+    raw = await at.until(READY)
+    assert raw["status"]["activeBundle"] == active
+
+
+async def test_an_unknown_provisioner_is_said(at: Harbour, running: Client) -> None:
+    body = at.body("registry.example.com/x")
+    body["spec"]["provisionerClassName"] = "core-rukpak-io-helm"
+    await at.client.apply(bundledeployments.KIND, body, "test")
+    await at.until(says("Stalled", "True", "Blocked", "set spec.provisionerClassName to core-rukpak-io-plain"))

@@ -1,0 +1,177 @@
+"""BundleDeployments whose template moves on: what changes, what goes, what is kept, and what fails."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from olmkit.api import bundles
+from olmkit.api.bundledeployments import INVENTORY_ANNOTATION
+from olmkit.client import Client
+from rukpak.install.kinds import CRDS, NAMESPACES
+from rukpak.install.world import RELEASED_ANNOTATION
+from tests.cluster.rukpak.harness import (
+    CLUSTER_ROLES,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    OWNER,
+    READY,
+    Harbour,
+    condition,
+    config_map,
+    definition,
+    deployment,
+    gone,
+    kind_of,
+    namespace,
+    plain,
+    says,
+    thing,
+)
+
+Object = dict[str, Any]
+
+
+def data(raw: Object | None) -> Object:
+    return (raw or {}).get("data") or {}
+
+
+def version_of(raw: Object | None) -> str:
+    return str((raw or {}).get("metadata", {}).get("resourceVersion", ""))
+
+
+async def test_what_left_the_bundle_goes_and_the_inventory_shrinks(at: Harbour, running: Client) -> None:
+    space = namespace(at.name)
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": at.name},
+        "rules": [],
+    }
+    await at.install(at.push(plain(space, config_map("old", at.name), config_map("both", at.name), role)))
+    await at.until(READY)
+    await at.install(at.push(plain(space, config_map("new", at.name), config_map("both", at.name)), "v2"))
+    await at.until(READY)
+    await at.until(lambda raw: raw is not None and raw["metadata"]["annotations"][INVENTORY_ANNOTATION] == "ConfigMap")
+    assert await at.find(CONFIG_MAPS, "old", at.name) is None
+    assert await at.find(CLUSTER_ROLES, at.name) is None
+    assert await at.find(CONFIG_MAPS, "new", at.name) is not None
+
+
+async def test_a_new_bundle_that_does_not_unpack_leaves_the_old_one_in_place(at: Harbour, running: Client) -> None:
+    await at.install(at.push(plain(namespace(at.name), config_map("log", at.name, v="1"))))
+    first = await at.until(READY)
+    active = first["status"]["activeBundle"]
+    await at.install(f"{at.cluster.registry}/bundles/{at.name}:nothing")
+    raw = await at.until(says("HasValidBundle", "False", "UnpackFailed"))
+    assert condition(raw, "Installed")[:2] == ("True", "InstallationSucceeded")
+    assert raw["status"]["activeBundle"] == active
+    assert condition(raw, "Ready")[:2] == ("False", "Upgrading")
+    assert condition(raw, "Ready")[2].startswith("upgrading to ")
+    await at.client.delete(CONFIG_MAPS, "log", at.name)
+    assert data(await at.when(CONFIG_MAPS, "log", at.name, lambda found: found is not None)) == {"v": "1"}
+    failed = condition(raw, "HasValidBundle")[2]
+    assert failed.startswith(f"Failed to unpack the {at.name}-")
+
+    await at.install(at.push(plain(namespace(at.name), config_map("log", at.name, v="3")), "v3"))
+    await at.until(READY)
+    assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {"v": "3"}
+    await at.when(bundles.KIND, active, "", gone)
+    assert len([name for _, name in at.bundles.objects if name.startswith(f"{at.name}-")]) == 1
+
+
+async def test_an_upgrade_that_the_server_refuses_changes_nothing_of_that_phase(at: Harbour, running: Client) -> None:
+    space, ill = namespace(at.name), deployment("b-ill", at.name)
+    await at.install(at.push(plain(space, config_map("log", at.name, v="1"), deployment("a-well", at.name))))
+    await at.until(READY)
+    ill["spec"]["template"]["spec"]["containers"][0]["name"] = "Not A Name"
+    changed = deployment("a-well", at.name, image="registry.example.com/x:v2")
+    await at.install(at.push(plain(space, config_map("log", at.name, v="2"), changed, ill), "v2"))
+    raw = await at.until(says("Stalled", "True", "Blocked"))
+    assert condition(raw, "Installed")[0] == "True"
+    assert condition(raw, "Reconciling") == ("", "", "")
+    message = condition(raw, "Ready")[2]
+    assert message.startswith("cannot upgrade to ")
+    assert "Deployment.apps" in message
+    assert "b-ill" in message
+    assert message.endswith(f"already new: ConfigMap {at.name}/log")
+    well = await at.find(DEPLOYMENTS, "a-well", at.name)
+    assert well is not None
+    assert well["spec"]["template"]["spec"]["containers"][0]["image"].endswith(":v1")
+    assert await at.find(DEPLOYMENTS, "b-ill", at.name) is None
+
+    await at.install(at.push(plain(space, config_map("log", at.name, v="3"), changed), "v3"))
+    await at.until(READY)
+
+
+async def test_a_first_installation_that_is_refused_says_so(at: Harbour, running: Client) -> None:
+    body = config_map("log", at.name)
+    body["dat"] = {"a": "b"}
+    await at.install(at.push(plain(namespace(at.name), body)))
+    raw = await at.until(says("Stalled", "True", "Blocked", "field not declared in schema"))
+    assert condition(raw, "Installed")[:2] == ("False", "InstallFailed")
+    assert condition(raw, "Ready")[:2] == ("False", "NotInstalled")
+    assert "activeBundle" not in raw["status"]
+
+
+async def test_a_definition_that_left_the_bundle_stays_while_it_is_used_and_another_takes_it_over(
+    at: Harbour, running: Client
+) -> None:
+    used, unused = definition(at.group), definition(at.group, "Raft")
+    log = config_map("log", at.name)
+    await at.install(at.push(plain(namespace(at.name), used, unused, log)))
+    await at.until(READY)
+    await at.create(kind_of(at.group), thing(kind_of(at.group), "dinghy", at.name))
+    await at.install(at.push(plain(namespace(at.name), log), "v2"))
+    raw = await at.until(lambda raw: READY(raw) and bool((raw or {})["status"].get("released")))
+    name = used["metadata"]["name"]
+    assert raw["status"]["released"] == [{"group": CRDS.group, "kind": CRDS.kind, "name": name}]
+    released = await at.find(CRDS, name)
+    assert released is not None
+    assert OWNER not in released["metadata"].get("labels", {})
+    assert RELEASED_ANNOTATION in released["metadata"]["annotations"]
+    await at.when(CRDS, unused["metadata"]["name"], "", gone)
+
+    other = await at.install(at.push(plain(used), "other"), f"{at.name}-b")
+    taken = await at.until(READY, other)
+    crd = await at.find(CRDS, name)
+    assert crd is not None
+    assert crd["metadata"]["labels"][OWNER] == taken["metadata"]["uid"]
+    await at.until(lambda raw: raw is not None and "released" not in raw["status"])
+    assert await at.find(kind_of(at.group), "dinghy", at.name) is not None
+
+
+async def test_a_namespace_that_left_the_bundle_goes_only_if_it_is_empty(at: Harbour, running: Client) -> None:
+    empty, used = f"{at.name}-empty", f"{at.name}-used"
+    objects = [namespace(empty), deployment("engine", empty), namespace(used), config_map("log", used)]
+    await at.install(at.push(plain(namespace(at.name), *objects)))
+    await at.until(READY)
+    await at.create(CONFIG_MAPS, config_map("somebodys", used))
+    await at.install(at.push(plain(namespace(at.name)), "v2"))
+    await at.when(NAMESPACES, empty, "", gone)
+    raw = await at.until(lambda raw: READY(raw) and bool((raw or {})["status"].get("released")))
+    assert raw["status"]["released"] == [{"group": "", "kind": "Namespace", "name": used}]
+    space = await at.find(NAMESPACES, used)
+    assert space is not None
+    assert space["metadata"]["labels"] == {"kubernetes.io/metadata.name": used}
+    await at.remove()
+    await at.until(gone)
+    assert await at.find(CONFIG_MAPS, "somebodys", used) is not None
+
+
+async def test_an_upgrade_that_moves_a_storage_version_is_announced_first(at: Harbour, running: Client) -> None:
+    crd = f"boats.{at.group}"
+    await at.install(at.push(plain(definition(at.group))))
+    await at.until(READY)
+    moved = asyncio.create_task(at.when(CRDS, crd, "", lambda found: _stored(found) == "v2"))
+    said = asyncio.create_task(
+        at.until(lambda raw: f"it moves the storage version of {crd} from v1 to v2" in condition(raw, "Ready")[2])
+    )
+    await at.install(at.push(plain(definition(at.group, "Boat", "v1", "v2")), "v2"))
+    assert int(version_of(await said)) < int(version_of(await moved))
+    await at.until(READY)
+
+
+def _stored(crd: Object | None) -> str:
+    versions = (crd or {}).get("spec", {}).get("versions") or ()
+    return next((version["name"] for version in versions if version["storage"]), "")

@@ -1,0 +1,100 @@
+"""What becomes of content that is missing, damaged or beyond what rendering foresaw."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from olmkit.client import Client
+from olmkit.informer import Informer
+from olmkit.store import Store
+from rukpak.bundle import BadBundle, PlainBundle, to_json
+from rukpak.bundle.content import FORMAT
+from rukpak.install.contents import JOINED, Contents
+from rukpak.install.kinds import API_SERVICES, CRDS, Kinds
+from rukpak.install.world import NAMESPACE, Absent, Content, Rendered
+from rukpak.manifest import ObjectKey
+from rukpak.unpack.job import BUNDLE_FILE, PLAIN, TYPE_FILE
+
+DIGEST = f"sha256:{'a' * 64}"
+SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "log", "namespace": "harbour"}}
+
+
+class Shelf:
+    """A store with one bundle, and the Bundles whose content was said to be lost."""
+
+    def __init__(self, root: Path, *objects: Mapping[str, Any]) -> None:
+        self.store = Store(root)
+        self.lost: list[str] = []
+        nobody = cast(Client, None)  # kinds are read from the informers only
+        kinds = Kinds(nobody, Informer(nobody, CRDS), Informer(nobody, API_SERVICES))
+        self.contents = Contents(self.store, kinds, "olm-suite-system", self.lost.append)
+        with self.store.publish(DIGEST) as staging:
+            (staging / BUNDLE_FILE).write_bytes(to_json(PlainBundle(tuple(objects))))
+            (staging / TYPE_FILE).write_text(f"{PLAIN} {FORMAT}")
+
+    @property
+    def file(self) -> Path:
+        folder = self.store.path(DIGEST)
+        assert folder is not None
+        return folder / BUNDLE_FILE
+
+    async def rendered(self) -> Content:
+        return await self.contents.rendered("ship-a", "ship", DIGEST)
+
+
+async def test_content_that_is_missing_or_damaged_is_asked_for_again_and_not_remembered_as_bad(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, SECRET)
+    whole = shelf.file.read_bytes()
+    shelf.file.write_bytes(whole[:-1])
+    assert await shelf.rendered() == Absent()
+    assert shelf.lost == ["ship-a"]
+    shelf.file.write_bytes(whole)
+    content = await shelf.rendered()
+    assert isinstance(content, Rendered)
+    shelf.contents.settle("ship")
+    shelf.store.forget(DIGEST)
+    with pytest.raises(KeyError):
+        await shelf.contents.bodies(content, "ship")
+    assert shelf.lost == ["ship-a", "ship-a"]
+
+
+async def test_content_that_rendering_did_not_foresee_is_a_fault_of_the_bundle(tmp_path: Path) -> None:
+    content = await Shelf(tmp_path, {"apiVersion": "v1", "kind": "Secret"}).rendered()
+    assert isinstance(content, BadBundle)
+    assert content.message == "the bundle cannot be rendered: KeyError: 'metadata'"
+
+
+async def test_a_namespace_that_objects_are_in_is_joined(tmp_path: Path) -> None:
+    account = {**SECRET, "metadata": {"name": "reader", "namespace": "kube-system"}}
+    content = await Shelf(tmp_path, SECRET, account).rendered()
+    assert isinstance(content, Rendered)
+    assert content.joined == {"harbour"}, "Kubernetes' own are nobody's to remove"
+    assert [(item.key, item.digest) for item in content.stages[0].items] == [
+        (ObjectKey(*NAMESPACE, "", "harbour"), JOINED)
+    ]
+
+
+async def test_an_object_that_could_not_be_read_does_not_end_the_informer() -> None:
+    nobody = cast(Client, None)
+    crds, api_services = Informer(nobody, CRDS), Informer(nobody, API_SERVICES)
+    kinds = Kinds(nobody, crds, api_services)
+    odd = {"metadata": {"name": "odd", "resourceVersion": "1"}}
+    for informer in (crds, api_services):
+        informer.saw(odd)
+    assert list(kinds.served()) == []
+    assert kinds.failed_groups == frozenset()
+
+
+async def test_a_group_is_away_as_soon_as_its_api_service_says_so() -> None:
+    nobody = cast(Client, None)
+    api_services = Informer(nobody, API_SERVICES)
+    kinds = Kinds(nobody, Informer(nobody, CRDS), api_services)
+    service = {"metadata": {"name": "v1.m", "resourceVersion": "1"}, "remote": ("m", False)}
+    api_services.saw(service)
+    assert kinds.failed_groups == {"m"}
+    api_services.saw({"metadata": {"name": "v1.m", "resourceVersion": "2"}, "remote": ("m", True)})
+    assert kinds.failed_groups == frozenset()

@@ -1,0 +1,39 @@
+"""How often what the API server refuses is tried again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from olmkit.api.bundledeployments import Reason
+from rukpak.install.observe import Refusal
+from rukpak.install.reconciler import RARELY, repeated
+from rukpak.install.world import Refused
+from tests.unit.rukpak.install.worlds import NOW, unpacked, upgrading
+
+MINUTE = timedelta(minutes=1)
+TAKEN = Refused(Reason.BLOCKED, "Secret a/b is another's", MINUTE)
+
+
+def test_the_same_refusal_doubles_the_time_to_the_next_try() -> None:
+    seen, last = unpacked(), None
+    waits: list[timedelta] = []
+    for _ in range(6):
+        last = repeated(last, seen, TAKEN)
+        waits.append(last.after)
+        seen = replace(seen, now=seen.now + last.after)
+    assert waits == [MINUTE * times for times in (1, 2, 4, 8, 10, 10)]
+    assert waits[-1] == RARELY
+
+
+def test_a_turn_for_another_reason_does_not_count_as_a_try() -> None:
+    seen = unpacked()
+    last = repeated(None, seen, TAKEN)
+    assert repeated(last, replace(seen, now=NOW + MINUTE / 2), TAKEN) == last
+
+
+def test_it_begins_anew_when_something_else_is_refused_or_asked_for() -> None:
+    seen = unpacked()
+    long_ago = Refusal(repeated(None, seen, TAKEN).what, NOW - timedelta(hours=1), RARELY)
+    assert repeated(long_ago, seen, Refused(Reason.BLOCKED, "Secret a/c is another's", MINUTE)).after == MINUTE
+    assert repeated(long_ago, upgrading(), TAKEN).after == MINUTE
