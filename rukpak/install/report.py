@@ -6,7 +6,7 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 from olmkit.api.bundledeployments import (
@@ -160,14 +160,38 @@ def _healthy(world: World, active: str | None) -> Wanted:
     if unseen:
         text = f"cannot be read now: {names(name for _, name in unseen)}"
         return Wanted(kind, "Unknown", Reason.OBJECT_LOOKUP_FAILURE, text)
-    ill = [
-        f"{key}: {member.health.message}"
-        for key, member in sorted(world.owned.items())
-        if member.health is not None and member.health.status != "True" and member.gone_since is None
-    ]
+    ill = [*sorted(_sick(world)), *sorted(_absent(world, active))]
     if ill:
         return Wanted(kind, "False", Reason.UNHEALTHY, _few(ill))
     return Wanted(kind, "True", Reason.HEALTHY, "BundleDeployment is healthy")
+
+
+def _sick(world: World) -> Iterator[str]:
+    """Objects that are there and say themselves that they are not well."""
+    for key, member in world.owned.items():
+        if member.health is not None and member.health.status != "True" and member.gone_since is None:
+            yield f"{key}: {member.health.message}"
+
+
+def _absent(world: World, active: str) -> Iterator[str]:
+    """Objects of the installed bundle that are not there, are going, or are not as they should be and left so."""
+    content = world.content if active == world.wanted else world.active_content
+    if not isinstance(content, Rendered):
+        return
+    for item in content.items():
+        if world.going(item.key):
+            yield f"{item.key}: somebody deleted it"
+        elif not _is_there(world, item.key):
+            yield f"{item.key}: it is not there"
+        elif world.contested(item) and item.key[:2] != NAMESPACE:
+            yield f"{item.key}: changed by others over and over, and left so for a while"
+
+
+def _is_there(world: World, key: ObjectKey) -> bool:
+    """An object whose kind cannot be read counts as there."""
+    if key[:2] == NAMESPACE:
+        return key.name in world.namespaces
+    return key in world.owned or key[:2] in world.unsynced
 
 
 def _few(sentences: list[str], limit: int = 3) -> str:
@@ -266,9 +290,6 @@ def _notes(world: World) -> Iterable[str]:
         return
     yield from content.notes
     yield from remarks(world)
-    contested = [str(item.key) for item in content.items() if world.contested(item)]
-    if contested:
-        yield f"changed by others over and over, and left so for a while: {names(contested)}"
     if content.left_out:
         yield f"left out, because the cluster lacks their kinds: {names(map(str, content.left_out))}"
 

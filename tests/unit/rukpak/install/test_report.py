@@ -416,7 +416,8 @@ def test_at_most_three_objects_that_are_not_well_are_told_in_full() -> None:
     ill = [
         member(ObjectKey("apps", "Deployment", "n", f"d{number}"), health=Health("False", "x")) for number in range(5)
     ]
-    seen = replace(installed(), members={entry.key: entry for entry in reversed(ill)})
+    seen = installed()
+    seen = replace(seen, members={**seen.members, **{entry.key: entry for entry in reversed(ill)}})
     assert ready(report(seen, Done(Keep()))) == (
         "Deployment.apps n/d0: x; Deployment.apps n/d1: x; Deployment.apps n/d2: x; and 2 more"
     )
@@ -429,18 +430,43 @@ def test_what_is_odd_is_said_when_all_is_well() -> None:
     seen = replace(
         seen,
         content=replace(seen.content, left_out=(monitor,), notes=("a template does not parse",)),
-        members={**seen.members, SECRET: member(SECRET, entries={MANAGER: "else"})},
-        notes={**seen.notes, SECRET: Note("v1", ENTRY, seen.now, repeats=3)},
     )
     told = report(seen, Done(Keep()))
     assert ready(told) == (
         f"Instantiated bundle {seen.wanted} successfully; a template does not parse; "
-        "changed by others over and over, and left so for a while: Secret ship-system/log; "
         "left out, because the cluster lacks their kinds: ServiceMonitor.monitoring.coreos.com ship-system/m"
     )
     assert told.status.left_out == [
         LeftOut(group="monitoring.coreos.com", kind="ServiceMonitor", namespace="ship-system", name="m")
     ]
+
+
+def conditions_of(seen: World, outcome: Done | Exception) -> dict[str, tuple[str, str]]:
+    return {each.type: (each.status, each.message) for each in report(seen, outcome).status.conditions}
+
+
+def test_an_object_that_is_not_there_is_not_well_whatever_the_pass_waits_for() -> None:
+    seen = installed()
+    seen = replace(seen, members={key: entry for key, entry in seen.members.items() if key != SECRET})
+    told = conditions_of(
+        seen, Waiting(Reason.RETRYING, "waiting until it is gone: Namespace ship-system", timedelta(1))
+    )
+    assert told["Healthy"] == ("False", "Secret ship-system/log: it is not there")
+    assert told["Ready"][0] == "False"
+
+
+def test_an_object_that_others_change_over_and_over_is_not_well() -> None:
+    seen = installed()
+    seen = replace(
+        seen,
+        members={**seen.members, SECRET: member(SECRET, entries={MANAGER: "else"})},
+        notes={**seen.notes, SECRET: Note("v1", ENTRY, seen.now, repeats=3)},
+    )
+    told = conditions_of(seen, Done(Keep()))
+    assert told["Ready"] == (
+        "False",
+        "Secret ship-system/log: changed by others over and over, and left so for a while",
+    )
 
 
 def test_what_was_released_is_named_while_it_is_there_and_nobody_s() -> None:
