@@ -1,15 +1,12 @@
 """rukpak killed after each of its writes: what runs next brings about the same world, and takes all of it away again.
 
-A kill is a client whose n-th write reaches the API server while the answer never reaches the process, and through which nothing
-passes from then on; the process is then cancelled where it stands. Everything it knew is lost but its cache folder.
+Everything it knew is lost but its cache folder.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,10 +14,10 @@ from typing import Any
 import pytest
 
 from devcluster.cluster import Cluster
-from olmkit.client import Client
-from olmkit.manager import Manager
 from rukpak.__main__ import build
 from rukpak.install.kinds import CRDS, NAMESPACES
+from tests.cluster import mortal
+from tests.cluster.mortal import Fate, first
 from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,
     DEPLOYMENTS,
@@ -43,75 +40,9 @@ MOST = 60
 """More writes than any of the three acts takes."""
 
 
-@dataclass
-class Fate:
-    """When the process dies. `left` counts writes that change something; None: never."""
-
-    left: int | None = None
-    dead: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def strikes(self) -> bool:
-        """One more write was made: was it the last?"""
-        if self.left is None:
-            return False
-        self.left -= 1
-        if self.left == 0:
-            self.dead.set()
-        return self.left <= 0
-
-
-class Mortal(Client):
-    """A client that dies as its fate says."""
-
-    fate: Fate
-
-    async def request(self, method: str, path: str, **options: Any) -> Object:
-        await self._alive()
-        answer = await super().request(method, path, **options)
-        is_event = path.startswith("/apis/events.k8s.io/")
-        is_rehearsal = (options.get("query") or {}).get("dryRun") is not None
-        if method != "GET" and not is_event and not is_rehearsal and self.fate.strikes():
-            await asyncio.Event().wait()
-        await self._alive()
-        return answer
-
-    async def _alive(self) -> None:
-        if self.fate.dead.is_set():
-            await asyncio.Event().wait()
-
-
-@contextlib.asynccontextmanager
-async def life(cluster: Cluster, cache: Path) -> AsyncIterator[Fate]:
+def life(cluster: Cluster, cache: Path) -> contextlib.AbstractAsyncContextManager[Fate]:
     """One life of the process rukpak; it ends by a kill, whatever it is doing."""
-    fate = Fate()
-    async with await Mortal.connect(str(cluster.kubeconfig)) as client:
-        client.fate = fate
-        manager = Manager("rukpak", settings(cluster, cache), client)
-        try:
-            await build(manager)
-            run = asyncio.create_task(manager.run())
-            try:
-                yield fate
-            finally:
-                run.cancel()
-                await asyncio.wait({run})
-        finally:
-            await manager.close()
-    if not run.cancelled() and (error := run.exception()) is not None:
-        raise error
-
-
-async def first(*happenings: Awaitable[Any]) -> None:
-    """Wait until one of these happened."""
-    tasks = [asyncio.ensure_future(happening) for happening in happenings]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
+    return mortal.life("rukpak", settings(cluster, cache), build)
 
 
 def versions(at: Harbour, name: str) -> tuple[str, str]:
