@@ -31,12 +31,9 @@ from olmkit.api.catalogs import (
     Catalog,
     CatalogStatus,
     ConditionType,
-    Phase,
     Reason,
-    ResolvedImage,
-    ResolvedSource,
-    SourceType,
 )
+from olmkit.api.content import Phase, ResolvedImage, ResolvedSource, SourceType
 from olmkit.conditions import ConditionValue, Report, Wanted, merge, timestamp
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.sources.errors import BadContent, BadReference

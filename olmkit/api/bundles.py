@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from olmkit.api.content import ResolvedSource, SourceType
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
 
 KIND = Kind("core.rukpak.io", "v1alpha1", "Bundle", "bundles")
@@ -41,21 +42,6 @@ class Reason(StrEnum):
     BLOCKED = "Blocked"  # Stalled True: the content itself is wrong
 
 
-class Phase(StrEnum):
-    """The state in one word."""
-
-    PENDING = "Pending"
-    UNPACKING = "Unpacking"
-    UNPACKED = "Unpacked"
-    FAILING = "Failing"
-
-
-class SourceType(StrEnum):
-    """Where content can come from."""
-
-    IMAGE = "image"
-
-
 class ImageSource(Model):
     """A bundle image."""
 
@@ -78,19 +64,6 @@ class BundleSpec(Model):
         description="How the content is read: core-rukpak-io-registry (registry+v1) or core-rukpak-io-plain (plain+v0)."
     )
     source: BundleSource = Field(description="Where the content comes from.")
-
-
-class ResolvedImage(Model):
-    """The image that was unpacked."""
-
-    ref: str = Field(description="Image reference by digest.")
-
-
-class ResolvedSource(Model):
-    """Which content was unpacked."""
-
-    type: str = Field(description="Kind of source.")
-    image: ResolvedImage | None = Field(default=None, description="The image by digest.")
 
 
 class BundleStatus(ConditionedStatus):

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from olmkit.api.content import ResolvedSource, SourceType
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
 
 KIND = Kind("catalogd.operatorframework.io", "v1alpha1", "Catalog", "catalogs")
@@ -42,21 +43,6 @@ class Reason(StrEnum):
     BLOCKED = "Blocked"  # Stalled True: nothing is tried until the spec changes
 
 
-class Phase(StrEnum):
-    """The state in one word, as the 4.14 guide shows it."""
-
-    PENDING = "Pending"
-    UNPACKING = "Unpacking"
-    UNPACKED = "Unpacked"
-    FAILING = "Failing"
-
-
-class SourceType(StrEnum):
-    """Where content can come from."""
-
-    IMAGE = "image"
-
-
 class ImageSource(Model):
     """A catalog image: files under the path its label operators.operatorframework.io.index.configs.v1 names."""
 
@@ -86,19 +72,6 @@ class CatalogSpec(Model):
     priority: Annotated[int, Field(ge=-(2**31), le=2**31 - 1)] = Field(
         default=0, description="Which catalog wins when several offer a package: the higher one."
     )
-
-
-class ResolvedImage(Model):
-    """The image that was unpacked."""
-
-    ref: str = Field(description="Image reference by digest.")
-
-
-class ResolvedSource(Model):
-    """Which content is served."""
-
-    type: str = Field(description="Kind of source.")
-    image: ResolvedImage | None = Field(default=None, description="The image by digest.")
 
 
 class CatalogStatus(ConditionedStatus):

@@ -17,11 +17,9 @@ from olmkit.api.bundles import (
     Bundle,
     BundleStatus,
     ConditionType,
-    Phase,
     Reason,
-    ResolvedImage,
-    ResolvedSource,
 )
+from olmkit.api.content import Phase, ResolvedImage, ResolvedSource
 from olmkit.conditions import Report, Wanted, merge
 from olmkit.errors import Blocked, OlmError, Waiting
 

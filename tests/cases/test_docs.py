@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from olmkit.api import bundledeployments, bundles, catalogs, operators, packages
+from olmkit.api.content import Phase
 from olmkit.api.meta import Resource
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -20,9 +21,9 @@ _CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
 @pytest.mark.parametrize(
     ("page", "enums"),
     [
-        ("catalog.md", (catalogs.ConditionType, catalogs.Reason, catalogs.Phase)),
+        ("catalog.md", (catalogs.ConditionType, catalogs.Reason, Phase)),
         ("operator.md", (operators.ConditionType, operators.Reason)),
-        ("bundle.md", (bundles.ConditionType, bundles.Reason, bundles.Phase)),
+        ("bundle.md", (bundles.ConditionType, bundles.Reason, Phase)),
         ("bundledeployment.md", (bundledeployments.ConditionType, bundledeployments.Reason)),
     ],
 )
