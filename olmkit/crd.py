@@ -13,7 +13,8 @@ from typing import Any
 
 import yaml
 
-from olmkit.api import bundledeployments, bundles, catalogs, operators, packages
+from olmkit.api import bundledeployments, bundlemetadata, bundles, catalogs, operators, packages
+from olmkit.api.content import SOURCE_RULES
 from olmkit.api.meta import Kind, Resource
 
 SIZE_LIMIT = 262_144
@@ -66,12 +67,15 @@ DEFINITIONS = (
             Column("Packages", ".status.packageCount", "integer"),
             Column("Unpacked", ".status.lastUnpacked", "date"),
             AGE,
+            Column("Source", ".spec.source.type", priority=1),
             Column("Image", ".spec.source.image.ref", priority=1),
             Column("Content", ".status.resolvedSource.image.ref", priority=1),
+            Column("Display name", ".spec.displayName", priority=1),
+            Column("Publisher", ".spec.publisher", priority=1),
             MESSAGE,
         ),
         name_limit=63,
-        source_rules=(IMAGE_RULE,),
+        source_rules=SOURCE_RULES,
     ),
     Definition(
         packages.KIND,
@@ -83,6 +87,18 @@ DEFINITIONS = (
             Column("Default channel", ".spec.defaultChannel"),
             AGE,
             Column("Channels", ".spec.channels[*].name", priority=1),
+        ),
+        reconciled=False,
+    ),
+    Definition(
+        bundlemetadata.KIND,
+        bundlemetadata.BundleMetadata,
+        (),
+        (
+            Column("Package", ".spec.package"),
+            Column("Bundle", ".spec.bundleName"),
+            Column("Catalog", ".spec.catalog.name"),
+            AGE,
         ),
         reconciled=False,
     ),
@@ -242,10 +258,17 @@ def definition_of(definition: Definition) -> dict[str, Any]:
     }
 
 
+class _Plain(yaml.SafeDumper):
+    """Writes what two fields share twice: not every reader of a manifest knows YAML's aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
 def render() -> dict[str, str]:
     """File name -> YAML of every CRD, and the kustomization that lists them."""
     files = {
-        f"{definition.kind.plural}.yaml": yaml.safe_dump(definition_of(definition), sort_keys=False, width=120)
+        f"{definition.kind.plural}.yaml": yaml.dump(definition_of(definition), Dumper=_Plain, sort_keys=False, width=120)
         for definition in DEFINITIONS
     }
     kustomization = {

@@ -9,8 +9,7 @@ import sys
 
 from olmkit.jobs import Jobs
 from olmkit.manager import Manager, run
-from olmkit.sources.addresses import SourceAddresses
-from olmkit.sources.registries import Registries
+from olmkit.sources.access import Access
 from olmkit.store import Store
 from rukpak.install import reconciler as install
 from rukpak.unpack import reconciler as unpack
@@ -23,7 +22,7 @@ async def build(manager: Manager) -> None:
     """Both controllers, over one store."""
     settings = manager.settings
     # What is wrong with the configuration shall end the process now, and not each job later.
-    Registries.load(settings.registries_conf, SourceAddresses.load(settings.allow_source_cidr))
+    Access(settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr).check()
     store = Store(unpack.store_folder(settings))
     jobs = Jobs(lambda bundle: unpacking.enqueue(bundle), preload=[FUNCTION.partition(":")[0]])
     manager.on_close(jobs.close)

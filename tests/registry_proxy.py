@@ -16,7 +16,8 @@ import aiohttp
 from aiohttp import web
 
 Fault: TypeAlias = Callable[[web.Request, "RegistryProxy"], Awaitable[web.StreamResponse]]
-KEPT = ("Content-Type", "Docker-Content-Digest", "Docker-Distribution-Api-Version")
+KEPT = ("Content-Type", "Docker-Content-Digest", "Docker-Distribution-Api-Version", "WWW-Authenticate")
+FORWARDED = ("Accept", "Authorization")
 
 
 class RegistryProxy:
@@ -64,7 +65,7 @@ class RegistryProxy:
 
     async def fetch(self, request: web.Request) -> tuple[int, Mapping[str, str], bytes]:
         """What the registry says: status, headers, body."""
-        headers = {"Accept": request.headers["Accept"]} if "Accept" in request.headers else {}
+        headers = {name: request.headers[name] for name in FORWARDED if name in request.headers}
         async with self._session.request(request.method, request.path_qs, headers=headers) as answer:
             kept = {name: answer.headers[name] for name in KEPT if name in answer.headers}
             return answer.status, kept, await answer.read()

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
-from olmkit.api.content import ResolvedSource, SourceType
+from olmkit.api import content
+from olmkit.api.content import CONFIG_MAPS_RULES, ConfigMapSources, ResolvedSource, SourceType
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
+from olmkit.api.patterns import OBJECT_NAME
 
 KIND = Kind("catalogd.operatorframework.io", "v1alpha1", "Catalog", "catalogs")
+NAME_LABEL = "olm.operatorframework.io/metadata.name"
+"""Label that catalogd gives each Catalog, its own name, so that selectors can ask for one."""
+REFRESH = "catalogd.operatorframework.io/refresh"
+"""Annotation: whenever its value changes, the source is looked at at once."""
 
 
 class ConditionType(StrEnum):
@@ -33,23 +39,67 @@ class Reason(StrEnum):
     UNPACK_FAILED = "UnpackFailed"  # Unpacked False: the message says why
     AVAILABLE = "Available"  # Serving True
     UNAVAILABLE = "Unavailable"  # Serving False: nothing has been unpacked yet
+    USER_SPECIFIED_UNAVAILABLE = (
+        "UserSpecifiedUnavailable"  # spec.availability is Unavailable: nothing is served, as asked
+    )
     ALL_BLOBS_READ = "AllBlobsRead"  # Valid True
-    BLOBS_NOT_READ = "BlobsNotRead"  # Valid False: the message counts and names them
+    PROBLEMS_FOUND = "ProblemsFound"  # Valid False: the message counts and names them
     NOT_READ_YET = "NotReadYet"  # Valid Unknown: nothing is served
     SUCCEEDED = "Succeeded"  # Ready True: what the source holds is served
     SERVING_OLD_CONTENT = "ServingOldContent"  # Ready True: an older content is served while the new one cannot be read
     NOT_SERVED = "NotServed"  # Ready False: nothing is served
     RETRYING = "Retrying"  # Reconciling True: the last attempt failed and is made again
-    BLOCKED = "Blocked"  # Stalled True: nothing is tried until the spec changes
+    WRITING_PACKAGES = "WritingPackages"  # Ready False, Reconciling True: served, its Package objects are being written
+    BLOCKED = "Blocked"  # Stalled True: nothing is tried until the spec, or a Secret or ConfigMap it names, changes
+
+
+_HOST = r"([a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?)*|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?"
+_PART = r"[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*"
+_DIGEST = r"(sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})"
+REFERENCE = rf"^({_HOST}/)?{_PART}(/{_PART})*(:[a-zA-Z0-9_][a-zA-Z0-9_.-]{{0,127}})?(@{_DIGEST})?$"
+"""What olmkit.sources.reference reads, but for what only the meaning of the first part decides."""
+_REFERENCE_HINT = (
+    "write it as host/repository:tag or host/repository@sha256:<64 hex digits>, the repository in lower case"
+)
+_INTERVAL = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$|^0$"
+
+
+def _rule(rule: str, message: str) -> dict[str, Any]:
+    return {"x-kubernetes-validations": [{"rule": rule, "message": message}]}
+
+
+PollInterval = Annotated[str, Field(max_length=64, pattern=_INTERVAL)]
+
+
+class Availability(StrEnum):
+    """Whether a Catalog is to be served."""
+
+    AVAILABLE = "Available"
+    UNAVAILABLE = "Unavailable"
 
 
 class ImageSource(Model):
     """A catalog image: files under the path its label operators.operatorframework.io.index.configs.v1 names."""
 
-    ref: Annotated[str, Field(min_length=1, max_length=1000)] = Field(
-        description="Image reference with a tag or a digest, such as quay.io/org/catalog:v1 or quay.io/org/catalog@sha256:…"
+    model_config = ConfigDict(
+        json_schema_extra=_rule(
+            "!has(self.pollInterval) || !self.ref.contains('@')",
+            "cannot specify pollInterval while using digest-based image: a digest never means anything else",
+        )
     )
-    poll_interval: Annotated[str, Field(pattern=r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$|^0$")] | None = Field(
+
+    ref: Annotated[str, Field(min_length=1, max_length=1000)] = Field(
+        description="Image reference with a tag or a digest, such as quay.io/org/catalog:v1 or quay.io/org/catalog@sha256:…",
+        json_schema_extra=_rule(f"self.matches(r'{REFERENCE}')", f"must be an image reference: {_REFERENCE_HINT}"),
+    )
+    pull_secret: Annotated[str, Field(max_length=253, pattern=OBJECT_NAME)] | None = Field(
+        default=None,
+        description=(
+            "Name of a Secret in the suite's namespace with credentials for the registry, of type"
+            " kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg. It is sent to the hosts it names only."
+        ),
+    )
+    poll_interval: PollInterval | None = Field(
         default=None,
         description=(
             "How often a tag is looked up again, as a Go duration such as 10m. 10m when absent; 0s never. "
@@ -58,11 +108,50 @@ class ImageSource(Model):
     )
 
 
-class CatalogSource(Model):
-    """Where the content comes from."""
+class GitSource(content.GitSource):
+    """A folder of a git repository with the catalog's files."""
 
-    type: Literal[SourceType.IMAGE] = Field(description="Kind of source: image.")
-    image: ImageSource | None = Field(default=None, description="The catalog image; needed for type image.")
+    model_config = ConfigDict(
+        json_schema_extra=_rule(
+            "!has(self.pollInterval) || !has(self.ref.commit)",
+            "cannot specify pollInterval while using a commit: a commit never means anything else",
+        )
+    )
+
+    poll_interval: PollInterval | None = Field(
+        default=None,
+        description="How often a branch or tag is looked up again, such as 10m. 10m when absent; 0s never.",
+    )
+
+
+class HttpSource(content.HttpSource):
+    """A tar archive with the catalog's files."""
+
+    model_config = ConfigDict(
+        json_schema_extra=_rule(
+            "!has(self.pollInterval) || !has(self.checksum)",
+            "cannot specify pollInterval while using a checksum: the archive can never be another one",
+        )
+    )
+
+    poll_interval: PollInterval | None = Field(
+        default=None,
+        description="How often the server is asked whether the archive has changed, such as 10m. 10m when absent; 0s never.",
+    )
+
+
+class CatalogSource(Model):
+    """Where the content comes from: exactly the member that type names."""
+
+    type: SourceType = Field(description="Kind of source: image, git, http or configMaps.")
+    image: ImageSource | None = Field(default=None, description="The catalog image.")
+    git: GitSource | None = Field(default=None, description="The folder of a git repository.")
+    http: HttpSource | None = Field(default=None, description="The archive on a web server.")
+    config_maps: ConfigMapSources | None = Field(
+        default=None,
+        description="ConfigMaps in the suite's namespace whose keys are the files; followed when they change.",
+        json_schema_extra=CONFIG_MAPS_RULES,
+    )
 
 
 class CatalogSpec(Model):
@@ -71,6 +160,16 @@ class CatalogSpec(Model):
     source: CatalogSource = Field(description="Where the catalog comes from.")
     priority: Annotated[int, Field(ge=-(2**31), le=2**31 - 1)] = Field(
         default=0, description="Which catalog wins when several offer a package: the higher one."
+    )
+    availability: Availability = Field(
+        default=Availability.AVAILABLE,
+        description="Available (when absent), or Unavailable: then nothing of it is served, kept or installed from.",
+    )
+    display_name: Annotated[str, Field(max_length=253)] | None = Field(
+        default=None, description="Name of the catalog for people."
+    )
+    publisher: Annotated[str, Field(max_length=253)] | None = Field(
+        default=None, description="Who publishes the catalog, for people."
     )
 
 
@@ -81,6 +180,9 @@ class CatalogStatus(ConditionedStatus):
         default=None, description="The state in one word: Pending, Unpacking, Unpacked or Failing."
     )
     resolved_source: ResolvedSource | None = Field(default=None, description="The content that is served, by digest.")
+    content_digest: str | None = Field(
+        default=None, description="Digest of the content that is served; answers name it in the header Olm-Catalog-Digest."
+    )
     content_url: Annotated[str | None, Field(alias="contentURL")] = Field(
         default=None, description="Where the whole catalog can be read over HTTP."
     )

@@ -1,15 +1,34 @@
 """What a Catalog and a Bundle have in common: where content comes from, how far it is unpacked, and which one it is. Pure.
 
-Used by olmkit.api.catalogs and olmkit.api.bundles, and by the controllers that fill their status.
+Used by olmkit.api.catalogs and olmkit.api.bundles, which add what only theirs have, and by the controllers that fill in status.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from olmkit.api.meta import Model
+from olmkit.api.patterns import CHECKSUM, COMMIT, OBJECT_NAME, REF_NAME, RELATIVE_PATH, REPOSITORY, URL
+
+
+def _rules(*rules: tuple[str, str]) -> dict[str, Any]:
+    """CEL rules as the schema holds them, from (rule, message)."""
+    return {"x-kubernetes-validations": [{"rule": rule, "message": message} for rule, message in rules]}
+
+
+def _matches(pattern: str, message: str) -> dict[str, Any]:
+    """A pattern with words of ours: what the API server says of a `pattern` is only the pattern."""
+    return _rules((f"self.matches(r'{pattern}')", message))
+
+
+_REF_NAME_RULE = (
+    "!self.contains('..') && !self.contains('//') && !self.contains('/.') && !self.contains('@{')"
+    " && !self.endsWith('/') && !self.endsWith('.') && !self.endsWith('.lock') && self != '@'",
+    "must be a name that git allows for a branch or a tag",
+)
 
 
 class Phase(StrEnum):
@@ -25,6 +44,131 @@ class SourceType(StrEnum):
     """Where content can come from."""
 
     IMAGE = "image"
+    GIT = "git"
+    HTTP = "http"
+    CONFIG_MAPS = "configMaps"
+
+
+SOURCE_RULES = tuple(
+    (
+        f"(self.type == '{member}') == has(self.{member})",
+        f"source.{member} must be set for source type {member}, and for no other type",
+    )
+    for member in SourceType
+)
+"""CEL on a source that has all four members: exactly the one that `type` names is there."""
+
+
+class SecretName(Model):
+    """A Secret in the suite's namespace."""
+
+    name: Annotated[str, Field(max_length=253, pattern=OBJECT_NAME)] = Field(description="Name of the Secret.")
+
+
+class Auth(Model):
+    """How to log in, and whether to check whom we talk to."""
+
+    secret: SecretName | None = Field(
+        default=None,
+        description=(
+            "A Secret in the suite's namespace: type kubernetes.io/basic-auth (username, password) for http and https, or"
+            " ssh-privatekey and ssh-knownhosts for ssh. Its annotation olm.operatorframework.io/source-hosts names the"
+            " hosts that it is sent to; it is sent to no other."
+        ),
+    )
+    insecure_skip_verify: bool = Field(
+        default=False,
+        description="Accept any TLS certificate, or any ssh host key. Whoever stands between can then replace the content.",
+    )
+
+
+class GitRef(Model):
+    """Which commit: exactly one of the three."""
+
+    model_config = ConfigDict(
+        json_schema_extra=_rules(
+            (
+                "[has(self.branch), has(self.tag), has(self.commit)].filter(given, given).size() == 1",
+                "exactly one of branch, tag and commit must be set",
+            )
+        )
+    )
+
+    branch: Annotated[str, Field(min_length=1, max_length=255, pattern=REF_NAME)] | None = Field(
+        default=None,
+        description="Name of a branch, such as main: its newest commit.",
+        json_schema_extra=_rules(_REF_NAME_RULE),
+    )
+    tag: Annotated[str, Field(min_length=1, max_length=255, pattern=REF_NAME)] | None = Field(
+        default=None, description="Name of a tag, such as v1.2.0.", json_schema_extra=_rules(_REF_NAME_RULE)
+    )
+    commit: Annotated[str, Field(max_length=64, pattern=COMMIT)] | None = Field(
+        default=None, description="A commit by its full hash, 40 or 64 lower-case hex digits."
+    )
+
+
+class GitSource(Model):
+    """A folder of a git repository. Submodules and Git LFS are not followed."""
+
+    repository: Annotated[str, Field(min_length=1, max_length=1000)] = Field(
+        description=(
+            "Where the repository is: https://host/path, http://host/path, ssh://user@host/path or user@host:path."
+            " User and password belong in a Secret."
+        ),
+        json_schema_extra=_matches(
+            REPOSITORY,
+            "must be https://host/path, http://host/path, ssh://user@host/path or user@host:path; user and password of http(s)"
+            " belong in the Secret that auth.secret.name names",
+        ),
+    )
+    ref: GitRef = Field(description="Which commit: exactly one of branch, tag and commit.")
+    directory: Annotated[str, Field(max_length=1000, pattern=RELATIVE_PATH)] | None = Field(
+        default=None,
+        description="The folder that holds the content, relative to the repository. The whole repository when absent.",
+    )
+    auth: Auth | None = Field(default=None, description="How to log in.")
+
+
+class HttpSource(Model):
+    """A tar archive on a web server: plain, gzip or zstd."""
+
+    url: Annotated[str, Field(min_length=1, max_length=2000)] = Field(
+        description="Where the archive is, an http or https address. User and password belong in a Secret.",
+        json_schema_extra=_matches(
+            URL,
+            "must be https://host/path or http://host/path; user and password belong in the Secret that auth.secret.name names",
+        ),
+    )
+    checksum: Annotated[str, Field(max_length=71, pattern=CHECKSUM)] | None = Field(
+        default=None,
+        description="What the archive must be, as sha256:<64 hex digits>. With it, other bytes are refused and none are polled.",
+    )
+    auth: Auth | None = Field(default=None, description="How to log in.")
+
+
+class ConfigMapName(Model):
+    """A ConfigMap in the suite's namespace."""
+
+    name: Annotated[str, Field(max_length=253, pattern=OBJECT_NAME)] = Field(description="Name of the ConfigMap.")
+
+
+class ConfigMapSource(Model):
+    """The keys of one ConfigMap as files."""
+
+    config_map: ConfigMapName = Field(description="The ConfigMap, in the suite's namespace. Its keys become files.")
+    path: Annotated[str, Field(max_length=1000, pattern=RELATIVE_PATH)] | None = Field(
+        default=None, description="The folder within the content that its files are put in. The top when absent."
+    )
+
+
+ConfigMapSources = Annotated[list[ConfigMapSource], Field(min_length=1, max_length=64)]
+CONFIG_MAPS_RULES = _rules(
+    (
+        "self.all(one, self.exists_one(other, other.configMap.name == one.configMap.name))",
+        "a ConfigMap may be named once only",
+    )
+)
+"""json_schema_extra of a field of ConfigMapSources."""
 
 
 class ResolvedImage(Model):
@@ -33,8 +177,34 @@ class ResolvedImage(Model):
     ref: str = Field(description="Image reference by digest.")
 
 
+class ResolvedGit(Model):
+    """The commit that was unpacked."""
+
+    repository: str = Field(description="Where it was fetched.")
+    commit: str = Field(description="The commit by its full hash.")
+    directory: str | None = Field(
+        default=None, description="The folder that was taken; absent for the whole repository."
+    )
+
+
+class ResolvedHttp(Model):
+    """The archive that was unpacked."""
+
+    url: str = Field(description="Where it was fetched, without a query.")
+    digest: str = Field(description="sha256 of the archive.")
+
+
+class ResolvedConfigMaps(Model):
+    """The ConfigMaps that were unpacked."""
+
+    digest: str = Field(description="sha256 over the paths and contents of all files.")
+
+
 class ResolvedSource(Model):
     """Which content was unpacked."""
 
     type: str = Field(description="Kind of source.")
     image: ResolvedImage | None = Field(default=None, description="The image by digest.")
+    git: ResolvedGit | None = Field(default=None, description="The commit.")
+    http: ResolvedHttp | None = Field(default=None, description="The archive.")
+    config_maps: ResolvedConfigMaps | None = Field(default=None, description="The ConfigMaps.")

@@ -9,6 +9,7 @@ names as a location or mirror in registries.conf are not asked about (registries
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -31,7 +32,13 @@ METADATA = frozenset(
     )
 )
 """Metadata services outside of the link-local ranges."""
-NAT64 = ipaddress.ip_network("64:ff9b::/96")
+METADATA_NAMES = frozenset({"metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"})
+
+NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
+"""Both hold an IPv4 address in their last 32 bits."""
+
+IPV4_COMPATIBLE = ipaddress.ip_network("::/96")
+_NUMBERS = re.compile(r"(?:0[xX][0-9a-fA-F]+|[0-9]+)(?:\.(?:0[xX][0-9a-fA-F]+|[0-9]+)){0,3}")
 THIS_NETWORK = ipaddress.ip_network("0.0.0.0/8")
 
 
@@ -57,6 +64,18 @@ class SourceAddresses:
         except ValueError as error:
             raise Blocked(Reason.INVALID_CONFIGURATION, f"--allow-source-cidr: {error}") from error
         return cls(allowed, tuple(pair for each in deny for pair in _looked_up(each)))
+
+    def refusal_of_host(self, host: str, port: int) -> str | None:
+        """What is wrong with a host as a URL names it, in words that fit "it has ...".
+
+        None when nothing can be said without looking the name up, which is left to the proxy that is asked for it.
+        """
+        name = host.lower().rstrip(".")
+        if name in METADATA_NAMES:
+            return f"the name {name}, which is a metadata service's"
+        address = ipaddress.ip_address("127.0.0.1") if f".{name}".endswith(".localhost") else literal(host)
+        refusal = self.refusal(str(address), port) if address is not None else None
+        return f"the address {address}, {refusal}" if refusal else None
 
     def refusal(self, address: str, port: int) -> str | None:
         """Why this address is refused, in words that fit "it has the address A, <words>"; None when it is fine."""
@@ -86,6 +105,21 @@ class AddressGuard:
         return socket.socket(family, kind, protocol)
 
 
+def literal(host: str) -> Address | None:
+    """The address that a host of a URL is, in every way in which C lets it be written (127.1, 0x7f000001); None for a name."""
+    host = host.strip("[]").partition("%")[0]
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        pass
+    if not _NUMBERS.fullmatch(host):
+        return None
+    try:
+        return ipaddress.IPv4Address(socket.inet_aton(host))
+    except OSError:
+        return None
+
+
 def _kind(ip: Address) -> str | None:
     if ip in METADATA:
         return "which is a metadata service's"
@@ -104,8 +138,10 @@ def _plain(ip: Address) -> Address:
     """The IPv4 address inside of an IPv6 one that only wraps it."""
     if isinstance(ip, ipaddress.IPv6Address):
         wrapped = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
-        if wrapped is None and ip in NAT64:
+        if wrapped is None and any(ip in network for network in NAT64):
             wrapped = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+        if wrapped is None and ip in IPV4_COMPATIBLE and int(ip) > 0xFFFF:  # not :: and not ::1
+            wrapped = ipaddress.IPv4Address(int(ip))
         return wrapped or ip
     return ip
 

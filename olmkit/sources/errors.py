@@ -21,17 +21,25 @@ class Reason(StrEnum):
     """Why a source could not be read."""
 
     INVALID_REFERENCE = "InvalidReference"  # the image reference does not follow the grammar
-    INVALID_CONFIGURATION = "InvalidConfiguration"  # registries.conf, or a CIDR, cannot be read
+    INVALID_CONFIGURATION = (
+        "InvalidConfiguration"  # registries.conf, a CIDR, a CA file or a proxy variable cannot be read
+    )
+    INVALID_SECRET = "InvalidSecret"  # a Secret lacks a key, holds no login, or does not say for which hosts
     REGISTRY_BLOCKED = "RegistryBlocked"  # registries.conf says blocked
     NOT_FOUND = "ImageNotFound"  # 404
+    SOURCE_NOT_FOUND = "SourceNotFound"  # no such repository, branch, tag, commit or file on a git or web server
+    SOURCE_UNAVAILABLE = "SourceUnavailable"  # a git or web server: no answer, 429, 5xx, or what cannot be read
+    HOST_KEY_REFUSED = "HostKeyRefused"  # the ssh server is not the one that known_hosts tells
     UNAUTHORIZED = "Unauthorized"  # 401 or 403
     UNAVAILABLE = "RegistryUnavailable"  # no answer, 429, 5xx, or an answer that is no registry's
     ADDRESS_REFUSED = "AddressRefused"  # loopback, link-local, metadata or the API server
     CONTENT_CHANGED = "DigestMismatch"  # bytes differ from their digest or size
     UNSUPPORTED = "UnsupportedImage"  # a manifest or layer of a kind that cannot be read
+    UNSUPPORTED_CONTENT = "UnsupportedContent"  # an archive, a commit or a ConfigMap holds what cannot be read
     MISSING_LABEL = "MissingLabel"  # the image does not say where its content is
     MISSING_CONTENT = "MissingContent"  # nothing where the content should be
     UNSAFE = "UnsafeContent"  # paths, links or devices that lead out of the image
+    DUPLICATE_PATH = "DuplicatePath"  # two ConfigMaps give the same path
     TOO_LARGE = "TooLarge"  # more bytes, files or folders than allowed
     DISK_FULL = "DiskFull"  # no room for what is being unpacked
 

@@ -25,10 +25,11 @@ from olmkit.sources.manifests import Descriptor, Manifest, ManifestError
 from olmkit.sources.reference import Reference, parse
 from olmkit.sources.registries import Registries
 from olmkit.sources.registry import MANIFEST_LIMIT, Registry
+from olmkit.sources.storage import Storage
 from olmkit.sources.transport import Transport
 from olmkit.sources.tree import BUNDLE, CATALOG, ContentLimits, LayerError, Tree
 
-__all__ = ["BUNDLE", "CATALOG", "ContentLimits", "FromLabel", "PulledImage", "ResolvedRef", "pull", "resolve"]
+__all__ = ["BUNDLE", "CATALOG", "ContentLimits", "FromLabel", "PulledImage", "ResolvedRef", "labels", "pull", "resolve"]
 
 Value = TypeVar("Value")
 MEGABYTE = 1_000_000
@@ -85,16 +86,22 @@ async def resolve(ref: str, registries: Registries) -> ResolvedRef:
     return ResolvedRef(reference.by_digest(digest), digest)
 
 
+async def labels(ref: str, registries: Registries) -> Mapping[str, str]:
+    """What the image is labelled with, without a look at its layers. Raises BadReference, BadContent, Waiting."""
+    async with Transport(registries) as transport:
+        return (await _Source(transport, registries, parse(ref)).find()).labels
+
+
 async def pull(
     ref: str,
-    into: Path,
+    into: Path | Storage,
     registries: Registries,
     *,
     only: str | Sequence[str] | FromLabel | None = None,
     limits: ContentLimits = CATALOG,
     progress: Callable[[str], None] = lambda line: None,
 ) -> PulledImage:
-    """Unpack an image below `into`, an empty folder; files keep their paths within the image.
+    """Unpack an image below `into`, an empty folder or a storage; files keep their paths within the image.
 
     `only` says which paths to take (the others are skipped, but counted). Symbolic links become second names of the files they
     mean. Raises BadReference, BadContent (its `ref` says by digest which), Waiting. After an error `into` is unfinished.
@@ -115,7 +122,9 @@ class _Source:
     """The places an image may come from, mirrors first."""
 
     def __init__(self, transport: Transport, registries: Registries, reference: Reference) -> None:
-        self._registries = [Registry(transport, each, reference) for each in registries.endpoints(reference)]
+        self._registries = [
+            Registry(transport, registries, each, reference) for each in registries.endpoints(reference)
+        ]
         self._reference = reference
 
     async def ask(self, question: Callable[[Registry], Awaitable[Value]]) -> Value:
@@ -142,15 +151,19 @@ class _Source:
         ref = self._reference.by_digest(digest)
         try:
             document = manifests.parse(data, kind)
+            for _ in range(manifests.INDEX_DEPTH_LIMIT):
+                if isinstance(document, Manifest):
+                    break
+                document = await self._chosen(document)
             if isinstance(document, manifests.Index):
-                chosen = manifests.choose(document, os.uname().machine)
-                data, kind = await self.ask(lambda registry: registry.manifest(chosen.digest))
-                document = manifests.parse(data, kind)
-            if isinstance(document, manifests.Index):
-                raise ManifestError("has an index within an index")
+                raise ManifestError(f"has more than {manifests.INDEX_DEPTH_LIMIT} indexes within each other")
             return _Found(ref, digest, document, manifests.labels(await self._config(document.config)))
         except ManifestError as error:
             raise BadContent(Reason.UNSUPPORTED, f"image {ref} {error}", ref) from error
+
+    async def _chosen(self, index: manifests.Index) -> Manifest | manifests.Index:
+        chosen = manifests.choose(index, os.uname().machine)
+        return manifests.parse(*await self.ask(lambda registry: registry.manifest(chosen.digest)))
 
     async def _config(self, config: Descriptor) -> bytes:
         if config.size > MANIFEST_LIMIT:
@@ -193,7 +206,7 @@ class _Unpacking:
         try:
             for number, layer in enumerate(self._found.manifest.layers, start=1):
                 self._tree.layer = number
-                with tempfile.TemporaryFile(dir=self._tree.into) as blob:
+                with tempfile.TemporaryFile(dir=self._tree.folder_for_work) as blob:
                     await self._source.fetch(
                         layer, blob, partial(self._arrived, f"pulling layer {number} of {count}", before)
                     )

@@ -7,7 +7,6 @@ Raises LayerError (tree.py) with words that fit "layer N of image X ..."; never 
 from __future__ import annotations
 
 import gzip
-import io
 import re
 import tarfile
 import zlib
@@ -17,7 +16,9 @@ from dataclasses import dataclass
 from typing import IO, cast
 
 import zstandard
+from isal import igzip, igzip_lib
 
+from olmkit.sources.ahead import read_ahead
 from olmkit.sources.errors import Reason, quoted
 from olmkit.sources.tree import LayerError, Tree
 
@@ -27,7 +28,6 @@ ZSTD_SKIP = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
 """A frame that decoders skip; zstd:chunked may begin with one."""
 ZSTD_WINDOW = 128 * 1024**2
 """Memory a zstd frame may ask for; what `zstd --long` (27) writes."""
-BLOCK = 128 * 1024
 HEADER_LIMIT = 1024**2
 """Bytes of one extended header; tarfile reads it whole."""
 HEADERS_IN_A_ROW = 16
@@ -39,6 +39,11 @@ EXTENDED = (
     tarfile.GNUTYPE_LONGNAME,
     tarfile.GNUTYPE_LONGLINK,
 )
+BROKEN: tuple[type[Exception], ...] = (
+    *(tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError),
+    cast("type[Exception]", igzip_lib.IsalError),
+)
+"""What an archive raises that is none, or that ends early."""
 WHITEOUT = ".wh."
 OPAQUE = ".wh..wh..opq"
 RESERVED = ".wh..wh."
@@ -50,35 +55,39 @@ class Budget:
 
     bytes: int
     files: int
+    noun: str = "image"
+    """What sentences call that which the limits are for."""
 
     def take_bytes(self, count: int) -> None:
         """Raises LayerError(TooLarge)."""
         self.bytes -= count
         if self.bytes < 0:
-            raise LayerError(Reason.TOO_LARGE, "makes the image larger than what is read of one")
+            raise LayerError(Reason.TOO_LARGE, f"makes the {self.noun} larger than what is read of one")
 
     def take_file(self) -> None:
         """Raises LayerError(TooLarge)."""
         self.files -= 1
         if self.files < 0:
-            raise LayerError(Reason.TOO_LARGE, "brings more files than are read of one image")
+            raise LayerError(Reason.TOO_LARGE, "brings more files than are read of one")
 
 
 def unpack(blob: IO[bytes], tree: Tree, budget: Budget) -> None:
-    """Merge a layer into the tree."""
+    """Merge a layer into the tree. Reads and inflates in a thread, beside what the tree does with the files."""
     member = _member_type()
-    with _decompressed(blob) as stream:
-        counted = cast("IO[bytes]", _Counted(stream, budget))
-        try:
-            with tarfile.open(mode="r|", fileobj=counted, bufsize=BLOCK, tarinfo=member, encoding="utf-8") as archive:
+    try:
+        with _decompressed(blob) as read, read_ahead(read) as next_block:
+            stream = _Stream(next_block, budget)
+            with tarfile.open(
+                mode="r:", fileobj=cast("IO[bytes]", stream), tarinfo=member, encoding="utf-8"
+            ) as archive:
                 remembered: list[tarfile.TarInfo] = vars(archive)["members"]
                 while (info := archive.next()) is not None:
                     remembered.clear()  # tarfile remembers all of them, for seeking that never happens here
                     member.row = 0
                     budget.take_file()
-                    _place(archive, info, tree)
-        except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError) as error:
-            raise LayerError(Reason.UNSUPPORTED, f"is no complete tar archive: {error}") from error
+                    _place(stream, info, tree)
+    except BROKEN as error:
+        raise LayerError(Reason.UNSUPPORTED, f"is no complete tar archive: {error}") from error
 
 
 class _Member(tarfile.TarInfo):
@@ -111,37 +120,87 @@ def _member_type() -> type[_Member]:
     return Member
 
 
-class _Counted(io.RawIOBase):
-    """A stream that takes what it yields from the budget."""
+class _Stream:
+    """Blocks as the file that tarfile reads headers from, forward only; what they hold is taken from the budget."""
 
-    def __init__(self, stream: IO[bytes], budget: Budget) -> None:
-        self._stream = stream
+    def __init__(self, next_block: Callable[[], bytes], budget: Budget) -> None:
+        self._next_block = next_block
         self._budget = budget
+        self._block = b""
+        self._at = 0
+        self._position = 0
 
-    def read(self, size: int = -1) -> bytes:
-        data = self._stream.read(size)
-        self._budget.take_bytes(len(data))
-        return data
+    def tell(self) -> int:
+        """Bytes that were taken or passed over."""
+        return self._position
+
+    def seek(self, position: int) -> None:
+        """Pass over what lies before. Raises ReadError for going back."""
+        if position < self._position:
+            raise tarfile.ReadError("its members overlap")
+        while self._position < position and self._some(position - self._position, keep=False) is not None:
+            pass
+
+    def read(self, size: int) -> bytes:
+        """As many bytes, fewer only at the end."""
+        parts, missing = [], size
+        while missing > 0 and (part := self._some(missing)) is not None:
+            parts.append(part)
+            missing -= len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def some(self, limit: int) -> bytes:
+        """At least one byte and at most `limit`; copied only where that cannot be helped. Raises ReadError at the end."""
+        part = self._some(limit)
+        if part is None:
+            raise tarfile.ReadError("unexpected end of data")
+        return part
+
+    def _some(self, limit: int, *, keep: bool = True) -> bytes | None:
+        if self._at == len(self._block):
+            self._block, self._at = self._next_block(), 0
+            self._budget.take_bytes(len(self._block))
+            if not self._block:
+                return None
+        start, self._at = self._at, min(self._at + limit, len(self._block))
+        self._position += self._at - start
+        return self._block[start : self._at] if keep else b""
+
+
+class _Data:
+    """The bytes of one member, straight from the stream."""
+
+    def __init__(self, stream: _Stream, size: int) -> None:
+        self._stream = stream
+        self._left = size
+
+    def read(self, size: int, /) -> bytes:
+        """Raises ReadError when the archive ends before its member."""
+        if self._left <= 0:
+            return b""
+        part = self._stream.some(min(size, self._left))
+        self._left -= len(part)
+        return part
 
 
 @contextmanager
-def _decompressed(blob: IO[bytes]) -> Iterator[IO[bytes]]:
+def _decompressed(blob: IO[bytes]) -> Iterator[Callable[[int], bytes]]:
     """By the first bytes, not by the media type: the two are known to differ in the field. The blob stays open."""
     blob.seek(0)
     start = blob.read(4)
     blob.seek(0)
     if start.startswith(GZIP):
-        with gzip.GzipFile(fileobj=blob, mode="rb") as unzipped:
-            yield cast("IO[bytes]", unzipped)
+        with igzip.open(blob, "rb") as unzipped:  # type: ignore[no-untyped-call]
+            yield unzipped.read
     elif start == ZSTD or ZSTD_SKIP.fullmatch(start):
         decompressor = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
         with decompressor.stream_reader(blob, read_across_frames=True, closefd=False) as reader:
-            yield cast("IO[bytes]", reader)
+            yield reader.read
     else:
-        yield blob
+        yield blob.read
 
 
-def _place(archive: tarfile.TarFile, info: tarfile.TarInfo, tree: Tree) -> None:
+def _place(stream: _Stream, info: tarfile.TarInfo, tree: Tree) -> None:
     path = _path(info.name, tree)
     folder, _, name = path.rpartition("/")
     if f"/{WHITEOUT}" in f"/{folder}":
@@ -152,14 +211,14 @@ def _place(archive: tarfile.TarFile, info: tarfile.TarInfo, tree: Tree) -> None:
     if not path or not (tree.wants(path) or tree.leads(path)):
         return
     _check_text(path)
-    _placer(archive, info)(tree, path)
+    _placer(stream, info)(tree, path)
 
 
-def _placer(archive: tarfile.TarFile, info: tarfile.TarInfo) -> Callable[[Tree, str], None]:
+def _placer(stream: _Stream, info: tarfile.TarInfo) -> Callable[[Tree, str], None]:
     if info.isdir():
         return Tree.folder
     if info.isreg():
-        return lambda tree, path: tree.file(path, cast("IO[bytes]", archive.extractfile(info)))
+        return lambda tree, path: tree.file(path, _Data(stream, info.size))
     if info.issym():
         return lambda tree, path: tree.symbolic_link(path, info.linkname)
     if info.islnk():
@@ -191,7 +250,7 @@ def _path(name: str, tree: Tree) -> str:
         raise LayerError(Reason.UNSAFE, f"holds {quoted(name)}: an absolute path")
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if ".." in parts:
-        raise LayerError(Reason.UNSAFE, f"holds {quoted(name)}: a path outside the image")
+        raise LayerError(Reason.UNSAFE, f"holds {quoted(name)}: a path outside the {tree.noun}")
     size = len(name.encode(errors="surrogateescape"))
     if size > tree.limits.path or any(len(part.encode(errors="surrogateescape")) > 255 for part in parts):
         raise LayerError(Reason.TOO_LARGE, f"holds {quoted(name, 60)}: a path too long")

@@ -27,18 +27,20 @@ LAYERS = frozenset(
         "oci.image.layer.v1.tar",
         "oci.image.layer.v1.tar+gzip",
         "oci.image.layer.v1.tar+zstd",
-        "oci.image.layer.nondistributable.v1.tar",
-        "oci.image.layer.nondistributable.v1.tar+gzip",
-        "oci.image.layer.nondistributable.v1.tar+zstd",
         "docker.image.rootfs.diff.tar",
         "docker.image.rootfs.diff.tar.gzip",
         "docker.image.rootfs.diff.tar.zstd",
-        "docker.image.rootfs.foreign.diff.tar.gzip",
     )
 )
+FOREIGN = ("application/vnd.docker.image.rootfs.foreign.", "application/vnd.oci.image.layer.nondistributable.")
+"""Layers that a registry does not hold, but some other place that the manifest names."""
+
+CONFIGS = frozenset({"application/vnd.oci.image.config.v1+json", "application/vnd.docker.container.image.v1+json"})
 ARCHITECTURES: Mapping[str, str] = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
 """What os.uname() says, in the words of image indexes; others are called the same (ppc64le, s390x, riscv64)."""
 LAYER_COUNT_LIMIT = 500
+INDEX_DEPTH_LIMIT = 4
+"""Indexes on the way to an image."""
 
 
 class ManifestError(ValueError):
@@ -81,23 +83,30 @@ def parse(data: bytes, content_type: str) -> Manifest | Index:
     if kind in INDEXES or (kind not in MANIFESTS and "manifests" in document):
         return Index(tuple(_descriptor(each) for each in _list(document, "manifests")))
     if kind in MANIFESTS or "layers" in document:
-        layers = tuple(_layer(each) for each in _list(document, "layers"))
-        if len(layers) > LAYER_COUNT_LIMIT:
-            raise ManifestError(f"has {len(layers)} layers; at most {LAYER_COUNT_LIMIT} are read")
-        return Manifest(_descriptor(document.get("config")), layers)
+        return _manifest(document)
+    if document.get("schemaVersion") == 1:
+        raise ManifestError("is of Docker's old form, schema 1: push it again as an OCI or a Docker v2 image")
     raise ManifestError(f"has a manifest of the kind {quoted(kind)}: push it as an OCI or a Docker v2 image")
 
 
 def choose(index: Index, machine: str) -> Descriptor:
-    """The entry for linux on this machine (os.uname().machine), else linux/amd64, else the first image. Raises ManifestError."""
-    images = [entry for entry in index.entries if _is_image(entry)]
+    """The entry for linux on this machine (os.uname().machine), else linux/amd64, else the first for linux or for no platform.
+
+    Content is not run, so another architecture's will do; another system's has its files elsewhere. What is chosen may be an
+    index again. Raises ManifestError, naming the platforms there are.
+    """
+    images = sorted(filter(_is_image, index.entries), key=lambda entry: entry.media_type in INDEXES)
     for architecture in (ARCHITECTURES.get(machine, machine), "amd64"):
         for entry in images:
             if entry.platform == ("linux", architecture):
                 return entry
     if not images:
         raise ManifestError("has an index without an image in it")
-    return images[0]
+    for entry in images:
+        if entry.platform is None or entry.platform[0] == "linux":
+            return entry
+    there = ", ".join(sorted({"/".join(entry.platform) for entry in images if entry.platform}))
+    raise ManifestError(f"has no image for linux, only for {quoted(there)}")
 
 
 def labels(config: bytes) -> dict[str, str]:
@@ -110,7 +119,7 @@ def labels(config: bytes) -> dict[str, str]:
 
 
 def _is_image(entry: Descriptor) -> bool:
-    known = entry.media_type in MANIFESTS
+    known = entry.media_type in MANIFESTS | INDEXES
     return known and not entry.attestation and (entry.platform is None or "unknown" not in entry.platform)
 
 
@@ -131,8 +140,23 @@ def _list(document: Mapping[str, Any], key: str) -> Sequence[Any]:
     return value
 
 
+def _manifest(document: Mapping[str, Any]) -> Manifest:
+    config = _descriptor(document.get("config"))
+    if config.media_type not in CONFIGS:
+        kind = document.get("artifactType") or config.media_type
+        raise ManifestError(f"is no image but an artefact of the kind {quoted(str(kind))}")
+    layers = tuple(_layer(each) for each in _list(document, "layers"))
+    if len(layers) > LAYER_COUNT_LIMIT:
+        raise ManifestError(f"has {len(layers)} layers; at most {LAYER_COUNT_LIMIT} are read")
+    return Manifest(config, layers)
+
+
 def _layer(value: Any) -> Descriptor:
     layer = _descriptor(value)
+    if layer.media_type.startswith(FOREIGN):
+        raise ManifestError(
+            f"has a layer that is not kept in the registry ({quoted(layer.media_type)}): push it with all layers"
+        )
     if layer.media_type not in LAYERS:
         raise ManifestError(f"has a layer of the kind {quoted(layer.media_type)}: it holds no file system")
     return layer

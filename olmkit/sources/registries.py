@@ -16,8 +16,11 @@ from typing import Any, Literal
 
 from olmkit.errors import Blocked
 from olmkit.sources.addresses import SourceAddresses
+from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadReference, Reason, quoted
+from olmkit.sources.proxies import Proxies
 from olmkit.sources.reference import DOCKER_HUB, Reference, is_host
+from olmkit.sources.trust import Trust
 
 DOCKER_HUB_HOST = "registry-1.docker.io"
 PullFrom = Literal["all", "digest-only", "tag-only"]
@@ -50,6 +53,13 @@ class Endpoint:
     insecure: bool = False
     configured: bool = False
     mirror: bool = False
+    kind: str = "registry"
+    """What it is in sentences; the other sources that speak HTTP are other things, and have no repository."""
+
+    @property
+    def called(self) -> str:
+        """As sentences name it."""
+        return f"{self.kind} {self.host}"
 
 
 @dataclass(frozen=True)
@@ -74,11 +84,18 @@ class Registry:
 
 @dataclass(frozen=True)
 class Registries:
-    """The rules, the policy for addresses that no rule names, and how long to wait for an answer."""
+    """The rules, and all that reaching a registry takes besides: the policy for addresses that no rule names, how long to wait,
+    authorities, proxies, logins.
+    """
 
     rules: tuple[Registry, ...] = ()
     addresses: SourceAddresses = field(default_factory=SourceAddresses)
     patience: Patience = field(default_factory=Patience)
+    trust: Trust = field(default_factory=Trust, repr=False)
+    proxies: Proxies = field(default_factory=Proxies)
+    credentials: Credentials = field(default_factory=Credentials, repr=False)
+    tokens: dict[object, str] = field(default_factory=dict, repr=False, compare=False)
+    """Tokens that registries gave, kept by registry.py as long as this value lives: one job."""
 
     @classmethod
     def load(cls, path: Path | None, addresses: SourceAddresses | None = None) -> Registries:

@@ -1,17 +1,21 @@
-"""HTTP for sources: GET and HEAD with redirects followed by hand, so that every hop is judged like the first.
+"""HTTP for sources: requests with redirects followed by hand, so that every hop is judged like the first.
 
-Used by registry.py. At most 5 hops, http and https only, never from https down to http, no header of authorization across hosts,
-addresses by SourceAddresses at connect time. Driver errors end here: what is raised is Waiting with a sentence about the host.
+Used by registry.py and the other sources that speak HTTP. At most 5 hops, http and https only, never from https down to http; a
+header that authorizes and a body go to the origin (scheme, host and port) they were meant for and to no other. Addresses by
+SourceAddresses at connect time, through a proxy by what the URL says. Driver errors end here: what is raised is Waiting with a
+sentence about the host (failures.py words them).
 """
 
 from __future__ import annotations
 
-import os
+import asyncio
+import ssl
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from http import HTTPStatus
 from types import TracebackType
 from typing import Self
 
@@ -19,13 +23,17 @@ import aiohttp
 from yarl import URL
 
 from olmkit.errors import Waiting
-from olmkit.sources.addresses import AddressGuard, AddressRefused
+from olmkit.sources.addresses import AddressGuard, AddressRefused, literal
 from olmkit.sources.errors import SOON, Reason, unavailable
+from olmkit.sources.failures import in_words, proxy_wants_login
+from olmkit.sources.proxies import Proxy
 from olmkit.sources.registries import Endpoint, Patience, Registries
 
 HOPS = 5
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-CHUNK = 256 * 1024
+SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
+CHUNK = 1024 * 1024
+LONGEST_WAIT = timedelta(minutes=5)
 REFUSED_AGAIN = timedelta(minutes=5)
 
 
@@ -37,9 +45,10 @@ class NoAnswer(Waiting):
 
 @dataclass(frozen=True)
 class Answer:
-    """A status line, headers and a body that is read by chunks; `who` names the host in sentences."""
+    """A status line, headers and a body that is read by chunks; `at` is who answered, after redirects, and `who` in sentences."""
 
     response: aiohttp.ClientResponse
+    at: URL
     who: str
     patience: Patience
 
@@ -52,8 +61,19 @@ class Answer:
         """ "" when it is missing."""
         return self.response.headers.get(name, "")
 
+    def headers(self, name: str) -> list[str]:
+        """All values of a header that may come several times."""
+        return list(self.response.headers.getall(name, []))
+
+    def unexpected(self) -> Waiting:
+        """The error for a status that nothing can be made of; 429 says when to come again."""
+        if self.status == HTTPStatus.TOO_MANY_REQUESTS:
+            after = _after(self.header("Retry-After"))
+            return unavailable(f"{self.who} asks to slow down (429 Too Many Requests)", after)
+        return unavailable(f"{self.who} answered {_phrase(self.status)}")
+
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it arrives. Raises Waiting when it stops, breaks off or trickles."""
+        """The body as it arrives, in chunks of up to 1 MiB. Raises Waiting when it stops, breaks off or trickles."""
         window, arrived = time.monotonic(), 0
         try:
             async for chunk in self.response.content.iter_chunked(CHUNK):
@@ -68,13 +88,30 @@ class Answer:
             raise _no_answer(error, self.who, self.patience) from error
 
     async def read(self, limit: int) -> bytes | None:
-        """The whole body, None when it is larger than `limit` bytes."""
+        """The whole body, None when it is larger than `limit` bytes.
+
+        Raises Waiting; also when it is compressed, which nobody asked for and which could grow beyond the limit.
+        """
+        coding = self.header("Content-Encoding").strip().lower()
+        if coding not in ("", "identity"):
+            raise unavailable(f"{self.who} answers with compressed bytes, which it was not asked for")
         data = bytearray()
         async for chunk in self.chunks():
             data += chunk
             if len(data) > limit:
                 return None
         return bytes(data)
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How an origin is reached; what is reached in the same way shares connections."""
+
+    judged: bool
+    """Whether the address is asked about before connecting."""
+    verified: bool
+    """Whether its certificate counts."""
+    proxy: Proxy | None
 
 
 class Transport:
@@ -84,7 +121,7 @@ class Transport:
         self._registries = registries
         self._patience = registries.patience
         self._guard = AddressGuard(registries.addresses)
-        self._sessions: dict[tuple[bool, bool], aiohttp.ClientSession] = {}
+        self._sessions: dict[_Way, aiohttp.ClientSession] = {}
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -97,58 +134,107 @@ class Transport:
 
     @asynccontextmanager
     async def open(
-        self, method: str, url: URL, endpoint: Endpoint, headers: Mapping[str, str]
+        self,
+        method: str,
+        url: URL,
+        endpoint: Endpoint,
+        headers: Mapping[str, str],
+        form: Mapping[str, str] | bytes | None = None,
     ) -> AsyncIterator[Answer]:
-        """The answer after redirects, whatever its status. Raises Waiting."""
+        """The answer after redirects, whatever its status. `form` is the body of a POST, which no redirect is followed for.
+
+        Raises Waiting.
+        """
         at = url
         async with AsyncExitStack() as hop:
             for _ in range(HOPS + 1):
-                kept = headers if at.origin() == url.origin() else _without_authorization(headers)
-                response = await hop.enter_async_context(self._request(method, at, endpoint, kept))
+                response = await hop.enter_async_context(self._request(method, at, endpoint, headers, form))
                 if response.status not in REDIRECTS:
-                    yield Answer(response, _who(at, endpoint), self._patience)
+                    yield Answer(response, at, _who(at, endpoint), self._patience)
                     return
-                at = _target(response, at, endpoint)
+                if form is not None:
+                    raise unavailable(f"{_who(at, endpoint)} redirects a request with a body, which is refused")
+                target = _target(response, at, endpoint)
+                if target.origin() != at.origin():
+                    headers = _without_secrets(headers)
+                at = target
                 await hop.aclose()
-        raise unavailable(f"registry {endpoint.host} redirects more than {HOPS} times")
+        raise unavailable(f"{endpoint.called} redirects more than {HOPS} times")
 
     @asynccontextmanager
     async def _request(
-        self, method: str, url: URL, endpoint: Endpoint, headers: Mapping[str, str]
+        self,
+        method: str,
+        url: URL,
+        endpoint: Endpoint,
+        headers: Mapping[str, str],
+        form: Mapping[str, str] | bytes | None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        session = self._session(url, endpoint)
+        way, who = self._way(url, endpoint), _who(url, endpoint)
         self._guard.refused.clear()
+        self._judge(way, url, who)
         try:
-            response = await session.request(method, url, headers=headers, allow_redirects=False)
+            # The head of an answer may not trickle for ever either.
+            async with asyncio.timeout(self._patience.connect + self._patience.read):
+                response = await self._send(way, method, url, headers, form)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            who = _who(url, endpoint)
             if self._guard.refused:
-                what = min(self._guard.refused)
-                text = f"{who} has {what}: such addresses are refused unless --allow-source-cidr names them"
-                raise AddressRefused(Reason.ADDRESS_REFUSED, text, REFUSED_AGAIN) from error
-            raise _no_answer(error, who, self._patience) from error
+                raise _refused(who, min(self._guard.refused)) from error
+            raise _no_answer(error, who, self._patience, way.proxy) from error
         async with response:
+            if way.proxy is not None and response.status == 407:
+                raise unavailable(f"{who} cannot be asked: {proxy_wants_login(way.proxy)}")
             yield response
 
-    def _session(self, url: URL, endpoint: Endpoint) -> aiohttp.ClientSession:
-        """Sessions differ in whether addresses are judged and certificates verified."""
+    async def _send(
+        self, way: _Way, method: str, url: URL, headers: Mapping[str, str], form: Mapping[str, str] | bytes | None
+    ) -> aiohttp.ClientResponse:
+        session = self._session(way)
+        if way.proxy is None:
+            return await session.request(method, url, headers=headers, data=form, allow_redirects=False)
+        told = {"Proxy-Authorization": way.proxy.authorization} if way.proxy.authorization else {}
+        # Over http the proxy reads the request itself, for https only the CONNECT before it.
+        headers = headers if url.scheme == "https" else {**headers, **told}
+        return await session.request(
+            method, url, headers=headers, data=form, allow_redirects=False, proxy=way.proxy.url, proxy_headers=told
+        )
+
+    def _judge(self, way: _Way, url: URL, who: str) -> None:
+        """Refuse what can be told from the URL alone; names that are looked up here are judged by the guard."""
+        if way.judged and (way.proxy is not None or literal(url.host or "") is not None):
+            what = self._registries.addresses.refusal_of_host(url.host or "", url.port or 0)
+            if what is not None:
+                raise _refused(who, what)
+
+    def _way(self, url: URL, endpoint: Endpoint) -> _Way:
         own = authority(url) == endpoint.host
         configured = (own and endpoint.configured) or self._registries.is_configured(authority(url))
-        key = (configured, own and endpoint.insecure)
-        if key not in self._sessions:
+        proxy = self._registries.proxies.choose(url.scheme, url.host or "", url.port or 0)
+        return _Way(judged=not configured, verified=not (own and endpoint.insecure), proxy=proxy)
+
+    def _context(self, way: _Way) -> ssl.SSLContext | bool:
+        """What aiohttp takes: True is a context of its own, made when it was imported, which spares each job 30 ms."""
+        if way.verified and not self._registries.trust.authorities:
+            return True
+        return self._registries.trust.context(verified=way.verified)
+
+    def _session(self, way: _Way) -> aiohttp.ClientSession:
+        if way not in self._sessions:
             # connect covers lookup, TCP and TLS; sock_read each wait for bytes.
             timeout = aiohttp.ClientTimeout(total=None, connect=self._patience.connect, sock_read=self._patience.read)
-            guard = None if configured else self._guard
+            # The proxy itself is configuration, and may be anywhere.
+            guard = self._guard if way.judged and way.proxy is None else None
             session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(ssl=not key[1], socket_factory=guard),
+                connector=aiohttp.TCPConnector(ssl=self._context(way), socket_factory=guard),
                 timeout=timeout,
                 headers={"User-Agent": "olm-suite", "Accept-Encoding": "identity"},
                 auto_decompress=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
+                read_bufsize=CHUNK,
             )
             self._stack.push_async_callback(session.close)
-            self._sessions[key] = session
-        return self._sessions[key]
+            self._sessions[way] = session
+        return self._sessions[way]
 
 
 def authority(url: URL) -> str:
@@ -164,52 +250,42 @@ def _target(response: aiohttp.ClientResponse, at: URL, endpoint: Endpoint) -> UR
     except ValueError:
         target = URL()
     if not location or target.scheme not in ("http", "https") or not target.host:
-        raise unavailable(f"registry {endpoint.host} redirects to what is no http or https address")
+        raise unavailable(f"{endpoint.called} redirects to what is no http or https address")
     if at.scheme == "https" and target.scheme == "http" and not endpoint.insecure:
-        raise unavailable(
-            f"registry {endpoint.host} redirects from https to http, to {authority(target)}, which is refused"
-        )
+        raise unavailable(f"{endpoint.called} redirects from https to http, to {authority(target)}, which is refused")
     return target
 
 
-def _without_authorization(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in headers.items() if name.lower() != "authorization"}
+def _phrase(status: int) -> str:
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return str(status)
+
+
+def _after(text: str) -> timedelta:
+    """Retry-After in seconds, between the usual first delay and the longest."""
+    seconds = int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 60
+    return max(SOON, min(timedelta(seconds=seconds), LONGEST_WAIT))
+
+
+def _without_secrets(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name.lower() not in SECRET_HEADERS}
 
 
 def _who(url: URL, endpoint: Endpoint) -> str:
     host = authority(url)
-    return f"registry {host}" if host == endpoint.host else f"{host}, where registry {endpoint.host} sends us,"
+    return endpoint.called if host == endpoint.host else f"{host}, where {endpoint.called} sends us,"
 
 
-def _no_answer(error: Exception, who: str, patience: Patience) -> NoAnswer:
-    said = NoAnswer(Reason.UNAVAILABLE, f"{who} {_words(error, patience)}", SOON)
+def _refused(who: str, what: str) -> AddressRefused:
+    text = f"{who} has {what}: such addresses are refused unless --allow-source-cidr names them"
+    return AddressRefused(Reason.ADDRESS_REFUSED, text, REFUSED_AGAIN)
+
+
+def _no_answer(error: Exception, who: str, patience: Patience, proxy: Proxy | None = None) -> NoAnswer:
+    said = NoAnswer(Reason.UNAVAILABLE, f"{who} {in_words(error, patience, proxy)}", SOON)
     said.spoke_otherwise = isinstance(error, aiohttp.ClientSSLError | aiohttp.ClientConnectorError) and not isinstance(
-        error, aiohttp.ClientConnectorDNSError
+        error, aiohttp.ClientConnectorDNSError | aiohttp.ClientProxyConnectionError
     )
     return said
-
-
-def _words(error: Exception, patience: Patience) -> str:
-    match error:
-        case aiohttp.ClientConnectorDNSError():
-            return "cannot be looked up: no such host"
-        case aiohttp.ClientConnectorCertificateError():
-            why = getattr(error.certificate_error, "verify_message", "") or "it does not verify"
-            return f"shows a certificate that is not trusted: {why}"
-        case aiohttp.ClientSSLError():
-            return "does not speak TLS (a registry without TLS must be insecure in registries.conf)"
-        case aiohttp.ConnectionTimeoutError():
-            return f"does not answer: no connection within {patience.connect:g} s"
-        case TimeoutError():
-            return f"does not answer: nothing within {patience.read:g} s"
-        case aiohttp.ClientConnectorError():
-            return f"does not answer: {_strerror(error.os_error)}"
-        case aiohttp.ClientResponseError():
-            return "answers with what is no HTTP"
-        case _:
-            return "broke off in the middle of an answer"
-
-
-def _strerror(error: OSError) -> str:
-    # By number: asyncio's own text names the address and the port it tried.
-    return os.strerror(error.errno).lower() if error.errno else "no connection"

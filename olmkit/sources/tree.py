@@ -1,7 +1,8 @@
-"""The files of an image, merged from its layers onto disk: only regular files and folders, only below the wanted paths.
+"""The files of an image, merged from its layers: only regular files and folders, only below the wanted paths.
 
-Filled by layers.py, finished by image.py. The shape of the tree is kept in memory and decides; on disk there is never a link, so
-no path can lead anywhere else. Symbolic links are noted and become second names of the files they mean when all layers are in.
+Filled by layers.py, finished by image.py. The shape of the tree is kept in memory and decides; storage.py puts the files onto the
+disk or elsewhere. There is never a link there, so no path can lead anywhere else: symbolic links are noted and become second
+names of the files they mean when all layers are in.
 
 Every method takes paths relative to the image's root, already checked to have no `..`, and raises LayerError with words that fit
 "layer N of image X ...".
@@ -9,16 +10,14 @@ Every method takes paths relative to the image's root, already checked to have n
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
 from olmkit.sources.errors import Reason, quoted
+from olmkit.sources.storage import Data, Disk, Storage
 
 LINK_HOPS = 40
-COPY_SIZE = 256 * 1024
 
 
 class LayerError(Exception):
@@ -59,11 +58,30 @@ class Node:
     size: int = 0
 
 
+class _Counted:
+    """What a file yields, counted as its node's size and within the limits."""
+
+    def __init__(self, data: Data, node: Node, count: Callable[[int], None]) -> None:
+        self._data = data
+        self._node = node
+        self._count = count
+
+    def read(self, size: int, /) -> bytes:
+        """Raises LayerError(TooLarge)."""
+        chunk = self._data.read(size)
+        self._node.size += len(chunk)
+        self._count(len(chunk))
+        return chunk
+
+
 @dataclass
 class Tree:
-    """The image below `into`, an empty folder; `wanted` are paths without slashes at the ends, "" is everything."""
+    """The image below `into`, an empty folder, or in a storage.
 
-    into: Path
+    `wanted` are paths without slashes at the ends, "" is everything.
+    """
+
+    into: Path | Storage
     wanted: Sequence[str]
     limits: ContentLimits
     layer: int = 0
@@ -71,8 +89,18 @@ class Tree:
     files: int = 0
     size: int = 0
     """Bytes of all files."""
+    noun: str = "image"
+    """What sentences call that which holds the files."""
     _root: Node = field(default_factory=lambda: Node(0, {}))
     _hidden: set[tuple[int, str]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._storage: Storage = Disk(self.into) if isinstance(self.into, Path) else self.into
+
+    @property
+    def folder_for_work(self) -> Path:
+        """Where files without a name may be made meanwhile."""
+        return self._storage.folder
 
     def wants(self, path: str) -> bool:
         """Whether what stands at this path is part of the content."""
@@ -90,18 +118,12 @@ class Tree:
             return
         self._make_folders(path, replace=True).layer = self.layer
 
-    def file(self, path: str, data: IO[bytes]) -> None:
-        """A regular file; whatever stood there before is gone."""
+    def file(self, path: str, data: Data) -> None:
+        """A regular file; whatever stood there before is gone. `data` is read to its end or not at all."""
         node = self._replace(path)
-        if not self.wants(path):
-            return
-        descriptor = os.open(self._disk(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
-        with os.fdopen(descriptor, "wb") as out:
-            while chunk := data.read(COPY_SIZE):
-                node.size += len(chunk)
-                self._count_bytes(len(chunk))
-                out.write(chunk)
-        self.files += 1
+        if self.wants(path):
+            self._storage.write(path, _Counted(data, node, self._count_bytes))
+            self.files += 1
 
     def symbolic_link(self, path: str, target: str) -> None:
         """Noted; `finish` says whether it leads somewhere."""
@@ -140,7 +162,7 @@ class Tree:
         ]
         for path, node in links:
             source_path, source = self._resolve(path, node)
-            os.link(self._disk(source_path), self._disk(path))
+            self._storage.link(path, source_path)
             self.files += 1
             self._count_bytes(source.size)
 
@@ -148,17 +170,19 @@ class Tree:
         """Whether a file, a folder or a link stands there."""
         return self._child(path) is not None
 
+    def has_folder(self, path: str) -> bool:
+        """Whether a folder stands there."""
+        node = self._child(path)
+        return node is not None and node.children is not None
+
     def _link(self, path: str, target: str, source: Node) -> None:
         node = self._replace(path)
         if not self.has(target):  # replacing the path took the target with it
             raise LayerError(Reason.UNSAFE, f"holds {quoted(path)}, a hard link to something below itself")
         node.size = source.size
-        os.link(self._disk(target), self._disk(path))
+        self._storage.link(path, target)
         self.files += 1
         self._count_bytes(source.size)
-
-    def _disk(self, path: str) -> str:
-        return os.path.join(self.into, path)
 
     def _count_bytes(self, count: int) -> None:
         self.size += count
@@ -192,7 +216,7 @@ class Tree:
                 child = None
             if child is None:
                 child = node.children[part] = Node(self.layer, {})
-                os.mkdir(self._disk(walked), 0o755)
+                self._storage.make_folder(walked)
             node = child
         return node
 
@@ -213,9 +237,9 @@ class Tree:
         if node.children is not None:
             for child in list(node.children):
                 self._remove(node, child, f"{path}/{child}")
-            os.rmdir(self._disk(path))
+            self._storage.remove_folder(path)
         elif node.target is None and self.wants(path):
-            os.unlink(self._disk(path))
+            self._storage.remove(path)
             self.files -= 1
             self.size -= node.size
 
@@ -252,7 +276,7 @@ class Tree:
         while todo:
             part = todo.pop()
             if part == ".." and not done:
-                raise self._bad_link(path, link, "which is outside the image")
+                raise self._bad_link(path, link, f"which is outside the {self.noun}")
             if part in ("", ".", ".."):
                 done = done[:-1] if part == ".." else done
                 continue

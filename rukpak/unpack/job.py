@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from olmkit.sources.addresses import SourceAddresses
+from olmkit.sources.access import Access
 from olmkit.sources.errors import BadContent
 from olmkit.sources.image import BUNDLE, pull, resolve
-from olmkit.sources.registries import Registries
 from olmkit.store import Store
 from rukpak.bundle import BadBundle, Bundle, from_json, read_plain, read_registry, to_json
 from rukpak.bundle.content import BUNDLE_LIMIT, FORMAT, VALUES_LIMIT
@@ -41,9 +40,7 @@ async def unpack(arguments: dict[str, Any], progress: Callable[[str], None]) -> 
     """
     store = Store(Path(arguments["root"]))
     content_type: str = arguments["type"]
-    conf = arguments["registries_conf"]
-    addresses = SourceAddresses.load(arguments["allow_source_cidr"], arguments["deny"])
-    registries = Registries.load(Path(conf) if conf else None, addresses)
+    registries = Access.from_json(arguments["access"]).registries()
     progress("looking up the image")
     resolved = await resolve(arguments["ref"], registries)
     found = {"ref": resolved.ref_by_digest, "digest": resolved.digest}

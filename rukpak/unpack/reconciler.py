@@ -23,6 +23,7 @@ from olmkit.jobs import Failed, Finished, Jobs, JobState, Running, Task
 from olmkit.manager import Manager, Settings
 from olmkit.publish import Publisher
 from olmkit.reconciler import Reconciler
+from olmkit.sources.access import Access
 from olmkit.store import Store
 from rukpak.unpack.decide import (
     CONTENT_TYPES,
@@ -185,15 +186,16 @@ class Unpacking:
                 await asyncio.to_thread(self.store.forget, digest)
 
     def _arguments(self, plan: Unpack) -> Object:
-        conf = self.settings.registries_conf
+        settings = self.settings
+        access = Access(
+            settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr, denied=(self.api_server,)
+        )
         return {
             "ref": plan.ref,
             "type": plan.content_type,
             "replace": plan.replace,
             "root": str(store_folder(self.settings)),
-            "registries_conf": str(conf) if conf else None,
-            "allow_source_cidr": list(self.settings.allow_source_cidr),
-            "deny": [self.api_server],
+            "access": access.to_json(),
         }
 
     def _job(self, key: str, bundle: Bundle) -> Job:

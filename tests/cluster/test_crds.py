@@ -12,6 +12,8 @@ from devcluster.cluster import Cluster
 
 CRD_FOLDER = Path(__file__).parents[2] / "config" / "crd"
 IMAGE = "registry.example.com/catalog:v1"
+BY_DIGEST = "registry.example.com/catalog@sha256:" + "a" * 64
+GIT, URL = "https://git.example/catalog", "https://files.example/catalog.tar.gz"
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +59,7 @@ def test_each_definition_is_structural(definitions: Cluster) -> None:
     items = json.loads(definitions.kubectl("get", "crd", "-l", "app.kubernetes.io/part-of=olm-suite", "-o", "json"))[
         "items"
     ]
-    assert len(items) == 5
+    assert len(items) == 6
     for item in items:
         conditions = {condition["type"]: condition["status"] for condition in item["status"]["conditions"]}
         assert conditions["Established"] == "True", item["metadata"]["name"]
@@ -70,6 +72,72 @@ REFUSED = {
     "a Catalog whose poll interval is no duration": (
         catalog("x", type="image", image={"ref": IMAGE, "pollInterval": "soon"}),
         "spec.source.image.pollInterval",
+    ),
+    "a Catalog by digest with a poll interval": (
+        catalog("x", type="image", image={"ref": BY_DIGEST, "pollInterval": "10m"}),
+        "cannot specify pollInterval while using digest-based image",
+    ),
+    "a Catalog whose image has upper case in its repository": (
+        catalog("x", type="image", image={"ref": "quay.io/Org/catalog:v1"}),
+        "must be an image reference",
+    ),
+    "a Catalog whose image has a scheme": (
+        catalog("x", type="image", image={"ref": "https://quay.io/org/catalog:v1"}),
+        "must be an image reference",
+    ),
+    "a Catalog whose digest is too short": (
+        catalog("x", type="image", image={"ref": "quay.io/org/catalog@sha256:abc"}),
+        "must be an image reference",
+    ),
+    "a Catalog whose image begins with a blank": (
+        catalog("x", type="image", image={"ref": " quay.io/org/catalog:v1"}),
+        "must be an image reference",
+    ),
+    "a Catalog whose image has a port beyond five digits": (
+        catalog("x", type="image", image={"ref": "quay.io:123456/org/catalog:v1"}),
+        "must be an image reference",
+    ),
+    "a Catalog with a member that its type does not name": (
+        catalog("x", type="image", image={"ref": IMAGE}, http={"url": "https://x.example/c.tgz"}),
+        "source.http must be set for source type http, and for no other type",
+    ),
+    "a Catalog of type git without git": (catalog("x", type="git"), "source.git must be set for source type git"),
+    "a Catalog of a branch and a tag": (
+        catalog("x", type="git", git={"repository": GIT, "ref": {"branch": "main", "tag": "v1"}}),
+        "exactly one of branch, tag and commit must be set",
+    ),
+    "a Catalog of a commit with a poll interval": (
+        catalog("x", type="git", git={"repository": GIT, "ref": {"commit": "a" * 40}, "pollInterval": "1m"}),
+        "cannot specify pollInterval while using a commit",
+    ),
+    "a Catalog whose repository is a file": (
+        catalog("x", type="git", git={"repository": "file:///etc", "ref": {"branch": "main"}}),
+        "must be https://host/path",
+    ),
+    "a Catalog whose repository holds a password": (
+        catalog("x", type="git", git={"repository": "https://me:secret@git.example/r", "ref": {"branch": "main"}}),
+        "must be https://host/path",
+    ),
+    "a Catalog whose folder leads out of the repository": (
+        catalog("x", type="git", git={"repository": GIT, "ref": {"branch": "main"}, "directory": "../x"}),
+        "spec.source.git.directory",
+    ),
+    "a Catalog of an archive with a checksum and a poll interval": (
+        catalog("x", type="http", http={"url": URL, "checksum": "sha256:" + "a" * 64, "pollInterval": "1m"}),
+        "cannot specify pollInterval while using a checksum",
+    ),
+    "a Catalog whose address is no http": (
+        catalog("x", type="http", http={"url": "ftp://files.example/c.tgz"}),
+        "must be https://host/path",
+    ),
+    "a Catalog of no ConfigMap": (catalog("x", type="configMaps", configMaps=[]), "spec.source.configMaps"),
+    "a Catalog that names a ConfigMap twice": (
+        catalog("x", type="configMaps", configMaps=[{"configMap": {"name": "a"}}, {"configMap": {"name": "a"}}]),
+        "a ConfigMap may be named once only",
+    ),
+    "a Catalog whose availability is unknown": (
+        {**catalog("x"), "spec": {**catalog("x")["spec"], "availability": "Sometimes"}},
+        'Unsupported value: "Sometimes"',
     ),
     "a Catalog whose name is longer than 63": (catalog("x" * 64), "may not be more than 63"),
     "a package name that is no label": (operator("x", packageName="Argo_CD"), "spec.packageName"),
@@ -87,6 +155,27 @@ def test_the_schema_refuses(definitions: Cluster, body: dict[str, Any], message:
     with pytest.raises(Exception, match="invalid") as refusal:
         definitions.kubectl("apply", "--dry-run=server", "-f", "-", input=json.dumps(body))
     assert message in str(refusal.value)
+
+
+ACCEPTED = {
+    "a tag": {"type": "image", "image": {"ref": IMAGE, "pollInterval": "10m", "pullSecret": "login"}},
+    "a digest": {"type": "image", "image": {"ref": BY_DIGEST}},
+    "a tag and a digest": {"type": "image", "image": {"ref": IMAGE + "@sha256:" + "a" * 64}},
+    "no tag": {"type": "image", "image": {"ref": "quay.io/org/catalog"}},
+    "no host": {"type": "image", "image": {"ref": "org/catalog:v1"}},
+    "a port": {"type": "image", "image": {"ref": "localhost:5000/a_b/c--d.e:v1"}},
+    "an address of version 6": {"type": "image", "image": {"ref": "[2001:db8::1]:5000/a:v1"}},
+    "the guide's image": {"type": "image", "image": {"ref": "registry.redhat.io/redhat/redhat-operator-index:v4.14"}},
+    "a branch": {"type": "git", "git": {"repository": GIT, "ref": {"branch": "main"}, "directory": "configs"}},
+    "a repository over ssh": {"type": "git", "git": {"repository": "git@git.example:org/r.git", "ref": {"tag": "v1"}}},
+    "an archive": {"type": "http", "http": {"url": URL, "auth": {"secret": {"name": "login"}}}},
+    "ConfigMaps": {"type": "configMaps", "configMaps": [{"configMap": {"name": "a"}, "path": "x/y"}]},
+}
+
+
+@pytest.mark.parametrize("source", ACCEPTED.values(), ids=ACCEPTED.keys())
+def test_the_schema_accepts_a_catalog_of(definitions: Cluster, source: dict[str, Any]) -> None:
+    definitions.kubectl("apply", "--dry-run=server", "-f", "-", input=json.dumps(catalog("x", **source)))
 
 
 @pytest.mark.parametrize(

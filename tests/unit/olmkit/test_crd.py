@@ -86,7 +86,9 @@ def test_every_field_of_a_spec_is_described() -> None:
 def test_a_reconciled_kind_starts_with_a_generation_nobody_has_observed() -> None:
     for definition in definitions():
         status = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
-        expected = {} if definition["spec"]["names"]["kind"] == "Package" else {"observedGeneration": -1}
+        expected = (
+            {} if definition["spec"]["names"]["kind"] in ("Package", "BundleMetadata") else {"observedGeneration": -1}
+        )
         assert status["default"] == expected
 
 

@@ -114,6 +114,38 @@ async def test_an_index_gives_the_image_for_this_machine(
     )
 
 
+@pytest.mark.parametrize(("depth", "fits"), [(2, True), (4, True), (5, False)])
+async def test_an_index_may_lead_to_an_index_but_not_for_ever(
+    cluster: Cluster, registries: Registries, repository: str, into: Path, depth: int, fits: bool
+) -> None:
+    digest = images.push(cluster.registry, repository, "image", [tar({"a": "1"})], {})
+    kind = images.MANIFEST["oci"]
+    for level in range(depth):
+        entry = {"mediaType": kind, "digest": digest, "size": 1, "platform": {"os": "linux", "architecture": "amd64"}}
+        kind = images.INDEX["oci"]
+        index = {"schemaVersion": 2, "mediaType": kind, "manifests": [entry]}
+        digest = images.push_manifest(cluster.registry, repository, f"v{level + 1}", index, kind)
+    ref = f"quay.io/{repository}:v{depth}"
+    if fits:
+        assert (await image.pull(ref, into, registries)).digest == digest
+        assert content(into) == {"a": "1"}
+        return
+    with pytest.raises(BadContent) as raised:
+        await image.pull(ref, into, registries)
+    assert raised.value.message == f"image quay.io/{repository}@{digest} has more than 4 indexes within each other"
+
+
+async def test_a_platform_that_is_not_there_is_said_with_those_that_are(
+    cluster: Cluster, registries: Registries, repository: str, into: Path
+) -> None:
+    digest = images.push(cluster.registry, repository, "image", [CATALOG], {})
+    index = images.push_index(cluster.registry, repository, "v1", {"windows/amd64": digest, "windows/arm64": digest})
+    with pytest.raises(BadContent) as raised:
+        await image.pull(f"quay.io/{repository}:v1", into, registries)
+    expected = f'image quay.io/{repository}@{index} has no image for linux, only for "windows/amd64, windows/arm64"'
+    assert raised.value.message == expected
+
+
 @pytest.mark.parametrize(
     ("only", "expected"),
     [
@@ -262,7 +294,7 @@ def without_layers(manifest: dict[str, Any]) -> dict[str, Any]:
         ),
         pytest.param(
             lambda manifest: {**manifest, "config": manifest["layers"][0]},
-            "has a config that is no JSON",
+            'is no image but an artefact of the kind "application/vnd.oci.image.layer.v1.tar+gzip"',
             id="a config that is a layer",
         ),
     ],

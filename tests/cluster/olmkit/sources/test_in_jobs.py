@@ -3,28 +3,45 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import contextlib
 import gzip
 import itertools
+import logging
 import os
-import ssl
+import traceback
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from urllib.parse import quote, quote_plus
 
 import pytest
 import pytest_asyncio
 from aiohttp import web
 
 from devcluster.cluster import Cluster
-from olmkit.errors import Waiting
+from olmkit.errors import Blocked, Waiting
 from olmkit.jobs import Failed, Finished, Jobs, JobState, Running, Task
+from olmkit.sources.access import Access
+from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadContent
 from olmkit.store import Store
 from tests import images
 from tests.cluster.olmkit.sources.keys import make_keys
+from tests.forward_proxy import ForwardProxy
 from tests.images import file, tar
-from tests.registry_proxy import RegistryProxy, redirect_to, silence, wants_token
+from tests.own_registry import (
+    PASSWORD,
+    USER,
+    TokenService,
+    basic_auth,
+    own_registry,
+    served,
+    server_context,
+    token_auth,
+)
+from tests.registry_proxy import RegistryProxy, redirect, redirect_to, silence, wants_token
+from tests.secrets import auth, docker_config
 
 PULL = "tests.cluster.olmkit.sources.work:pull"
 NUMBERS = itertools.count()
@@ -36,6 +53,8 @@ class Desk:
 
     root: Path
     registries: Path
+    authorities: Path | None = None
+    credentials: Credentials = field(default_factory=Credentials)
     ends: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
 
     def __post_init__(self) -> None:
@@ -43,8 +62,8 @@ class Desk:
         self.store = Store(self.root)
 
     def task(self, ref: str) -> Task:
-        arguments: dict[str, Any] = {"ref": ref, "root": str(self.root), "registries": str(self.registries)}
-        return Task(PULL, arguments)
+        access = Access(self.registries, self.authorities).with_credentials(self.credentials)
+        return Task(PULL, {"ref": ref, "root": str(self.root), "access": access.to_json()})
 
     async def pull(self, ref: str) -> JobState:
         self.jobs.ensure("key", f"{ref} {next(NUMBERS)}", self.task(ref))
@@ -128,10 +147,8 @@ async def test_tls_that_is_trusted(
     """Jobs inherit the environment: SSL_CERT_FILE names a private authority."""
     keys = make_keys(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(keys / "ca.crt"))
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(keys / "kube-apiserver.crt", keys / "kube-apiserver.key")
     digest = images.push(cluster.registry, repository, "v1", [tar({"a": "1"})], {})
-    async with RegistryProxy(cluster.registry, tls=context) as proxy:
+    async with RegistryProxy(cluster.registry, tls=server_context(keys)) as proxy:
         desk.registries = tmp_path / "registries.conf"
         desk.registries.write_text(
             f'[[registry]]\nlocation = "{proxy.address}"\n[[registry]]\nlocation = "{cluster.registry}"\ninsecure = true\n'
@@ -152,3 +169,125 @@ async def test_tls_that_is_trusted(
         state = await desk.pull(f"{proxy.address}/{repository}:v1")
         assert isinstance(state, Failed)
         assert state.error.reason == "AddressRefused", "the place of the token is judged like any other"
+
+
+async def test_a_folder_of_authorities_is_read_for_each_job(
+    desk: Desk, cluster: Cluster, repository: str, tmp_path: Path
+) -> None:
+    first, second = (make_keys(folder(tmp_path, name)) for name in ("first", "second"))
+    desk.authorities = folder(tmp_path, "authorities")
+    digest = images.push(cluster.registry, repository, "v1", [tar({"a": "1"})], {})
+    desk.registries = tmp_path / "registries.conf"
+    for keys, words in ((first, "with an authority that nobody knows"), (second, "with one that was replaced")):
+        async with RegistryProxy(cluster.registry, tls=server_context(keys)) as proxy:
+            desk.registries.write_text(f'[[registry]]\nlocation = "{proxy.address}"\n')
+            state = await desk.pull(f"{proxy.address}/{repository}:v1")
+            assert isinstance(state, Failed), words
+            assert "shows a certificate that is not trusted: " in state.error.message
+            assert "the folder of --pull-cas-dir" in state.error.message, "what to do"
+            (desk.authorities / "private.crt").write_bytes((keys / "ca.crt").read_bytes())
+            state = await desk.pull(f"{proxy.address}/{repository}:v1")
+            assert isinstance(state, Finished), state
+            desk.store.forget(digest)
+
+    (desk.authorities / "other.pem").write_text("-----BEGIN CERTIFICATE-----\nQQ==\n-----END CERTIFICATE-----\n")
+    state = await desk.pull(f"{cluster.registry}/{repository}:v1")
+    assert isinstance(state, Failed)
+    assert isinstance(state.error, Blocked)
+    assert state.error.reason == "InvalidConfiguration"
+    assert state.error.message.startswith(f"certificate authorities of {desk.authorities}/other.pem cannot be read: ")
+
+
+SECRETS = ("0pen-Sesame-1", "0pen-Sesame-2", "0pen-Sesame-3", "0pen-Sesame-4", "0pen-Sesame-5", PASSWORD, "r3fresh")
+
+
+def shapes(value: str) -> list[str]:
+    """As it is, quoted for a URL, and as the three ways base64 shows it in the middle of a text."""
+    data = value.encode()
+    encoded = [base64.b64encode(bytes(shift) + data).decode()[4 : len(data)] for shift in (0, 1, 2)]
+    return [value, quote(value, safe=""), quote_plus(value), *encoded]
+
+
+async def test_no_secret_is_seen_anywhere(
+    desk: Desk,
+    cluster: Cluster,
+    repository: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Logins that work, that do not, that break; a proxy's; a signed address: not one of them in what anybody can read."""
+    caplog.set_level(logging.DEBUG)
+    kept, keys = tmp_path / "images", make_keys(tmp_path)
+    service = TokenService(keys)
+    async with own_registry(kept) as address:
+        images.push(address, repository, "v1", [tar({"a": "1"})], {})
+    seen: list[object] = []
+    desk.registries = tmp_path / "registries.conf"
+    async with (
+        served(service.answer) as realm,
+        own_registry(kept, basic_auth(kept)) as basic,
+        own_registry(kept, token_auth(f"http://{realm}/token", keys)) as tokens,
+        RegistryProxy(tokens) as broken,
+        ForwardProxy({}, login="me:right").running() as forward,
+    ):
+        broken.on("/v2/", redirect("https://storage.invalid/x?signature=0pen-Sesame-5"))
+        hosts = (basic, tokens, realm, broken.address)
+        desk.registries.write_text(
+            "".join(f'[[registry]]\nlocation = "{each}"\ninsecure = true\n' for each in hosts)
+            + '[[registry]]\nprefix = "registry.test"\nlocation = "registry.test"\n'
+        )
+        monkeypatch.setenv("HTTPS_PROXY", f"http://me:0pen-Sesame-4@{forward.address}")
+        monkeypatch.setenv("NO_PROXY", "invalid")
+        right = {"auth": base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()}
+        logins: list[dict[str, str]] = [
+            right,
+            auth(USER, "0pen-Sesame-1"),
+            {"identitytoken": "r3fresh"},
+            {"identitytoken": "0pen-Sesame-2"},
+            {"registrytoken": "0pen-Sesame-3"},
+        ]
+        for login in logins:
+            secret = docker_config({each: login for each in (*hosts, "registry.test")})
+            desk.credentials = Credentials.from_secret(secret)
+            for host in (basic, tokens, broken.address, "registry.test"):
+                seen += await what_is_seen(desk, f"{host}/{repository}:v1")
+        assert sum(isinstance(each, Finished) for each in seen) == 3, "two that are right, and a token for another"
+        assert sum(isinstance(each, Failed) for each in seen) == 17
+        text = "\n".join(f"{each} {each!r}" for each in seen)
+    out, err = capfd.readouterr()
+    for where, shown in (("errors, states and tasks", text), ("output", out + err), ("logs", caplog.text)):
+        for value in SECRETS:
+            for shape in shapes(value):
+                assert shape not in shown, where
+    assert "refuses the login of Secret olm-suite-system/login" in text
+    assert "refuses the user and password of its variable (407)" in text
+
+
+async def what_is_seen(desk: Desk, ref: str) -> list[object]:
+    """All that a pull leaves for others to read."""
+    state = await desk.pull(ref)
+    seen: list[object] = [desk.task(ref), state, desk.credentials, desk.jobs, *command_lines()]
+    if isinstance(state, Failed):
+        seen += [state.error, state.error.message, *traceback.format_exception(state.error)]
+    if isinstance(state, Finished):
+        seen.append(state.result)
+        desk.store.forget(state.result["digest"])
+    return seen
+
+
+def command_lines() -> list[bytes]:
+    """Those of this process and of all that it started."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if os.getsid(int(path.parent.name)) == os.getsid(0):
+                found.append(path.read_bytes())
+    return found
+
+
+def folder(below: Path, name: str) -> Path:
+    made = below / name
+    made.mkdir()
+    return made

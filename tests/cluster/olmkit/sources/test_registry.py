@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import gzip
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -14,8 +18,9 @@ from devcluster.cluster import Cluster
 from olmkit.errors import Waiting
 from olmkit.sources import image
 from olmkit.sources.errors import ImageNotFound
-from olmkit.sources.registries import parse
+from olmkit.sources.registries import Registries, parse
 from tests import images
+from tests.cluster.olmkit.sources.raw import speaking
 from tests.cluster.olmkit.sources.setting import HASTY, TEXT, Setting, conf, empty
 from tests.registry_proxy import (
     Fault,
@@ -73,14 +78,16 @@ async def test_without_a_fault_it_works(setting: Setting, tmp_path: Path) -> Non
             "/manifests/",
             status(401),
             "Unauthorized",
-            'registry REGISTRY wants credentials for "IMAGE" (401)',
+            'registry REGISTRY wants credentials for "IMAGE" or has no such repository (401): no pull secret has a login '
+            "for REGISTRY; give one of the type kubernetes.io/dockerconfigjson that has",
             id="401",
         ),
         pytest.param(
             "/manifests/",
             status(401, {"WWW-Authenticate": 'Basic realm="registry"'}),
             "Unauthorized",
-            'registry REGISTRY wants credentials for "IMAGE" (401)',
+            'registry REGISTRY wants credentials for "IMAGE" or has no such repository (401): no pull secret has a login '
+            "for REGISTRY; give one of the type kubernetes.io/dockerconfigjson that has",
             id="401 for a user name and a password",
         ),
         pytest.param(
@@ -168,8 +175,9 @@ async def test_without_a_fault_it_works(setting: Setting, tmp_path: Path) -> Non
         pytest.param(
             "/blobs/",
             redirect("http://2130706433/x"),
-            "RegistryUnavailable",
-            "2130706433, where registry REGISTRY sends us, broke off in the middle of an answer",
+            "AddressRefused",
+            "2130706433, where registry REGISTRY sends us, has the address 127.0.0.1, which is loopback: such addresses are "
+            "refused unless --allow-source-cidr names them",
             id="a redirect to loopback as a number",
         ),
         pytest.param(
@@ -194,6 +202,96 @@ async def test_what_a_registry_does_is_said(
     assert timedelta(seconds=1) < raised.value.after <= timedelta(minutes=5)
     setting.proxy.on(part, None)
     await image.pull(setting.tag, empty(tmp_path), setting.registries)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:a9fe:a9fe]",
+        "[::127.0.0.1]",
+        "[64:ff9b::7f00:1]",
+        "[fe80::1]",
+        "[fd00:ec2::254]",
+        "[::]",
+        "0.0.0.0",
+        "0",
+        "127.1",
+        "0177.0.0.1",
+        "0x7f000001",
+        "0x7f.1",
+        "100.100.100.200",
+        "239.1.2.3",
+    ],
+)
+async def test_no_way_of_writing_an_address_gets_around(setting: Setting, tmp_path: Path, host: str) -> None:
+    for part in ("/blobs/", "/manifests/"):
+        setting.proxy.on(part, redirect(f"http://{host}:{setting.proxy.address.rpartition(':')[2]}/v2/x"))
+        seen = len(setting.proxy.requests)
+        with pytest.raises(Waiting) as raised:
+            await image.pull(setting.tag, empty(tmp_path), setting.registries)
+        assert raised.value.reason == "AddressRefused", raised.value.message
+        assert not [line for line, _ in setting.proxy.requests[seen:] if line.endswith("/v2/x")]
+        setting.proxy.on(part, None)
+
+
+async def test_redirects_in_a_circle_end(setting: Setting, cluster: Cluster, tmp_path: Path) -> None:
+    async with RegistryProxy(cluster.registry) as other:
+        registries = replace(setting.registries, rules=parse(conf(setting.proxy.address) + conf(other.address)))
+        setting.proxy.on("/blobs/", redirect_to(other.address))
+        other.on("/blobs/", redirect_to(setting.proxy.address))
+        with pytest.raises(Waiting, match="redirects more than 5 times"):
+            await image.pull(setting.tag, empty(tmp_path), registries)
+        blobs = [line for line, _ in [*setting.proxy.requests, *other.requests] if "/blobs/" in line]
+        assert len(blobs) == 6
+
+
+async def test_a_manifest_that_is_compressed_is_not_unpacked(setting: Setting, tmp_path: Path) -> None:
+    """A megabyte that would become a gigabyte; also what is honest about itself, because nobody asked for it."""
+    bomb = gzip.compress(bytes(256 * 1024**2), 1)
+    for body in (bomb, gzip.compress(b"{}")):
+        headers = {"Content-Encoding": "gzip", "Content-Type": images.MANIFEST["oci"]}
+        setting.proxy.on("/manifests/", status(200, headers, body))
+        with pytest.raises(Waiting) as raised:
+            await image.pull(setting.tag, empty(tmp_path), setting.registries)
+        expected = "registry REGISTRY answers with compressed bytes, which it was not asked for"
+        assert setting.sentence(raised.value) == expected
+
+
+async def test_a_manifest_without_end_is_cut(setting: Setting, tmp_path: Path) -> None:
+    sent = 0
+
+    async def endless(request: web.Request, proxy: RegistryProxy) -> web.StreamResponse:
+        nonlocal sent
+        response = web.StreamResponse(headers={"Content-Type": images.MANIFEST["oci"]})
+        await response.prepare(request)
+        with contextlib.suppress(ConnectionError):
+            while sent < 1024**3:
+                await response.write(b" " * 1024**2)
+                sent += 1024**2
+        return response
+
+    setting.proxy.on("/manifests/", endless)
+    with pytest.raises(Waiting, match="a manifest of more than 4,194,304 bytes"):
+        await image.pull(setting.tag, empty(tmp_path), setting.registries)
+    assert sent < 64 * 1024**2
+
+
+async def test_a_head_that_trickles_ends() -> None:
+    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if await reader.read(1) == b"\x16":  # the first byte of TLS
+            return
+        writer.write(b"HTTP/1.1 200 OK\r\n")
+        for number in itertools.count():
+            writer.write(f"X-{number}: y\r\n".encode())
+            await writer.drain()
+            await asyncio.sleep(0.05)
+
+    async with speaking(drip) as address:
+        patience = replace(HASTY, connect=0.5, read=0.5)
+        with pytest.raises(Waiting, match="does not answer: nothing within"):
+            await image.resolve(f"{address}/a:v1", Registries(parse(conf(address)), patience=patience))
 
 
 async def test_the_registry_says_how_long_to_wait(setting: Setting) -> None:
@@ -294,6 +392,6 @@ async def test_an_answer_without_a_token_is_said(setting: Setting, body: bytes) 
 async def test_a_token_that_does_not_help_is_not_asked_for_again(setting: Setting) -> None:
     setting.proxy.on("/manifests/", wants_token(f"http://{setting.proxy.address}/token", "t0ken"))
     setting.proxy.on("/token", status(200, body=b'{"token": "another"}'))
-    with pytest.raises(Waiting, match=r"wants credentials for .* \(401\)"):
+    with pytest.raises(Waiting, match=r"wants credentials for .* \(401\): no pull secret"):
         await image.resolve(setting.tag, setting.registries)
     assert setting.proxy.paths().count("/token") == 1

@@ -146,6 +146,29 @@ async def test_mirrors_are_asked_in_order_and_then_the_registry_itself(
         )
 
 
+@pytest.mark.parametrize("code", [404, 500, 503, 429, 401])
+async def test_a_mirror_that_has_nothing_is_passed_over(setting: Setting, cluster: Cluster, code: int) -> None:
+    async with RegistryProxy(cluster.registry) as mirror:
+        mirror.on("/manifests/", status(code))
+        more = f'[[registry.mirror]]\nlocation = "{mirror.address}"\ninsecure = true\n'
+        registries = Registries(parse(conf(setting.proxy.address, "registry.example.com", more)))
+        ref = f"registry.example.com/{setting.repository}:v1"
+        assert (await image.resolve(ref, registries)).digest == setting.digest
+        assert mirror.paths() == [f"HEAD /v2/{setting.repository}/manifests/v1"]
+
+
+async def test_a_mirror_for_digests_is_not_asked_about_tags(setting: Setting, cluster: Cluster, tmp_path: Path) -> None:
+    async with RegistryProxy(cluster.registry) as mirror:
+        more = f'mirror-by-digest-only = true\n[[registry.mirror]]\nlocation = "{mirror.address}"\ninsecure = true\n'
+        registries = Registries(parse(conf(setting.proxy.address, "registry.example.com", more)))
+        resolved = await image.resolve(f"registry.example.com/{setting.repository}:v1", registries)
+        assert mirror.requests == []
+        before = len(setting.proxy.requests)
+        await image.pull(resolved.ref_by_digest, empty(tmp_path), registries)
+        assert mirror.requests
+        assert len(setting.proxy.requests) == before
+
+
 async def test_a_certificate_of_nobody_is_said_and_insecure_takes_it(
     setting: Setting, cluster: Cluster, tmp_path: Path
 ) -> None:

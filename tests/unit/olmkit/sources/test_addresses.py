@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from olmkit.errors import Blocked
-from olmkit.sources.addresses import AddressGuard, SourceAddresses
+from olmkit.sources.addresses import AddressGuard, SourceAddresses, literal
 
 
 @pytest.mark.parametrize(
@@ -98,3 +98,52 @@ def test_an_ipv6_address_that_wraps_an_ipv4_one_is_judged_like_it(plain: ipaddre
     translated = ipaddress.IPv6Address(int(ipaddress.IPv6Address("64:ff9b::")) + int(plain))
     assert addresses.refusal(str(mapped), 80) == expected
     assert addresses.refusal(str(translated), 80) == expected
+    local = ipaddress.IPv6Address(int(ipaddress.IPv6Address("64:ff9b:1::")) + int(plain))
+    assert addresses.refusal(str(local), 80) == expected
+
+
+@given(some.ip_addresses(v=4))
+def test_an_address_is_one_in_every_way_of_writing_it(plain: ipaddress.IPv4Address) -> None:
+    value, parts = int(plain), plain.packed
+    for written in (
+        str(plain),
+        str(value),
+        hex(value),
+        f"0{value:o}",
+        ".".join(f"0{part:o}" for part in parts),
+        ".".join(map(hex, parts)),
+        f"{parts[0]}.{value & 0xFFFFFF}",
+        f"{parts[0]}.{parts[1]}.{value & 0xFFFF}",
+    ):
+        assert literal(written) == plain, written
+
+
+@pytest.mark.parametrize(
+    "host", ["quay.io", "a", "1.2.3.4.5", "1.2.3.4 x", "256.1.1.1", "0xg", "1e3", "", "4294967296"]
+)
+def test_a_name_is_no_address(host: str) -> None:
+    assert literal(host) is None
+
+
+@pytest.mark.parametrize(
+    ("host", "what"),
+    [
+        ("localhost", "the address 127.0.0.1, which is loopback"),
+        ("Localhost.", "the address 127.0.0.1, which is loopback"),
+        ("a.localhost", "the address 127.0.0.1, which is loopback"),
+        ("2130706433", "the address 127.0.0.1, which is loopback"),
+        ("[::1]", "the address ::1, which is loopback"),
+        ("fe80::1%eth0", "the address fe80::1, which is link-local, as metadata services are"),
+        ("metadata.google.internal", "the name metadata.google.internal, which is a metadata service's"),
+        ("10.96.0.1", "the address 10.96.0.1, which is the API server's"),
+    ],
+)
+def test_what_a_url_says_is_enough_to_refuse_some_hosts(host: str, what: str) -> None:
+    assert SourceAddresses.load(deny=["10.96.0.1:443"]).refusal_of_host(host, 443) == what
+
+
+@pytest.mark.parametrize("host", ["quay.io", "notlocalhost", "10.0.0.1", "localhost.example.com", "[fd00::1]"])
+def test_others_cannot_be_refused_without_a_lookup(host: str) -> None:
+    assert SourceAddresses().refusal_of_host(host, 443) is None
+    lifted = SourceAddresses.load(["127.0.0.0/8"])
+    assert lifted.refusal_of_host("localhost", 443) is None

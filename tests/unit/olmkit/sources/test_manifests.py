@@ -75,7 +75,7 @@ def test_an_index_is_read(media_type: str) -> None:
         pytest.param(["amd64", "arm64"], "aarch64", "b", id="the machine's own, in the words of indexes"),
         pytest.param(["ppc64le", "s390x"], "s390x", "b", id="the machine's own, where the words are the same"),
         pytest.param(["arm64", "amd64"], "riscv64", "b", id="else amd64: bundles and catalogs are the same for all"),
-        pytest.param(["s390x", "ppc64le"], "x86_64", "a", id="else the first"),
+        pytest.param(["s390x", "ppc64le"], "x86_64", "a", id="else the first for linux"),
     ],
 )
 def test_which_platform_is_chosen(entries: list[str], machine: str, chosen: str) -> None:
@@ -93,11 +93,22 @@ def test_windows_is_not_linux_and_what_is_no_image_is_passed_over() -> None:
             entry("2", "linux/amd64", "application/vnd.oci.image.index.v1+json"),
             entry("3", "windows/amd64"),
             entry("4", "linux/amd64"),
+            entry("5", "linux/arm64", OCI_INDEX),
         ]
     }
     index = manifests.parse(orjson.dumps(document), OCI_INDEX)
     assert isinstance(index, Index)
-    assert manifests.choose(index, "x86_64").digest[7] == "4"
+    assert manifests.choose(index, "x86_64").digest[7] == "4", "an image comes before an index"
+    assert manifests.choose(index, "aarch64").digest[7] == "5", "an index may be all there is for a platform"
+
+
+def test_where_no_platform_will_do_those_there_are_are_named() -> None:
+    document = {"manifests": [entry("1", "windows/amd64"), entry("2", "darwin/arm64"), entry("3", "windows/amd64")]}
+    index = manifests.parse(orjson.dumps(document), OCI_INDEX)
+    assert isinstance(index, Index)
+    with pytest.raises(manifests.ManifestError) as raised:
+        manifests.choose(index, "x86_64")
+    assert str(raised.value) == 'has no image for linux, only for "darwin/arm64, windows/amd64"'
 
 
 @pytest.mark.parametrize(
@@ -112,6 +123,33 @@ def test_windows_is_not_linux_and_what_is_no_image_is_passed_over() -> None:
             orjson.dumps({"mediaType": "application/vnd.docker.distribution.manifest.v1+prettyjws"}),
             "push it as an OCI or a Docker v2 image",
             id="Docker's first schema",
+        ),
+        pytest.param(
+            orjson.dumps({"schemaVersion": 1, "fsLayers": [], "signatures": []}),
+            "is of Docker's old form, schema 1",
+            id="Docker's first schema without a type",
+        ),
+        pytest.param(
+            orjson.dumps(
+                image(artifactType="application/x.chart", config=blob("c", "application/vnd.oci.empty.v1+json"))
+            ),
+            'is no image but an artefact of the kind "application/x.chart"',
+            id="an artefact",
+        ),
+        pytest.param(
+            orjson.dumps(image(config=blob("c", "application/vnd.cncf.helm.config.v1+json"))),
+            'is no image but an artefact of the kind "application/vnd.cncf.helm.config.v1.json"',
+            id="a chart",
+        ),
+        pytest.param(
+            orjson.dumps(image(layers=[blob("1", "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip")])),
+            "has a layer that is not kept in the registry",
+            id="a foreign layer",
+        ),
+        pytest.param(
+            orjson.dumps(image(layers=[blob("1", "application/vnd.oci.image.layer.nondistributable.v1.tar+gzip")])),
+            "has a layer that is not kept in the registry",
+            id="a layer that must not be distributed",
         ),
         pytest.param(orjson.dumps(image(manifests=[])), "an index and an image at once", id="two things at once"),
         pytest.param(orjson.dumps(image(config=None)), "no descriptor", id="no config"),
@@ -180,4 +218,4 @@ def test_any_json_is_a_manifest_or_refused(document: Any, content_type: str) -> 
             read()
         except manifests.ManifestError as error:
             said = str(error)
-    assert said.startswith("has a ") or not said
+    assert said.startswith(("has a ", "is no image but ")) or not said

@@ -1,0 +1,86 @@
+"""Everything that a job may use to reach a source: configuration of the process and the Secrets of one object.
+
+Built by controllers, carried to jobs as JSON (`to_json`, `from_json`), unfolded there: what it names on disk is read when a
+method is called, so that files that change count from the next job on. Proxies come from the environment, which jobs inherit.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from olmkit.sources.addresses import SourceAddresses
+from olmkit.sources.credentials import Credentials
+from olmkit.sources.proxies import Proxies
+from olmkit.sources.registries import Patience, Registries
+from olmkit.sources.trust import Trust
+
+
+@dataclass(frozen=True)
+class Access:
+    """`ca_folder` holds PEM files of authorities beside the system's; `allowed` are CIDRs, `denied` hosts ("host" or "host:port")
+    that are refused: the API server's.
+    """
+
+    registries_conf: Path | None = None
+    ca_folder: Path | None = None
+    allowed: tuple[str, ...] = ()
+    denied: tuple[str, ...] = ()
+    credentials: Credentials = field(default_factory=Credentials, repr=False)
+    patience: Patience = field(default_factory=Patience)
+
+    def check(self) -> None:
+        """Read everything once. Raises Blocked(InvalidConfiguration) for what a person has to put right."""
+        self.registries()
+
+    def addresses(self) -> SourceAddresses:
+        """The policy for addresses. Looks names up; raises Blocked."""
+        return SourceAddresses.load(self.allowed, self.denied)
+
+    def trust(self) -> Trust:
+        """The authorities that are believed. Raises Blocked."""
+        return Trust.load(self.ca_folder)
+
+    def proxies(self) -> Proxies:
+        """What HTTP_PROXY, HTTPS_PROXY and NO_PROXY say. Raises Blocked."""
+        return Proxies.load(os.environ)
+
+    def registries(self) -> Registries:
+        """All of it, for images. One value per job: it also keeps the tokens that registries gave. Raises Blocked."""
+        return replace(
+            Registries.load(self.registries_conf, self.addresses()),
+            trust=self.trust(),
+            proxies=self.proxies(),
+            credentials=self.credentials,
+            patience=self.patience,
+        )
+
+    def with_credentials(self, credentials: Credentials) -> Access:
+        """The same for an object whose Secrets these are."""
+        return replace(self, credentials=credentials)
+
+    def to_json(self) -> dict[str, Any]:
+        """With all secrets in it: for the arguments of a job and nothing else."""
+        return {
+            "registriesConf": str(self.registries_conf) if self.registries_conf else None,
+            "caFolder": str(self.ca_folder) if self.ca_folder else None,
+            "allowed": list(self.allowed),
+            "denied": list(self.denied),
+            "credentials": self.credentials.to_json(),
+            "patience": asdict(self.patience),
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Access:
+        """The other way."""
+        return cls(
+            Path(value["registriesConf"]) if value["registriesConf"] else None,
+            Path(value["caFolder"]) if value["caFolder"] else None,
+            tuple(value["allowed"]),
+            tuple(value["denied"]),
+            Credentials.from_json(value["credentials"]),
+            Patience(**value["patience"]),
+        )

@@ -1,0 +1,75 @@
+"""The keys of ConfigMaps as files. Pure.
+
+`gather` is called by controllers, which read the ConfigMaps; what it returns travels in a job's arguments, and opening.py
+writes it to disk there. Never reads a cluster or a disk itself.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from olmkit.errors import Blocked
+from olmkit.sources.errors import Reason, quoted
+from olmkit.sources.source import ConfigMapsSource, clean_folder
+
+SIZE_LIMIT = 8 * 1024**2
+"""Bytes of all files together; one ConfigMap holds 1 MiB at most."""
+
+
+def gather(maps: Iterable[tuple[Mapping[str, Any], str]]) -> ConfigMapsSource:
+    """The files of ConfigMaps (as the API server gives them), each with the folder that its keys go to, "" for the top.
+
+    Raises Blocked: for a path that two ConfigMaps give, for one that leads elsewhere, for too many bytes, and for no file at all.
+    """
+    files: dict[str, tuple[str, bytes]] = {}
+    for raw, folder in maps:
+        name = (raw.get("metadata") or {}).get("name", "")
+        where = clean_folder(folder, "path")
+        for key, data in _keys(name, raw):
+            path = f"{where}/{key}" if where else key
+            if path in files:
+                both = " and ".join(sorted((files[path][0], name)))
+                raise Blocked(Reason.DUPLICATE_PATH, f"duplicate path {quoted(path)} found in configmaps {both}")
+            files[path] = (name, data)
+    _check(files)
+    return ConfigMapsSource(tuple(sorted((path, data) for path, (_, data) in files.items())))
+
+
+def _keys(name: str, raw: Mapping[str, Any]) -> Iterable[tuple[str, bytes]]:
+    for key, text in (raw.get("data") or {}).items():
+        yield _file_name(name, key), text.encode()
+    for key, encoded in (raw.get("binaryData") or {}).items():
+        try:
+            yield _file_name(name, key), base64.b64decode(encoded, validate=True)
+        except binascii.Error:
+            raise Blocked(
+                Reason.UNSUPPORTED_CONTENT, f"configmap {name} has no base64 at the key {quoted(key)}"
+            ) from None
+
+
+def _file_name(name: str, key: str) -> str:
+    """The API server allows letters, digits, dots, dashes and underscores; this is the second net."""
+    if key in ("", ".", "..") or "/" in key or "\0" in key or len(key) > 253:
+        raise Blocked(Reason.UNSAFE, f"configmap {name} has the key {quoted(key)}, which is no name of a file")
+    return key
+
+
+def _check(files: Mapping[str, tuple[str, bytes]]) -> None:
+    if not files:
+        raise Blocked(Reason.MISSING_CONTENT, "the configmaps hold no keys, and so no files")
+    size = sum(len(data) for _, data in files.values())
+    if size > SIZE_LIMIT:
+        raise Blocked(Reason.TOO_LARGE, f"the configmaps hold {size:,} bytes; at most {SIZE_LIMIT:,} are read")
+    for path, (name, _) in files.items():
+        parts = path.split("/")
+        for end in range(1, len(parts)):
+            above = "/".join(parts[:end])
+            if above in files:
+                other = files[above][0]
+                words = (
+                    f"configmap {name} has files in the folder {quoted(above)}, which is a file of configmap {other}"
+                )
+                raise Blocked(Reason.DUPLICATE_PATH, words)

@@ -1,0 +1,113 @@
+"""What may be sent to which host: logins and keys out of Secrets, each bound to the hosts its Secret names.
+
+Made in controllers from Secrets (`Credentials.from_secret`), carried to jobs as JSON over a socket, asked by whoever talks to a
+host. Pure. No value of a Secret is ever in a repr or in an error; names of Secrets, keys and hosts are.
+
+A docker config names hosts by its keys, matched as kubelet does: `*` stands for one part of a host name, the longest path wins,
+and Docker Hub is also called index.docker.io. Unlike kubelet's, a path ends at a slash: `quay.io/team` does not mean
+`quay.io/teams`.
+The other types name their hosts in the annotation `olm.operatorframework.io/source-hosts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from olmkit.sources.grants import DOCKER_HUB, DOCKER_HUB_NAMES, Grant, Login, SshKey, split_port
+from olmkit.sources.secrets import HOSTS_ANNOTATION, grants_of
+
+__all__ = ["HOSTS_ANNOTATION", "Credentials", "Login", "SshKey"]
+
+Kind = TypeVar("Kind", Login, SshKey)
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """Grants in layers: the first layer that has one for a host decides."""
+
+    layers: tuple[tuple[Grant, ...], ...] = ()
+
+    @classmethod
+    def from_secret(cls, secret: Mapping[str, Any]) -> Credentials:
+        """What a Secret (as the API server gives it) grants.
+
+        Raises Blocked(InvalidSecret) naming the Secret and what is missing in it.
+        """
+        return cls((grants_of(secret),))
+
+    @staticmethod
+    def merged(first: Credentials, second: Credentials) -> Credentials:
+        """Both; where both name a host, what `first` has for it is taken."""
+        return Credentials(first.layers + second.layers)
+
+    def for_registry(self, host: str, repository: str) -> Login | None:
+        """The login for a repository at "host[:port]"; None when no Secret names it. Docker Hub goes by any of its names."""
+        host = host.lower()
+        name, port = split_port(DOCKER_HUB if host in DOCKER_HUB_NAMES else host)
+        for layer in self.layers:
+            fitting = [each for each in layer if _may_pull(each, name, port or 443, repository)]
+            found = _heaviest(fitting, Login)
+            if found is not None:
+                return found
+        return None
+
+    def basic(self, host: str) -> Login | None:
+        """The user and password for "host[:port]", port 443 when none is given, of Secrets that name it in their annotation."""
+        return self._annotated(host, 443, (443, 80), Login)
+
+    def ssh(self, host: str) -> SshKey | None:
+        """The key for "host[:port]", port 22 when none is given."""
+        return self._annotated(host, 22, (22,), SshKey)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that are named, sorted, for sentences."""
+        return tuple(sorted({grant.shown for layer in self.layers for grant in layer}))
+
+    def to_json(self) -> list[list[dict[str, Any]]]:
+        """With all secrets in it: for the socket to a job and nothing else."""
+        return [[_grant_to_json(grant) for grant in layer] for layer in self.layers]
+
+    @classmethod
+    def from_json(cls, value: Sequence[Sequence[Mapping[str, Any]]]) -> Credentials:
+        """The other way."""
+        return cls(tuple(tuple(_grant_from_json(grant) for grant in layer) for layer in value))
+
+    def _annotated(self, host: str, port: int, usual: tuple[int, ...], kind: type[Kind]) -> Kind | None:
+        name, given = split_port(host.lower())
+        for layer in self.layers:
+            fitting = [each for each in layer if not each.registry and each.names(name, given or port, usual)]
+            found = _heaviest(fitting, kind)
+            if found is not None:
+                return found
+        return None
+
+
+def _may_pull(grant: Grant, host: str, port: int, repository: str) -> bool:
+    """A Secret with an annotation that names the registry will do as well."""
+    inside = not grant.path or repository == grant.path or repository.startswith(f"{grant.path}/")
+    return inside and grant.names(host, port, (443,))
+
+
+def _heaviest(grants: Sequence[Grant], kind: type[Kind]) -> Kind | None:
+    fitting = sorted(grants, key=lambda grant: grant.weight, reverse=True)
+    return next((grant.value for grant in fitting if isinstance(grant.value, kind)), None)
+
+
+def _grant_to_json(grant: Grant) -> dict[str, Any]:
+    value = grant.value
+    return {
+        "host": grant.host,
+        "port": grant.port,
+        "path": grant.path,
+        "registry": grant.registry,
+        "kind": "ssh" if isinstance(value, SshKey) else "login",
+        "value": dict(vars(value)),
+    }
+
+
+def _grant_from_json(value: Mapping[str, Any]) -> Grant:
+    kind = SshKey if value["kind"] == "ssh" else Login
+    return Grant(value["host"], value["port"], value["path"], kind(**value["value"]), value["registry"])

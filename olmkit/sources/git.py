@@ -1,0 +1,265 @@
+"""Folders of git repositories: a branch or tag becomes a commit (`resolve`), a commit becomes files on disk (`fetch`).
+
+Called by opening.py, in job children: it blocks on disk and on inflating. Only git's own protocol is spoken, over http, https and
+ssh; no program is started, no hook, filter or submodule followed, and no configuration of this machine read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import re
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, TypeAlias, TypeVar
+
+from dulwich.errors import GitProtocolError, NotGitRepository
+from dulwich.object_format import SHA1, SHA256
+from dulwich.object_store import ObjectStoreGraphWalker
+from dulwich.objects import ObjectID
+from dulwich.refs import Ref
+
+from olmkit.errors import Waiting
+from olmkit.sources import git_address
+from olmkit.sources.access import Access
+from olmkit.sources.errors import SOON, BadContent, Reason, quoted
+from olmkit.sources.git_address import GitAddress
+from olmkit.sources.git_checkout import check_out
+from olmkit.sources.git_http import Desk, HttpClient
+from olmkit.sources.git_pack import BROKEN, Objects, PackError, PackLimits, read_pack
+from olmkit.sources.hosts import network
+from olmkit.sources.registries import Patience
+from olmkit.sources.source import GitSource, RefKind, clean_folder
+from olmkit.sources.storage import Storage
+from olmkit.sources.transport import Transport
+from olmkit.sources.tree import ContentLimits, LayerError, Tree
+
+if TYPE_CHECKING:
+    from olmkit.sources.git_ssh import SshClient
+
+Client: TypeAlias = "HttpClient | SshClient"
+Value = TypeVar("Value")
+# It logs what servers send as they send it, and what matters of that is in the error.
+logging.getLogger("dulwich").setLevel(logging.CRITICAL)
+PEELED = b"^{}"
+OBJECTS_PER_FILE = 4
+"""Objects that are taken per file that is allowed: folders, and what a history holds beside."""
+SELDOM = timedelta(minutes=5)
+PACKING = 4
+"""How many times the usual patience a server gets that has to make a pack before it can send one."""
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """What is on disk below the folder that was given; `root` is the wanted directory, "" for everything."""
+
+    root: str
+    files: int
+    bytes: int
+
+
+def digest(source: GitSource, commit: str) -> str:
+    """Which content that is: "sha256:<hex>" over repository, directory and commit."""
+    folder = clean_folder(source.directory)
+    text = json.dumps([source.repository, folder, commit])
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+async def resolve(source: GitSource, access: Access) -> str:
+    """The commit that is meant now. Only names of branches and tags are asked for; for a commit nobody is asked.
+
+    Raises BadReference, Blocked, Waiting.
+    """
+    address = git_address.parse(source.repository)
+    clean_folder(source.directory)
+    if source.reference.kind is RefKind.COMMIT:
+        return git_address.commit_name(source.reference)
+    name = git_address.ref_name(source.reference)
+    async with _client(source, address, access, Desk(source.insecure_skip_verify), access.patience) as client:
+        refs = await _asked(source, client, lambda: client.get_refs(_path(address), ref_prefix=[name]).refs)
+    found = refs.get(Ref(name + PEELED)) or refs.get(Ref(name))
+    if found is None:
+        words = f"{_called(source)} has no {source.reference.kind} {quoted(source.reference.name)}"
+        raise Waiting(Reason.SOURCE_NOT_FOUND, words, SOON)
+    if not re.fullmatch(rb"[0-9a-f]{40}|[0-9a-f]{64}", found):
+        raise Waiting(Reason.SOURCE_UNAVAILABLE, f"{_called(source)} names a commit that is none", SOON)
+    return str(found.decode())
+
+
+async def fetch(
+    source: GitSource,
+    commit: str,
+    access: Access,
+    into: Path | Storage,
+    limits: ContentLimits,
+    progress: Callable[[str], None],
+) -> Fetched:
+    """The files of a commit below `into`, an empty folder, or in a storage, at their paths in the repository.
+
+    Raises BadReference, Blocked, Waiting, BadContent. After an error `into` is unfinished.
+    """
+    folder = clean_folder(source.directory)
+    tree = Tree(into, (folder,), limits, noun="repository")
+    try:
+        work = tree.folder_for_work
+        with tempfile.TemporaryFile(dir=work) as pack, tempfile.TemporaryFile(dir=work) as spool:
+            progress("asking for the commit")
+            await _fetch_pack(
+                source, commit, access, pack, Desk(source.insecure_skip_verify, limits.bytes, work, progress)
+            )
+            allowed = PackLimits(limits.bytes, limits.files * OBJECTS_PER_FILE)
+            objects = read_pack(pack, spool, SHA1 if len(commit) == SHA1.hex_length else SHA256, allowed, progress)
+            progress("writing the files")
+            _check_out(source, commit, objects, tree)
+    except PackError as error:
+        raise _unusable(source, commit, error.reason, f"{_called(source)} {error.words}") from error
+    except LayerError as error:
+        words = f"commit {commit} of {_called(source)} {error.words}"
+        raise _unusable(source, commit, error.reason, words) from error
+    if folder and not tree.has_folder(folder):
+        words = f"commit {commit} of {_called(source)} has no folder {quoted(folder)}"
+        raise _unusable(source, commit, Reason.MISSING_CONTENT, words)
+    return Fetched(folder, tree.files, tree.size)
+
+
+def ref(source: GitSource, commit: str) -> str:
+    """The content for people: repository@commit, or repository@commit:directory."""
+    folder = clean_folder(source.directory)
+    return f"{source.repository}@{commit}" + (f":{folder}" if folder else "")
+
+
+@asynccontextmanager
+async def _client(
+    source: GitSource, address: GitAddress, access: Access, desk: Desk, patience: Patience
+) -> AsyncIterator[Client]:
+    if address.scheme == "ssh":
+        # Here, because it costs 20 MB and half a second that only ssh needs.
+        from olmkit.sources.git_ssh import SshClient
+
+        over_ssh = SshClient(address, replace(access, patience=patience), desk)
+        try:
+            yield over_ssh
+        finally:
+            await over_ssh.hang_up()
+        return
+    async with Transport(network(access, patience)) as transport:
+        over_http = HttpClient(address, transport, access, desk)
+        try:
+            yield over_http
+        finally:
+            over_http.hang_up()
+
+
+async def _asked(source: GitSource, client: Client, question: Callable[[], Value]) -> Value:
+    """The answer to a question that dulwich asks in a thread, and the sentence when there is none."""
+    try:
+        return await asyncio.to_thread(question)
+    except PackError as error:
+        if error.reason == Reason.TOO_LARGE and not client.fetching:
+            raise Waiting(error.reason, f"{_called(source)} {error.words} of its branches and tags", SELDOM) from error
+        raise
+    except (GitProtocolError, NotGitRepository, *BROKEN) as error:
+        said = await client.said() or (str(error) if type(error) is GitProtocolError else "")
+        if not said or any(secret in said for secret in client.secrets):
+            words = f"{_called(source)} does not answer as git does, or broke off"
+        else:
+            words = f"{_called(source)} answers: {quoted(said)}"
+        raise NoAnswer(Reason.SOURCE_UNAVAILABLE, words, SOON) from error
+
+
+class NoAnswer(Waiting):
+    """A conversation by git's protocol that ended early; a server also ends it when it does not give a commit out."""
+
+
+async def _fetch_pack(source: GitSource, commit: str, access: Access, pack: IO[bytes], desk: Desk) -> None:
+    """The pack with that commit, in a file. One commit deep wherever the server can."""
+    address = git_address.parse(source.repository)
+    usual = access.patience
+    patience = replace(usual, read=usual.read * PACKING, slow_after=usual.slow_after * PACKING)
+    async with _client(source, address, access, desk, patience) as client:
+        client.fetching = True
+        try:
+            await _asked(source, client, lambda: _fetched(source, client, address, pack, commit, whole=False))
+            return
+        except NoAnswer as error:
+            if source.reference.kind is not RefKind.COMMIT:
+                raise
+            # By version 2 any commit that is there can be had by its hash.
+            if client.protocol_version == 2:
+                raise _no_commit(source, commit, there=False) from error
+    desk.progress("asking for all branches and tags: the server gives out no commit by its hash")
+    pack.seek(0)
+    pack.truncate()
+    async with _client(source, address, access, desk, patience) as client:
+        client.fetching = True
+        await _asked(source, client, lambda: _fetched(source, client, address, pack, commit, whole=True))
+
+
+def _fetched(
+    source: GitSource, client: Client, address: GitAddress, pack: IO[bytes], commit: str, *, whole: bool
+) -> None:
+    """In the thread: ask for the commit alone, or for the whole history of all branches and tags."""
+    spaces = [b"refs/heads/", b"refs/tags/"]
+    named = b"HEAD" if source.reference.kind is RefKind.COMMIT else git_address.ref_name(source.reference)
+
+    def choose(refs: Mapping[Ref, ObjectID], depth: int | None = None) -> list[ObjectID]:
+        if whole:
+            tips = {
+                value for name, value in refs.items() if name.startswith(tuple(spaces)) and not name.endswith(PEELED)
+            }
+            return sorted(tips)
+        if source.reference.kind is RefKind.TAG and client.protocol_version != 2 and Ref(named) in refs:
+            return [refs[Ref(named)]]  # only what has a name can be had, and an annotated tag's commit may have none
+        return [ObjectID(commit.encode())]
+
+    client.fetch_pack(
+        _path(address),
+        choose,
+        ObjectStoreGraphWalker([], lambda name: []),
+        pack.write,
+        depth=None if whole else 1,
+        ref_prefix=spaces if whole else [named],
+    )
+    pack.flush()
+
+
+def _check_out(source: GitSource, commit: str, objects: Objects, tree: Tree) -> None:
+    name = bytes.fromhex(commit)
+    try:
+        root = objects.root(name)
+        if root is None:
+            raise _no_commit(source, commit, there=objects.has(name))
+        check_out(objects, root, tree)
+    except BROKEN as error:
+        raise LayerError(Reason.UNSUPPORTED_CONTENT, "has folders that cannot be read") from error
+
+
+def _no_commit(source: GitSource, commit: str, *, there: bool) -> Waiting | BadContent:
+    named = f"{source.reference.kind} {quoted(source.reference.name)}"
+    if there:
+        words = f"{_called(source)}: what {named} names is no commit"
+        return _unusable(source, commit, Reason.MISSING_CONTENT, words)
+    if source.reference.kind is RefKind.COMMIT:
+        words = f"{_called(source)} has no commit {commit}, or does not give it out"
+        return Waiting(Reason.SOURCE_NOT_FOUND, words, SELDOM)
+    return Waiting(Reason.SOURCE_UNAVAILABLE, f"{_called(source)}: {named} moved while it was read", SOON)
+
+
+def _path(address: GitAddress) -> bytes:
+    return address.path.encode()
+
+
+def _called(source: GitSource) -> str:
+    return f"git repository {source.repository}"
+
+
+def _unusable(source: GitSource, commit: str, reason: Reason, words: str) -> Waiting | BadContent:
+    if reason == Reason.SOURCE_UNAVAILABLE:
+        return Waiting(reason, words, SOON)
+    return BadContent(reason, words, ref(source, commit))

@@ -1,0 +1,92 @@
+"""Addresses of git repositories and names of branches and tags, judged before anybody is asked. Pure.
+
+Used by git.py. Three forms are read, http(s)://host/path, ssh://user@host/path and user@host:path; all others, among them those
+that make git run a program or read a local file, are refused. The schema refuses them too; this is the second net.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from dulwich.refs import Ref, check_ref_format
+
+from olmkit.api.patterns import COMMIT, HOST, REPOSITORY, USER
+from olmkit.sources.errors import BadReference, Reason, quoted
+from olmkit.sources.source import GitReference, RefKind, without_query
+
+SSH_USER = "git"
+"""Who logs in over ssh when the address does not say."""
+_URL = re.compile(
+    rf"(?P<scheme>https?|ssh)://((?P<user>{USER})@)?(?P<host>{HOST})(:(?P<port>[0-9]{{1,5}}))?(?P<path>/.*)"
+)
+_SCP = re.compile(rf"(?P<user>{USER})@(?P<host>{HOST}):(?P<path>.*)")
+_FORMS = "it is written https://host/path, http://host/path, ssh://user@host/path or user@host:path"
+USUAL_PORTS = {"http": 80, "https": 443, "ssh": 22}
+
+
+@dataclass(frozen=True)
+class GitAddress:
+    """Where a repository is. `written` is the address as the user gave it; `port` is 0 when none was given."""
+
+    written: str
+    scheme: str
+    host: str
+    port: int
+    path: str
+    user: str = ""
+
+    @property
+    def authority(self) -> str:
+        """host or host:port, as sentences and Secrets name it."""
+        return f"{self.host}:{self.port}" if self.port else self.host
+
+    @property
+    def actual_port(self) -> int:
+        """The port to connect to."""
+        return self.port or USUAL_PORTS[self.scheme]
+
+
+def parse(text: str) -> GitAddress:
+    """Read an address. Raises BadReference; a password in the text is not in the sentence."""
+    if not re.fullmatch(REPOSITORY, text):
+        raise _bad(text)
+    match = _URL.fullmatch(text) or _SCP.fullmatch(text)
+    if match is None or int(match.groupdict().get("port") or 0) > 65535:
+        raise _bad(text)
+    parts = match.groupdict()
+    scheme = parts.get("scheme") or "ssh"
+    user = (parts["user"] or SSH_USER) if scheme == "ssh" else ""
+    return GitAddress(text, scheme, parts["host"].lower(), int(parts.get("port") or 0), parts["path"], user)
+
+
+def ref_name(reference: GitReference) -> bytes:
+    """The full name of a branch or a tag. Raises BadReference for what git allows nobody to name so."""
+    space = {RefKind.BRANCH: "refs/heads/", RefKind.TAG: "refs/tags/"}[reference.kind]
+    name = f"{space}{reference.name}".encode(errors="surrogatepass")
+    if reference.name.startswith("-") or not check_ref_format(Ref(name)):
+        raise BadReference(
+            Reason.INVALID_REFERENCE, f"{quoted(reference.name)} is no name that git allows for a {reference.kind}"
+        )
+    return name
+
+
+def commit_name(reference: GitReference) -> str:
+    """The commit's hash. Raises BadReference."""
+    if not re.fullmatch(COMMIT, reference.name):
+        text = f"{quoted(reference.name)} is no commit: it is written as all of its 40 or 64 lower-case hex digits"
+        raise BadReference(Reason.INVALID_REFERENCE, text)
+    return reference.name
+
+
+def _bad(text: str) -> BadReference:
+    scheme, separator, rest = text.partition("://")
+    authority = rest.partition("/")[0]
+    if separator and "@" in authority and (scheme in ("http", "https") or ":" in authority.rpartition("@")[0]):
+        words = f"git repository {quoted(without_query(text))} holds a user or a password: they belong in the Secret of auth"
+        return BadReference(Reason.INVALID_REFERENCE, words)
+    # What stands before an @ may be a password in a form that was not foreseen.
+    shown = f"…@{text.rpartition('@')[2]}" if "@" in text else text
+    return BadReference(
+        Reason.INVALID_REFERENCE, f"git repository {quoted(without_query(shown))} cannot be read: {_FORMS}"
+    )

@@ -1,0 +1,90 @@
+"""The files of one commit, below one folder, onto disk: through tree.py, under the policy of image layers.
+
+Called by git.py. Regular files and folders only; symbolic links become second names of the files they mean. Refused, where
+content is wanted: submodules, and every name that git itself would refuse on some file system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from stat import S_ISDIR, S_ISLNK, S_ISREG
+from typing import IO, cast
+
+from dulwich.index import validate_path_element_hfs, validate_path_element_ntfs
+from dulwich.objects import S_ISGITLINK
+
+from olmkit.sources.errors import Reason, quoted
+from olmkit.sources.git_pack import Objects
+from olmkit.sources.tree import LayerError, Tree
+
+LINK_LIMIT = 4096
+MISSING = "sends a pack that lacks a part of the commit"
+
+
+def check_out(objects: Objects, root: bytes, tree: Tree) -> None:
+    """Fill `tree` from the folder `root`. Raises LayerError with words that fit "commit C of X ..."; may raise one of BROKEN."""
+    tree.layer = 1
+    left = tree.limits.files
+    folders: list[tuple[bytes, str, int]] = [(root, "", 0)]
+    while folders:
+        name, path, depth = folders.pop()
+        for entry, mode, value in _entries(objects, name, path):
+            left -= 1
+            if left < 0:
+                words = f"holds more than {tree.limits.files:,} files and folders, the most that are read"
+                raise LayerError(Reason.TOO_LARGE, words)
+            below = f"{path}/{_text(entry, path)}" if path else _text(entry, path)
+            if not (tree.wants(below) or tree.leads(below)):
+                continue
+            _check(entry, below, depth, tree)
+            if S_ISDIR(mode):
+                tree.folder(below)
+                folders.append((value, below, depth + 1))
+            else:
+                _place(objects, value, mode, below, tree)
+    tree.finish()
+
+
+def _entries(objects: Objects, name: bytes, path: str) -> Iterator[tuple[bytes, int, bytes]]:
+    entries = objects.tree(name)
+    if entries is None:
+        raise LayerError(Reason.SOURCE_UNAVAILABLE, f"{MISSING}: the folder {quoted(path or '/')}")
+    return entries
+
+
+def _place(objects: Objects, value: bytes, mode: int, path: str, tree: Tree) -> None:
+    if S_ISGITLINK(mode):
+        words = f"holds {quoted(path)}, a submodule: submodules are not followed, and their files have to be in the repository"
+        raise LayerError(Reason.UNSUPPORTED_CONTENT, words)
+    if not S_ISREG(mode) and not S_ISLNK(mode):
+        raise LayerError(Reason.UNSAFE, f"holds {quoted(path)}, which is neither a file nor a folder")
+    data = objects.file(value)
+    if data is None:
+        raise LayerError(Reason.SOURCE_UNAVAILABLE, f"{MISSING}: {quoted(path)}")
+    if S_ISREG(mode):
+        tree.file(path, cast("IO[bytes]", data))
+        return
+    target = data.read(LINK_LIMIT + 1)
+    if len(target) > LINK_LIMIT or b"\0" in target:
+        raise LayerError(Reason.UNSAFE, f"holds {quoted(path)}, a link to what is no path")
+    tree.symbolic_link(path, target.decode(errors="surrogateescape"))
+
+
+def _text(entry: bytes, path: str) -> str:
+    try:
+        return entry.decode()
+    except UnicodeDecodeError:
+        shown = quoted(f"{path}/{entry.decode(errors='backslashreplace')}".lstrip("/"))
+        raise LayerError(Reason.UNSAFE, f"holds {shown}: a name that is not UTF-8") from None
+
+
+def _check(entry: bytes, path: str, depth: int, tree: Tree) -> None:
+    """The name itself; it is one part of a path and nothing else."""
+    plain = entry not in (b"", b".", b"..") and b"/" not in entry and b"\0" not in entry
+    if not plain or not validate_path_element_ntfs(entry) or not validate_path_element_hfs(entry):
+        raise LayerError(Reason.UNSAFE, f"holds {quoted(path)}: a name that git allows nobody to use")
+    if len(entry) > 255 or len(path.encode()) > tree.limits.path:
+        raise LayerError(Reason.TOO_LARGE, f"holds {quoted(path, 60)}: a path too long")
+    if depth >= tree.limits.depth:
+        words = f"holds {quoted(path, 60)}: a path more than {tree.limits.depth} folders deep"
+        raise LayerError(Reason.TOO_LARGE, words)

@@ -1,0 +1,287 @@
+"""git over ssh: dulwich speaks git's protocol, asyncssh carries it, over a connection that was made here.
+
+Used by git.py. The address is judged before connecting, the server by the known_hosts of the Secret (always, unless the spec
+gives that up), and nothing of this machine takes part: no agent, no configuration, no key file. dulwich is synchronous and runs
+in a thread; each of its reads is answered from the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import IO, Any, TypeAlias
+
+import asyncssh
+from dulwich.client import TraditionalGitClient
+from dulwich.protocol import Protocol
+
+from olmkit.errors import Blocked, Waiting
+from olmkit.sources.access import Access
+from olmkit.sources.addresses import AddressGuard, AddressRefused
+from olmkit.sources.credentials import SshKey
+from olmkit.sources.errors import SOON, Reason
+from olmkit.sources.git_address import GitAddress
+from olmkit.sources.git_bridge import Bridge
+from olmkit.sources.git_http import REFS_LIMIT, Desk
+from olmkit.sources.git_pack import PackError
+from olmkit.sources.registries import Patience
+from olmkit.sources.transport import REFUSED_AGAIN
+
+Session: TypeAlias = "tuple[asyncssh.SSHClientConnection, asyncssh.SSHClientProcess[bytes]]"
+asyncssh.set_log_level(logging.CRITICAL)  # a line for each step of each session, and what matters is in the error
+CHUNK = 256 * 1024
+SAID_LIMIT = 4096
+"""Bytes of what a server writes beside the protocol."""
+
+
+class SshClient(TraditionalGitClient):
+    """A client for one repository, made in the event loop; its methods are called in a thread while the loop runs."""
+
+    def __init__(self, address: GitAddress, access: Access, desk: Desk) -> None:
+        super().__init__(thin_packs=False, quiet=True)
+        self._address = address
+        self._access = access
+        self._desk = desk
+        self._bridge = Bridge()
+        self._pipe: Pipe | None = None
+        self.fetching = False
+        self._key = access.credentials.ssh(f"{address.host}:{address.actual_port}")
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be told on, should the server say it."""
+        return (self._key.private_key,) if self._key else ()
+
+    async def said(self) -> str:
+        """What the server wrote beside the protocol, for the sentence about a conversation that it ended."""
+        return await self._pipe.said() if self._pipe is not None else ""
+
+    async def hang_up(self) -> None:
+        """End the conversation, if there is one."""
+        self._bridge.close()
+        if self._pipe is not None:
+            await self._pipe.close()
+
+    def _connect(
+        self, cmd: bytes, path: str | bytes, protocol_version: int | None = None
+    ) -> tuple[Protocol, Callable[[], bool], IO[bytes] | None]:
+        self._pipe = self._bridge.wait(self._dial())
+        pipe = self._pipe
+        return Protocol(pipe.read, pipe.write), lambda: False, None
+
+    async def _dial(self) -> Pipe:
+        address, patience = self._address, self._access.patience
+        who = f"git server {address.authority}"
+        options = _options(address, self._key, insecure=self._desk.insecure)
+        connected = await _connected(address, self._access, who)
+        try:
+            async with asyncio.timeout(patience.connect + patience.read):
+                connection = await asyncssh.connect(sock=connected, **options)
+        except (OSError, asyncssh.Error) as error:
+            connected.close()
+            raise _no_login(error, who, self._key) from error
+        except BaseException:
+            connected.close()
+            raise
+        try:
+            async with asyncio.timeout(patience.read):
+                process = await connection.create_process(
+                    _command(address.path), encoding=None, env={"GIT_PROTOCOL": "version=2"}
+                )
+        except (OSError, asyncssh.Error) as error:
+            connection.abort()
+            words = f"{who} lets us in, but does not serve git"
+            raise Waiting(Reason.SOURCE_UNAVAILABLE, words, SOON) from error
+        except BaseException:
+            connection.abort()
+            raise
+        limit = self._desk.limit + REFS_LIMIT if self.fetching else REFS_LIMIT
+        return Pipe((connection, process), limit, who, self._bridge, patience)
+
+
+class Pipe:
+    """The two directions of one conversation, as blocking functions for the thread."""
+
+    def __init__(self, session: Session, limit: int, who: str, bridge: Bridge, patience: Patience) -> None:
+        self._connection, self._process = session
+        self._limit = limit
+        self._who = who
+        self._bridge = bridge
+        self._patience = patience
+        self._rest = b""
+        self._count = 0
+        self._window = (time.monotonic(), 0)
+
+    def read(self, size: int) -> bytes:
+        """Exactly `size` bytes, less at the end. Raises Waiting and PackError."""
+        parts = []
+        while size > 0:
+            if not self._rest:
+                self._rest = self._bridge.wait(self._some())
+                if not self._rest:
+                    break
+            parts.append(self._rest[:size])
+            self._rest = self._rest[size:]
+            size -= len(parts[-1])
+        return b"".join(parts)
+
+    def write(self, data: bytes) -> int:
+        """Send. What a server that hung up does not take, it is not told."""
+        self._bridge.wait(self._send(data))
+        return len(data)
+
+    async def said(self) -> str:
+        """The first words of the server's error stream."""
+        with suppress(TimeoutError, OSError, asyncssh.Error):
+            async with asyncio.timeout(1):
+                return (await self._process.stderr.read(SAID_LIMIT)).decode(errors="replace").strip()
+        return ""
+
+    async def close(self) -> None:
+        """Hang up, without waiting for the other side's consent."""
+        self._connection.abort()
+        with suppress(TimeoutError, OSError, asyncssh.Error):
+            async with asyncio.timeout(5):
+                await self._connection.wait_closed()
+
+    async def _send(self, data: bytes) -> None:
+        with suppress(OSError, asyncssh.Error):
+            self._process.stdin.write(data)
+
+    async def _some(self) -> bytes:
+        try:
+            async with asyncio.timeout(self._patience.read):
+                data = await self._process.stdout.read(CHUNK)
+        except TimeoutError as error:
+            words = f"{self._who} does not answer: nothing within {self._patience.read:g} s"
+            raise Waiting(Reason.SOURCE_UNAVAILABLE, words, SOON) from error
+        except (OSError, asyncssh.Error):
+            return b""
+        self._count += len(data)
+        if self._count > self._limit:
+            raise PackError(Reason.TOO_LARGE, f"sends more than {self._limit:,} bytes, the most that is read")
+        start, arrived = self._window
+        now = time.monotonic()
+        if data and now - start > self._patience.slow_after:
+            if arrived + len(data) < self._patience.slow_bytes:
+                words = f"{self._who} sends too slowly ({self._patience.rate})"
+                raise Waiting(Reason.SOURCE_UNAVAILABLE, words, SOON)
+            self._window = (now, 0)
+        else:
+            self._window = (start, arrived + len(data))
+        return data
+
+
+async def _connected(address: GitAddress, access: Access, who: str) -> socket.socket:
+    """A connection to one of the host's addresses that may be had."""
+    addresses, loop = access.addresses(), asyncio.get_running_loop()
+    guard = AddressGuard(addresses)
+    what = addresses.refusal_of_host(address.host.strip("[]"), address.actual_port)
+    last = "no connection"
+    if what is None:
+        try:
+            async with asyncio.timeout(access.patience.connect):
+                infos = await loop.getaddrinfo(address.host.strip("[]"), address.actual_port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            words = f"{who} cannot be looked up: no such host"
+            raise Waiting(Reason.SOURCE_UNAVAILABLE, words, SOON) from error
+        for info in infos:
+            made, last = await _dialled(info, guard, access.patience.connect)
+            if made is not None:
+                return made
+        what = min(guard.refused, default=None)
+    if what is not None:
+        words = f"{who} has {what}: such addresses are refused unless --allow-source-cidr names them"
+        raise AddressRefused(Reason.ADDRESS_REFUSED, words, REFUSED_AGAIN)
+    raise Waiting(Reason.SOURCE_UNAVAILABLE, f"{who} does not answer: {last}", SOON)
+
+
+async def _dialled(info: tuple[Any, ...], guard: AddressGuard, patience: float) -> tuple[socket.socket | None, str]:
+    """A connection to one address, or why there is none."""
+    try:
+        made = guard(info)
+    except OSError:
+        return None, "no connection"
+    made.setblocking(False)
+    try:
+        async with asyncio.timeout(patience):
+            await asyncio.get_running_loop().sock_connect(made, info[4])
+    except OSError as error:
+        made.close()
+        if isinstance(error, TimeoutError) and error.errno is None:
+            return None, f"no connection within {patience:g} s"
+        # By number: asyncio's own text names the address and the port it tried.
+        return None, os.strerror(error.errno).lower() if error.errno else "no connection"
+    except BaseException:
+        made.close()
+        raise
+    return made, ""
+
+
+def _options(address: GitAddress, key: SshKey | None, *, insecure: bool) -> dict[str, Any]:
+    """Of asyncssh.connect: everything that it would otherwise look up on this machine is said. Raises Waiting and Blocked."""
+    if key is None:
+        words = (
+            f"git server {address.authority} is reached over ssh, which needs a key: name a Secret in auth that has"
+            " ssh-privatekey and ssh-knownhosts and names this host"
+        )
+        raise Waiting(Reason.UNAUTHORIZED, words, SOON)
+    try:
+        private = asyncssh.import_private_key(key.private_key)
+    except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError, ValueError):
+        words = (
+            f"Secret {key.secret} has an ssh-privatekey that cannot be read: it is a private key without a passphrase"
+        )
+        raise Blocked(Reason.INVALID_SECRET, words) from None
+    try:
+        known = asyncssh.import_known_hosts(key.known_hosts)
+    except ValueError:
+        words = (
+            f"Secret {key.secret} has ssh-knownhosts that cannot be read: lines as ssh-keyscan prints them are needed"
+        )
+        raise Blocked(Reason.INVALID_SECRET, words) from None
+    return {
+        "host": address.host.strip("[]"),
+        "port": address.actual_port,
+        "username": address.user,
+        "client_keys": [private],
+        "known_hosts": None if insecure else known,
+        "preferred_auth": ("publickey",),
+        "config": None,
+        "agent_path": None,
+        "x509_trusted_certs": None,
+        "x509_trusted_cert_paths": None,
+        "gss_host": None,
+    }
+
+
+def _no_login(error: Exception, who: str, key: SshKey | None) -> Waiting:
+    match error:
+        case asyncssh.HostKeyNotVerifiable():
+            words = f"{who} shows a host key that the ssh-knownhosts of its Secret do not tell"
+            return Waiting(Reason.HOST_KEY_REFUSED, words, REFUSED_AGAIN)
+        case asyncssh.PermissionDenied():
+            words = f"{who} does not accept the key of Secret {key.secret if key else ''}"
+            return Waiting(Reason.UNAUTHORIZED, words, SOON)
+        case TimeoutError():
+            return Waiting(Reason.SOURCE_UNAVAILABLE, f"{who} does not answer: no ssh session in time", SOON)
+        case asyncssh.KeyExchangeFailed():
+            return Waiting(
+                Reason.SOURCE_UNAVAILABLE,
+                f"{who} offers no encryption, or no kind of host key, that is taken here",
+                SOON,
+            )
+        case _:
+            return Waiting(Reason.SOURCE_UNAVAILABLE, f"{who} does not speak ssh, or broke off", SOON)
+
+
+def _command(path: str) -> str:
+    """As git itself asks: the path in single quotes, for the server's shell; /~user is the home of that user."""
+    path = path[1:] if path.startswith("/~") else path
+    inner = path.replace("'", "'\\''").replace("!", "'\\!'")
+    return f"git-upload-pack '{inner}'"

@@ -1,0 +1,83 @@
+"""What git and web servers have in common: how their transport is set up, which login they get, and what their refusals mean.
+
+Used by git_http.py and http.py. A registry's reasons do not fit them, so they are put right here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from http import HTTPStatus
+
+from yarl import URL
+
+from olmkit.errors import Waiting
+from olmkit.sources.access import Access
+from olmkit.sources.credentials import Login
+from olmkit.sources.errors import SOON, Reason
+from olmkit.sources.registries import Endpoint, Patience, Registries
+from olmkit.sources.transport import Answer, authority
+
+NO_TLS = " (a registry without TLS must be insecure in registries.conf)"
+
+
+def network(access: Access, patience: Patience | None = None) -> Registries:
+    """What a Transport needs, without the rules of registries.conf: they are about registries. Raises Blocked."""
+    return replace(
+        Registries(addresses=access.addresses(), patience=patience or access.patience),
+        trust=access.trust(),
+        proxies=access.proxies(),
+    )
+
+
+def endpoint(url: URL, kind: str, *, insecure: bool) -> Endpoint:
+    """The host of a URL; `kind` is what sentences call it."""
+    return Endpoint(authority(url), "", insecure, kind=kind)
+
+
+def login(url: URL, access: Access) -> Login | None:
+    """The user and password that a Secret names this host for."""
+    return access.credentials.basic(f"{url.host_subcomponent}:{url.port}")
+
+
+@contextmanager
+def reasons_put_right() -> Iterator[None]:
+    """The transport's errors with the reason of a server that is no registry."""
+    try:
+        yield
+    except Waiting as error:
+        if error.reason == Reason.UNAVAILABLE:
+            error.reason = Reason.SOURCE_UNAVAILABLE
+            error.message = error.message.replace(NO_TLS, "")
+        raise
+
+
+def refused(answer: Answer, what: str, sent: Login | None, access: Access) -> Waiting:
+    """What a status that is no success means; `what` was asked for."""
+    status, who = answer.status, answer.who
+    if status == HTTPStatus.NOT_FOUND:
+        words = f"{who} has no {what}, or not for us (404)"
+        return Waiting(Reason.SOURCE_NOT_FOUND, words, SOON)
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        return Waiting(Reason.UNAUTHORIZED, f"{who} {_denial(status, what, sent, access)}", SOON)
+    words = f"{who} answered {_phrase(status)} when asked for {what}"
+    return Waiting(Reason.SOURCE_UNAVAILABLE, words, SOON)
+
+
+def _denial(status: int, what: str, sent: Login | None, access: Access) -> str:
+    if sent is not None:
+        return f"does not accept the user and password of Secret {sent.secret} for {what} ({status})"
+    hosts = access.credentials.hosts
+    if hosts:
+        return (
+            f"wants a user and a password for {what} ({status}), and the Secret names other hosts: {', '.join(hosts)}"
+        )
+    return f"wants a user and a password for {what} ({status}): name a Secret in auth"
+
+
+def _phrase(status: int) -> str:
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return str(status)

@@ -1,0 +1,144 @@
+"""Archives on web servers: downloaded with a conditional request, verified, unpacked by archive.py.
+
+Called by opening.py, in job children: it blocks on disk and on decompression. Redirects, addresses, authorities and proxies are
+the transport's business; a login goes to the host of the URL and to no other. No byte is unpacked before all of them are
+hashed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import IO
+
+from yarl import URL
+
+from olmkit.api.patterns import URL as PATTERN
+from olmkit.errors import Waiting
+from olmkit.sources import archive
+from olmkit.sources.access import Access
+from olmkit.sources.errors import SOON, BadContent, BadReference, Reason, quoted
+from olmkit.sources.hosts import endpoint, login, network, reasons_put_right, refused
+from olmkit.sources.source import HttpSource, identity, without_query
+from olmkit.sources.transport import Answer, Transport
+from olmkit.sources.tree import LayerError, Tree
+
+MEGABYTE = 1_000_000
+VALIDATOR_LIMIT = 1000
+SELDOM = timedelta(minutes=5)
+PACKED = frozenset({"", "identity", "gzip", "x-gzip", "zstd"})
+"""Encodings that are left as they are: servers call a .tar.gz so, and archive.py looks at the bytes."""
+
+
+@dataclass
+class Download:
+    """An archive in a file, or the word that it is the known one."""
+
+    file: IO[bytes] | None
+    digest: str
+    validator: str
+
+
+def ref(source: HttpSource, digest: str) -> str:
+    """The content for people: the URL without its query, and the digest."""
+    return f"{without_query(source.url)}@{digest}"
+
+
+def check(source: HttpSource) -> URL:
+    """The URL. Raises BadReference; what may be a password is not in the sentence."""
+    if not re.fullmatch(PATTERN, source.url):
+        words = "it is written https://host/path, and user and password belong in the Secret of auth"
+        shown = quoted(without_query(source.url))
+        raise BadReference(Reason.INVALID_REFERENCE, f"url {shown} cannot be read: {words}")
+    try:
+        return URL(source.url)
+    except ValueError:
+        shown = quoted(without_query(source.url))
+        raise BadReference(Reason.INVALID_REFERENCE, f"url {shown} cannot be read: it is no URL") from None
+
+
+async def download(
+    source: HttpSource, access: Access, folder: Path | None, limit: int, known: str, progress: Callable[[str], None]
+) -> Download:
+    """Fetch the archive unless `known`, the validator of an earlier download of the same source, still holds.
+
+    Its file is the caller's to close. Raises BadReference, Waiting.
+    """
+    url = check(source)
+    sent = login(url, access)
+    headers = {"Authorization": sent.basic} if sent is not None else {}
+    headers |= _condition(source, known)
+    with reasons_put_right():
+        async with Transport(network(access)) as transport:
+            host = endpoint(url, "web server", insecure=source.insecure_skip_verify)
+            async with transport.open("GET", url, host, headers) as answer:
+                if answer.status == 304 and _condition(source, known):
+                    return Download(None, "", known)
+                if answer.status != 200:
+                    raise refused(answer, f"archive {quoted(url.path)}", sent, access)
+                return await _saved(source, answer, folder, limit, progress)
+
+
+def unpack(source: HttpSource, archive_file: IO[bytes], digest: str, tree: Tree) -> Tree:
+    """The files of a downloaded archive into a tree that wants everything. Raises BadContent."""
+    try:
+        archive.unpack(archive_file, tree)
+    except LayerError as error:
+        named = ref(source, digest)
+        reason = Reason.UNSUPPORTED_CONTENT if error.reason == Reason.UNSUPPORTED else error.reason
+        raise BadContent(reason, f"archive {named} {error.words}", named) from error
+    return tree
+
+
+async def _saved(
+    source: HttpSource, answer: Answer, folder: Path | None, limit: int, progress: Callable[[str], None]
+) -> Download:
+    if answer.header("Content-Encoding").strip().lower() not in PACKED:
+        words = f"{answer.who} answers in an encoding that it was not asked for"
+        raise Waiting(Reason.SOURCE_UNAVAILABLE, words, SOON)
+    file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  the caller closes it
+    try:
+        total, count = hashlib.sha256(), 0
+        async for chunk in answer.chunks():
+            count += len(chunk)
+            if count > limit:
+                words = f"archive {without_query(source.url)} is larger than {limit:,} bytes, the most that is read"
+                raise Waiting(Reason.TOO_LARGE, words, SELDOM)
+            total.update(chunk)
+            file.write(chunk)
+            progress(f"downloading, {count // MEGABYTE} MB")
+        file.flush()
+        digest = f"sha256:{total.hexdigest()}"
+        if source.checksum and digest != source.checksum:
+            words = f"archive {without_query(source.url)} is {digest}, and its checksum should be {source.checksum}"
+            raise Waiting(Reason.CONTENT_CHANGED, words, SELDOM)
+    except BaseException:
+        file.close()
+        raise
+    return Download(file, digest, _validator(source, answer))
+
+
+def _validator(source: HttpSource, answer: Answer) -> str:
+    """What tells this archive from a later one. It names the source, so that it is never sent for another."""
+    for name in ("ETag", "Last-Modified"):
+        value = answer.header(name)
+        if value and len(value) <= VALIDATOR_LIMIT and value.isascii() and value.isprintable():
+            return f"{_mark(source)} {name}: {value}"
+    return ""
+
+
+def _condition(source: HttpSource, known: str) -> dict[str, str]:
+    """The header that asks for nothing unless it changed."""
+    mark, _, rest = known.partition(" ")
+    name, _, value = rest.partition(": ")
+    header = {"ETag": "If-None-Match", "Last-Modified": "If-Modified-Since"}.get(name)
+    return {header: value} if header and value and mark == _mark(source) else {}
+
+
+def _mark(source: HttpSource) -> str:
+    return identity(source).rpartition(" ")[2]

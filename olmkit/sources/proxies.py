@@ -1,0 +1,144 @@
+"""Which proxy a URL is fetched through: HTTP_PROXY, HTTPS_PROXY and NO_PROXY, read as Go's programs read them.
+
+Used by access.py and transport.py. Pure. A proxy is the administrator's configuration: its own address is not judged. Its
+password is in no repr and no error.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+from urllib.parse import unquote, urlsplit
+
+from olmkit.errors import Blocked
+from olmkit.sources.errors import Reason
+
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+PORTS: Mapping[str, int] = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """`url` is scheme://host:port; `authorization` is the value of Proxy-Authorization, "" for none."""
+
+    url: str
+    authorization: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class Direct:
+    """One entry of NO_PROXY."""
+
+    host: str = ""
+    """A name that is meant with those below it; with a leading dot only those below it. "" for a network."""
+    network: Network | None = None
+    port: int = 0
+    """0 means every port."""
+
+    def matches(self, host: str, address: Address | None, port: int) -> bool:
+        """Whether the URL's host is meant."""
+        if self.port not in (0, port):
+            return False
+        if self.network is not None:
+            return address is not None and address in self.network
+        if self.host.startswith("."):
+            return host.endswith(self.host)
+        return host == self.host or host.endswith(f".{self.host}")
+
+
+@dataclass(frozen=True)
+class Proxies:
+    """The proxy for each scheme, and what is fetched without one."""
+
+    http: Proxy | None = None
+    https: Proxy | None = None
+    direct: tuple[Direct, ...] = ()
+    never: bool = False
+    """NO_PROXY is `*`."""
+
+    @classmethod
+    def load(cls, environment: Mapping[str, str]) -> Proxies:
+        """From environment variables, in upper case first, then in lower.
+
+        Raises Blocked(InvalidConfiguration) for a proxy that is none.
+        """
+        entries = [part.strip().lower() for part in _value(environment, "NO_PROXY").split(",")]
+        return cls(
+            _proxy(environment, "HTTP_PROXY"),
+            _proxy(environment, "HTTPS_PROXY"),
+            tuple(found for entry in entries if entry and (found := _exception(entry)) is not None),
+            "*" in entries,
+        )
+
+    def choose(self, scheme: str, host: str, port: int) -> Proxy | None:
+        """The proxy for a URL; None means directly. localhost and loopback addresses are never asked of a proxy."""
+        proxy = self.https if scheme == "https" else self.http
+        host = host.lower().rstrip(".").strip("[]")
+        if proxy is None or self.never or host == "localhost":
+            return None
+        address = _address(host)
+        if address is not None and address.is_loopback:
+            return None
+        return None if any(each.matches(host, address, port) for each in self.direct) else proxy
+
+
+def _value(environment: Mapping[str, str], name: str) -> str:
+    return environment.get(name) or environment.get(name.lower()) or ""
+
+
+def _proxy(environment: Mapping[str, str], name: str) -> Proxy | None:
+    text = _value(environment, name).strip()
+    if not text:
+        return None
+    try:
+        parts = urlsplit(text if "://" in text else f"http://{text}")
+        port = parts.port
+    except ValueError:
+        raise _bad(name) from None
+    if parts.scheme not in PORTS or not parts.hostname:
+        raise _bad(name)
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    authorization = ""
+    if parts.username is not None:
+        login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        authorization = "Basic " + base64.b64encode(login.encode()).decode()
+    return Proxy(f"{parts.scheme}://{host}:{port or PORTS[parts.scheme]}", authorization)
+
+
+def _bad(name: str) -> Blocked:
+    text = f"the environment variable {name} is no URL of a proxy: write http://host:port or https://host:port"
+    return Blocked(Reason.INVALID_CONFIGURATION, text)
+
+
+def _exception(entry: str) -> Direct | None:
+    """A domain, an address or a CIDR, each of the first two with or without a port; None for what Go passes over."""
+    try:
+        if "/" in entry:
+            return Direct(network=ipaddress.ip_network(entry, strict=False))
+    except ValueError:
+        return None
+    host, port = _split(entry)
+    address = _address(host)
+    if address is not None:
+        return Direct(network=ipaddress.ip_network(address), port=port)
+    if not host:
+        return None
+    return Direct(host=host[1:] if host.startswith("*.") else host, port=port)
+
+
+def _split(entry: str) -> tuple[str, int]:
+    host, colon, digits = entry.rpartition(":")
+    if colon and digits.isdigit() and (":" not in host or host.endswith("]")):
+        return host.strip("[]"), int(digits)
+    return entry.strip("[]"), 0
+
+
+def _address(host: str) -> Address | None:
+    try:
+        return ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return None

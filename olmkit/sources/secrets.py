@@ -1,0 +1,182 @@
+"""Secret objects of the types that sources take, read into grants. Used by credentials.py.
+
+Pure. Errors name the Secret, its keys and hosts, never a value. A docker config names hosts by its keys; the other types name
+theirs in the annotation `olm.operatorframework.io/source-hosts`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from olmkit.errors import Blocked
+from olmkit.sources.errors import Reason, quoted
+from olmkit.sources.grants import DOCKER_HUB, DOCKER_HUB_NAMES, Grant, Login, SshKey, split_port
+from olmkit.sources.reference import is_host
+
+HOSTS_ANNOTATION = "olm.operatorframework.io/source-hosts"
+DOCKER_CONFIG = "kubernetes.io/dockerconfigjson"
+DOCKER_CFG = "kubernetes.io/dockercfg"
+BASIC_AUTH = "kubernetes.io/basic-auth"
+SSH_AUTH = "kubernetes.io/ssh-auth"
+OPAQUE = "Opaque"
+
+
+def grants_of(raw: Mapping[str, Any]) -> tuple[Grant, ...]:
+    """What a Secret, as the API server gives it, grants. Raises Blocked(InvalidSecret)."""
+    return tuple(_grants(_Secret(raw)))
+
+
+@dataclass(frozen=True)
+class _Secret:
+    """A Secret object, asked key by key."""
+
+    raw: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def type(self) -> str:
+        """Opaque when none is said, as the API server does."""
+        return self.raw.get("type") or OPAQUE
+
+    @property
+    def name(self) -> str:
+        """namespace/name."""
+        metadata = self.raw.get("metadata") or {}
+        return "/".join(part for part in (metadata.get("namespace"), metadata.get("name")) if part)
+
+    @property
+    def keys(self) -> Mapping[str, str]:
+        """The keys and their base64 values."""
+        return self.raw.get("data") or {}
+
+    def text(self, key: str) -> str:
+        """The text of a key. Raises Blocked when it is missing, empty or no text."""
+        if not self.keys.get(key):
+            raise self.bad(f"has no key {key}")
+        try:
+            return base64.b64decode(self.keys[key], validate=True).decode()
+        except ValueError:  # binascii.Error and UnicodeDecodeError
+            raise self.bad(f"has something else than text at the key {key}") from None
+
+    def line(self, key: str) -> str:
+        """The same for a value of one line; a newline at its end, as files have it, does not count."""
+        return self.text(key).rstrip("\r\n")
+
+    def hosts(self) -> Iterator[tuple[str, int]]:
+        """The hosts that the annotation names, with the port or 0. Raises Blocked when there is none."""
+        annotations = (self.raw.get("metadata") or {}).get("annotations") or {}
+        named = [part.strip().lower() for part in annotations.get(HOSTS_ANNOTATION, "").split(",") if part.strip()]
+        if not named:
+            raise self.bad(
+                "does not say which hosts it may be sent to:"
+                f' set the annotation {HOSTS_ANNOTATION} on it, for example to "git.example.com,files.example.com:8443"'
+            )
+        for each in named:
+            if not is_host(each):
+                raise self.bad(f"has {quoted(each)} in its annotation {HOSTS_ANNOTATION}, which is no host[:port]")
+            yield split_port(each)
+
+    def bad(self, words: str) -> Blocked:
+        """The error that says so."""
+        return Blocked(Reason.INVALID_SECRET, f"Secret {self.name} {words}")
+
+
+def _grants(secret: _Secret) -> Iterator[Grant]:
+    match _type(secret):
+        case "kubernetes.io/dockerconfigjson":
+            yield from _of_docker_config(secret, ".dockerconfigjson")
+        case "kubernetes.io/dockercfg":
+            yield from _of_docker_config(secret, ".dockercfg")
+        case "kubernetes.io/basic-auth":
+            login = Login(secret.line("username"), secret.line("password"), secret=secret.name)
+            if ":" in login.user:
+                raise secret.bad("has a colon in its username, which basic authentication cannot send")
+            yield from (Grant(host, port, "", login) for host, port in secret.hosts())
+        case "kubernetes.io/ssh-auth":
+            key = SshKey(secret.text("ssh-privatekey"), secret.text("ssh-knownhosts"), secret.name)
+            yield from (Grant(host, port, "", key) for host, port in secret.hosts())
+        case other:
+            usable = ", ".join((DOCKER_CONFIG, DOCKER_CFG, BASIC_AUTH, SSH_AUTH))
+            raise secret.bad(f"is of the type {quoted(other)}: those that can be used are {usable}")
+
+
+def _type(secret: _Secret) -> str:
+    """The type; what is Opaque goes by the key it has."""
+    if secret.type != OPAQUE:
+        return secret.type
+    by_key = {
+        ".dockerconfigjson": DOCKER_CONFIG,
+        ".dockercfg": DOCKER_CFG,
+        "ssh-privatekey": SSH_AUTH,
+        "username": BASIC_AUTH,
+        "password": BASIC_AUTH,
+    }
+    found = next((kind for key, kind in by_key.items() if key in secret.keys), None)
+    if found is None:
+        raise secret.bad(f"has none of the keys {', '.join(by_key)}")
+    return found
+
+
+def _of_docker_config(secret: _Secret, key: str) -> Iterator[Grant]:
+    try:
+        document = orjson.loads(secret.text(key))
+    except orjson.JSONDecodeError:
+        raise secret.bad(f"has no JSON at the key {key}") from None
+    auths = document.get("auths") if isinstance(document, dict) and key == ".dockerconfigjson" else document
+    if not isinstance(auths, dict) or not all(isinstance(entry, dict) for entry in auths.values()):
+        inside = " under auths" if key == ".dockerconfigjson" else ""
+        raise secret.bad(f"has no logins by registry{inside} at the key {key}")
+    if not auths:
+        raise secret.bad(f"names no registry at the key {key}")
+    for place, entry in auths.items():
+        host, port, path = _place(secret, place)
+        yield Grant(host, port, path, _login(secret, place, entry), registry=True)
+
+
+def _place(secret: _Secret, place: str) -> tuple[str, int, str]:
+    """A key of a docker config as kubelet reads it: a scheme and the API's version are no part of it."""
+    bare = place.partition("://")[2] if "://" in place else place
+    authority, _, path = bare.partition("/")
+    if path.startswith(("v1/", "v2/")) or path in ("v1", "v2"):
+        path = path[3:]
+    host = authority.lower()
+    if not is_host(host.replace("*", "x")):
+        raise secret.bad(f"names the registry {quoted(place)}, which is no host[:port][/path]")
+    host, port = split_port(host)
+    return DOCKER_HUB if host in DOCKER_HUB_NAMES else host, port, path.strip("/")
+
+
+def _login(secret: _Secret, place: str, entry: Mapping[str, Any]) -> Login:
+    bearer = _text(entry, "registrytoken")
+    if not (bearer.isascii() and bearer.isprintable()):
+        raise secret.bad(f"has a registrytoken for {quoted(place)} with characters that no header can hold")
+    user, password = _text(entry, "username"), _text(entry, "password")
+    if _text(entry, "auth"):
+        user, password = _decoded(secret, place, _text(entry, "auth"))
+    login = Login(user, password, _text(entry, "identitytoken"), bearer, secret.name)
+    if login == Login(user, secret=secret.name):
+        words = "no password, auth, identitytoken or registrytoken (one that a credential helper keeps cannot be read)"
+        raise secret.bad(f"has a login for {quoted(place)} with {words}")
+    return login
+
+
+def _decoded(secret: _Secret, place: str, auth: str) -> tuple[str, str]:
+    try:
+        bare = auth.replace("\r", "").replace("\n", "")
+        padded = bare + "=" * (-len(bare) % 4)
+        user, colon, password = base64.b64decode(padded, validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        colon = ""
+    if not colon:
+        raise secret.bad(f"has an auth for {quoted(place)} that is no user:password in base64")
+    return user, password
+
+
+def _text(entry: Mapping[str, Any], key: str) -> str:
+    value = entry.get(key)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,150 @@
+"""Which content somebody asks for: an image, a folder of a git repository, an archive, or the files of ConfigMaps. Pure.
+
+Made by controllers from a spec, handed to their jobs as JSON, opened there by opening.py. Never holds credentials: Access does.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from olmkit.api.patterns import RELATIVE_PATH
+from olmkit.sources.errors import BadReference, Reason, quoted
+
+
+class RefKind(StrEnum):
+    """What a git reference names; the words are those of spec and of sentences."""
+
+    BRANCH = "branch"
+    TAG = "tag"
+    COMMIT = "commit"
+
+
+@dataclass(frozen=True)
+class GitReference:
+    """A branch or tag by its short name, or a commit by all of its 40 or 64 hex digits."""
+
+    kind: RefKind
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True)
+class ImageSource:
+    """An image, by tag or digest."""
+
+    ref: str
+
+
+@dataclass(frozen=True)
+class GitSource:
+    """`directory` of the repository is the root of the content; "" is the whole repository."""
+
+    repository: str
+    reference: GitReference
+    directory: str = ""
+    insecure_skip_verify: bool = False
+
+
+@dataclass(frozen=True)
+class HttpSource:
+    """A tar archive. `checksum` is "" or "sha256:<hex>"; with one, nothing else than those bytes is ever taken."""
+
+    url: str
+    checksum: str = ""
+    insecure_skip_verify: bool = False
+
+
+@dataclass(frozen=True)
+class ConfigMapsSource:
+    """Files as (path, bytes), as configmaps.gather lays them out; they travel with the job."""
+
+    files: tuple[tuple[str, bytes], ...] = field(repr=False)
+
+
+Source: TypeAlias = ImageSource | GitSource | HttpSource | ConfigMapsSource
+
+
+def to_json(source: Source) -> dict[str, Any]:
+    """For the arguments of a job."""
+    match source:
+        case ImageSource(ref):
+            return {"type": "image", "ref": ref}
+        case GitSource(repository, reference, directory, insecure):
+            named = {"kind": str(reference.kind), "name": reference.name}
+            return {"type": "git", "repository": repository, "reference": named} | _rest(directory, insecure)
+        case HttpSource(url, checksum, insecure):
+            return {"type": "http", "url": url, "checksum": checksum, "insecureSkipVerify": insecure}
+        case ConfigMapsSource(files):
+            encoded = [[path, base64.b64encode(data).decode()] for path, data in files]
+            return {"type": "configMaps", "files": encoded}
+
+
+def from_json(value: Mapping[str, Any]) -> Source:
+    """What to_json made. Raises KeyError and ValueError for anything else."""
+    match value["type"]:
+        case "image":
+            return ImageSource(value["ref"])
+        case "git":
+            reference = GitReference(RefKind(value["reference"]["kind"]), value["reference"]["name"])
+            return GitSource(value["repository"], reference, value["directory"], value["insecureSkipVerify"])
+        case "http":
+            return HttpSource(value["url"], value["checksum"], value["insecureSkipVerify"])
+        case "configMaps":
+            return ConfigMapsSource(tuple((path, base64.b64decode(data)) for path, data in value["files"]))
+        case other:
+            raise ValueError(f"no source has the type {other!r}")
+
+
+def identity(source: Source) -> str:
+    """A short text that is the same exactly when the same is asked for; without secrets, not even the query of a URL."""
+    match source:
+        case ImageSource(ref):
+            return ref
+        case GitSource(repository, reference):
+            return f"git {repository} {reference} {_mark(source)}"
+        case HttpSource(url):
+            return f"http {without_query(url)} {_mark(source)}"
+        case ConfigMapsSource(files):
+            return f"configMaps {digest_of_files(files)}"
+
+
+def digest_of_files(files: Iterable[tuple[str, bytes]]) -> str:
+    """ "sha256:<hex>" of files: of their paths and digests, sorted by path."""
+    total = hashlib.sha256()
+    for path, data in sorted(files):
+        total.update(f"{hashlib.sha256(data).hexdigest()}  {path}\n".encode())
+    return f"sha256:{total.hexdigest()}"
+
+
+def without_query(url: str) -> str:
+    """What of a URL may be shown: neither query nor fragment, where tokens hide, nor user and password."""
+    shown = url.partition("#")[0].partition("?")[0]
+    scheme, separator, rest = shown.partition("://")
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}" if separator else shown
+
+
+def clean_folder(path: str, what: str = "directory") -> str:
+    """A relative path without "./" and slashes at its ends; "" is the top. Raises BadReference for what leads elsewhere."""
+    if path and not re.fullmatch(RELATIVE_PATH, path):
+        text = f"{what} {quoted(path)} is no path within the content: no .., no empty part, no slash at its start"
+        raise BadReference(Reason.INVALID_REFERENCE, text)
+    return "/".join(part for part in path.split("/") if part not in ("", "."))
+
+
+def _rest(directory: str, insecure: bool) -> dict[str, Any]:
+    return {"directory": directory, "insecureSkipVerify": insecure}
+
+
+def _mark(source: Source) -> str:
+    """16 hex digits that differ when anything of the source does."""
+    return hashlib.sha256(json.dumps(to_json(source), sort_keys=True).encode()).hexdigest()[:16]

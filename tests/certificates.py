@@ -1,0 +1,67 @@
+"""An authority that nobody trusts and certificates of it, made in the test: for servers of tests that speak TLS on loopback."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import ssl
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+BEGINNING = datetime.datetime(2020, 1, 1)
+END = datetime.datetime(2100, 1, 1)
+
+
+class Authority:
+    """Signs certificates for 127.0.0.1 and localhost."""
+
+    def __init__(self) -> None:
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "authority of a test")])
+        self._certificate = (
+            self._made(self._name, self._key.public_key())
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .sign(self._key, hashes.SHA256())
+        )
+
+    def folder(self, folder: Path) -> Path:
+        """A folder with the authority's certificate, as Access.ca_folder names it."""
+        made = folder / "authorities"
+        made.mkdir(exist_ok=True)
+        (made / "test.crt").write_bytes(self._certificate.public_bytes(serialization.Encoding.PEM))
+        return made
+
+    def server_context(self, folder: Path) -> ssl.SSLContext:
+        """For a server on loopback."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "server of a test")])
+        names = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")]
+        certificate = (
+            self._made(name, key.public_key())
+            .add_extension(x509.SubjectAlternativeName(names), critical=False)
+            .sign(self._key, hashes.SHA256())
+        )
+        pem = folder / "server.pem"
+        pem.write_bytes(
+            certificate.public_bytes(serialization.Encoding.PEM)
+            + key.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            )
+        )
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(pem)
+        return context
+
+    def _made(self, name: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+        return (
+            x509.CertificateBuilder()
+            .subject_name(name)
+            .issuer_name(self._name)
+            .public_key(key)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(BEGINNING)
+            .not_valid_after(END)
+        )

@@ -1,0 +1,81 @@
+"""What tests of git, http and configMaps sources do again and again: open, unpack, look at the files or at the sentence."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from olmkit.errors import OlmError
+from olmkit.sources.access import Access
+from olmkit.sources.credentials import Credentials
+from olmkit.sources.opening import open_source
+from olmkit.sources.registries import Patience
+from olmkit.sources.source import GitReference, GitSource, RefKind, Source, from_json, to_json
+from olmkit.sources.tree import CATALOG, ContentLimits
+
+HASTY = Patience(connect=5, read=1, slow_after=0.3, slow_bytes=50 * 1024)
+"""For servers that stall; the others get the usual patience, however busy the machine is."""
+
+
+@dataclass
+class Desk:
+    """Where sources are opened; servers on loopback are allowed."""
+
+    folder: Path
+    access: Access = field(default_factory=lambda: Access(allowed=("127.0.0.0/8",)))
+    limits: ContentLimits = CATALOG
+    lines: list[str] = field(default_factory=list)
+    """Progress that was told."""
+    _numbers: itertools.count[int] = field(default_factory=itertools.count)
+
+    def give(self, *secrets: Mapping[str, Any]) -> None:
+        """Credentials of these Secrets, in place of others."""
+        credentials = Credentials()
+        for each in secrets:
+            credentials = Credentials.merged(credentials, Credentials.from_secret(each))
+        self.access = self.access.with_credentials(credentials)
+
+    def hurry(self) -> None:
+        """No patience with servers."""
+        self.access = replace(self.access, patience=HASTY)
+
+    async def files(self, source: Source) -> dict[str, str]:
+        """Path below the root of the content -> text. The source goes through JSON first, as it does on its way to a job."""
+        into = self.folder / f"into-{next(self._numbers)}"
+        into.mkdir()
+        async with open_source(from_json(to_json(source)), self.access) as opened:
+            root = await opened.unpack(into, limits=self.limits, progress=self.lines.append)
+        return {
+            str(path.relative_to(root)): path.read_bytes().decode(errors="backslashreplace")
+            for path in sorted(root.rglob("*"))
+            if path.is_file()
+        }
+
+    async def refusal(self, source: Source) -> OlmError:
+        """The error that opening or unpacking ends with; it holds no secret of ours in whatever way it is looked at."""
+        with pytest.raises(OlmError) as raised:
+            await self.files(source)
+        shown = "".join((str(raised.value), repr(raised.value), repr(source), repr(self.access), *self.lines))
+        for layer in self.access.credentials.layers:
+            for grant in layer:
+                for name in ("password", "private_key", "basic"):
+                    secret = getattr(grant.value, name, "")
+                    assert not secret or secret not in shown, f"the {name} is told"
+        return raised.value
+
+
+def branch(url: str, name: str = "main", directory: str = "") -> GitSource:
+    return GitSource(url, GitReference(RefKind.BRANCH, name), directory)
+
+
+def tag(url: str, name: str) -> GitSource:
+    return GitSource(url, GitReference(RefKind.TAG, name))
+
+
+def commit(url: str, name: str, directory: str = "") -> GitSource:
+    return GitSource(url, GitReference(RefKind.COMMIT, name), directory)

@@ -1,0 +1,19 @@
+"""Files that tests of git sources commit, and the login that their servers want."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.git_ssh_server import GitSshServer
+from tests.secrets import secret
+
+FILES = {"README": "read me", "catalog/a/index.yaml": "schema: olm.package\n", "catalog/b.json": "{}"}
+WANTED = {"a/index.yaml": "schema: olm.package\n", "b.json": "{}"}
+"""What is below catalog."""
+PASSWORD = "Op3n-Sesame"
+ALL = "asking for all branches and tags: the server gives out no commit by its hash"
+
+
+def ssh_secret(server: GitSshServer, **changed: str) -> dict[str, Any]:
+    values = {"ssh-privatekey": server.private_key, "ssh-knownhosts": server.known_hosts} | changed
+    return secret("kubernetes.io/ssh-auth", values, server.address)

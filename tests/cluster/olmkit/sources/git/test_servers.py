@@ -1,0 +1,255 @@
+"""Git servers over http and https: who gets a login, where redirects lead, and what answers there."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from olmkit.errors import Waiting
+from olmkit.sources.errors import BadContent
+from olmkit.sources.tree import ContentLimits
+from tests.certificates import Authority
+from tests.cluster.olmkit.sources.desk import Desk, branch
+from tests.cluster.olmkit.sources.git.content import FILES, PASSWORD, WANTED, ssh_secret
+from tests.git_server import GitServer, Repository
+from tests.git_ssh_server import GitSshServer
+from tests.secrets import secret
+
+
+async def test_a_login_goes_to_the_host_that_its_secret_names(desk: Desk, repository: Repository, folder: Path) -> None:
+    repository.commit(FILES)
+    async with GitServer(folder, login=("reader", PASSWORD)) as server:
+        url = f"{server.url}/team/x.git"
+        what = f'git server {server.address} wants a user and a password for git repository "/team/x.git" (401)'
+        error = await desk.refusal(branch(url))
+        assert (error.reason, error.message) == ("Unauthorized", f"{what}: name a Secret in auth")
+
+        values = {"username": "reader", "password": PASSWORD}
+        desk.give(secret("kubernetes.io/basic-auth", values, "git.example.com"))
+        error = await desk.refusal(branch(url))
+        assert error.message == f"{what}, and the Secret names other hosts: git.example.com"
+        assert set(server.authorizations) == {None}
+
+        desk.give(secret("kubernetes.io/basic-auth", values | {"password": "Wr0ng-Sesame"}, server.address))
+        error = await desk.refusal(branch(url))
+        words = "does not accept the user and password of Secret olm-suite-system/login"
+        assert error.message == f'git server {server.address} {words} for git repository "/team/x.git" (401)'
+
+        desk.give(secret("kubernetes.io/basic-auth", values, server.address))
+        assert await desk.files(branch(url, directory="catalog")) == WANTED
+
+
+async def test_a_login_does_not_follow_a_redirect(desk: Desk, repository: Repository, folder: Path) -> None:
+    repository.commit(FILES)
+    async with GitServer(folder) as there, GitServer(folder) as here:
+
+        async def send_on(request: web.Request) -> web.StreamResponse:
+            return web.Response(status=302, headers={"Location": f"{there.url}{request.path_qs}"})
+
+        here.fault = send_on
+        values = {"username": "reader", "password": PASSWORD}
+        desk.give(secret("kubernetes.io/basic-auth", values, f"{here.address},{there.address}"))
+        assert await desk.files(branch(f"{here.url}/team/x.git", directory="catalog")) == WANTED
+        assert None not in here.authorizations
+        assert set(there.authorizations) == {None}
+        assert all(line.startswith("GET ") for line in here.requests), (
+            "what follows is asked where the first was sent to"
+        )
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "http://169.254.169.254/latest/info/refs?service=git-upload-pack",
+        "http://[fd00:ec2::254]/info/refs?service=git-upload-pack",
+        "http://[::1]:1/info/refs?service=git-upload-pack",
+    ],
+)
+async def test_redirects_to_addresses_that_are_nobody_elses_business(
+    desk: Desk, server: GitServer, url: str, location: str
+) -> None:
+    async def send_on(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=302, headers={"Location": location})
+
+    server.fault = send_on
+    error = await desk.refusal(branch(url))
+    assert error.reason == "AddressRefused"
+
+
+@pytest.mark.parametrize(
+    ("location", "reason", "words"),
+    [
+        pytest.param("file:///etc/passwd", "SourceUnavailable", "no http or https address", id="to a file"),
+        pytest.param("/elsewhere", "SourceUnavailable", "redirects more than 5 times", id="in a circle"),
+    ],
+)
+async def test_redirects_that_lead_nowhere(
+    desk: Desk, server: GitServer, url: str, location: str, reason: str, words: str
+) -> None:
+    async def send_on(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=302, headers={"Location": location})
+
+    server.fault = send_on
+    error = await desk.refusal(branch(url))
+    assert error.reason == reason
+    assert words in error.message
+    assert "registry" not in error.message
+
+
+async def test_loopback_is_refused_unless_allowed(
+    desk: Desk, repository: Repository, server: GitServer, url: str
+) -> None:
+    repository.commit(FILES)
+    desk.access = replace(desk.access, allowed=())
+    for each in (url, url.replace("127.0.0.1", "localhost"), url.replace("127.0.0.1", "0x7f000001")):
+        error = await desk.refusal(branch(each))
+        assert error.reason == "AddressRefused"
+        assert "which is loopback" in error.message
+    assert server.requests == []
+    async with GitSshServer(repository.folder.parents[1]) as ssh:
+        desk.give(ssh_secret(ssh))
+        error = await desk.refusal(branch(f"ssh://git@{ssh.address}/team/x.git"))
+        assert error.reason == "AddressRefused"
+        assert ssh.users == []
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        pytest.param(b"", "", id="nothing"),
+        pytest.param(b"<html>", "text/html", id="a page"),
+        pytest.param(b"zzzz", "", id="no git protocol"),
+        pytest.param(b"0003", "", id="a length that is none"),
+        pytest.param(b"fff0abc", "", id="less than its length"),
+        pytest.param(b"001e# service=git-upload-pack\n0000000eversion 7\n0000", "", id="a version to come"),
+        pytest.param(b"001e# service=git-upload-pack\n00000008ab\n0000", "", id="a branch without a name"),
+        pytest.param(b"0029ERR you sent Basic cmVhZGVyOk9wM24=\n0000", "", id="an error"),
+        pytest.param(b"000dpackfile\n0009\x03no\n0000", "", id="an error beside the pack"),
+        pytest.param(b"000dpackfile\n000a\x01PACK\x00\x00", "", id="a pack that breaks off"),
+        pytest.param(
+            b"0012packfile-uris\n" + b"0035" + b"http://169.254.169.254/x sha1 " + b"a" * 19 + b"000dpackfile\n0000",
+            "",
+            id="a pack that is elsewhere",
+        ),
+    ],
+)
+async def test_answers_that_no_git_server_gives(
+    desk: Desk, repository: Repository, server: GitServer, url: str, method: str, body: bytes, kind: str
+) -> None:
+    repository.commit(FILES)
+    usual = {
+        "GET": "application/x-git-upload-pack-advertisement",
+        "POST": "application/x-git-upload-pack-result",
+    }[method]
+
+    async def answer(request: web.Request) -> web.StreamResponse | None:
+        return web.Response(body=body, headers={"Content-Type": kind or usual}) if request.method == method else None
+
+    server.fault = answer
+    error = await desk.refusal(branch(url))
+    assert isinstance(error, Waiting)
+    assert error.reason in ("SourceUnavailable", "SourceNotFound")
+    assert error.message.startswith(("git repository ", "git server "))
+
+
+async def test_a_secret_that_the_server_says_is_not_told_on(
+    desk: Desk, repository: Repository, server: GitServer, url: str
+) -> None:
+    repository.commit(FILES)
+    values = {"username": "reader", "password": PASSWORD}
+    desk.give(secret("kubernetes.io/basic-auth", values, server.address))
+
+    async def answer(request: web.Request) -> web.StreamResponse | None:
+        if request.method == "GET":
+            return None
+        said = f"ERR your password is {PASSWORD}, {request.headers['Authorization']}\n"
+        body = f"{len(said) + 4:04x}{said}0000"
+        return web.Response(text=body, content_type="application/x-git-upload-pack-result")
+
+    server.fault = answer
+    error = await desk.refusal(branch(url))
+    assert error.message == f"git repository {url} does not answer as git does, or broke off"
+
+
+async def test_a_list_of_branches_without_end(desk: Desk, server: GitServer, url: str) -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        kind = "application/x-git-upload-pack-advertisement"
+        response = web.StreamResponse(headers={"Content-Type": kind})
+        await response.prepare(request)
+        line = b"003d" + b"a" * 40 + b" refs/heads/aaaa\n"
+        await response.write(b"001e# service=git-upload-pack\n0000")
+        for _ in range(40):
+            await response.write(line * 20_000)
+        return response
+
+    server.fault = answer
+    error = await desk.refusal(branch(url))
+    assert error.reason == "TooLarge"
+    words = "sends more than 33,554,432 bytes, the most that is read of its branches and tags"
+    assert error.message == f"git repository {url} {words}"
+
+
+async def test_a_pack_without_end(desk: Desk, repository: Repository, server: GitServer, url: str) -> None:
+    repository.commit(FILES)
+    desk.limits = ContentLimits(bytes=1_000_000)
+
+    async def answer(request: web.Request) -> web.StreamResponse | None:
+        if request.method == "GET" or b"command=fetch" not in await request.read():
+            return None
+        response = web.StreamResponse(headers={"Content-Type": "application/x-git-upload-pack-result"})
+        await response.prepare(request)
+        await response.write(b"000dpackfile\n")
+        for _ in range(40):
+            await response.write(b"fff0\x01" + b"x" * (0xFFF0 - 5))
+        return response
+
+    server.fault = answer
+    error = await desk.refusal(branch(url))
+    assert (error.reason, isinstance(error, BadContent)) == ("TooLarge", True)
+    assert error.message == f"git repository {url} sends more than 1,000,000 bytes, the most that is read"
+
+
+async def test_a_server_that_says_nothing_or_trickles(
+    desk: Desk, repository: Repository, server: GitServer, url: str
+) -> None:
+    repository.commit(FILES)
+    desk.hurry()
+
+    async def silence(request: web.Request) -> web.StreamResponse:
+        await server.closing()
+        return web.Response()
+
+    async def trickle(request: web.Request) -> web.StreamResponse:
+        kind = "application/x-git-upload-pack-advertisement"
+        response = web.StreamResponse(headers={"Content-Type": kind})
+        await response.prepare(request)
+        while not request.transport or not request.transport.is_closing():
+            await response.write(b"0")
+            await asyncio.sleep(0.02)
+        return response
+
+    server.fault = silence
+    error = await desk.refusal(branch(url))
+    assert error.message == f"git server {server.address} does not answer: nothing within 1 s"
+    server.fault = trickle
+    error = await desk.refusal(branch(url))
+    assert error.message == f"git server {server.address} sends too slowly (less than 50 KiB in 0.3 s)"
+    assert error.reason == "SourceUnavailable"
+
+
+async def test_certificates(desk: Desk, repository: Repository, folder: Path, tmp_path: Path) -> None:
+    repository.commit(FILES)
+    authority = Authority()
+    async with GitServer(folder, tls=authority.server_context(tmp_path)) as server:
+        source = branch(f"{server.url}/team/x.git", directory="catalog")
+        error = await desk.refusal(source)
+        assert error.reason == "SourceUnavailable"
+        assert f"git server {server.address} shows a certificate that is not trusted" in error.message
+        assert await desk.files(replace(source, insecure_skip_verify=True)) == WANTED
+        desk.access = replace(desk.access, ca_folder=authority.folder(tmp_path))
+        assert await desk.files(source) == WANTED

@@ -1,0 +1,185 @@
+"""Git servers over ssh: keys, hosts, and what answers there."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hmac
+import socket
+from dataclasses import replace
+
+import asyncssh
+import pytest
+
+from olmkit.errors import Blocked, Waiting
+from tests.cluster.olmkit.sources.desk import Desk, branch, commit, tag
+from tests.cluster.olmkit.sources.git.content import ALL, FILES, WANTED, ssh_secret
+from tests.git_server import GitServer, Repository
+from tests.git_ssh_server import GitSshServer
+from tests.secrets import secret
+
+
+@pytest.mark.parametrize("version", [2, 0])
+async def test_a_branch_a_tag_and_a_commit_over_ssh(desk: Desk, repository: Repository, version: int) -> None:
+    first = repository.commit(FILES)
+    repository.git("tag", "--annotate", "--message", "words", "heavy", first)
+    second = repository.commit({"catalog/c": "new"}, on=first)
+    async with GitSshServer(repository.folder.parents[1], version=version) as server:
+        desk.give(ssh_secret(server))
+        url = f"ssh://someone@{server.address}/team/x.git"
+        assert await desk.files(branch(url, directory="catalog")) == {"c": "new"}
+        assert await desk.files(tag(url, "heavy")) == FILES
+        assert await desk.files(commit(url, second)) == {"catalog/c": "new"}
+        assert await desk.files(commit(url, first, "catalog")) == WANTED
+    assert set(server.users) == {"someone"}
+    assert set(server.commands) == {"git-upload-pack '/team/x.git'"}
+
+
+async def test_a_commit_that_an_ssh_server_gives_out_only_with_its_branch(desk: Desk, repository: Repository) -> None:
+    """By version 0 git gives out tips alone."""
+    first = repository.commit(FILES, "side")
+    repository.git("tag", "--annotate", "--message", "words", "heavy", first)
+    repository.commit({"a": "newer"}, "side", on=first)
+    repository.commit({"b": "other"})
+    async with GitSshServer(repository.folder.parents[1], version=0) as server:
+        desk.give(ssh_secret(server))
+        url = f"ssh://git@{server.address}/team/x.git"
+        assert await desk.files(commit(url, first, "catalog")) == WANTED
+        assert ALL in desk.lines
+        error = await desk.refusal(commit(url, "a" * 40))
+    assert error.reason == "SourceNotFound"
+    assert error.message == f"git repository {url} has no commit {'a' * 40}, or does not give it out"
+
+
+async def test_the_ssh_server_is_the_one_that_the_secret_tells(desk: Desk, repository: Repository) -> None:
+    repository.commit(FILES)
+    folder = repository.folder.parents[1]
+    async with GitSshServer(folder) as server, GitSshServer(folder) as other:
+        source = branch(f"ssh://git@{server.address}/team/x.git", directory="catalog")
+        error = await desk.refusal(source)
+        assert error.reason == "Unauthorized"
+        assert error.message.startswith(f"git server {server.address} is reached over ssh, which needs a key")
+
+        strange = server.known_hosts.partition(" ")[0] + " " + other.known_hosts.partition(" ")[2]
+        desk.give(ssh_secret(server, **{"ssh-knownhosts": strange}))
+        error = await desk.refusal(source)
+        assert (error.reason, isinstance(error, Waiting)) == ("HostKeyRefused", True)
+        assert await desk.files(replace(source, insecure_skip_verify=True)) == WANTED
+
+        desk.give(ssh_secret(server, **{"ssh-knownhosts": other.known_hosts}))
+        assert (await desk.refusal(source)).reason == "HostKeyRefused", "no line names this host"
+
+        desk.give(ssh_secret(server, **{"ssh-privatekey": other.private_key}))
+        error = await desk.refusal(source)
+        words = f"git server {server.address} does not accept the key of Secret olm-suite-system/login"
+        assert (error.reason, error.message) == ("Unauthorized", words)
+        assert server.commands[-3:] == ["git-upload-pack '/team/x.git'"] * len(server.commands[-3:])
+
+
+async def test_lines_of_known_hosts(desk: Desk, repository: Repository) -> None:
+    repository.commit(FILES)
+    async with GitSshServer(repository.folder.parents[1]) as server:
+        source = branch(f"ssh://git@{server.address}/team/x.git", directory="catalog")
+        host, port = server.address.split(":")
+        place = f"[{host}]:{port}"
+        salt = b"0123456789abcdefghij"
+        mac = base64.b64encode(hmac.new(salt, place.encode(), "sha1").digest()).decode()
+        hashed = f"|1|{base64.b64encode(salt).decode()}|{mac}"
+        for lines in (
+            server.other_known_hosts,
+            server.known_hosts + server.other_known_hosts,
+            f"# made by ssh-keyscan\n\n{server.known_hosts}",
+            server.known_hosts.replace(place, f"other.example,{place}"),
+            server.known_hosts.replace(place, f"[127.0.0.*]:{port}"),
+            server.known_hosts.replace(place, hashed),
+        ):
+            desk.give(ssh_secret(server, **{"ssh-knownhosts": lines}))
+            assert await desk.files(source) == WANTED, lines
+        for lines in (
+            "@revoked " + server.known_hosts + server.known_hosts,
+            "@revoked " + server.known_hosts + "@revoked " + server.other_known_hosts,
+            server.known_hosts.replace(place, f"!{place},[127.0.0.*]:{port}"),
+            server.known_hosts.replace(place, f"[{host}]:22"),
+            "\n",
+        ):
+            desk.give(ssh_secret(server, **{"ssh-knownhosts": lines}))
+            assert (await desk.refusal(source)).reason == "HostKeyRefused", lines
+        desk.give(ssh_secret(server, **{"ssh-knownhosts": "@cert-authority " + server.known_hosts}))
+        words = f"git server {server.address} offers no encryption, or no kind of host key, that is taken here"
+        assert (await desk.refusal(source)).message == words
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        pytest.param("ssh-privatekey", "s3cret nonsense", "InvalidSecret", id="no private key"),
+        pytest.param("ssh-knownhosts", "s3cret", "InvalidSecret", id="a line that is none"),
+        pytest.param("ssh-knownhosts", "127.0.0.1 s3cret", "HostKeyRefused", id="a host key that is none"),
+    ],
+)
+async def test_keys_that_cannot_be_read(desk: Desk, repository: Repository, key: str, value: str, reason: str) -> None:
+    async with GitSshServer(repository.folder.parents[1]) as server:
+        desk.give(ssh_secret(server, **{key: value}))
+        error = await desk.refusal(branch(f"ssh://git@{server.address}/team/x.git"))
+        assert server.commands == []
+    assert (error.reason, isinstance(error, Blocked)) == (reason, reason == "InvalidSecret")
+    assert "s3cret" not in error.message
+
+
+async def test_a_key_with_a_passphrase(desk: Desk, repository: Repository) -> None:
+    async with GitSshServer(repository.folder.parents[1]) as server:
+        locked = asyncssh.generate_private_key("ssh-ed25519").export_private_key("pkcs8-pem", "s3cret").decode()
+        desk.give(ssh_secret(server, **{"ssh-privatekey": locked}))
+        error = await desk.refusal(branch(f"ssh://git@{server.address}/team/x.git"))
+    words = "has an ssh-privatekey that cannot be read: it is a private key without a passphrase"
+    assert error.message == f"Secret olm-suite-system/login {words}"
+
+
+async def test_an_ssh_server_that_does_something_else(desk: Desk, repository: Repository) -> None:
+    async with GitSshServer(repository.folder.parents[1]) as server:
+        desk.give(ssh_secret(server))
+        url = f"ssh://git@{server.address}/team/gone.git"
+        error = await desk.refusal(branch(url))
+        assert error.message.startswith(f'git repository {url} answers: "fatal: ')
+        desk.hurry()
+        server.script = lambda process: None
+        error = await desk.refusal(branch(url))
+        assert error.message == f"git server {server.address} does not answer: nothing within 1 s"
+
+        def endless(process: object) -> None:
+            process.stdout.write(b"003d" + b"a" * 40 + b" refs/heads/aaaa\n")  # type: ignore[attr-defined]
+            asyncio.get_running_loop().call_later(0.02, endless, process)
+
+        server.script = endless
+        error = await desk.refusal(branch(url))
+        assert error.message == f"git server {server.address} sends too slowly (less than 50 KiB in 0.3 s)"
+        server.script = lambda process: process.exit(0)
+        error = await desk.refusal(branch(url))
+        assert error.message == f"git repository {url} does not answer as git does, or broke off"
+
+
+async def test_a_name_whose_address_is_refused(desk: Desk, repository: Repository) -> None:
+    """Nothing can be said of the name itself: its address is judged when connecting."""
+    name = socket.gethostname()
+    try:
+        address = socket.getaddrinfo(name, None, family=socket.AF_INET)[0][4][0]
+    except OSError:
+        pytest.skip("this machine's name cannot be looked up")
+    async with GitSshServer(repository.folder.parents[1]) as server:
+        keys = {"ssh-privatekey": server.private_key, "ssh-knownhosts": server.known_hosts}
+        port = server.address.rpartition(":")[2]
+        desk.give(secret("kubernetes.io/ssh-auth", keys, f"{name}:{port}"))
+        desk.access = replace(desk.access, allowed=(), denied=(name,))
+        error = await desk.refusal(branch(f"ssh://git@{name}:{port}/team/x.git"))
+    assert error.reason == "AddressRefused"
+    assert f"git server {name}:{port} has the address {address}, which is the API server's" in error.message
+
+
+async def test_a_port_where_no_ssh_is_spoken(desk: Desk, repository: Repository, server: GitServer) -> None:
+    async with GitSshServer(repository.folder.parents[1]) as ssh:
+        keys = {"ssh-privatekey": ssh.private_key, "ssh-knownhosts": ssh.known_hosts}
+    desk.give(secret("kubernetes.io/ssh-auth", keys, f"{server.address},{ssh.address}"))
+    error = await desk.refusal(branch(f"ssh://git@{server.address}/team/x.git"))
+    assert error.message == f"git server {server.address} does not speak ssh, or broke off"
+    error = await desk.refusal(branch(f"ssh://git@{ssh.address}/team/x.git"))
+    assert error.message == f"git server {ssh.address} does not answer: connection refused"

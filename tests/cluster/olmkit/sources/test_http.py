@@ -1,0 +1,397 @@
+"""Archives, out of a real web server over http and https."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+import io
+import lzma
+import tarfile
+import zipfile
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+import zstandard
+from aiohttp import web
+
+from olmkit.errors import Blocked, Waiting
+from olmkit.sources.errors import BadContent
+from olmkit.sources.opening import open_source
+from olmkit.sources.source import HttpSource
+from olmkit.sources.tree import ContentLimits
+from tests.certificates import Authority
+from tests.cluster.olmkit.sources.desk import Desk
+from tests.images import Entry, device, file, folder, hard_link, link, tar
+from tests.secrets import secret
+from tests.web_server import WebServer
+
+FILES = {"catalog/a.yaml": "schema: olm.package\n", "catalog/b.json": "{}"}
+ARCHIVE = gzip.compress(tar(FILES), mtime=0)
+PASSWORD = "Op3n-Sesame"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Path:
+    made = tmp_path / "files"
+    made.mkdir()
+    (made / "a.tar.gz").write_bytes(ARCHIVE)
+    return made
+
+
+@pytest_asyncio.fixture
+async def server(shelf: Path) -> AsyncIterator[WebServer]:
+    async with WebServer(shelf) as running:
+        yield running
+
+
+@pytest.fixture
+def url(server: WebServer) -> str:
+    return f"{server.url}/a.tar.gz"
+
+
+def digest(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(ARCHIVE, id="gzip"),
+        pytest.param(tar(FILES), id="plain"),
+        pytest.param(zstandard.compress(tar(FILES)), id="zstd"),
+    ],
+)
+async def test_an_archive_by_what_it_is_and_not_by_its_name(
+    desk: Desk, shelf: Path, server: WebServer, data: bytes
+) -> None:
+    (shelf / "download").write_bytes(data)
+    assert await desk.files(HttpSource(f"{server.url}/download")) == FILES
+
+
+async def test_what_is_resolved_is_told(desk: Desk, url: str) -> None:
+    async with open_source(HttpSource(f"{url}?token=s3cret"), desk.access) as opened:
+        assert opened.digest == digest(ARCHIVE)
+        assert opened.ref == f"{url}@{digest(ARCHIVE)}"
+        assert opened.resolved == {"type": "http", "http": {"url": url, "digest": digest(ARCHIVE)}}
+        assert not opened.unchanged
+
+
+async def test_an_archive_that_did_not_change_is_not_sent_again(desk: Desk, shelf: Path, url: str) -> None:
+    async with open_source(HttpSource(url), desk.access) as opened:
+        validator = opened.validator
+    assert "ETag" in validator
+    async with open_source(HttpSource(url), desk.access, validator) as opened:
+        assert (opened.unchanged, opened.digest, opened.ref, opened.resolved) == (True, "", "", {})
+        assert opened.validator == validator
+    newer = gzip.compress(tar({"c": "new"}), mtime=0)
+    (shelf / "a.tar.gz").write_bytes(newer)
+    async with open_source(HttpSource(url), desk.access, validator) as opened:
+        assert (opened.unchanged, opened.digest) == (False, digest(newer))
+        assert opened.validator != validator
+
+
+async def test_a_server_that_only_tells_the_time(desk: Desk, server: WebServer, url: str) -> None:
+    when = "Tue, 14 Nov 2023 22:13:20 GMT"
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.headers.get("If-Modified-Since") == when:
+            return web.Response(status=304)
+        return web.Response(body=ARCHIVE, headers={"Last-Modified": when})
+
+    server.fault = answer
+    async with open_source(HttpSource(url), desk.access) as opened:
+        validator = opened.validator
+    async with open_source(HttpSource(url), desk.access, validator) as opened:
+        assert opened.unchanged
+
+
+async def test_a_validator_counts_for_its_own_source_only(desk: Desk, server: WebServer, shelf: Path, url: str) -> None:
+    (shelf / "b.tar.gz").write_bytes(ARCHIVE)
+    async with open_source(HttpSource(url), desk.access) as opened:
+        validator = opened.validator
+    async with open_source(HttpSource(f"{server.url}/b.tar.gz"), desk.access, validator) as opened:
+        assert not opened.unchanged
+    assert "If-None-Match" not in server.requests[-1].headers
+
+
+async def test_a_server_that_says_unchanged_to_nobodys_question(desk: Desk, server: WebServer, url: str) -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=304)
+
+    server.fault = answer
+    error = await desk.refusal(HttpSource(url))
+    assert error.message == f'web server {server.address} answered 304 Not Modified when asked for archive "/a.tar.gz"'
+
+
+async def test_with_a_checksum_nothing_is_asked_until_it_is_unpacked(desk: Desk, server: WebServer, url: str) -> None:
+    source = HttpSource(url, digest(ARCHIVE))
+    async with open_source(source, desk.access) as opened:
+        assert opened.digest == digest(ARCHIVE)
+        assert server.requests == []
+    assert await desk.files(source) == FILES
+    wrong = "sha256:" + "a" * 64
+    error = await desk.refusal(HttpSource(url, wrong))
+    assert (error.reason, isinstance(error, Waiting)) == ("DigestMismatch", True)
+    assert error.message == f"archive {url} is {digest(ARCHIVE)}, and its checksum should be {wrong}"
+
+
+async def test_a_login_goes_to_the_host_that_its_secret_names(desk: Desk, shelf: Path) -> None:
+    async with WebServer(shelf, login=("reader", PASSWORD)) as server, WebServer(shelf) as other:
+        source = HttpSource(f"{server.url}/a.tar.gz")
+        error = await desk.refusal(source)
+        words = f'web server {server.address} wants a user and a password for archive "/a.tar.gz" (401): name a Secret in auth'
+        assert (error.reason, error.message) == ("Unauthorized", words)
+        values = {"username": "reader", "password": PASSWORD}
+        desk.give(secret("kubernetes.io/basic-auth", values, server.address))
+        assert await desk.files(source) == FILES
+        assert await desk.files(HttpSource(f"{other.url}/a.tar.gz")) == FILES
+        assert "Authorization" not in other.requests[-1].headers
+
+        async def send_on(request: web.Request) -> web.StreamResponse:
+            return web.Response(status=307, headers={"Location": f"{other.url}/a.tar.gz"})
+
+        server.fault = send_on
+        desk.give(secret("kubernetes.io/basic-auth", values, f"{server.address},{other.address}"))
+        assert await desk.files(source) == FILES
+        assert "Authorization" in server.requests[-1].headers
+        assert "Authorization" not in other.requests[-1].headers
+
+
+async def test_certificates(desk: Desk, shelf: Path, tmp_path: Path) -> None:
+    authority = Authority()
+    async with WebServer(shelf, tls=authority.server_context(tmp_path)) as server, WebServer(shelf) as plain:
+        source = HttpSource(f"{server.url}/a.tar.gz")
+        error = await desk.refusal(source)
+        assert error.reason == "SourceUnavailable"
+        assert f"web server {server.address} shows a certificate that is not trusted" in error.message
+        assert await desk.files(replace(source, insecure_skip_verify=True)) == FILES
+        desk.access = replace(desk.access, ca_folder=authority.folder(tmp_path))
+        assert await desk.files(source) == FILES
+
+        async def send_on(request: web.Request) -> web.StreamResponse:
+            return web.Response(status=307, headers={"Location": f"{plain.url}/a.tar.gz"})
+
+        server.fault = send_on
+        error = await desk.refusal(source)
+        words = f"redirects from https to http, to {plain.address}, which is refused"
+        assert error.message == f"web server {server.address} {words}"
+        error = await desk.refusal(HttpSource(f"https://{plain.address}/a.tar.gz"))
+        assert error.message == f"web server {plain.address} does not speak TLS"
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["http://169.254.169.254/a", "http://[fe80::1]/a", "http://100.100.100.200/a", "http://2852039166/a", "//[::1]/a"],
+)
+async def test_redirects_to_addresses_that_are_nobody_elses_business(
+    desk: Desk, server: WebServer, url: str, location: str
+) -> None:
+    async def send_on(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=302, headers={"Location": location})
+
+    server.fault = send_on
+    error = await desk.refusal(HttpSource(url))
+    assert error.reason == "AddressRefused"
+
+
+@pytest.mark.parametrize("location", ["file:///etc/passwd", "ftp://example.com/x", "", "http://[x"])
+async def test_redirects_that_are_none(desk: Desk, server: WebServer, url: str, location: str) -> None:
+    async def send_on(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=302, headers={"Location": location})
+
+    server.fault = send_on
+    error = await desk.refusal(HttpSource(url))
+    assert error.message == f"web server {server.address} redirects to what is no http or https address"
+
+
+async def test_addresses_of_this_machine_are_refused_unless_allowed(desk: Desk, server: WebServer, url: str) -> None:
+    desk.access = replace(desk.access, allowed=())
+    for each in (url, url.replace("127.0.0.1", "localhost"), url.replace("127.0.0.1", "127.1")):
+        error = await desk.refusal(HttpSource(each))
+        assert error.reason == "AddressRefused"
+    assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://u:s3cret@example.com/a",
+        "https://s3cret@example.com/a",
+        "file:///etc/passwd",
+        "ftp://example.com/a",
+        "https:///a",
+        "example.com/a",
+        "https://example.com/a#s3cret",
+        "https://example.com/a\r\nX: s3cret",
+        "https://example.com:99999/a?s3cret",
+        "https://[::1/a",
+    ],
+)
+async def test_urls_that_are_none(desk: Desk, url: str) -> None:
+    error = await desk.refusal(HttpSource(url))
+    assert (error.reason, isinstance(error, Blocked)) == ("InvalidReference", True)
+    assert "s3cret" not in error.message.replace("X: s3cret", "")
+
+
+async def test_what_is_not_there_is_said(desk: Desk, server: WebServer) -> None:
+    error = await desk.refusal(HttpSource(f"{server.url}/gone?token=s3cret"))
+    assert error.reason == "SourceNotFound"
+    assert error.message == f'web server {server.address} has no archive "/gone", or not for us (404)'
+
+
+@pytest.mark.parametrize(
+    ("data", "reason", "words"),
+    [
+        pytest.param(b"", "UnsupportedContent", "is empty", id="nothing"),
+        pytest.param(
+            b"<!DOCTYPE html>\n<html>Log in",
+            "UnsupportedContent",
+            'is no archive but text, which begins "<!DOCTYPE html>"',
+            id="a page",
+        ),
+        pytest.param(lzma.compress(tar(FILES)), "UnsupportedContent", "is packed with xz, which is not read", id="xz"),
+        pytest.param(ARCHIVE[: len(ARCHIVE) // 2], "UnsupportedContent", "is no complete tar archive", id="half of it"),
+        pytest.param(tar([file("../a", b"x")]), "UnsafeContent", "a path outside the archive", id="a path out"),
+        pytest.param(tar([file("/etc/a", b"x")]), "UnsafeContent", "an absolute path", id="an absolute path"),
+        pytest.param(tar([link("a", "../../etc/passwd")]), "UnsafeContent", "outside the archive", id="a link out"),
+        pytest.param(
+            tar([link("a", "/etc"), file("a/passwd", b"x")]), "UnsafeContent", "which is a link", id="through a link"
+        ),
+        pytest.param(tar([hard_link("a", "/etc/passwd")]), "UnsafeContent", "which is no file", id="a hard link out"),
+        pytest.param(tar([device("a")]), "UnsafeContent", "which is a device", id="a device"),
+        pytest.param(
+            tar([Entry("x", b"x", pax={"path": "a\0b"})]), "UnsafeContent", "a name with a NUL", id="a NUL in a name"
+        ),
+    ],
+)
+async def test_archives_that_are_refused(
+    desk: Desk, shelf: Path, url: str, data: bytes, reason: str, words: str
+) -> None:
+    (shelf / "a.tar.gz").write_bytes(data)
+    error = await desk.refusal(HttpSource(url))
+    assert isinstance(error, BadContent)
+    assert (error.reason, error.ref) == (reason, f"{url}@{digest(data)}")
+    assert error.message.startswith(f"archive {url}@{digest(data)} ")
+    assert words in error.message
+
+
+async def test_a_zip_archive_is_refused_with_words(desk: Desk, shelf: Path, url: str) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("a", "x")
+    (shelf / "a.tar.gz").write_bytes(packed.getvalue())
+    error = await desk.refusal(HttpSource(url))
+    words = "is a zip archive, which is not read: make it a tar archive, plain or packed with gzip or zstd"
+    assert words in error.message
+
+
+async def test_bombs(desk: Desk, shelf: Path, url: str) -> None:
+    desk.limits = ContentLimits(bytes=10_000_000, files=1000)
+    for data in (
+        gzip.compress(tar([file("a", bytes(11_000_000))])),
+        zstandard.compress(tar([file("a", bytes(11_000_000))])),
+        gzip.compress(tar([file(f"f{number}", b"") for number in range(1001)])),
+        gzip.compress(tar([file("a", bytes(9_000_000)), *(hard_link(f"b{number}", "a") for number in range(5))])),
+        gzip.compress(tar([folder("/".join("d" * 70))])),
+    ):
+        (shelf / "a.tar.gz").write_bytes(data)
+        error = await desk.refusal(HttpSource(url))
+        assert (error.reason, isinstance(error, BadContent)) == ("TooLarge", True)
+
+
+async def test_an_archive_larger_than_allowed_is_not_read_to_its_end(desk: Desk, server: WebServer, url: str) -> None:
+    sent = 0
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        nonlocal sent
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while request.transport and not request.transport.is_closing():
+            await response.write(bytes(1024**2))
+            sent += 1024**2
+        return response
+
+    server.fault = answer
+    desk.limits = ContentLimits(bytes=1_000_000)
+    with pytest.raises(Waiting) as raised:
+        async with open_source(HttpSource(url), desk.access, limits=desk.limits):
+            pass
+    assert raised.value.message == f"archive {url} is larger than 1,000,000 bytes, the most that is read"
+    assert sent < 100 * 1024**2
+
+
+async def test_servers_that_lie_stall_trickle_and_break_off(desk: Desk, server: WebServer, url: str) -> None:
+    desk.hurry()
+
+    async def silence(request: web.Request) -> web.StreamResponse:
+        await server.closing()
+        return web.Response()
+
+    async def half(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        response.content_length = len(ARCHIVE)
+        await response.prepare(request)
+        await response.write(ARCHIVE[: len(ARCHIVE) // 2])
+        assert request.transport is not None
+        request.transport.close()
+        return response
+
+    async def trickle(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while request.transport and not request.transport.is_closing():
+            await response.write(b"x")
+            await asyncio.sleep(0.02)
+        return response
+
+    async def busy(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=503)
+
+    async def strange(request: web.Request) -> web.StreamResponse:
+        return web.Response(body=ARCHIVE, headers={"Content-Encoding": "br"})
+
+    who = f"web server {server.address}"
+    for fault, words in (
+        (silence, f"{who} does not answer: nothing within 1 s"),
+        (half, f"{who} broke off in the middle of an answer"),
+        (trickle, f"{who} sends too slowly (less than 50 KiB in 0.3 s)"),
+        (busy, f'{who} answered 503 Service Unavailable when asked for archive "/a.tar.gz"'),
+        (strange, f"{who} answers in an encoding that it was not asked for"),
+    ):
+        server.fault = fault
+        error = await desk.refusal(HttpSource(url))
+        assert (error.reason, error.message) == ("SourceUnavailable", words)
+
+
+async def test_a_server_that_calls_the_packing_of_a_file_an_encoding(desk: Desk, server: WebServer, url: str) -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.Response(body=ARCHIVE, headers={"Content-Encoding": "x-gzip"})
+
+    server.fault = answer
+    async with open_source(HttpSource(url), desk.access) as opened:
+        assert opened.digest == digest(ARCHIVE)
+    assert await desk.files(HttpSource(url)) == FILES
+
+
+@pytest.mark.parametrize("value", ['"' + "x" * 2000 + '"', '"\u00e9"'])
+async def test_a_validator_that_is_none_is_not_kept(desk: Desk, server: WebServer, url: str, value: str) -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.Response(body=ARCHIVE, headers={"ETag": value})
+
+    server.fault = answer
+    async with open_source(HttpSource(url), desk.access) as opened:
+        assert opened.validator == ""
+
+
+def test_the_archives_of_these_tests_are_read_by_tarfile_too() -> None:
+    with tarfile.open(fileobj=io.BytesIO(ARCHIVE)) as archive:
+        assert sorted(archive.getnames()) == sorted(FILES)

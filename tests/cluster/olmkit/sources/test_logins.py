@@ -1,0 +1,356 @@
+"""Pull secrets at registries that ask for them: to whom a login goes, how often, and what is said when it does not help."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from aiohttp import web
+
+from devcluster.cluster import Cluster
+from olmkit.errors import Waiting
+from olmkit.sources import image
+from olmkit.sources.addresses import SourceAddresses
+from olmkit.sources.credentials import Credentials
+from olmkit.sources.registries import Registries, parse
+from olmkit.sources.trust import Trust
+from tests import images
+from tests.cluster.olmkit.sources.keys import make_keys
+from tests.cluster.olmkit.sources.setting import conf, empty
+from tests.images import tar
+from tests.own_registry import (
+    PASSWORD,
+    USER,
+    TokenService,
+    basic_auth,
+    own_registry,
+    served,
+    server_context,
+    tls,
+    token_auth,
+)
+from tests.registry_proxy import RegistryProxy, redirect, redirect_to
+from tests.secrets import auth, docker_config
+
+NUMBERS = itertools.count()
+LOGIN = auth(USER, PASSWORD)
+WRONG = auth(USER, "wr0ng-Sesame")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Images in a folder, for registries over it."""
+
+    folder: Path
+    repository: str
+    digest: str
+    keys: Path
+
+
+@pytest_asyncio.fixture
+async def kept(cluster: Cluster, tmp_path: Path) -> Kept:
+    folder = tmp_path / "images"
+    async with own_registry(folder) as address:
+        for repository in ("team/app", "public/app"):
+            digest = images.push(address, repository, "v1", [tar({"a": "1"}), tar({"b": "2"})], {})
+    return Kept(folder, "team/app", digest, make_keys(tmp_path))
+
+
+def known(addresses: tuple[str, ...], auths: Mapping[str, Mapping[str, str]]) -> Registries:
+    """Insecure registries, and logins by host."""
+    loopback = SourceAddresses.load(["127.0.0.0/8"])
+    registries = Registries(parse("".join(conf(each) for each in addresses)), loopback)
+    return replace(registries, credentials=Credentials.from_secret(docker_config(auths))) if auths else registries
+
+
+def told(proxy: RegistryProxy) -> list[str]:
+    """The kinds of authorization of all requests but those that look for TLS."""
+    return [
+        headers.get("Authorization", "none").partition(" ")[0]
+        for line, headers in proxy.requests
+        if not line.endswith("/v2/")
+    ]
+
+
+@asynccontextmanager
+async def behind_basic(kept: Kept) -> AsyncIterator[RegistryProxy]:
+    async with own_registry(kept.folder, basic_auth(kept.folder)) as address, RegistryProxy(address) as proxy:
+        yield proxy
+
+
+@asynccontextmanager
+async def behind_tokens(kept: Kept, service: TokenService) -> AsyncIterator[tuple[RegistryProxy, str]]:
+    """A proxy in front of a registry that wants tokens, and where they are given."""
+    async with (
+        served(service.answer) as realm,
+        own_registry(kept.folder, token_auth(f"http://{realm}/token", kept.keys)) as address,
+        RegistryProxy(address) as proxy,
+    ):
+        yield proxy, realm
+
+
+async def test_a_password_is_told_when_it_is_asked_for_and_once(kept: Kept, tmp_path: Path) -> None:
+    async with behind_basic(kept) as proxy:
+        registries = known((proxy.address,), {proxy.address: LOGIN})
+        ref = f"{proxy.address}/{kept.repository}:v1"
+        assert (await image.resolve(ref, registries)).digest == kept.digest
+        assert told(proxy) == ["none", "Basic"]
+        assert (await image.resolve(ref, registries)).digest == kept.digest
+        assert told(proxy) == ["none", "Basic", "Basic"], "a look for a moved tag is one request in the same job"
+        into = empty(tmp_path)
+        await image.pull(ref, into, registries)
+        assert sorted(each.name for each in into.iterdir()) == ["a", "b"]
+        assert told(proxy).count("none") == 1
+
+
+@pytest.mark.parametrize(
+    ("named", "entry", "sentence"),
+    [
+        pytest.param(
+            "HOST",
+            WRONG,
+            'registry HOST refuses the login of Secret olm-suite-system/login for "IMAGE" (401)',
+            id="a wrong password",
+        ),
+        pytest.param(
+            "HOST/team",
+            WRONG,
+            'registry HOST refuses the login of Secret olm-suite-system/login for "IMAGE" (401)',
+            id="a wrong password for the path",
+        ),
+        pytest.param(
+            "HOST",
+            {"identitytoken": "1dentity"},
+            'registry HOST wants credentials for "IMAGE" of a kind that Secret olm-suite-system/login does not '
+            "hold (401)",
+            id="a token where a password is wanted",
+        ),
+        *(
+            pytest.param(
+                named,
+                LOGIN,
+                'registry HOST wants credentials for "IMAGE" or has no such repository (401): no pull secret has a login '
+                "for HOST; give one of the type kubernetes.io/dockerconfigjson that has",
+                id=identity,
+            )
+            for named, identity in (
+                ("quay.io", "the right password for another host"),
+                ("127.0.0.1", "for the host without its port"),
+                ("127.0.0.1:1", "for another port"),
+                ("HOST/tea", "for a path that only begins the same"),
+                ("HOST/team/app/more", "for a longer path"),
+                ("*.127.0.0.1", "for hosts below"),
+            )
+        ),
+    ],
+)
+async def test_a_login_that_does_not_help_is_said_without_its_value(
+    kept: Kept, named: str, entry: Mapping[str, str], sentence: str
+) -> None:
+    async with behind_basic(kept) as proxy:
+        ref = f"{proxy.address}/{kept.repository}:v1"
+        registries = known((proxy.address,), {named.replace("HOST", proxy.address): entry})
+        with pytest.raises(Waiting) as raised:
+            await image.resolve(ref, registries)
+        assert raised.value.message.replace(ref, "IMAGE").replace(proxy.address, "HOST") == sentence
+        assert raised.value.reason == "Unauthorized"
+        sent = "refuses" in sentence
+        assert ("Basic" in told(proxy)) == sent, "a login goes only where its Secret says"
+
+
+async def test_the_longest_path_wins(kept: Kept) -> None:
+    async with behind_basic(kept) as proxy:
+        auths = {proxy.address: WRONG, f"{proxy.address}/team": WRONG, f"http://{proxy.address}/v2/team/app": LOGIN}
+        ref = f"{proxy.address}/{kept.repository}:v1"
+        assert (await image.resolve(ref, known((proxy.address,), auths))).digest == kept.digest
+
+
+async def test_a_password_stays_where_it_was_meant_for(kept: Kept, tmp_path: Path) -> None:
+    """Neither a redirect to another port, nor what stands there and asks for it, nor the way back gets to see it."""
+    async with behind_basic(kept) as proxy, behind_basic(kept) as other:
+        registries = known((proxy.address, other.address), {proxy.address: LOGIN})
+        proxy.on("/blobs/", redirect_to(other.address))
+        with pytest.raises(Waiting) as raised:
+            await image.pull(f"{proxy.address}/{kept.repository}:v1", empty(tmp_path), registries)
+        assert raised.value.reason == "Unauthorized"
+        ref = f"{proxy.address}/{kept.repository}:v1"
+        sent = f"{other.address}, where registry {proxy.address} sends us,"
+        assert raised.value.message == f'{sent} wants credentials for "{ref}" (401): none are sent there'
+        assert set(told(other)) == {"none"}
+
+        other.on("/blobs/", redirect(f"http://{proxy.address}/v2/{kept.repository}/manifests/v1"))
+        proxy.requests.clear()
+        with pytest.raises(Waiting):
+            await image.pull(f"{proxy.address}/{kept.repository}:v1", empty(tmp_path), registries)
+        assert "Basic" not in [headers.get("Authorization", "") for _, headers in other.requests]
+        assert told(proxy)[-1] == "none", "who was sent back comes as nobody"
+
+
+@pytest.mark.parametrize("entry", [LOGIN, {"identitytoken": "r3fresh"}], ids=["a password", "an identity token"])
+async def test_where_a_registry_redirects_nobody_is_believed_about_tokens(
+    kept: Kept, cluster: Cluster, entry: Mapping[str, str]
+) -> None:
+    """All of it over TLS that verifies: what counts is who says where tokens are."""
+    heard: list[Mapping[str, str]] = []
+
+    async def greedy(request: web.Request) -> web.StreamResponse:
+        heard.append({**request.headers, **request.query, **{k: str(v) for k, v in (await request.post()).items()}})
+        challenge = f'Bearer realm="https://{request.host}/token",service="s", Basic realm="r"'
+        return web.Response(status=401, headers={"WWW-Authenticate": challenge})
+
+    context = server_context(kept.keys)
+    async with served(greedy, context) as elsewhere, RegistryProxy(cluster.registry, tls=context) as proxy:
+        proxy.on("/manifests/", redirect(f"https://{elsewhere}/v2/x"))
+        rules = parse("".join(f'[[registry]]\nlocation = "{each}"\n' for each in (proxy.address, elsewhere)))
+        credentials = Credentials.from_secret(docker_config({proxy.address: entry}))
+        registries = Registries(rules, trust=Trust.load(kept.keys), credentials=credentials)
+        with pytest.raises(Waiting, match=r"wants credentials for .* none are sent there"):
+            await image.resolve(f"{proxy.address}/{kept.repository}:v1", registries)
+    assert len(heard) == 1
+    assert "Authorization" not in heard[0]
+
+
+async def test_a_token_is_had_with_the_password_and_kept_for_the_job(kept: Kept, tmp_path: Path) -> None:
+    service = TokenService(kept.keys)
+    async with behind_tokens(kept, service) as (proxy, realm):
+        registries = known((proxy.address,), {proxy.address: LOGIN, realm: LOGIN})
+        ref = f"{proxy.address}/{kept.repository}:v1"
+        resolved = await image.resolve(ref, registries)
+        assert resolved.digest == kept.digest
+        assert told(proxy) == ["none", "Bearer"]
+        await image.resolve(ref, registries)
+        assert told(proxy) == ["none", "Bearer", "Bearer"], "a look for a moved tag is one request in the same job"
+        await image.pull(resolved.ref_by_digest, empty(tmp_path), registries)
+        assert set(told(proxy)[1:]) == {"Bearer"}, "the registry sees no password"
+        ((method, asked, headers),) = service.requests
+        assert (method, headers["Authorization"].partition(" ")[0]) == ("GET", "Basic")
+        assert asked == {"service": "own registry", "scope": "repository:team/app:pull"}
+
+
+async def test_an_identity_token_is_exchanged_for_a_token(kept: Kept, tmp_path: Path) -> None:
+    service = TokenService(kept.keys)
+    async with behind_tokens(kept, service) as (proxy, realm):
+        entry = {**auth("<token>", ""), "identitytoken": service.refresh}
+        registries = known((proxy.address,), {proxy.address: entry, realm: entry})
+        await image.pull(f"{proxy.address}/{kept.repository}:v1", empty(tmp_path), registries)
+        ((method, form, headers),) = service.requests
+        assert method == "POST"
+        assert "Authorization" not in headers
+        assert form["grant_type"] == "refresh_token"
+        assert form["refresh_token"] == service.refresh
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [WRONG, {"identitytoken": "st4le"}, {"registrytoken": "st4le"}],
+    ids=["a password", "an identity token", "a token"],
+)
+async def test_a_token_service_that_says_no_is_told_from_one_that_is_away(kept: Kept, entry: Mapping[str, str]) -> None:
+    async with behind_tokens(kept, TokenService(kept.keys)) as (proxy, realm):
+        registries = known((proxy.address,), {proxy.address: entry, realm: entry})
+        with pytest.raises(Waiting) as raised:
+            await image.resolve(f"{proxy.address}/{kept.repository}:v1", registries)
+        assert raised.value.reason == "Unauthorized"
+        assert "refuses the login of Secret olm-suite-system/login" in raised.value.message
+        assert "st4le" not in raised.value.message
+
+
+async def test_without_a_login_anybody_may_have_what_is_public(kept: Kept, tmp_path: Path) -> None:
+    service = TokenService(kept.keys)
+    async with behind_tokens(kept, service) as (proxy, _):
+        registries = known((proxy.address,), {})
+        await image.pull(f"{proxy.address}/public/app:v1", empty(tmp_path), registries)
+        assert "Authorization" not in service.requests[0][2]
+        with pytest.raises(Waiting, match=r"wants credentials for .* or has no such repository \(401\)"):
+            await image.resolve(f"{proxy.address}/{kept.repository}:v1", registries)
+
+
+async def test_a_token_that_ends_in_the_middle_is_had_again(kept: Kept, tmp_path: Path) -> None:
+    service = TokenService(kept.keys)
+    async with behind_tokens(kept, service) as (proxy, realm):
+        seen: set[str] = set()
+
+        async def forget_the_first(request: web.Request, through: RegistryProxy) -> web.StreamResponse:
+            token = request.headers.get("Authorization", "")
+            seen.add(token)
+            if len(seen) < 2:
+                challenge = f'Bearer realm="http://{realm}/token",service="own registry",error="invalid_token"'
+                return web.Response(status=401, headers={"WWW-Authenticate": challenge})
+            code, headers, body = await through.fetch(request)
+            return web.Response(status=code, headers=headers, body=body)
+
+        proxy.on("/blobs/", forget_the_first)
+        registries = known((proxy.address,), {proxy.address: LOGIN, realm: LOGIN})
+        await image.pull(f"{proxy.address}/{kept.repository}:v1", empty(tmp_path), registries)
+        assert len(service.requests) == 2
+
+
+async def test_a_registry_without_tls_is_not_believed_about_where_tokens_are(kept: Kept) -> None:
+    service = TokenService(kept.keys)
+    async with behind_tokens(kept, service) as (proxy, realm):
+        registries = known((proxy.address,), {proxy.address: LOGIN})
+        with pytest.raises(Waiting) as raised:
+            await image.resolve(f"{proxy.address}/{kept.repository}:v1", registries)
+        assert raised.value.reason == "Unauthorized"
+        assert raised.value.message == (
+            f"registry {proxy.address} sends us to {realm} for a token, where the login of Secret olm-suite-system/login is sent "
+            f"only if the Secret has the same entry for {realm}: a registry that is insecure in registries.conf is not believed"
+        )
+        assert service.requests == []
+
+
+async def test_over_tls_the_token_service_that_a_registry_names_gets_the_login(kept: Kept, tmp_path: Path) -> None:
+    service = TokenService(kept.keys)
+    trust = Trust.load(kept.keys)
+    async with (
+        served(service.answer, server_context(kept.keys)) as realm,
+        own_registry(kept.folder, {**token_auth(f"https://{realm}/token", kept.keys), **tls(kept.keys)}) as address,
+    ):
+        # The realm is no registry of registries.conf, so its address would be refused as loopback.
+        rules = parse(f'[[registry]]\nlocation = "{address}"\n[[registry]]\nlocation = "{realm}"')
+        credentials = Credentials.from_secret(docker_config({address: LOGIN}))
+        registries = Registries(rules, trust=trust, credentials=credentials)
+        await image.pull(f"{address}/{kept.repository}:v1", empty(tmp_path), registries)
+        assert [headers["Authorization"].partition(" ")[0] for _, _, headers in service.requests] == ["Basic"]
+
+
+async def test_a_token_service_without_tls_gets_no_login_of_a_registry_with_it(kept: Kept) -> None:
+    service = TokenService(kept.keys)
+    trust = Trust.load(kept.keys)
+    async with (
+        served(service.answer) as realm,
+        own_registry(kept.folder, {**token_auth(f"http://{realm}/token", kept.keys), **tls(kept.keys)}) as address,
+    ):
+        credentials = Credentials.from_secret(docker_config({address: LOGIN, realm: LOGIN}))
+        registries = Registries(parse(f'[[registry]]\nlocation = "{address}"'), trust=trust, credentials=credentials)
+        with pytest.raises(
+            Waiting, match=f"sends us to {realm} for a token by plain HTTP, where the login .* is not sent"
+        ):
+            await image.resolve(f"{address}/{kept.repository}:v1", registries)
+        assert service.requests == []
+
+
+@pytest.mark.parametrize("entry", [LOGIN, {"identitytoken": "r3fresh"}], ids=["a password", "an identity token"])
+async def test_a_token_service_that_redirects_takes_no_login_along(kept: Kept, entry: Mapping[str, str]) -> None:
+    service = TokenService(kept.keys)
+    async with served(service.answer) as elsewhere:
+
+        async def away(request: web.Request) -> web.StreamResponse:
+            return web.Response(status=307, headers={"Location": f"http://{elsewhere}{request.path_qs}"})
+
+        async with (
+            served(away) as realm,
+            own_registry(kept.folder, token_auth(f"http://{realm}/token", kept.keys)) as address,
+        ):
+            registries = known((address, elsewhere), {address: entry, realm: entry})
+            with pytest.raises(Waiting):
+                await image.resolve(f"{address}/{kept.repository}:v1", registries)
+            for _, asked, headers in service.requests:
+                assert "Authorization" not in headers
+                assert "refresh_token" not in asked
+            assert len(service.requests) == (1 if "auth" in entry else 0), "a form is not sent on, a query may be"

@@ -1,0 +1,190 @@
+"""One door to all sources: files of ConfigMaps, images, and all of it in a job with a job's limits."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from devcluster.cluster import Cluster
+from olmkit.errors import Waiting
+from olmkit.jobs import Failed, Finished, Jobs, JobState, Task
+from olmkit.sources.access import Access
+from olmkit.sources.credentials import Credentials
+from olmkit.sources.errors import BadContent
+from olmkit.sources.image import FromLabel
+from olmkit.sources.opening import open_source
+from olmkit.sources.source import ConfigMapsSource, HttpSource, ImageSource, Source, digest_of_files, to_json
+from olmkit.sources.tree import ContentLimits
+from tests import images
+from tests.cluster.olmkit.sources.desk import Desk, branch
+from tests.git_server import GitServer, Repository
+from tests.git_ssh_server import GitSshServer
+from tests.images import tar
+from tests.secrets import secret
+from tests.web_server import WebServer
+
+WORK = "tests.cluster.olmkit.sources.work:open_and_unpack"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+class Office:
+    """Jobs that open sources."""
+
+    def __init__(self) -> None:
+        self._ends: asyncio.Queue[str] = asyncio.Queue()
+        self.jobs = Jobs(self._ends.put_nowait, preload=["tests.cluster.olmkit.sources.work"])
+
+    async def run(self, source: Source, access: Access, into: Path) -> JobState:
+        os.mkdir(into)
+        arguments = {"source": to_json(source), "access": access.to_json(), "into": str(into)}
+        self.jobs.ensure("key", str(into), Task(WORK, arguments))
+        async with asyncio.timeout(120):
+            await self._ends.get()
+        state = self.jobs.state("key")
+        assert state is not None
+        return state
+
+
+@pytest_asyncio.fixture
+async def office() -> AsyncIterator[Office]:
+    made = Office()
+    yield made
+    await made.jobs.close()
+
+
+async def test_files_of_configmaps(desk: Desk) -> None:
+    source = ConfigMapsSource((("a.yaml", b"1"), ("deep/er/b.yaml", b"2")))
+    assert await desk.files(source) == {"a.yaml": "1", "deep/er/b.yaml": "2"}
+    async with open_source(source, desk.access) as opened:
+        assert opened.digest == digest_of_files(source.files)
+        assert opened.ref == f"configMaps@{opened.digest}"
+        assert opened.resolved == {"type": "configMaps", "configMaps": {"digest": opened.digest}}
+        assert (opened.validator, opened.unchanged) == ("", False)
+
+
+async def test_files_of_configmaps_under_limits(desk: Desk) -> None:
+    desk.limits = ContentLimits(bytes=10)
+    source = ConfigMapsSource((("a", b"x" * 11),))
+    error = await desk.refusal(source)
+    assert isinstance(error, BadContent)
+    assert error.reason == "TooLarge"
+    assert error.message.startswith(
+        f"configMaps@{digest_of_files(source.files)} makes the content larger than 10 bytes"
+    )
+
+
+async def test_an_image(cluster: Cluster, desk: Desk) -> None:
+    repository = f"opening/{os.getpid()}"
+    digest = images.push(
+        cluster.registry, repository, "v1", [tar({"configs/a": "1", "etc/b": "2"})], {"where": "/configs"}
+    )
+    access = Access(registries_conf=cluster.registries_conf)
+    async with open_source(ImageSource(f"quay.io/{repository}:v1"), access) as opened:
+        assert (opened.digest, opened.ref) == (digest, f"quay.io/{repository}@{digest}")
+        assert opened.resolved == {"type": "image", "image": {"ref": opened.ref}}
+        into = desk.folder / "into"
+        os.mkdir(into)
+        root = await opened.unpack(into, FromLabel("where"))
+        assert root == into / "configs"
+        assert (root / "a").read_text() == "1"
+        assert not (into / "etc").exists()
+
+
+async def test_all_of_it_in_jobs(office: Office, desk: Desk) -> None:
+    """A job has 768 MB of addresses, threads included."""
+    big = "x" * 20_000_000
+    repository = Repository(desk.folder / "repositories" / "x.git")
+    repository.commit({"catalog/a": big, "catalog/b": "2"})
+    (desk.folder / "files").mkdir()
+    (desk.folder / "files" / "a.tar.gz").write_bytes(gzip.compress(tar({"a": big, "b": "2"})))
+    folder = desk.folder / "repositories"
+    async with GitServer(folder) as git, GitSshServer(folder) as ssh, WebServer(desk.folder / "files") as web:
+        keys = {"ssh-privatekey": ssh.private_key, "ssh-knownhosts": ssh.known_hosts}
+        granted = Credentials.from_secret(secret("kubernetes.io/ssh-auth", keys, ssh.address))
+        sources: list[Source] = [
+            branch(f"{git.url}/x.git", directory="catalog"),
+            branch(f"ssh://git@{ssh.address}/x.git", directory="catalog"),
+            HttpSource(f"{web.url}/a.tar.gz"),
+            ConfigMapsSource((("a", big.encode()[:1_000_000]), ("b", b"2"))),
+        ]
+        for number, source in enumerate(sources):
+            state = await office.run(source, desk.access.with_credentials(granted), desk.folder / f"into-{number}")
+            assert isinstance(state, Finished), state
+            assert sorted(state.result["files"]) == ["a", "b"]
+
+
+async def test_a_bomb_ends_its_own_job_and_is_said(office: Office, desk: Desk) -> None:
+    repository = Repository(desk.folder / "repositories" / "x.git")
+    repository.commit({"a": bytes(140_000_000)})
+    async with GitServer(desk.folder / "repositories") as git:
+        state = await office.run(branch(f"{git.url}/x.git"), desk.access, desk.folder / "into")
+    assert isinstance(state, Failed)
+    assert isinstance(state.error, BadContent)
+    assert "holds a file of 140,000,000 bytes" in state.error.message
+
+
+async def test_a_job_that_is_cancelled_in_the_middle_of_a_fetch(office: Office, desk: Desk) -> None:
+    repository = Repository(desk.folder / "repositories" / "x.git")
+    repository.commit({"a": "1"})
+    asked = asyncio.Event()
+    async with GitServer(desk.folder / "repositories") as git:
+
+        async def stall(request: object) -> None:
+            asked.set()
+            await git.closing()
+
+        git.fault = stall
+        running = asyncio.create_task(office.run(branch(f"{git.url}/x.git"), desk.access, desk.folder / "into"))
+        async with asyncio.timeout(60):
+            await asked.wait()
+        office.jobs.cancel("key")
+        running.cancel()
+        await office.jobs.close()
+
+
+async def test_opening_that_is_cancelled_leaves_no_thread_behind(desk: Desk) -> None:
+    repository = Repository(desk.folder / "repositories" / "x.git")
+    repository.commit({"a": "1"})
+    folder = desk.folder / "repositories"
+    async with GitServer(folder) as git, GitSshServer(folder) as ssh:
+        keys = {"ssh-privatekey": ssh.private_key, "ssh-knownhosts": ssh.known_hosts}
+        desk.give(secret("kubernetes.io/ssh-auth", keys, ssh.address))
+        asked = asyncio.Event()
+
+        async def stall(request: object) -> None:
+            asked.set()
+            await git.closing()
+
+        git.fault = stall
+        ssh.script = lambda process: asked.set()
+        for url in (f"{git.url}/x.git", f"ssh://git@{ssh.address}/x.git"):
+            asked.clear()
+            running = asyncio.create_task(desk.files(branch(url)))
+            async with asyncio.timeout(60):
+                await asked.wait()
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+        # The threads of asyncio.to_thread end with what they waited for.
+        async with asyncio.timeout(60):
+            await asyncio.get_running_loop().shutdown_default_executor()
+
+
+async def test_a_source_that_is_away_is_waited_for(desk: Desk) -> None:
+    async with WebServer(desk.folder) as web:
+        pass
+    for source in (HttpSource(f"{web.url}/a"), branch(f"{web.url}/x.git")):
+        error = await desk.refusal(source)
+        assert isinstance(error, Waiting)
+        assert error.reason == "SourceUnavailable"
+        assert error.message.endswith(f"{web.address} does not answer: connection refused")

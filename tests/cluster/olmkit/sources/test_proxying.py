@@ -1,0 +1,150 @@
+"""Registries that only a proxy can reach, as HTTP_PROXY and HTTPS_PROXY name it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from devcluster.cluster import Cluster
+from olmkit.errors import Waiting
+from olmkit.sources import image
+from olmkit.sources.addresses import AddressRefused
+from olmkit.sources.credentials import Credentials
+from olmkit.sources.proxies import Proxies
+from olmkit.sources.registries import Registries, parse
+from olmkit.sources.trust import Trust
+from tests import images
+from tests.cluster.olmkit.sources.keys import make_keys
+from tests.cluster.olmkit.sources.setting import Setting, conf, empty
+from tests.forward_proxy import ForwardProxy
+from tests.images import tar
+from tests.own_registry import PASSWORD, USER, basic_auth, own_registry, server_context
+from tests.registry_proxy import RegistryProxy, redirect
+from tests.secrets import auth, docker_config
+
+NAME = "registry.test"
+LOGIN = "me@corp:Ses:ame"
+LOGIN_IN_URL = "me%40corp:Ses%3Aame"
+PLAIN = Registries(parse(conf(f"{NAME}:80")))
+"""The name is configured as plain HTTP."""
+
+
+def through(registries: Registries, proxy: str, **more: str) -> Registries:
+    """The same, through a proxy for both schemes."""
+    return replace(registries, proxies=Proxies.load({"HTTP_PROXY": proxy, "HTTPS_PROXY": proxy, **more}))
+
+
+async def test_https_goes_through_a_tunnel_and_is_verified_at_its_end(
+    setting: Setting, cluster: Cluster, tmp_path: Path
+) -> None:
+    keys = make_keys(tmp_path, NAME)
+    ref = f"{NAME}/{setting.repository}:v1"
+    async with (
+        RegistryProxy(cluster.registry, tls=server_context(keys)) as registry,
+        ForwardProxy({f"{NAME}:443": registry.address}).running() as proxy,
+    ):
+        registries = through(Registries(trust=Trust.load(keys)), f"http://{proxy.address}")
+        await image.pull(ref, empty(tmp_path), registries)
+        assert proxy.requests == [f"CONNECT {NAME}:443 HTTP/1.1"], "one tunnel for the whole pull"
+        with pytest.raises(Waiting, match="shows a certificate that is not trusted"):
+            await image.resolve(ref, replace(registries, trust=Trust()))
+
+
+async def test_a_proxy_that_speaks_tls_itself(setting: Setting, cluster: Cluster, tmp_path: Path) -> None:
+    keys = make_keys(tmp_path, NAME)
+    async with RegistryProxy(cluster.registry, tls=server_context(keys)) as registry:
+        forward = ForwardProxy({f"{NAME}:443": registry.address}, login=LOGIN)
+        async with forward.running(server_context(keys)) as proxy:
+            registries = through(Registries(trust=Trust.load(keys)), f"https://{LOGIN_IN_URL}@{proxy.address}")
+            assert (await image.resolve(f"{NAME}/{setting.repository}:v1", registries)).digest == setting.digest
+
+
+async def test_plain_http_goes_through_it_too(cluster: Cluster, tmp_path: Path) -> None:
+    folder = tmp_path / "images"
+    async with own_registry(folder) as address:
+        digest = images.push(address, "a/b", "v1", [tar({"a": "1"})], {})
+    async with own_registry(folder, basic_auth(folder)) as address:
+        forward = ForwardProxy({f"{NAME}:80": address, NAME: address}, login=LOGIN)
+        async with forward.running() as proxy:
+            registries = through(PLAIN, f"http://{LOGIN_IN_URL}@{proxy.address}")
+            secret = docker_config({f"{NAME}:80": auth(USER, PASSWORD)})
+            registries = replace(registries, credentials=Credentials.from_secret(secret))
+            pulled = await image.pull(f"{NAME}:80/a/b:v1", empty(tmp_path), registries)
+            assert pulled.digest == digest
+            assert any(line.startswith(f"GET http://{NAME}/v2/a/b/manifests/v1 ") for line in proxy.requests)
+            assert all(told.startswith("Basic ") for told in proxy.authorizations)
+            assert any(told.startswith("Basic ") for told in proxy.passed_on)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize(
+    ("login", "sentence"),
+    [
+        ("", "wants a user and a password (407): write http://user:password@host:port"),
+        ("me:wr0ng@", "refuses the user and password of its variable (407)"),
+    ],
+    ids=["no login", "a wrong one"],
+)
+async def test_a_proxy_that_lets_nobody_in_is_told_from_the_registry(scheme: str, login: str, sentence: str) -> None:
+    registries = PLAIN if scheme == "http" else Registries()
+    ref = f"{NAME}:80/a:v1" if scheme == "http" else f"{NAME}/a:v1"
+    async with ForwardProxy({}, login=LOGIN).running() as proxy:
+        with pytest.raises(Waiting) as raised:
+            await image.resolve(ref, through(registries, f"http://{login}{proxy.address}"))
+        host = ref.partition("/")[0]
+        assert raised.value.message == f"registry {host} cannot be asked: the proxy {proxy.address} {sentence}"
+        assert raised.value.reason == "RegistryUnavailable"
+
+
+async def test_a_host_that_the_proxy_does_not_reach_is_said() -> None:
+    async with ForwardProxy({}).running() as proxy:
+        with pytest.raises(Waiting) as raised:
+            await image.resolve(f"{NAME}/a:v1", through(Registries(), f"http://u:Sesame@{proxy.address}"))
+        words = f"cannot be asked: the proxy {proxy.address} does not let us through (502)"
+        assert raised.value.message == f"registry {NAME} {words}"
+        address = proxy.address
+    with pytest.raises(Waiting) as raised:
+        await image.resolve(f"{NAME}/a:v1", through(Registries(), f"http://u:Sesame@{address}"))
+    words = f"cannot be asked: the proxy {address} does not answer: connection refused"
+    assert raised.value.message == f"registry {NAME} {words}"
+    with pytest.raises(Waiting) as raised:
+        await image.resolve(f"{NAME}/a:v1", through(Registries(), "http://u:Sesame@no-such-proxy.invalid:3128"))
+    words = "cannot be asked: the proxy no-such-proxy.invalid:3128 cannot be looked up: no such host"
+    assert raised.value.message == f"registry {NAME} {words}"
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "169.254.169.254",
+        "[fe80::1]",
+        "[::ffff:169.254.169.254]",
+        "[::ffff:a9fe:a9fe]",
+        "[64:ff9b::a9fe:a9fe]",
+        "0xA9FEA9FE",
+        "2852039166",
+        "0251.0376.0251.0376",
+        "169.254.43518",
+        "metadata.google.internal",
+        "[::]",
+        "0.0.0.0",
+    ],
+)
+async def test_a_proxy_is_not_asked_for_what_is_refused(setting: Setting, tmp_path: Path, host: str) -> None:
+    """The proxy stands in another place: what it reaches there is not for authors of Catalogs either."""
+    async with ForwardProxy({}).running() as proxy:
+        setting.proxy.on("/blobs/", redirect(f"http://{host}/x"))
+        with pytest.raises(AddressRefused):
+            await image.pull(setting.tag, empty(tmp_path), through(setting.registries, f"http://{proxy.address}"))
+        assert proxy.requests == []
+
+
+async def test_what_no_proxy_names_is_asked_directly(setting: Setting) -> None:
+    async with ForwardProxy({}).running() as proxy:
+        registries = through(setting.registries, f"http://{proxy.address}", NO_PROXY="no-such-host.invalid")
+        assert (await image.resolve(setting.tag, registries)).digest == setting.digest, "loopback needs no entry"
+        with pytest.raises(Waiting, match="cannot be looked up"):
+            await image.resolve("no-such-host.invalid/a:v1", registries)
+        assert proxy.requests == []

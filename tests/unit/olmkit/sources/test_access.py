@@ -1,0 +1,67 @@
+"""What a job may use reaches it whole, and is refused before it starts when it cannot be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from olmkit.errors import Blocked
+from olmkit.jobs import Task
+from olmkit.sources.access import Access
+from olmkit.sources.credentials import Credentials
+from olmkit.sources.registries import Patience
+from tests.secrets import auth, docker_config
+
+CREDENTIALS = Credentials.from_secret(docker_config({"quay.io": auth("u", "Sesame")}))
+FULL = Access(
+    Path("/etc/registries.conf"), Path("/etc/ca"), ("127.0.0.0/8",), ("10.0.0.1:443",), CREDENTIALS, Patience(connect=3)
+)
+
+
+@pytest.mark.parametrize("access", [FULL, Access()], ids=["everything", "nothing"])
+def test_it_reaches_a_job_as_json(access: Access) -> None:
+    assert Access.from_json(orjson.loads(orjson.dumps(access.to_json()))) == access
+
+
+def test_neither_it_nor_the_job_it_goes_to_shows_a_secret() -> None:
+    task = Task("a:b", {"access": FULL.to_json()})
+    for shown in (repr(FULL), str(FULL), repr(task), f"{task}"):
+        assert "Sesame" not in shown
+        assert auth("u", "Sesame")["auth"] not in shown
+
+
+def test_it_becomes_what_images_are_pulled_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
+    (tmp_path / "registries.conf").write_text('[[registry]]\nlocation = "quay.io"\n')
+    access = Access(tmp_path / "registries.conf", tmp_path, ("127.0.0.0/8",), patience=Patience(connect=3))
+    registries = access.with_credentials(CREDENTIALS).registries()
+    assert [rule.prefix for rule in registries.rules] == ["quay.io"]
+    assert registries.addresses.refusal("127.0.0.1", 1) is None
+    assert registries.credentials == CREDENTIALS
+    assert registries.patience.connect == 3
+    assert registries.proxies.choose("https", "quay.io", 443) is not None
+    assert registries.tokens == {}
+    assert access.registries().tokens is not registries.tokens, "what a registry gave one job is not another's"
+
+
+@pytest.mark.parametrize(
+    ("access", "words"),
+    [
+        pytest.param(Access(Path("/no/such/file")), "/no/such/file cannot be read", id="registries.conf"),
+        pytest.param(Access(None, Path("/no/such/folder")), "/no/such/folder cannot be read", id="authorities"),
+        pytest.param(Access(allowed=("ten",)), "--allow-source-cidr", id="a CIDR"),
+    ],
+)
+def test_configuration_that_cannot_be_used_is_said(access: Access, words: str) -> None:
+    with pytest.raises(Blocked) as raised:
+        access.check()
+    assert raised.value.reason == "InvalidConfiguration"
+    assert words in raised.value.message
+
+
+def test_a_proxy_that_is_none_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "socks5://proxy:1")
+    with pytest.raises(Blocked, match="HTTP_PROXY is no URL of a proxy"):
+        Access().check()

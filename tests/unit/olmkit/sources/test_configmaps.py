@@ -1,0 +1,78 @@
+"""The keys of ConfigMaps as files."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from olmkit.errors import Blocked
+from olmkit.sources.configmaps import SIZE_LIMIT, gather
+from olmkit.sources.source import ConfigMapsSource
+
+
+def config_map(name: str, data: dict[str, str] | None = None, **binary: bytes) -> dict[str, Any]:
+    encoded = {key: base64.b64encode(value).decode() for key, value in binary.items()}
+    return {"metadata": {"name": name}, "data": data, "binaryData": encoded or None}
+
+
+def test_keys_become_files_below_their_folder() -> None:
+    maps = [
+        (config_map("b", {"a.yaml": "1", "b.yaml": "ä"}), ""),
+        (config_map("a", {"a.yaml": "3"}, icon=b"\x89\xff"), "./deep/er/"),
+    ]
+    expected = (("a.yaml", b"1"), ("b.yaml", "ä".encode()), ("deep/er/a.yaml", b"3"), ("deep/er/icon", b"\x89\xff"))
+    assert gather(maps) == ConfigMapsSource(expected)
+    assert gather(reversed(maps)) == ConfigMapsSource(expected), "the order in the spec means nothing"
+
+
+@pytest.mark.parametrize(
+    ("maps", "reason", "words"),
+    [
+        pytest.param([], "MissingContent", "hold no keys", id="none"),
+        pytest.param([(config_map("a"), "")], "MissingContent", "hold no keys", id="without keys"),
+        pytest.param(
+            [(config_map("b", {"x": "1"}), "d"), (config_map("a", {"x": "1"}), "d/")],
+            "DuplicatePath",
+            'duplicate path "d/x" found in configmaps a and b',
+            id="one path of two",
+        ),
+        pytest.param(
+            [(config_map("a", {"x": "1"}, x=b"2"), "")],
+            "DuplicatePath",
+            'duplicate path "x" found in configmaps a and a',
+            id="one key in data and binaryData",
+        ),
+        pytest.param(
+            [(config_map("a", {"x": "1"}), ""), (config_map("b", {"y": "1"}), "x")],
+            "DuplicatePath",
+            'configmap b has files in the folder "x", which is a file of configmap a',
+            id="a file where a folder is",
+        ),
+        pytest.param([(config_map("a", {"x": "1"}), "../d")], "InvalidReference", "path", id="a path out"),
+        pytest.param(
+            [(config_map("a", {"..": "1"}), "")], "UnsafeContent", "which is no name of a file", id="a key that climbs"
+        ),
+        pytest.param(
+            [(config_map("a", {"x/y": "1"}), "")], "UnsafeContent", "which is no name", id="a key with a slash"
+        ),
+        pytest.param(
+            [({"metadata": {"name": "a"}, "binaryData": {"x": "not base64"}}, "")],
+            "UnsupportedContent",
+            'configmap a has no base64 at the key "x"',
+            id="bytes that are none",
+        ),
+        pytest.param(
+            [(config_map(str(number), {f"k{number}": "x" * 1024**2}), "") for number in range(9)],
+            "TooLarge",
+            f"the configmaps hold 9,437,184 bytes; at most {SIZE_LIMIT:,} are read",
+            id="too much",
+        ),
+    ],
+)
+def test_what_is_refused(maps: list[tuple[dict[str, Any], str]], reason: str, words: str) -> None:
+    with pytest.raises(Blocked) as raised:
+        gather(maps)
+    assert raised.value.reason == reason
+    assert words in raised.value.message

@@ -1,0 +1,269 @@
+"""Which host gets what out of which Secret, and what is said about one that cannot be used."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from olmkit.errors import Blocked
+from olmkit.sources.credentials import Credentials, Login
+from tests.secrets import auth, docker_config, secret
+
+KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n"
+HOSTS = "git.example.com,files.example.com:8443"
+
+
+def passwords(auths: Mapping[str, str]) -> Credentials:
+    """A pull secret with a password for each key."""
+    return Credentials.from_secret(docker_config({key: auth("u", password) for key, password in auths.items()}))
+
+
+@pytest.mark.parametrize(
+    ("auths", "host", "repository", "password"),
+    [
+        pytest.param({"quay.io": "a"}, "quay.io", "x/y", "a", id="the host"),
+        pytest.param({"quay.io": "a"}, "quay.io.evil.com", "x/y", None, id="not a host that begins the same"),
+        pytest.param({"quay.io": "a"}, "evil-quay.io", "x/y", None, id="not a host that ends the same"),
+        pytest.param({"quay.io": "a"}, "cdn.quay.io", "x/y", None, id="not a host below"),
+        pytest.param({"quay.io": "a"}, "quay.io:8443", "x/y", None, id="not another port"),
+        pytest.param({"quay.io": "a"}, "quay.io:80", "x/y", None, id="not the port of plain HTTP"),
+        pytest.param({"quay.io": "a"}, "quay.io:443", "x/y", "a", id="the usual port may be written"),
+        pytest.param({"quay.io:443": "a"}, "quay.io", "x/y", "a", id="the usual port may be left out"),
+        pytest.param({"reg:5000": "a"}, "reg", "x/y", None, id="a port that is named is meant"),
+        pytest.param({"reg:5000": "a"}, "reg:5000", "x/y", "a", id="a port"),
+        pytest.param({"QUAY.io": "a"}, "Quay.IO", "x/y", "a", id="case does not count"),
+        pytest.param({"https://quay.io": "a"}, "quay.io", "x/y", "a", id="a scheme is no part of it"),
+        pytest.param({"https://quay.io/v2/": "a"}, "quay.io", "x/y", "a", id="the version of the API neither"),
+        pytest.param({"quay.io/v1": "a"}, "quay.io", "x/y", "a", id="also without a slash at its end"),
+        pytest.param({"quay.io/v2/x": "a"}, "quay.io", "x/y", "a", id="a path after the version"),
+        pytest.param({"quay.io": "a", "quay.io/x": "b"}, "quay.io", "x/y", "b", id="the longer path wins"),
+        pytest.param({"quay.io/x": "b", "quay.io": "a"}, "quay.io", "x/y", "b", id="in any order"),
+        pytest.param({"quay.io": "a", "quay.io/x": "b"}, "quay.io", "xx/y", "a", id="a path ends at a slash"),
+        pytest.param({"quay.io/x/y": "c"}, "quay.io", "x/y", "c", id="a whole repository"),
+        pytest.param({"quay.io/x/y": "c"}, "quay.io", "x", None, id="not what is above"),
+        pytest.param({"*.example.com": "a"}, "reg.example.com", "x", "a", id="a star is one part"),
+        pytest.param({"*.example.com": "a"}, "a.reg.example.com", "x", None, id="and not two"),
+        pytest.param({"*.example.com": "a"}, "example.com", "x", None, id="and not none"),
+        pytest.param({"*.example.com": "a"}, "reg.example.com.evil.org", "x", None, id="and the rest is meant"),
+        pytest.param({"reg-*.example.com": "a"}, "reg-1.example.com", "x", "a", id="or some of a part"),
+        pytest.param({"*.example.com:5000": "a"}, "reg.example.com:5000", "x", "a", id="with a port"),
+        pytest.param({"*.a.b": "1", "c.a.b": "2"}, "c.a.b", "x", "2", id="a host by its name wins"),
+        pytest.param({"*.a.b/x": "1", "c.a.b": "2"}, "c.a.b", "x/y", "2", id="also over a pattern with a path"),
+        pytest.param({"[::1]:5000": "a"}, "[::1]:5000", "x", "a", id="an IPv6 address"),
+        pytest.param({"https://index.docker.io/v1/": "a"}, "registry-1.docker.io", "library/x", "a", id="Docker Hub"),
+        pytest.param({"docker.io": "a"}, "registry-1.docker.io", "library/x", "a", id="Docker Hub by its short name"),
+        pytest.param({"registry-1.docker.io": "a"}, "docker.io", "library/x", "a", id="and by its long one"),
+        pytest.param({"docker.io/library": "a"}, "registry-1.docker.io", "other/x", None, id="a path at Docker Hub"),
+        pytest.param({"https://index.docker.io/v1/": "a"}, "quay.io", "x", None, id="Docker Hub's is no default"),
+    ],
+)
+def test_a_login_is_for_the_host_and_path_that_its_key_names(
+    auths: Mapping[str, str], host: str, repository: str, password: str | None
+) -> None:
+    found = passwords(auths).for_registry(host, repository)
+    assert (found.password if found else None) == password
+
+
+@given(st.text(st.characters(codec="ascii", categories=["L", "N"], include_characters=".-:*[]/"), max_size=40))
+def test_no_other_host_is_ever_named(host: str) -> None:
+    """A login for quay.io is for quay.io, whatever else is asked for."""
+    found = passwords({"quay.io": "a"}).for_registry(host, "x/y")
+    assert found is None or host.lower() in ("quay.io", "quay.io:443")
+
+
+ENTRIES = [
+    pytest.param(auth("u", "p:w"), Login("u", "p:w", "", "", "olm-suite-system/login"), id="auth"),
+    pytest.param(
+        {"username": "u", "password": "p"}, Login("u", "p", "", "", "olm-suite-system/login"), id="user and password"
+    ),
+    pytest.param(
+        {**auth("u", "p"), "username": "x", "password": "x", "email": "e"},
+        Login("u", "p", "", "", "olm-suite-system/login"),
+        id="auth wins",
+    ),
+    pytest.param({"identitytoken": "t"}, Login("", "", "t", "", "olm-suite-system/login"), id="identitytoken"),
+    pytest.param({"registrytoken": "t"}, Login("", "", "", "t", "olm-suite-system/login"), id="registrytoken"),
+    pytest.param({"auth": "dTpw\n"}, Login("u", "p", "", "", "olm-suite-system/login"), id="a line in base64"),
+    pytest.param(
+        {"auth": auth("u", "pw")["auth"].rstrip("=")},
+        Login("u", "pw", "", "", "olm-suite-system/login"),
+        id="without padding",
+    ),
+]
+
+
+@pytest.mark.parametrize(("entry", "login"), ENTRIES)
+def test_both_forms_of_a_docker_config_are_read(entry: Mapping[str, str], login: Login) -> None:
+    new = Credentials.from_secret(docker_config({"quay.io": entry}))
+    old = Credentials.from_secret(secret("kubernetes.io/dockercfg", {".dockercfg": json.dumps({"quay.io": entry})}))
+    assert new.for_registry("quay.io", "x") == old.for_registry("quay.io", "x") == login
+    assert new.basic("quay.io") is None, "a pull secret is for registries only"
+
+
+def test_a_login_becomes_a_header() -> None:
+    assert Login("Aladdin", "open sesame").basic == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="
+    assert Login("ü", "ß").basic == "Basic " + base64.b64encode("ü:ß".encode()).decode()
+    assert Login(identity_token="t").basic == ""
+
+
+@pytest.mark.parametrize(
+    ("host", "found"),
+    [
+        ("git.example.com", True),
+        ("git.example.com:443", True),
+        ("git.example.com:80", True),
+        ("git.example.com:8443", False),
+        ("files.example.com:8443", True),
+        ("files.example.com", False),
+        ("example.com", False),
+        ("x.git.example.com", False),
+    ],
+)
+def test_a_user_and_password_are_for_the_hosts_of_the_annotation(host: str, found: bool) -> None:
+    values = {"username": "u", "password": "p\n"}
+    for kind in ("kubernetes.io/basic-auth", "Opaque"):
+        login = Credentials.from_secret(secret(kind, values, HOSTS)).basic(host)
+        assert login == (Login("u", "p", secret="olm-suite-system/login") if found else None)
+    assert Credentials.from_secret(secret("Opaque", values, HOSTS)).ssh(host) is None
+
+
+@pytest.mark.parametrize(
+    ("host", "found"),
+    [("git.example.com", True), ("git.example.com:22", True), ("git.example.com:443", False), ("example.com", False)],
+)
+def test_a_key_is_for_the_hosts_of_the_annotation(host: str, found: bool) -> None:
+    for kind in ("kubernetes.io/ssh-auth", "Opaque"):
+        made = Credentials.from_secret(secret(kind, {"ssh-privatekey": KEY, "ssh-knownhosts": "git …"}, HOSTS))
+        key = made.ssh(host)
+        assert (key.private_key if key else None) == (KEY if found else None)
+        assert made.for_registry(host, "x") is None
+
+
+def test_a_user_and_password_do_for_a_registry_that_the_annotation_names() -> None:
+    made = Credentials.from_secret(secret("kubernetes.io/basic-auth", {"username": "u", "password": "p"}, "quay.io"))
+    login = made.for_registry("quay.io", "x/y")
+    assert login is not None
+    assert login.password == "p"
+
+
+def test_the_objects_own_secret_comes_before_the_clusters() -> None:
+    own, clusters = passwords({"quay.io": "own"}), passwords({"quay.io/x": "cluster", "ghcr.io": "cluster"})
+    both = Credentials.merged(own, clusters)
+    for host, expected in (("quay.io", "own"), ("ghcr.io", "cluster")):
+        login = both.for_registry(host, "x/y")
+        assert login is not None
+        assert login.password == expected
+    assert Credentials.merged(Credentials(), clusters) == Credentials((*(), *clusters.layers))
+    assert both.hosts == ("ghcr.io", "quay.io", "quay.io/x")
+
+
+def test_credentials_reach_a_job_as_json() -> None:
+    both = Credentials.merged(
+        passwords({"quay.io/x": "p", "*.example.com:5000": "q"}),
+        Credentials.from_secret(
+            secret("kubernetes.io/ssh-auth", {"ssh-privatekey": KEY, "ssh-knownhosts": "git …"}, HOSTS)
+        ),
+    )
+    assert Credentials.from_json(orjson.loads(orjson.dumps(both.to_json()))) == both
+
+
+FAULTS: list[Any] = [
+    pytest.param(secret("kubernetes.io/tls", {"tls.key": "Sesame"}), 'is of the type "kubernetes.io/tls"', id="a type"),
+    pytest.param(secret("Opaque", {"token": "Sesame"}), "has none of the keys .dockerconfigjson,", id="Opaque"),
+    pytest.param(secret("", {"token": "Sesame"}), "has none of the keys .dockerconfigjson,", id="no type"),
+    pytest.param(secret("kubernetes.io/dockerconfigjson", {}), "has no key .dockerconfigjson", id="no key"),
+    pytest.param(
+        secret("kubernetes.io/dockerconfigjson", {".dockerconfigjson": "{Sesame"}),
+        "has no JSON at the key",
+        id="no JSON",
+    ),
+    pytest.param(
+        secret("kubernetes.io/dockerconfigjson", {".dockerconfigjson": '{"quay.io": {"auth": "Sesame"}}'}),
+        "has no logins by registry under auths at the key .dockerconfigjson",
+        id="the old form at the new key",
+    ),
+    pytest.param(
+        secret("kubernetes.io/dockercfg", {".dockercfg": "[]"}),
+        "has no logins by registry at the key .dockercfg",
+        id="a list",
+    ),
+    pytest.param(
+        secret("kubernetes.io/dockerconfigjson", {".dockerconfigjson": b"\xff\xfe"}),
+        "something else than text",
+        id="no text",
+    ),
+    pytest.param(docker_config({}), "names no registry at the key .dockerconfigjson", id="no entry"),
+    pytest.param(docker_config({"": auth("u", "Sesame")}), 'names the registry "", which is no host', id="no host"),
+    pytest.param(docker_config({"quay.io": {}}), 'has a login for "quay.io" with no password', id="an empty entry"),
+    pytest.param(docker_config({"quay.io": {"username": "u"}}), "with no password", id="a user alone"),
+    pytest.param(
+        docker_config({"quay.io": {"auth": "Sesame!"}}), 'has an auth for "quay.io" that is no', id="no base64"
+    ),
+    pytest.param(
+        docker_config({"quay.io": {"auth": "U2VzYW1l"}}),
+        'has an auth for "quay.io" that is no user:password',
+        id="no colon",
+    ),
+    pytest.param(docker_config({"quay.io": {"registrytoken": "Sesame\r\nA: b"}}), "no header can hold", id="two lines"),
+    pytest.param(
+        secret("kubernetes.io/basic-auth", {"username": "u", "password": "Sesame"}),
+        "does not say which hosts it may be sent to: set the annotation olm.operatorframework.io/source-hosts on it",
+        id="no annotation",
+    ),
+    pytest.param(
+        secret("kubernetes.io/basic-auth", {"username": "u", "password": "Sesame"}, "https://git.example.com/x"),
+        'has "https://git.example.com/x" in its annotation olm.operatorframework.io/source-hosts, which is no host',
+        id="a URL in the annotation",
+    ),
+    pytest.param(
+        secret("kubernetes.io/basic-auth", {"username": "u", "password": "Sesame"}, "*.example.com"),
+        'has "*.example.com" in its annotation',
+        id="a pattern in the annotation",
+    ),
+    pytest.param(secret("kubernetes.io/basic-auth", {"username": "u"}, HOSTS), "has no key password", id="no password"),
+    pytest.param(
+        secret("kubernetes.io/basic-auth", {"username": "u:v", "password": "Sesame"}, HOSTS),
+        "has a colon",
+        id="a colon",
+    ),
+    pytest.param(
+        secret("kubernetes.io/ssh-auth", {"ssh-privatekey": "Sesame"}, HOSTS),
+        "has no key ssh-knownhosts",
+        id="no hosts",
+    ),
+]
+
+
+@pytest.mark.parametrize(("made", "words"), FAULTS)
+def test_a_secret_that_cannot_be_used_is_named_with_what_is_missing(made: Mapping[str, Any], words: str) -> None:
+    with pytest.raises(Blocked) as raised:
+        Credentials.from_secret(made)
+    assert raised.value.reason == "InvalidSecret"
+    assert raised.value.message.startswith("Secret olm-suite-system/login ")
+    assert words in raised.value.message
+    assert "Sesame" not in raised.value.message
+    assert "U2VzYW1l" not in raised.value.message
+
+
+def test_no_repr_shows_a_value() -> None:
+    made = [
+        passwords({"quay.io": "Sesame"}),
+        Credentials.from_secret(docker_config({"quay.io": {"identitytoken": "Sesame"}})),
+        Credentials.from_secret(docker_config({"quay.io": {"registrytoken": "Sesame"}})),
+        Credentials.from_secret(
+            secret("kubernetes.io/ssh-auth", {"ssh-privatekey": "Sesame", "ssh-knownhosts": "git …"}, HOSTS)
+        ),
+        Credentials.from_secret(secret("kubernetes.io/basic-auth", {"username": "u", "password": "Sesame"}, HOSTS)),
+    ]
+    for each in made:
+        for shown in (repr(each), str(each), f"{each.layers}", f"{each.layers[0][0].value}"):
+            assert "Sesame" not in shown
+            assert "U2VzYW1l" not in shown
+            assert "olm-suite-system/login" in shown, "the name of the Secret is no secret"

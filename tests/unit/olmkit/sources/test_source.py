@@ -1,0 +1,87 @@
+"""Sources as values: on their way to a job, and as the text that tells one from another."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from olmkit.sources.source import (
+    ConfigMapsSource,
+    GitReference,
+    GitSource,
+    HttpSource,
+    ImageSource,
+    RefKind,
+    Source,
+    digest_of_files,
+    from_json,
+    identity,
+    to_json,
+    without_query,
+)
+
+REFERENCES = some.builds(GitReference, some.sampled_from(RefKind), some.text())
+SOURCES: some.SearchStrategy[Source] = some.one_of(
+    some.builds(ImageSource, some.text()),
+    some.builds(GitSource, some.text(), REFERENCES, some.text(), some.booleans()),
+    some.builds(HttpSource, some.text(), some.text(), some.booleans()),
+    some.builds(ConfigMapsSource, some.lists(some.tuples(some.text(), some.binary())).map(tuple)),
+)
+MAIN = GitReference(RefKind.BRANCH, "main")
+
+
+@given(SOURCES)
+def test_a_source_survives_its_way_to_a_job(source: Source) -> None:
+    assert from_json(json.loads(json.dumps(to_json(source)))) == source
+
+
+@given(SOURCES, SOURCES)
+def test_what_differs_has_another_identity(one: Source, other: Source) -> None:
+    sorted_files = [tuple(sorted(each.files)) if isinstance(each, ConfigMapsSource) else each for each in (one, other)]
+    assert (identity(one) == identity(other)) == (sorted_files[0] == sorted_files[1])
+
+
+@pytest.mark.parametrize(
+    ("source", "beginning"),
+    [
+        (ImageSource("quay.io/a/b:v1"), "quay.io/a/b:v1"),
+        (GitSource("https://git.example/x", MAIN, "a"), "git https://git.example/x branch main "),
+        (HttpSource("https://u:s3cret@files.example/x?token=s3cret#s3cret"), "http https://files.example/x "),
+        (ConfigMapsSource((("a", b"s3cret"),)), "configMaps sha256:"),
+    ],
+)
+def test_an_identity_is_short_and_tells_no_secret(source: Source, beginning: str) -> None:
+    assert identity(source).startswith(beginning)
+    assert "s3cret" not in identity(source)
+    assert len(identity(source)) < 200
+
+
+def test_files_are_not_in_a_repr() -> None:
+    assert repr(ConfigMapsSource((("a", b"text"),))) == "ConfigMapsSource()"
+
+
+def test_the_digest_of_files_is_of_paths_and_bytes_in_any_order() -> None:
+    one, two = ("a", b"1"), ("b", b"2")
+    assert digest_of_files([one, two]) == digest_of_files([two, one])
+    assert len({digest_of_files(each) for each in ([one], [two], [one, two], [("a", b"2"), ("b", b"1")])}) == 4
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://a.example/b?c=d#e", "https://a.example/b"),
+        ("https://u:p@a.example:8443/b@c", "https://a.example:8443/b@c"),
+        ("https://u:p@x@a.example", "https://a.example"),
+        ("u:p@a.example:b", "u:p@a.example:b"),
+    ],
+)
+def test_what_of_a_url_may_be_shown(url: str, shown: str) -> None:
+    assert without_query(url) == shown
+
+
+def test_a_source_of_a_kind_to_come_is_refused() -> None:
+    with pytest.raises(ValueError, match="no source has the type 'upload'"):
+        from_json({"type": "upload"})

@@ -1,0 +1,103 @@
+"""Folders of authorities: read as they are, or refused with the name of the file."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from olmkit.errors import Blocked
+from olmkit.sources.trust import Trust
+
+
+def authority(name: str) -> str:
+    """A certificate in PEM form."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = datetime.now(UTC)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    )
+    return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
+
+
+def names(trust: Trust) -> set[str]:
+    """The authorities that are believed beside the system's."""
+    mine, systems = trust.context().get_ca_certs(), Trust().context().get_ca_certs()
+    return {certificate["subject"][0][0][1] for certificate in mine if certificate not in systems}
+
+
+def test_all_certificates_of_a_folder_are_believed(tmp_path: Path) -> None:
+    (tmp_path / "one.crt").write_text(f"# a comment in ä\n{authority('one')}{authority('two')}")
+    (tmp_path / "three.pem").write_text("before\r\n" + authority("three").replace("\n", "\r\n"))
+    (tmp_path / "not.txt").write_text("no certificate")
+    (tmp_path / "key.key").write_text("no certificate")
+    (tmp_path / "below.crt").mkdir()
+    assert names(Trust.load(tmp_path)) == {"one", "two", "three"}
+    assert names(Trust.load(None)) == set()
+
+
+def test_a_mounted_configmap_is_read_once(tmp_path: Path) -> None:
+    """Its files are links through a hidden folder, which kubelet replaces."""
+    (tmp_path / "..2024").mkdir()
+    (tmp_path / "..2024" / "ca.crt").write_text(authority("one"))
+    os.symlink("..2024", tmp_path / "..data")
+    os.symlink("..data/ca.crt", tmp_path / "ca.crt")
+    assert Trust.load(tmp_path).authorities.count("BEGIN CERTIFICATE") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        pytest.param(b"", "it holds no certificate in PEM form", id="nothing"),
+        pytest.param(b"\x30\x82\xff", "it holds no certificate in PEM form", id="DER"),
+        pytest.param(
+            b"-----BEGIN PRIVATE KEY-----\nQQ==\n-----END PRIVATE KEY-----\n",
+            "it holds no certificate in PEM form",
+            id="a key",
+        ),
+        pytest.param(
+            b"-----BEGIN CERTIFICATE-----\nQQ==\n-----END CERTIFICATE-----\n",
+            "it holds something between BEGIN and END CERTIFICATE that is no certificate",
+            id="rubbish",
+        ),
+        pytest.param(
+            b"-----BEGIN CERTIFICATE-----\nQQ==\n",
+            "it holds something between BEGIN and END CERTIFICATE that is no certificate",
+            id="half a certificate",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, text: bytes, why: str) -> None:
+    (tmp_path / "good.crt").write_text(authority("one"))
+    (tmp_path / "x.pem").write_bytes(text)
+    with pytest.raises(Blocked) as raised:
+        Trust.load(tmp_path)
+    assert raised.value.reason == "InvalidConfiguration"
+    assert raised.value.message == f"certificate authorities of {tmp_path}/x.pem cannot be read: {why}"
+
+
+def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(Blocked, match="absent cannot be read: no such file or directory"):
+        Trust.load(tmp_path / "absent")
+
+
+def test_without_verification_every_certificate_is_taken() -> None:
+    context = Trust().context(verified=False)
+    assert (context.verify_mode, context.check_hostname) == (ssl.CERT_NONE, False)
+    strict = Trust().context()
+    assert (strict.verify_mode, strict.check_hostname) == (ssl.CERT_REQUIRED, True)
