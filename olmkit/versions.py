@@ -214,14 +214,14 @@ def _parse_blang(text: str) -> BlangRange:
     if len(text) > LENGTH_LIMIT:
         raise BadRange(f"range is longer than {LENGTH_LIMIT} characters")
     groups: list[tuple[Comparator, ...]] = []
-    for group in _split_or(_tokens(text)):
+    for group in _split_or(range_tokens(text)):
         expanded = [plain for token in group for plain in _expand_wildcard(token)]
-        groups.append(tuple(_comparator(token) for token in expanded))
+        groups.append(tuple(parse_comparator(token) for token in expanded))
     return BlangRange(text, tuple(groups))
 
 
-def _tokens(text: str) -> list[str]:
-    """Parts between blanks; a blank after <, > or = does not part. The library loses tokens of one character, and so do we."""
+def range_tokens(text: str) -> list[str]:
+    """Parts between blanks; a blank after <, > or = does not part. The library loses tokens of one byte, and so do we."""
     tokens: list[str] = []
     start, previous = 0, ""
     for index, character in enumerate(text):
@@ -231,7 +231,7 @@ def _tokens(text: str) -> list[str]:
             tokens.append(text[start:index])
             start = index + 1
     tokens.append(text[start:])
-    return [token.replace(" ", "") for token in tokens if len(token) > 1]
+    return [token.replace(" ", "") for token in tokens if len(token.encode(errors="replace")) > 1]
 
 
 def _split_or(tokens: list[str]) -> list[list[str]]:
@@ -250,24 +250,26 @@ def _split_or(tokens: list[str]) -> list[list[str]]:
     return groups
 
 
-def _split_operator(token: str) -> tuple[str, str]:
-    digit = re.search(r"[0-9]", token)
+def split_operator(token: str) -> tuple[str, str]:
+    """What stands before the first digit, and the rest. Raises BadRange when there is none."""
+    digit = re.search(r"\d", token)
     if digit is None:
         raise BadRange(f"Could not get version from string: {quoted(token)}")
-    return token[: digit.start()], token[digit.start() :]
+    return token[: digit.start()].strip(), token[digit.start() :]
 
 
-def _comparator(token: str) -> Comparator:
-    operator, text = _split_operator(token)
+def parse_comparator(token: str) -> Comparator:
+    """An operator and a version, without wildcards. Raises BadRange."""
+    operator, text = split_operator(token)
     if operator not in _BLANG_OPERATORS:
         raise BadRange(
-            f"Could not parse Range {quoted(token)}: Could not parse comparator {quoted(operator)} in {quoted(token)}"
+            f"Could not parse Range {quoted(token)}: Could not parse comparator {quoted(operator)} in {quoted(operator + text)}"
         )
     try:
         return _BLANG_OPERATORS[operator], parse_version(text)
     except BadVersion as error:
         raise BadRange(
-            f"Could not parse Range {quoted(token)}: Could not parse version {quoted(text)} in {quoted(token)}: {error}"
+            f"Could not parse Range {quoted(token)}: Could not parse version {quoted(text)} in {quoted(operator + text)}: {error}"
         ) from error
 
 
@@ -275,7 +277,7 @@ def _expand_wildcard(token: str) -> list[str]:
     """`1.2.x` becomes `>=1.2.0 <1.3.0` and so on; `!=1.2.x` becomes an AND that never holds, as in the library."""
     if "x" not in token:
         return [token]
-    operator, text = _split_operator(token)
+    operator, text = split_operator(token)
     floor = text.replace(".x.x", ".x", 1).replace(".x", ".0", 1)
     if floor.count(".") == 1:
         floor += ".0"

@@ -5,7 +5,6 @@ Called by olmkit.fbc.reading for each document. Knows the three keys of the enve
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,12 +13,17 @@ import orjson
 
 from olmkit.fbc.documents import DOCUMENT_LIMIT, Document
 from olmkit.fbc.errors import BadDocument
-from olmkit.fbc.numbers import exact_json, may_hold_float
+from olmkit.fbc.go_text import quoted
+from olmkit.fbc.go_values import printed, printed_as_boolean
+from olmkit.fbc.numbers import exact_json
 from olmkit.fbc.yaml_values import DEPTH_LIMIT
 
 _OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
 _LINE_SEPARATOR, _PARAGRAPH_SEPARATOR = "\u2028".encode(), "\u2029".encode()
 """Go escapes them; so a line is one line to every reader."""
+_KEYS: dict[tuple[str, ...], tuple[str | None, str | None, str | None]] = {}
+_KEYS_KEPT = 64
+"""Of so many combinations of keys it is remembered what they stand for."""
 _SHOWN = 200
 """Characters of a blob that an error quotes."""
 
@@ -28,7 +32,8 @@ _SHOWN = 200
 class Blob:
     """One blob: its envelope ("" where a key is absent), its value, and the line it is kept as, newline included.
 
-    The line is compact JSON with sorted keys and nothing escaped for HTML; integers are exact.
+    The line is compact JSON with sorted keys and nothing escaped for HTML; integers are exact. Numbers in the value that orjson
+    would not write so are orjson.Fragment: the value can be written as it is.
     """
 
     schema: str
@@ -45,9 +50,20 @@ def blob(document: Document) -> Blob:
         raise BadDocument(_no_mapping(value), document.line)
     try:
         schema, package, name = _envelope(value)
-        return Blob(schema, package, name, value, _line(document))
+        value, line = _kept(value, document.text)
+        return Blob(schema, package, name, value, line)
+    except _Fault as error:
+        raise BadDocument(str(error), document.line, words=error.words) from error
     except ValueError as error:
         raise BadDocument(str(error), document.line) from error
+
+
+class _Fault(ValueError):
+    """`words` are opm's, which hold the blob whole and with the newline at its end."""
+
+    def __init__(self, text: str, words: str) -> None:
+        super().__init__(text)
+        self.words = words
 
 
 def _no_mapping(value: Any) -> str:
@@ -58,13 +74,26 @@ def _no_mapping(value: Any) -> str:
 
 def _envelope(value: dict[str, Any]) -> tuple[str, str, str]:
     """schema, package and name, whatever the case of their keys."""
-    folded = {key.casefold(): key for key in value}
-    if len(folded) != len(value):
-        raise ValueError(_duplicates(value))
-    schema, package, name = (_text(value, folded.get(key)) for key in ("schema", "package", "name"))
+    keys = _envelope_keys(value)
+    schema, package, name = _text(value, keys[0]), _text(value, keys[1]), _text(value, keys[2])
     if not schema:
-        raise ValueError(f"object '{_excerpt(value)}' is missing root schema field")
+        text = "object '{}' is missing root schema field"
+        raise _Fault(text.format(_excerpt(value)), text.format(_whole(value)))
     return schema, package, name
+
+
+def _envelope_keys(value: dict[str, Any]) -> tuple[str | None, str | None, str | None]:
+    """The keys that stand for schema, package and name. Blobs of a schema have the same keys, nearly always."""
+    keys = tuple(value)
+    known = _KEYS.get(keys)
+    if known is None:
+        folded = {key.casefold(): key for key in keys}
+        if len(folded) != len(keys):
+            raise ValueError(_duplicates(value))
+        known = folded.get("schema"), folded.get("package"), folded.get("name")
+        if len(_KEYS) < _KEYS_KEPT and len(keys) < _KEYS_KEPT:
+            _KEYS[keys] = known
+    return known
 
 
 def _text(value: dict[str, Any], key: str | None) -> str:
@@ -72,7 +101,12 @@ def _text(value: dict[str, Any], key: str | None) -> str:
         return ""
     text = value[key]
     if type(text) is not str:
-        raise ValueError(f"expected value for key {_quoted(key)} to be a string, got {_kind(text)}: {_excerpt(text)}")
+        try:
+            words = f"{printed_as_boolean(text)}: {printed(text)}"
+        except RecursionError as error:
+            raise ValueError(f"nests deeper than {DEPTH_LIMIT} levels") from error
+        sentence = f"expected value for key {_quoted(key)} to be a string, got "
+        raise _Fault(sentence + _short(" ".join(words.splitlines())), sentence + words)
     return text
 
 
@@ -80,15 +114,16 @@ def _duplicates(value: dict[str, Any]) -> str:
     keys: dict[str, list[str]] = {}
     for key in value:
         keys.setdefault(key.casefold(), []).append(key)
-    return "; ".join(
+    faults = [
         f"duplicate keys for key {_quoted(fold)}: [{' '.join(sorted(same))}]"
         for fold, same in sorted(keys.items())
         if len(same) > 1
-    )
+    ]
+    return faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"  # as Kubernetes writes several errors
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    return quoted(text)
 
 
 def _kind(value: Any) -> str:
@@ -112,36 +147,33 @@ def _excerpt(value: Any) -> str:
         text = orjson.dumps(value).decode()
     except TypeError:  # too deep
         text = "…"
+    return _short(text)
+
+
+def _whole(value: dict[str, Any]) -> str:
+    """The blob as it would be kept."""
+    try:
+        return _kept(value, orjson.dumps(value))[1].decode()
+    except ValueError:
+        return _excerpt(value)
+
+
+def _short(text: str) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
-def _line(document: Document) -> bytes:
-    line = _dump(document.value)
-    if document.text and may_hold_float(line) and _holds_float(document.value):
-        line = _dump(exact_json(document.text.decode()))
+def _kept(value: dict[str, Any], text: bytes | memoryview) -> tuple[dict[str, Any], bytes]:
+    """The value, and the line it is kept as."""
+    try:
+        line = orjson.dumps(value, option=_OPTIONS)
+    except orjson.JSONEncodeError:  # strings are valid by now, so it is an integer beyond 64 bits, or the depth
+        try:
+            value = exact_json(bytes(text).decode())
+            line = orjson.dumps(value, option=_OPTIONS)
+        except (orjson.JSONEncodeError, RecursionError) as error:
+            raise ValueError(f"nests deeper than {DEPTH_LIMIT} levels") from error
     if len(line) > DOCUMENT_LIMIT:
         raise ValueError(f"a blob is larger than {DOCUMENT_LIMIT // 1024 // 1024} MiB")
     if b"\xa8" in line or b"\xa9" in line:  # as these bytes are rare, most lines are not searched for the separators
         line = line.replace(_LINE_SEPARATOR, b"\\u2028").replace(_PARAGRAPH_SEPARATOR, b"\\u2029")
-    return line
-
-
-def _dump(value: Any) -> bytes:
-    try:
-        return orjson.dumps(value, option=_OPTIONS)
-    except orjson.JSONEncodeError as error:  # strings are valid by now and numbers have been seen to
-        raise ValueError(f"nests deeper than {DEPTH_LIMIT} levels") from error
-
-
-def _holds_float(value: Any) -> bool:
-    """Whether any number came out of orjson as a float: those with a fraction or exponent, and integers beyond 64 bits."""
-    containers = [value]
-    while containers:
-        container = containers.pop()
-        members = container.values() if type(container) is dict else container
-        kinds = set(map(type, members))
-        if float in kinds:
-            return True
-        if dict in kinds or list in kinds:
-            containers.extend(member for member in members if type(member) is dict or type(member) is list)
-    return False
+    return value, line

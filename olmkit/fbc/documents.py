@@ -9,16 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
+import msgspec
 import orjson
 
-from olmkit.fbc import yaml_values
+from olmkit.fbc import yaml_fast, yaml_values
 from olmkit.fbc.errors import BadDocument, TooLarge
+from olmkit.fbc.numbers import exact_json, real
 
 DOCUMENT_LIMIT = 32 * 1024 * 1024
 """Bytes of one document, and of one blob once the aliases in it are written out."""
 
+_DECODER: Final = msgspec.json.Decoder(float_hook=real)
+"""As fast as orjson, and it hands over numbers with a fraction as they are written. What it refuses orjson explains."""
+_UNREAD = (msgspec.MsgspecError, ValueError, RecursionError)
 _CHUNK = 1024 * 1024
 _SPACE = re.compile(rb"\s+")
 _OUTSIDE = re.compile(rb'["{}]')
@@ -39,15 +44,43 @@ class Readable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document: its value, the JSON text it came from (empty for YAML) and the line it starts on, from 1."""
+    """One document: its value, the JSON text it came from (empty for YAML) and the line it starts on, from 1.
+
+    Numbers with a fraction or exponent come as orjson.Fragment (olmkit.fbc.numbers); integers may have any length.
+    """
 
     value: Any
+    text: bytes | memoryview
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """One document of a YAML file that is cut out and no more: its text, and the line it starts on, from 1."""
+
     text: bytes
     line: int
+
+    def read(self) -> Document:
+        """The document. Raises BadDocument, with the line in the file."""
+        text = self.text if self.text.endswith(b"\n") else self.text + b"\n"
+        try:
+            return Document(yaml_fast.load(text, DOCUMENT_LIMIT), b"", self.line)
+        except BadDocument as error:
+            raise BadDocument(error.text, self.line + max(error.line, 1) - 1, error.column) from error
 
 
 def read(stream: Readable) -> Iterator[Document]:
     """The documents of a file in their order. Raises BadDocument, with the line in the file, where reading stops."""
+    for document in cut(stream):
+        yield document if isinstance(document, Document) else document.read()
+
+
+def cut(stream: Readable) -> Iterator[Document | Unread]:
+    """The same, for who reads YAML elsewhere: the documents of a YAML file are only cut out.
+
+    Reading stops at the first that cannot be read, whatever comes behind it or is raised here.
+    """
     buffer = _Buffer(stream)
     if not buffer.opens_with_brace():
         yield from _yaml_documents(buffer)
@@ -67,7 +100,7 @@ def read(stream: Readable) -> Iterator[Document]:
 
 def _yaml_instead(buffer: _Buffer, error: BadDocument) -> Iterator[Document]:
     """What could not be read as JSON, read as YAML from the same place; if that fails at once, `error` says why."""
-    documents = _yaml_documents(buffer)
+    documents = (each.read() for each in _yaml_documents(buffer))
     try:
         first = next(documents, None)
     except BadDocument:
@@ -79,20 +112,26 @@ def _yaml_instead(buffer: _Buffer, error: BadDocument) -> Iterator[Document]:
 
 
 class _Buffer:
-    """What was read of a stream and not yet taken, from `at` on; `line` is the line of `at`."""
+    """What was read of a stream and not yet taken, from `at` on; `line` is the line of `at`.
+
+    `unguessed`: of the next bytes so many are known not to end with the object they begin with; a guess would be wrong again.
+    """
 
     def __init__(self, stream: Readable) -> None:
         self._stream = stream
-        self._ended = False
+        self.ended = False
+        self.unguessed = 0
         self.data = b""
         self.at = 0
         self.line = 1
 
     def more(self) -> bool:
         """Read on. False at the end of the stream. Moves `at` to 0."""
-        chunk = b"" if self._ended else self._stream.read(_CHUNK)
-        self._ended = not chunk
-        self.data = (self.data[self.at :] if self.at else self.data) + chunk
+        left = self.left()
+        # Twice as much each time: what a long document was copied by then is no more than the document.
+        chunk = b"" if self.ended else self._stream.read(max(_CHUNK, left))
+        self.ended = not chunk
+        self.data = self.data[self.at :] + chunk if left else chunk
         self.at = 0
         return bool(chunk)
 
@@ -100,11 +139,22 @@ class _Buffer:
         """Bytes read and not taken."""
         return len(self.data) - self.at
 
+    def view(self, length: int) -> memoryview:
+        """The next bytes, without copying them."""
+        return memoryview(self.data)[self.at : self.at + length]
+
+    def skip(self, length: int, lines: int | None = None) -> None:
+        """Let the next bytes go; `lines` is how many newlines they hold, if that is known."""
+        if lines is None:
+            lines = self.data.count(b"\n", self.at, self.at + length)
+        self.line += lines
+        self.unguessed = max(self.unguessed - length, 0)
+        self.at += length
+
     def take(self, length: int) -> bytes:
         """The next bytes, which are then gone."""
         taken = self.data[self.at : self.at + length]
-        self.line += taken.count(b"\n")
-        self.at += length
+        self.skip(length)
         return taken
 
     def opens_with_brace(self) -> bool:
@@ -116,26 +166,26 @@ class _Buffer:
     def skip_space(self) -> bool:
         """Go to the next character that is no space. False when there is none."""
         while True:
-            if match := _SPACE.match(self.data, self.at):
-                self.take(match.end() - self.at)
+            if not self.data.startswith(b"{", self.at) and (match := _SPACE.match(self.data, self.at)):
+                self.skip(match.end() - self.at)
             if self.left() or not self.more():
                 return bool(self.left())
 
-    def starts_with(self, prefix: bytes) -> bool:
-        """Whether that comes next."""
-        while self.left() < len(prefix) and self.more():
+    def starts_with(self, prefix: bytes | tuple[bytes, ...]) -> bool:
+        """Whether that, or one of those, comes next; they have at most three bytes."""
+        while len(self.data) - self.at < 3 and self.more():
             pass
         return self.data.startswith(prefix, self.at)
 
-    def length_to(self, needle: bytes) -> int:
-        """Bytes up to the end of the next `needle`, looked for in one chunk at least; -1 when it is not there."""
+    def length_to(self, needle: bytes, limit: int = _CHUNK) -> int:
+        """Bytes up to the end of the next `needle`, looked for in about `limit` bytes; -1 when it is not there."""
         seen = 0
         while True:
             found = self.data.find(needle, self.at + seen)
             if found >= 0:
                 return found + len(needle) - self.at
             seen = max(self.left() - len(needle) + 1, 0)
-            if self.left() >= _CHUNK or not self.more():
+            if self.left() >= limit or not self.more():
                 return -1
 
 
@@ -148,17 +198,31 @@ def _next_object(buffer: _Buffer) -> Document:
     line = buffer.line
     if not buffer.starts_with(b"{"):
         raise BadDocument(f"expected the brace that opens a JSON object, found {_excerpt(buffer)}", line)
-    length = buffer.length_to(b"\n}" if buffer.starts_with(b"{\n") or buffer.starts_with(b"{\r") else b"\n")
-    if length > 0:
-        try:
-            value = orjson.loads(buffer.data[buffer.at : buffer.at + length])
-            return Document(value, buffer.take(length), line)
-        except orjson.JSONDecodeError:
-            pass  # several objects on a line, an object over several lines, or a fault: counting braces tells
+    if not buffer.unguessed and (document := _guessed_object(buffer)) is not None:
+        return document
     length = _object_length(buffer)
-    value, text = _parse(buffer.data[buffer.at : buffer.at + length], line)
-    buffer.take(length)
+    value, text = _parse(bytes(buffer.view(length)), line)
+    buffer.skip(length)
     return Document(value, text, line)
+
+
+def _guessed_object(buffer: _Buffer) -> Document | None:
+    """The next object if it ends where most do; None for several on a line, for other forms and for what is no JSON."""
+    spread = buffer.starts_with((b"{\n", b"{\r"))
+    length = buffer.length_to(b"\n}" if spread else b"\n", DOCUMENT_LIMIT)
+    if length < 0 and buffer.ended:
+        length = buffer.left()
+    if 0 < length <= DOCUMENT_LIMIT:
+        text, line = buffer.view(length), buffer.line
+        try:
+            value = _DECODER.decode(text)
+        except _UNREAD:
+            buffer.unguessed = length
+            return None
+        buffer.skip(length, None if spread or buffer.ended else 1)
+        return Document(value, text, line)
+    buffer.unguessed = buffer.left()
+    return None
 
 
 def _excerpt(buffer: _Buffer) -> str:
@@ -206,7 +270,14 @@ def _parse(raw: bytes, line: int) -> tuple[Any, bytes]:
     Mended as Go's decoder does it: U+FFFD stands for what is no UTF-8 and for half a surrogate pair.
     """
     try:
-        return orjson.loads(raw), raw
+        return _DECODER.decode(raw), raw
+    except _UNREAD:
+        pass
+    try:
+        orjson.loads(raw)
+        return exact_json(raw.decode()), raw
+    except RecursionError as error:
+        raise BadDocument(f"nests deeper than {yaml_values.DEPTH_LIMIT} levels", line) from error
     except orjson.JSONDecodeError as error:
         mended = _ESCAPE.sub(
             lambda match: "\\ufffd" if match["lone"] else match[0], raw.decode(errors="replace")
@@ -216,7 +287,7 @@ def _parse(raw: bytes, line: int) -> tuple[Any, bytes]:
         raise BadDocument(error.msg.partition(": line ")[0], line + error.lineno - 1, error.colno) from error
 
 
-def _yaml_documents(buffer: _Buffer) -> Iterator[Document]:
+def _yaml_documents(buffer: _Buffer) -> Iterator[Unread]:
     """YAML documents, split where a line starts with `---`, the way apimachinery's reader does it.
 
     That line belongs to the document it opens only if nothing stood before it: so one too many makes an empty document.
@@ -228,7 +299,7 @@ def _yaml_documents(buffer: _Buffer) -> Iterator[Document]:
             separator = _take_line(buffer)
             _check_separator(separator, buffer.line - 1)
             if parts:
-                yield _yaml_document(parts, line)
+                yield Unread(b"".join(parts), line)
                 parts, line = [], buffer.line
                 continue
             parts, line = [separator], buffer.line - 1
@@ -236,7 +307,7 @@ def _yaml_documents(buffer: _Buffer) -> Iterator[Document]:
             parts.append(_take_to_separator(buffer))
             _check_size(sum(map(len, parts)), line)
     if parts:
-        yield _yaml_document(parts, line)
+        yield Unread(b"".join(parts), line)
 
 
 def _take_line(buffer: _Buffer) -> bytes:
@@ -258,11 +329,3 @@ def _take_to_separator(buffer: _Buffer) -> bytes:
     if end < 0:
         end = buffer.data.rfind(b"\n", buffer.at)
     return buffer.take(end + 1 - buffer.at) if end >= 0 else _take_line(buffer)
-
-
-def _yaml_document(parts: list[bytes], line: int) -> Document:
-    text = b"".join(parts)
-    try:
-        return Document(yaml_values.load(text if text.endswith(b"\n") else text + b"\n", DOCUMENT_LIMIT), b"", line)
-    except BadDocument as error:
-        raise BadDocument(error.text, line + max(error.line, 1) - 1, error.column) from error

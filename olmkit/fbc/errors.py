@@ -4,11 +4,15 @@ from __future__ import annotations
 
 
 class BadDocument(ValueError):
-    """One document of a file cannot be read. `line` and `column` count from 1 in the file; 0 is unknown."""
+    """One document of a file cannot be read. `line` and `column` count from 1 in the file; 0 is unknown.
 
-    def __init__(self, text: str, line: int = 0, column: int = 0) -> None:
+    `words` are opm's for the same where they are longer than a line; the text is always one.
+    """
+
+    def __init__(self, text: str, line: int = 0, column: int = 0, words: str = "") -> None:
         super().__init__(text)
         self.text = text
+        self.words = words or text
         self.line = line
         self.column = column
 
@@ -28,4 +32,15 @@ class BadCatalog(ValueError):
 
 
 class BadBlob(ValueError):
-    """A blob is not what its schema says. Costs only the package it belongs to."""
+    """A blob is not what its schema says. Costs only the package it belongs to.
+
+    `words` are opm's; the text also says `place`: `package "p", bundle "b"`.
+    """
+
+    def __init__(self, words: str, place: str = "") -> None:
+        super().__init__(words, place)
+        self.words = words
+        self.place = place
+
+    def __str__(self) -> str:
+        return f"{self.words} ({self.place})" if self.place else self.words

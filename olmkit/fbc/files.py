@@ -1,12 +1,13 @@
 """The files of a catalog, in the order they count: every regular file that no .indexignore excludes (formats 1.1).
 
-Called by olmkit.fbc.reading. Never opens a catalog file itself and never leaves the catalog's folder.
+Called by olmkit.fbc.reading for a folder, and by catalogd.unpacking for files that never were in one. Never opens a catalog file
+itself and never leaves the catalog's folder.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pathspec import PathSpec
@@ -15,57 +16,87 @@ from pathspec.pattern import Pattern
 from olmkit.fbc.errors import BadCatalog
 
 IGNORE_FILE = ".indexignore"
-_IGNORE_LIMIT = 1024 * 1024
+IGNORE_LIMIT = 1024 * 1024
+"""Bytes of one .indexignore."""
+
+_Ignores = Mapping[str, PathSpec[Pattern]]
 
 
 def discover(root: Path) -> Iterator[str]:
     """Paths relative to `root`, in lexical order of their parts, as a walk meets them.
 
-    Folders are never left out as such: patterns are asked about files only, deeper and later ones win, so that a folder a
-    parent ignores can bring files back. Links to files count as files. Raises BadCatalog for a link that leads out of `root`.
+    Links to files count as files. Raises BadCatalog for a link that leads out of `root` and for a large .indexignore.
     """
-    yield from _walk(root, root.resolve(), (), ())
+    paths: list[str] = []
+    ignores: dict[str, bytes] = {}
+    _walk(root, root.resolve(), "", paths, ignores)
+    yield from counted(paths, ignores)
 
 
-def _walk(
-    root: Path, resolved_root: Path, parts: tuple[str, ...], ignores: Sequence[tuple[int, PathSpec[Pattern]]]
-) -> Iterator[str]:
-    """The files below root/parts. `ignores`: per folder on the way its depth and patterns."""
-    folder = root.joinpath(*parts)
-    with os.scandir(folder) as entries:
-        found = sorted(entries, key=lambda entry: os.fsencode(entry.name))
-    here = _patterns(folder, "/".join(parts))
-    ignores = [*ignores, (len(parts), here)] if here else ignores
-    for entry in found:
-        path = (*parts, entry.name)
-        if entry.is_dir(follow_symlinks=False):
-            yield from _walk(root, resolved_root, path, ignores)
-        elif entry.name != IGNORE_FILE and _is_file(entry, resolved_root, path) and not _is_ignored(path, ignores):
-            yield "/".join(path)
+def counted(paths: Iterable[str], ignores: Mapping[str, bytes]) -> Iterator[str]:
+    """Those of the paths that no .indexignore excludes, as a walk meets them.
+
+    `ignores` are the files of that name, by their folder ("" is the root).
+
+    Folders are never left out as such: patterns are asked about files only, deeper and later ones win, so that a folder a
+    parent ignores can bring files back.
+    """
+    patterns = {folder: _patterns(text) for folder, text in ignores.items()}
+    for path in sorted(paths, key=lambda path: os.fsencode(path).split(b"/")):
+        if not patterns or not _is_ignored(path.split("/"), patterns):
+            yield path
 
 
-def _is_file(entry: os.DirEntry[str], resolved_root: Path, path: tuple[str, ...]) -> bool:
+def too_large(folder: str) -> BadCatalog:
+    """What is wrong with an .indexignore of more than IGNORE_LIMIT bytes in that folder."""
+    return BadCatalog(f"{folder}/{IGNORE_FILE}: is larger than 1 MiB".lstrip("/"))
+
+
+def _walk(root: Path, resolved_root: Path, folder: str, paths: list[str], ignores: dict[str, bytes]) -> None:
+    """The files below root/folder."""
+    with os.scandir(root / folder) as entries:
+        for entry in sorted(entries, key=lambda entry: os.fsencode(entry.name)):
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                _walk(root, resolved_root, path, paths, ignores)
+            elif entry.name == IGNORE_FILE:
+                if entry.is_file(follow_symlinks=False):
+                    ignores[folder] = _ignore_file(Path(entry.path), folder)
+            elif _is_file(entry, resolved_root, path):
+                paths.append(path)
+
+
+def _is_file(entry: os.DirEntry[str], resolved_root: Path, path: str) -> bool:
     if entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(resolved_root):
-        raise BadCatalog(f"{'/'.join(path)}: is a link that leads outside the catalog")
+        raise BadCatalog(f"{path}: is a link that leads outside the catalog")
     return entry.is_file()
 
 
-def _is_ignored(path: tuple[str, ...], ignores: Sequence[tuple[int, PathSpec[Pattern]]]) -> bool:
-    for depth, patterns in reversed(ignores):
-        included = patterns.check_file("/".join(path[depth:])).include
-        if included is not None:
+def _ignore_file(path: Path, folder: str) -> bytes:
+    if path.stat().st_size > IGNORE_LIMIT:
+        raise too_large(folder)
+    return path.read_bytes()
+
+
+def _is_ignored(parts: Sequence[str], patterns: _Ignores) -> bool:
+    """By the deepest folder whose patterns say anything of the file."""
+    for depth in range(len(parts) - 1, -1, -1):
+        found = patterns.get("/".join(parts[:depth]))
+        if found is not None and (included := found.check_file("/".join(parts[depth:])).include) is not None:
             return bool(included)
     return False
 
 
-def _patterns(folder: Path, shown: str) -> PathSpec[Pattern] | None:
-    path = folder / IGNORE_FILE
-    if not path.is_file() or path.is_symlink():
-        return None
-    if path.stat().st_size > _IGNORE_LIMIT:
-        raise BadCatalog(f"{shown}/{IGNORE_FILE}: is larger than 1 MiB".lstrip("/"))
-    lines = [line.strip() for line in path.read_text(errors="replace").splitlines()]
+def _patterns(text: bytes) -> PathSpec[Pattern]:
+    """A line that is no pattern matches nothing, as upstream has it."""
+    lines = [line.strip() for line in text.decode(errors="replace").split("\n")]
+    return PathSpec([each for line in lines if line and not line.startswith("#") for each in _pattern(line)])
+
+
+def _pattern(line: str) -> Iterable[Pattern]:
+    if not line.removeprefix("!").strip("/"):
+        return ()  # the library takes a lone slash for everything
     try:
-        return PathSpec.from_lines("gitignore", [line for line in lines if line and not line.startswith("#")])
-    except ValueError as error:
-        raise BadCatalog(f"{shown}/{IGNORE_FILE}: {error}".lstrip("/")) from error
+        return PathSpec.from_lines("gitignore", [line]).patterns
+    except ValueError:
+        return ()

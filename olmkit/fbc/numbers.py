@@ -16,28 +16,6 @@ import orjson
 _LOWEST, _HIGHEST = -(2**63), 2**64 - 1
 
 
-def _structure_table() -> bytes:
-    table = bytearray(range(256))
-    table[ord("[")] = ord(",")
-    for byte in b".E":
-        table[byte] = ord("e")
-    return bytes(table)
-
-
-_STRUCTURE = _structure_table()
-_DIGITS = b"0123456789-"
-
-
-def may_hold_float(line: bytes) -> bool:
-    """False only if compact JSON holds no number with a fraction or an exponent; True may be a false alarm from a string.
-
-    In compact JSON a number follows `":`, `[` or `,`. With the last two made one and digits taken out, that comes just before
-    the point or the `e` of a float.
-    """
-    shape = line.translate(_STRUCTURE, _DIGITS)
-    return b'":e' in shape or b",e" in shape
-
-
 def float_text(value: float) -> str:
     """A finite float as Go's encoding/json writes it: 1, 0.5, 0.000001, 1e-7, 100000000000000000000, 1e+21."""
     size = abs(value)

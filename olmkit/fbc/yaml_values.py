@@ -6,43 +6,19 @@ here without recursion, so that depth and what aliases grow to are bounded befor
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
-import orjson
 import yaml
 from yaml._yaml import CParser
 
 from olmkit.fbc.errors import BadDocument
-from olmkit.fbc.numbers import float_text, integer, real
+from olmkit.fbc.yaml_scalars import is_merge, key, resolve, resolve_key, tagged
 
 DEPTH_LIMIT = 250
 """Levels of mappings and sequences; orjson writes no more than 254."""
-
-_TAG = "tag:yaml.org,2002:"
-_WORDS: Final[dict[str, bool | None]] = {
-    "": None,
-    "~": None,
-    **dict.fromkeys(("null", "Null", "NULL"), None),
-    **{form: True for word in ("y", "yes", "true", "on") for form in (word, word.title(), word.upper())},
-    **{form: False for word in ("n", "no", "false", "off") for form in (word, word.title(), word.upper())},
-}
-_UNWRITABLE = frozenset(sign + form for sign in ("", "+", "-") for form in (".inf", ".Inf", ".INF")) | {
-    ".nan",
-    ".NaN",
-    ".NAN",
-}
-_NUMERIC = frozenset("+-.0123456789")
-_INTEGER = re.compile(
-    r"(?P<sign>[-+]?)"
-    r"(?:0[xX](?P<hex>[0-9a-fA-F]+)|0[bB](?P<bin>[01]+)|0[oO]?(?P<oct>[0-7]+)|(?P<dec>0|[1-9][0-9]*))"
-)
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_BASES = {"hex": 16, "bin": 2, "oct": 8}
 
 
 def load(text: bytes, weight_limit: int) -> Any:
@@ -53,7 +29,7 @@ def load(text: bytes, weight_limit: int) -> Any:
     """
     parser = CParser(text)
     try:
-        return _Composer(parser, weight_limit).compose()
+        return _Composer(text, parser, weight_limit).compose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         sentence = ", ".join(part for part in (error.context, error.problem) if part)
@@ -72,40 +48,6 @@ def _reader_fault(error: yaml.YAMLError, text: bytes) -> BadDocument:
     return BadDocument(str(error.reason), text.count(b"\n", 0, error.position) + 1, error.position - line_start + 1)
 
 
-def resolve(text: str) -> Any:
-    """The value of a plain scalar: null, bool, int, a number as text, or the string itself. Raises ValueError for NaN and Inf."""
-    if text in _WORDS:
-        return _WORDS[text]
-    if text[0] not in _NUMERIC:
-        return text
-    if text in _UNWRITABLE:
-        raise ValueError(f"{text} has no form in JSON")
-    return _number(text)
-
-
-def _number(text: str) -> Any:
-    plain = text if text[0] == "." else text.replace("_", "")
-    if match := _INTEGER.fullmatch(plain):
-        value = _integer(match)
-        if value is not None:
-            return value
-    if _FLOAT.fullmatch(plain):
-        try:
-            return real(plain)
-        except ValueError:
-            return text
-    return text
-
-
-def _integer(match: re.Match[str]) -> int | orjson.Fragment | None:
-    sign = match["sign"].replace("+", "")
-    if match["dec"]:
-        return integer(sign + match["dec"])
-    base = match.lastgroup or ""
-    value = int(sign + match[base], _BASES[base])
-    return value if -(2**63) <= value < 2**64 else None
-
-
 @dataclass(slots=True)
 class _Open:
     """A mapping or sequence whose end has not come yet."""
@@ -117,12 +59,15 @@ class _Open:
 
 
 _NO_KEY, _MERGE = object(), object()
+_MARK = re.compile(rb"!(?=[\s,\x80-\xff]|\Z)")
 
 
 class _Composer:
     """Events to one value, with an explicit stack."""
 
-    def __init__(self, parser: CParser, weight_limit: int) -> None:
+    def __init__(self, text: bytes, parser: CParser, weight_limit: int) -> None:
+        # libyaml does not tell of the tag `!`, which makes a string: that one stands before a scalar is looked up here.
+        self._marked = text.decode("utf-8-sig", errors="replace") if _MARK.search(text) else ""
         self._parser = parser
         self._limit = weight_limit
         self._open: list[_Open] = []
@@ -150,15 +95,24 @@ class _Composer:
 
     def _scalar(self, event: Any) -> None:
         text: str = event.value
-        plain: bool = event.implicit[0]
-        if plain and text == "<<" and self._expects_key():
+        is_key = self._expects_key()
+        if is_key and is_merge(text, event.tag, event.implicit[0]):
             self._open[-1].key = _MERGE
             return
         try:
-            value = resolve(text) if plain else text if event.tag is None else _tagged(event.tag, text)
+            value = self._value(event, text, is_key)
         except ValueError as error:
             raise _fault(event, str(error)) from error
         self._add(event, value, len(text) + 1, event.anchor)
+
+    def _value(self, event: Any, text: str, is_key: bool) -> Any:
+        if event.tag is not None:
+            return tagged(event.tag, text)
+        if not event.implicit[0] or event.style:
+            return text
+        if self._marked and "!" in self._marked[event.start_mark.index : event.end_mark.index]:
+            return text
+        return resolve_key(text) if is_key else resolve(text)
 
     def _expects_key(self) -> bool:
         return bool(self._open) and self._open[-1].key is _NO_KEY and type(self._open[-1].value) is dict
@@ -205,7 +159,10 @@ class _Composer:
         if type(frame.value) is list:
             frame.value.append(value)
         elif frame.key is _NO_KEY:
-            frame.key = _key(event, value)
+            try:
+                frame.key = key(value)
+            except ValueError as error:
+                raise _fault(event, str(error)) from error
         elif frame.key is _MERGE:
             frame.key = _NO_KEY
             _merge(event, frame.value, value)
@@ -216,57 +173,6 @@ class _Composer:
 
 def _fault(event: Any, text: str) -> BadDocument:
     return BadDocument(text, event.start_mark.line + 1, event.start_mark.column + 1)
-
-
-def _tagged(tag: str, text: str) -> Any:
-    """A scalar with an explicit tag, or a quoted one (no tag). Tags that are not YAML's own leave the text as it is."""
-    match tag.removeprefix(_TAG) if tag.startswith(_TAG) else "":
-        case "int" | "bool" | "null" | "float" as name:
-            value = resolve(text) if text or name == "null" else text
-            if name == "float" and isinstance(value, int) and not isinstance(value, bool):
-                return orjson.Fragment(float_text(float(value)).encode())
-            if _kind(value) != name:
-                raise ValueError(f"cannot read `{text}` as !!{name}")
-            return value
-        case "binary":
-            return _binary(text)
-        case _:
-            return text
-
-
-def _kind(value: Any) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "bool"
-        case int():
-            return "int"
-        case str():
-            return "str"
-        case _:
-            return "float"
-
-
-def _binary(text: str) -> str:
-    try:
-        return base64.b64decode("".join(text.split()), validate=True).decode(errors="replace")
-    except binascii.Error as error:
-        raise ValueError("!!binary value is no base64") from error
-
-
-def _key(event: Any, value: Any) -> str:
-    match value:
-        case str():
-            return value
-        case bool():
-            return "true" if value else "false"
-        case int():
-            return str(value)
-        case orjson.Fragment():
-            return orjson.dumps(value).decode()
-        case _:
-            raise _fault(event, "a mapping's key must be a string, number or boolean")
 
 
 def _merge(event: Any, into: dict[str, Any], value: Any) -> None:

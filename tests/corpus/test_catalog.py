@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,6 +55,30 @@ def test_all_packages_are_offered_without_a_problem(source: Path, folder: Path) 
     assert (content.summary.problem_count, content.summary.notes) == (0, ())
     for offer in content.offers:
         assert content.package_spec(offer.package)["packageName"] == offer.package
+
+
+def test_summaries_are_small_enough_for_a_list_of_all_packages(folder: Path) -> None:
+    """DESIGN 4: under 200 KB gzipped for 276 packages."""
+    content = Content(folder)
+    data = content.summaries.read_bytes()
+    lines = json.loads(data)["packages"]
+    assert [line["name"] for line in lines] == list(content.summary.package_names)
+    assert len(gzip.compress(data)) / len(lines) * 276 < 200_000
+    for line in lines:
+        assert line["displayName"], line["name"]
+        assert line["channels"][0]["head"]["version"], line["name"]
+
+
+def test_icons_are_those_of_the_packages(source: Path, folder: Path) -> None:
+    content = Content(folder)
+    pictures = content.icons.read_bytes()
+    for blob in _blobs(source):
+        if blob["schema"] == "olm.package" and "icon" in blob:
+            found = content.icon(blob["name"])
+            assert found is not None
+            (start, length), media_type = found
+            assert pictures[start : start + length] == base64.b64decode(blob["icon"]["base64data"])
+            assert media_type == blob["icon"]["mediatype"]
 
 
 def test_the_index_finds_what_a_search_finds(source: Path, folder: Path) -> None:

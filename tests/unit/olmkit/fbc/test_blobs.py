@@ -85,18 +85,34 @@ def test_lines(text: str, line: str) -> None:
         ),
         pytest.param(
             '{"schema":"s","x":1,"X":2,"y":1,"Y":2}',
-            'line 1: duplicate keys for key "x": [X x]; duplicate keys for key "y": [Y y]',
-            id="any key twice",
+            'line 1: [duplicate keys for key "x": [X x], duplicate keys for key "y": [Y y]]',
+            id="any key twice, and several in brackets",
         ),
         pytest.param(
             '{"schema":5}',
-            'line 1: expected value for key "schema" to be a string, got a number: 5',
+            'line 1: expected value for key "schema" to be a string, got %!t(float64=5): 5',
             id="a schema that is a number",
         ),
         pytest.param(
             '{"schema":"s","Name":null}',
-            'line 1: expected value for key "Name" to be a string, got null: null',
+            'line 1: expected value for key "Name" to be a string, got %!t(<nil>): <nil>',
             id="a name that is null",
+        ),
+        pytest.param(
+            '{"schema":"s","package":[1,{"a":true}]}',
+            'line 1: expected value for key "package" to be a string, got '
+            "[%!t(float64=1) map[%!t(string=a):true]]: [1 map[a:true]]",
+            id="a package that is a list",
+        ),
+        pytest.param(
+            '{"schema":"s","package":["a\\nb"]}',
+            'line 1: expected value for key "package" to be a string, got [%!t(string=a b)]: [a b]',
+            id="the fault stays one line",
+        ),
+        pytest.param(
+            '{"schema":"s","name":' + "[" * 1000 + "]" * 1000 + "}",
+            "line 1: nests deeper than 250 levels",
+            id="a name that is too deep",
         ),
         pytest.param(
             '{"schema":"s","a":' + "[" * 300 + "]" * 300 + "}", "line 1: nests deeper than 250 levels", id="too deep"
@@ -107,6 +123,30 @@ def test_faults(text: str, fault: str) -> None:
     with pytest.raises(BadDocument) as caught:
         only(text)
     assert str(caught.value) == fault
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param(
+            '{"x":1e3,"name":"<x>"}',
+            'object \'{"name":"<x>","x":1000}\n\' is missing root schema field',
+            id="the blob as it would be kept, with its newline",
+        ),
+        pytest.param(
+            '{"schema":"s","name":["a\\nb"]}',
+            'expected value for key "name" to be a string, got [%!t(string=a\nb)]: [a\nb]',
+            id="a value with a newline",
+        ),
+        pytest.param(
+            '{"schema":"' + "s" * 300 + '","Schema":1}', 'duplicate keys for key "schema": [Schema schema]', id="others"
+        ),
+    ],
+)
+def test_opms_words_are_kept_beside_the_one_line(text: str, words: str) -> None:
+    with pytest.raises(BadDocument) as caught:
+        only(text)
+    assert caught.value.words == words
 
 
 def test_a_fault_quotes_the_beginning_of_a_large_blob_only() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import pickle
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -56,65 +57,153 @@ def test_deprecations_are_read() -> None:
     )
 
 
+JSON = "json: cannot unmarshal"
+
+
 @pytest.mark.parametrize(
-    ("read", "blob", "words"),
+    ("read", "blob", "words", "place"),
     [
         pytest.param(
             *(catalog.package, {"name": "p", "description": 5}),
-            'parse package: package "p": field "description" must be a string, not a number',
+            f"parse package: {JSON} number into Go struct field Package.description of type string",
+            'package "p"',
             id="a package whose description is a number",
         ),
         pytest.param(
             *(catalog.package, {"name": "p", "icon": "x"}),
-            'parse package: package "p": must be a mapping, not a string',
+            f"parse package: {JSON} string into Go struct field Package.icon of type declcfg.Icon",
+            'package "p"',
             id="an icon that is no mapping",
         ),
         pytest.param(
+            *(catalog.package, {"name": "p", "icon": {"base64data": "eA="}}),
+            "parse package: illegal base64 data at input byte 3",
+            'package "p"',
+            id="an icon that is no base64",
+        ),
+        pytest.param(
             *(catalog.channel, {"name": "c", "package": "p", "entries": {}}),
-            'parse channel: package "p", channel "c": field "entries" must be a list, not a mapping',
+            f"parse channel: {JSON} object into Go struct field Channel.entries of type []declcfg.ChannelEntry",
+            'package "p", channel "c"',
             id="entries that are no list",
         ),
         pytest.param(
             *(catalog.channel, {"name": "c", "package": "p", "entries": ["b"]}),
-            'parse channel: package "p", channel "c": field "entries" must hold mappings, not a string',
+            f"parse channel: {JSON} string into Go struct field Channel.entries of type declcfg.ChannelEntry",
+            'package "p", channel "c"',
             id="an entry that is a string",
         ),
         pytest.param(
             *(catalog.channel, {"name": "c", "package": "p", "entries": [{"skips": [True]}]}),
-            'parse channel: package "p", channel "c": field "skips" must hold strings, not a boolean',
+            f"parse channel: {JSON} bool into Go struct field ChannelEntry.entries.skips of type string",
+            'package "p", channel "c"',
             id="skips that are no strings",
         ),
         pytest.param(
             *(catalog.bundle, {"name": "b", "package": "p", "image": ["i"]}),
-            'parse bundle: package "p", bundle "b": field "image" must be a string, not a list',
+            f"parse bundle: {JSON} array into Go struct field Bundle.image of type string",
+            'package "p", bundle "b"',
             id="an image that is a list",
         ),
         pytest.param(
-            *(catalog.bundle, {"name": "b", "package": "p", "properties": [{"value": 1}]}),
-            'parse bundle: package "p", bundle "b": property[0]: type must be set',
-            id="a property without type",
+            *(catalog.bundle, {"name": "b", "package": "p", "properties": [{"type": 1}]}),
+            f"parse bundle: {JSON} number into Go struct field Property.properties.type of type string",
+            'package "p", bundle "b"',
+            id="a property whose type is a number",
         ),
         pytest.param(
-            *(catalog.bundle, {"name": "b", "package": "p", "properties": [PACKAGE, {"type": "t"}]}),
-            'parse bundle: package "p", bundle "b": property[1] of type "t": value must be set',
-            id="a property without value",
-        ),
-        pytest.param(
-            *(catalog.bundle, {"name": "b", "package": "p", "relatedImages": [{"image": 1}]}),
-            'parse bundle: package "p", bundle "b": field "image" must be a string, not a number',
+            *(catalog.bundle, {"name": "b", "package": 'p"', "relatedImages": [{"image": 1}]}),
+            f"parse bundle: {JSON} number into Go struct field RelatedImage.relatedImages.image of type string",
+            'package "p\\"", bundle "b"',
             id="a related image that is a number",
         ),
         pytest.param(
             *(catalog.deprecations, {"package": "p", "entries": [{"reference": "b"}]}),
-            'parse deprecation: package "p": must be a mapping, not a string',
+            f"parse deprecation: {JSON} string into Go struct field DeprecationEntry.entries.reference of type"
+            " declcfg.PackageScopedReference",
+            'package "p"',
             id="a reference that is a string",
         ),
     ],
 )
-def test_bad_blobs(read: Callable[[Mapping[str, Any]], Any], blob: Mapping[str, Any], words: str) -> None:
+def test_bad_blobs(read: Callable[[Mapping[str, Any]], Any], blob: Mapping[str, Any], words: str, place: str) -> None:
     with pytest.raises(BadBlob) as caught:
         read(blob)
-    assert str(caught.value) == words
+    assert (caught.value.words, caught.value.place) == (words, place)
+    assert str(caught.value) == f"{words} ({place})"
+
+
+def test_a_bad_blob_passes_between_processes() -> None:
+    error = pickle.loads(pickle.dumps(BadBlob("words", "place")))
+    assert (error.words, error.place) == ("words", "place")
+
+
+def test_bytes_may_be_numbers_as_go_reads_them() -> None:
+    icon = {"base64data": [120, None], "mediatype": "m"}
+    assert catalog.package({"name": "p", "icon": icon}).icon == (base64.b64encode(b"x\0").decode(), "m")
+
+
+def test_a_property_may_lack_its_type_or_value_until_it_is_looked_at() -> None:
+    read = bundle({"type": "t"}, {"value": 1}, {"type": "n", "value": None}, {"type": "c", "VALUE": 2})
+    assert [(each.type, each.value, each.has_value) for each in read.properties] == [
+        ("t", None, False),
+        ("", 1, True),
+        ("n", None, True),
+        ("c", 2, True),
+    ]
+    assert [each.fault() for each in read.properties] == ["unexpected end of JSON input", "", "", ""]
+
+
+def test_related_images_are_read() -> None:
+    assert bundle(relatedImages=[{"name": "a", "image": "i"}, None, {"name": "b"}]).related_images == ("i", "", "")
+
+
+def object_of(data: Any) -> catalog.Bundle:
+    return bundle(PACKAGE, {"type": "olm.bundle.object", "value": {"data": data}})
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(None, id="nothing"),
+        pytest.param(base64.b64encode(b"a: 1\nb: [c]\n").decode(), id="YAML"),
+        pytest.param(base64.b64encode(b" {no json").decode(), id="what begins like JSON is not looked into"),
+        pytest.param("YTog\nMQ==\n", id="base64 on several lines"),
+        pytest.param([97, 58], id="bytes as numbers"),
+    ],
+)
+def test_objects_that_opm_reads(data: Any) -> None:
+    catalog.check_objects(object_of(data))
+
+
+OBJECTS = 'read bundle objects: package "p", bundle "p.v1": '
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        pytest.param(
+            "eA=",
+            f"{OBJECTS}parse property at index 1 as bundle object: illegal base64 data at input byte 3",
+            id="no base64",
+        ),
+        pytest.param(
+            {},
+            f"{OBJECTS}parse property at index 1 as bundle object: {JSON} object into Go struct field BundleObject.data of type"
+            " []uint8",
+            id="a mapping",
+        ),
+        pytest.param(
+            base64.b64encode(b"a: b: c").decode(),
+            f"{OBJECTS}convert bundle object property at index 1 to JSON: yaml: line 1: mapping values are not allowed",
+            id="no YAML",
+        ),
+    ],
+)
+def test_objects_that_opm_does_not_read(data: Any, words: str) -> None:
+    with pytest.raises(BadBlob) as caught:
+        catalog.check_objects(object_of(data))
+    assert caught.value.words.startswith(words)
 
 
 def test_a_bundle_knows_its_version_and_release() -> None:
@@ -139,9 +228,15 @@ def test_a_bundle_knows_its_version_and_release() -> None:
         ),
         pytest.param(
             [{"type": "x", "value": 1}, {"type": "olm.package", "value": {"packageName": "p", "version": 1}}],
-            'parse properties for bundle "p.v1": parse property[1] of type "olm.package":'
-            ' field "version" must be a string, not a number',
+            'parse properties for bundle "p.v1": parse property[1] of type "olm.package": json: cannot unmarshal number into Go'
+            " struct field Package.version of type string",
             id="a version that is a number",
+        ),
+        pytest.param(
+            [PACKAGE, {"type": "olm.gvk", "value": []}],
+            'parse properties for bundle "p.v1": parse property[1] of type "olm.gvk": json: cannot unmarshal array into Go value'
+            " of type property.GVK",
+            id="another property that cannot be read",
         ),
     ],
 )

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olmkit.fbc import documents
 from olmkit.fbc.errors import BadDocument
+from olmkit.fbc.numbers import exact_json
 
 Found = list[tuple[Any, int]]
 
@@ -128,6 +131,31 @@ def test_bad_files(data: bytes, expected: Found, fault: str, size: int) -> None:
     assert read(data, size) == (expected, fault)
 
 
+def test_a_document_longer_than_a_read_is_found_by_its_line_and_the_line_is_counted() -> None:
+    large = b'{"a":"' + b"x" * (3 << 20) + b'"}'
+    spread = b'{\n"a":"' + b"x" * (3 << 20) + b'"\n}'
+    found, fault = read(large + b"\n" + spread + b'\n{"b":1}{"c":2}\n{"d": 3}', 1 << 16)
+    assert fault == ""
+    assert [(len(value.get("a", "")), line) for value, line in found] == [
+        (3 << 20, 1),
+        (3 << 20, 2),
+        (0, 5),
+        (0, 5),
+        (0, 6),
+    ]
+
+
+@pytest.mark.parametrize(
+    "opening", [pytest.param(b"{", id="on one line"), pytest.param(b"{\n", id="over two lines each")]
+)
+def test_objects_without_a_line_between_them_do_not_cost_their_square(opening: bytes) -> None:
+    """The search for an end that is not there must not begin anew with each object: 35 MB would take an hour."""
+    one = opening + b'"a":"' + b"x" * 5000 + b'"}'
+    found, fault = read(one * 7000 + b"\n{}")
+    assert (len(found), fault) == (7001, "")
+    assert found[-1] == ({}, 2 + 7000 * opening.count(b"\n"))
+
+
 def test_a_document_beyond_the_limit_is_refused_before_it_is_whole() -> None:
     endless = b'{"a":"' + b"x" * (documents.DOCUMENT_LIMIT + (8 << 20))
     assert read(endless) == ([], "line 1: a document is larger than 32 MiB")
@@ -163,6 +191,63 @@ def test_concatenated_objects_are_found_at_any_size_of_pieces(
     found, fault = read("".join(texts).encode(errors="surrogatepass"), size)
     assert fault == ""
     assert [value for value, _ in found] == objects
+
+
+JSON_PIECES = st.sampled_from(
+    [
+        *(
+            '{"a":',
+            '"b":',
+            "[",
+            "]",
+            "{",
+            "}",
+            ",",
+            ":",
+            '"',
+            "x",
+            "\\",
+            "\\u00e9",
+            "\\ud83d",
+            "\\ude00",
+            "\u2028",
+            "\x01",
+        ),
+        *(
+            "0",
+            "-",
+            "1",
+            "9" * 18,
+            "9" * 40,
+            ".",
+            "5",
+            "e",
+            "E+",
+            "1.0",
+            "1e3",
+            "1e400",
+            "-0.0",
+            "true",
+            "fals",
+            "null",
+        ),
+        *("NaN", "//", "\ufeff", "\x7f", " ", "\n"),
+    ]
+)
+
+
+@settings(deadline=None, max_examples=500)
+@given(st.lists(JSON_PIECES, max_size=14))
+def test_what_is_read_as_json_is_json_and_every_number_in_it_is_exact(pieces: list[str]) -> None:
+    """The fast reader takes nothing that json does not take, and makes the same of it, save that floats keep their text."""
+    text = '{"a":' + "".join(pieces) + "}"
+    try:
+        value = documents._DECODER.decode(text.encode())
+    except documents._UNREAD:
+        return
+    expected = exact_json(text)
+    with contextlib.suppress(orjson.JSONEncodeError):  # integers beyond 64 bits
+        assert orjson.dumps(value) == orjson.dumps(expected)
 
 
 @settings(deadline=None)

@@ -51,6 +51,28 @@ def make(root: Path, *paths: str) -> None:
             ["a", "#b"], {".": "  a  \n\n  # note\n"}, ["#b"], id="lines are trimmed, blanks and notes skipped"
         ),
         pytest.param(["dir/a", "b"], {".": "dir/"}, ["b"], id="a pattern for folders"),
+        pytest.param(["a", "b"], {".": "a\r\nb\r\n!a\r\n"}, ["a"], id="lines may end in CR LF"),
+        pytest.param(["a", "b"], {".": "[\n!\n/\na\n"}, ["b"], id="a line that is no pattern matches nothing"),
+        pytest.param(
+            ["a", "b"], {".": ".indexignore\n!.indexignore\n"}, ["a", "b"], id="an ignore file is no catalog file"
+        ),
+        pytest.param(["x/y/a", "x/a"], {"x": "/a"}, ["x/y/a"], id="an anchor is the folder of the ignore file"),
+        pytest.param(["x/a", "a"], {"x": "a"}, ["a"], id="patterns hold in their folder only"),
+        pytest.param(
+            ["x/y/z/a", "x/y/z/b"],
+            {".": "*", "x/y": "!z/a"},
+            ["x/y/z/a"],
+            id="a pattern with a slash, two folders down",
+        ),
+        pytest.param(
+            ["x/y/a"], {".": "x\n", "x": "!y\n", "x/y": "a\n"}, [], id="of three ignore files the deepest wins"
+        ),
+        pytest.param(["x/y/a"], {".": "x\n", "x": "!y\n", "x/y": "b\n"}, ["x/y/a"], id="unless it says nothing"),
+        pytest.param(
+            ["a.json", "a.txt", "b?", "bc"], {".": "*.txt\nb[?]\n"}, ["a.json", "bc"], id="wildcards and classes"
+        ),
+        pytest.param(["a b", "c"], {".": "a b"}, ["c"], id="a space within a name"),
+        pytest.param(["\\#a", "#a", "b"], {".": "\\#a"}, ["\\#a", "b"], id="an escaped hash"),
         pytest.param(["a", "x/.indexignore/b"], {}, ["a", "x/.indexignore/b"], id="a folder of that name is a folder"),
     ],
 )

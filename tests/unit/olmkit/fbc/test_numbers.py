@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olmkit.fbc.numbers import exact_json, float_text, integer, may_hold_float, real
+from olmkit.fbc.numbers import exact_json, float_text, integer, real
 
 
 @pytest.mark.parametrize(
@@ -70,27 +70,3 @@ VALUES = st.recursive(
     lambda children: st.lists(children, max_size=4) | st.dictionaries(st.text(max_size=4), children, max_size=4),
     max_leaves=6,
 )
-
-
-@settings(deadline=None)
-@given(st.dictionaries(st.text(max_size=4), VALUES, max_size=4))
-def test_no_float_goes_unseen(value: dict[str, object]) -> None:
-    """may_hold_float is never False for compact JSON with a float in it."""
-
-    def holds(each: object) -> bool:
-        if isinstance(each, dict):
-            return any(map(holds, each.values()))
-        return any(map(holds, each)) if isinstance(each, list) else isinstance(each, float)
-
-    assert may_hold_float(orjson.dumps(value)) or not holds(value)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        pytest.param(b'{"version":"1.2.3","count":12,"size":-5}', id="versions in strings and whole numbers"),
-        pytest.param(b'{"at":"2020-01-01T10:00:00.5Z","text":"see https://e.example: e"}', id="times and addresses"),
-    ],
-)
-def test_common_blobs_raise_no_false_alarm(line: bytes) -> None:
-    assert not may_hold_float(line)

@@ -41,6 +41,7 @@ def as_json(text: str, limit: int = LIMIT) -> str:
         pytest.param("0x1F", "31", id="0x is hexadecimal"),
         pytest.param("-0x1F", "-31", id="with a sign too"),
         pytest.param("0b101", "5", id="0b is binary"),
+        pytest.param("0b-11", "-3", id="its sign may come late"),
         pytest.param("1_000", "1000", id="underscores in numbers do not count"),
         pytest.param("+12", "12", id="a plus does not count"),
         pytest.param("1e3", "1000", id="an exponent makes a number without a point"),
@@ -51,11 +52,18 @@ def as_json(text: str, limit: int = LIMIT) -> str:
         pytest.param("18446744073709551615", "18446744073709551615", id="64 bits are exact"),
         pytest.param("123456789012345678901234567890", "123456789012345678901234567890", id="more digits too"),
         pytest.param("1e400", '"1e400"', id="a number no float holds is a string"),
+        pytest.param("9" * 309, f'"{"9" * 309}"', id="an integer beyond what a float holds as well"),
         pytest.param("!!str 5", '"5"', id="the tag str makes a string"),
         pytest.param("!!int '5'", "5", id="the tag int makes a number"),
         pytest.param("!!float 5", "5", id="the tag float makes a number"),
         pytest.param("!!binary aGk=", '"hi"', id="binary is decoded"),
+        pytest.param("!!timestamp 2020-01-31", '"2020-01-31"', id="a date with its tag is a string too"),
+        pytest.param("!!timestamp '2020-1-31 1:02:03.4'", '"2020-1-31 1:02:03.4"', id="a time with its tag too"),
         pytest.param("!mine 5", '"5"', id="other tags leave the text"),
+        pytest.param("! 5", '"5"', id="the tag without a name makes a string"),
+        pytest.param("! 'yes'", '"yes"', id="and leaves one as it is"),
+        pytest.param("&x ! yes", '"yes"', id="behind an anchor too"),
+        pytest.param("! # here!\n  yes", '"yes"', id="and before a comment"),
         pytest.param("-", "[null]", id="a dash opens a list"),
         pytest.param("+", '"+"', id="a sign alone is a string"),
     ],
@@ -69,6 +77,16 @@ def test_scalars(scalar: str, expected: str) -> None:
     [
         pytest.param("1: a\ntrue: b\n1.5: c\n", '{"1":"a","true":"b","1.5":"c"}', id="keys become strings"),
         pytest.param("y: a\n'y': b\n", '{"true":"a","y":"b"}', id="a plain y as key is true"),
+        pytest.param("é!: 5\n! 6: '!'\n", '{"é!":5,"6":"!"}', id="a tag without a name is told from a mark in a text"),
+        pytest.param(".inf: a\n+.Inf: b\n-.INF: c\n.NaN: d\n", '{".inf":"b","-.inf":"c",".nan":"d"}', id="no numbers"),
+        pytest.param("1e5: a\n1e6: b\n-1234567.5: c\n", '{"100000":"a","1e+06":"b","-1.2345675e+06":"c"}', id="large"),
+        pytest.param("0.0001: a\n0.00001: b\n0.0: c\n", '{"0.0001":"a","1e-05":"b","0":"c"}', id="small keys"),
+        pytest.param("1.10: a\n0.1234567891: b\n", '{"1.1":"a","0.12345679":"b"}', id="floats as keys have 32 bits"),
+        pytest.param("1e39: a\n-1e39: b\n1e-60: c\n", '{".inf":"a","-.inf":"b","0":"c"}', id="and may leave them"),
+        pytest.param(
+            "12345678901234567890123: a\n", '{"12345678901234567890123":"a"}', id="integers as keys are exact"
+        ),
+        pytest.param("!!merge <<: {a: 1}\n", '{"a":1}', id="a merge may have its tag"),
         pytest.param("a: 1\na: 2\n", '{"a":2}', id="of equal keys the last counts"),
         pytest.param("a: &x [1]\nb: *x\n", '{"a":[1],"b":[1]}', id="an alias is its anchor's value"),
         pytest.param("a: &x {k: 1, l: 2}\nb:\n  <<: *x\n  k: 3\n", '{"a":{"k":1,"l":2},"b":{"k":3,"l":2}}', id="merge"),
@@ -103,6 +121,10 @@ def test_structures(text: str, expected: str) -> None:
             "<<: 5\n", "line 1, column 5: map merge requires map or sequence of maps as the value", id="merge of no map"
         ),
         pytest.param("a: !!int x\n", "line 1, column 4: cannot read `x` as !!int", id="a tag that lies"),
+        pytest.param("a: !!timestamp 9\n", "line 1, column 4: cannot read `9` as !!timestamp", id="a tag of no time"),
+        pytest.param(
+            "a: !!timestamp 2020-13-01\n", "line 1, column 4: cannot read `2020-13-01` as !!timestamp", id="nor date"
+        ),
         pytest.param("a: !!binary '*'\n", "line 1, column 4: !!binary value is no base64", id="binary that is none"),
         pytest.param("a: 1\nb: \x00\n", "line 2, column 4: control characters are not allowed", id="a NUL byte"),
         pytest.param(
@@ -157,13 +179,3 @@ class QuotingDumper(yaml.SafeDumper):
 QuotingDumper.add_representer(
     str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"')
 )
-
-
-@settings(deadline=None)
-@given(
-    st.text(st.characters(codec="utf-8", exclude_categories=["C"]), max_size=12) | st.from_regex(r"[-+0-9._exob]{1,8}")
-)
-def test_any_plain_scalar_is_a_value_that_json_can_hold(text: str) -> None:
-    """Whatever stands there; only not-a-number and infinity are refused."""
-    if text.strip("+-").lower() not in (".nan", ".inf"):
-        assert orjson.loads(orjson.dumps(yaml_values.resolve(text))) is not ...

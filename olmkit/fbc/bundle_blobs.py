@@ -1,0 +1,227 @@
+"""A bundle's files to its olm.bundle blob, as `opm render` makes it (formats 1.5, 1.8); plain bundles too, which opm refuses.
+
+Called by olmkit.fbc.commands.render. The manifests come as olm.bundle.object properties, which is what opm does by default; with
+`summarized` (opm's --migrate) an olm.csv.metadata property stands in their place, if the bundle has an image: without one a
+bundle must carry its objects. Pure.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from olmkit.fbc import objects
+from olmkit.fbc.bundle_files import BadBundle, Body, RegistryFiles, properties_of, read_objects
+from olmkit.fbc.catalog import BUNDLE, BUNDLE_OBJECT, PACKAGE, Property
+from olmkit.fbc.csv_metadata import metadata
+from olmkit.fbc.documents import DOCUMENT_LIMIT
+from olmkit.fbc.go_text import quoted
+
+PLAIN_V0 = "plain+v0"
+CSV_METADATA = "olm.csv.metadata"
+_LAST = frozenset({BUNDLE_OBJECT, CSV_METADATA})
+_HTML = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+"""What Go escapes within an object."""
+
+Group = tuple[str, str, str]
+"""group, kind, version."""
+
+
+def registry_blob(bundle: RegistryFiles, image: str = "", *, summarized: bool = False) -> dict[str, Any]:
+    """The blob of a registry+v1 bundle; `image` is "" where it has none yet. Raises BadBundle."""
+    try:
+        return _registry_blob(bundle, image, summarized)
+    except (TypeError, AttributeError) as error:
+        raise BadBundle(
+            f"the ClusterServiceVersion or a CRD has a field of another type than it should: {error}"
+        ) from error
+
+
+def plain_blob(files: Mapping[str, bytes], image: str, package: str, version: str, name: str = "") -> dict[str, Any]:
+    """The blob of a bundle with manifests/ alone, as the guide's section 7.4.4 writes it. Raises BadBundle."""
+    read_objects(files)
+    properties = [
+        _property(PACKAGE, {"packageName": package, "version": version}),
+        _property("olm.bundle.mediatype", PLAIN_V0),
+    ]
+    return {
+        "schema": BUNDLE,
+        "name": name or f"{package}.v{version}",
+        "package": package,
+        "image": image,
+        "properties": [_json(each) for each in properties],
+    }
+
+
+def summarized_blob(blob: Mapping[str, Any]) -> dict[str, Any]:
+    """An olm.bundle blob of a catalog with olm.csv.metadata in place of its objects, if it has an image and a CSV among them.
+
+    The same blob otherwise, and if it has that property already. Raises BadBundle.
+    """
+    properties = blob.get("properties") or []
+    held = [each.get("value") for each in properties if each.get("type") == BUNDLE_OBJECT]
+    csv = (
+        objects.csv(held) if blob.get("image") and not any(p.get("type") == CSV_METADATA for p in properties) else None
+    )
+    if csv is None:
+        return dict(blob)
+    others = [each for each in properties if each.get("type") != BUNDLE_OBJECT]
+    return {**blob, "properties": [*others, _json(_summary(csv))]}
+
+
+def _registry_blob(bundle: RegistryFiles, image: str, summarized: bool) -> dict[str, Any]:
+    name = _text((bundle.csv.get("metadata") or {}).get("name"), "metadata.name")
+    properties = sorted(_unique(_properties(bundle)), key=lambda each: (each.type, _raw(each.value)))
+    kept = [each for each in properties if each.type not in _LAST]
+    last = [each for each in properties if each.type in _LAST]
+    if not (summarized and image):
+        last += [_property(BUNDLE_OBJECT, {"data": _encoded(each)}) for each in bundle.objects]
+    elif not any(each.type == CSV_METADATA for each in last):
+        last = [_summary(bundle.csv)]
+    return {
+        "schema": BUNDLE,
+        "name": name,
+        "package": bundle.package,
+        "image": image,
+        "properties": [_json(each) for each in (*kept, *last)],
+        "relatedImages": sorted(_related_images(bundle.csv, image), key=lambda each: each["image"]),
+    }
+
+
+def _properties(bundle: RegistryFiles) -> Iterator[Property]:
+    """All but the manifests. Of several olm.package the last counts: the CSV's annotation comes last."""
+    declared = (*bundle.properties, *_annotated(bundle.csv))
+    spec = bundle.csv.get("spec") or {}
+    own = {"packageName": bundle.package, "version": _text(spec.get("version"), "spec.version")}
+    if spec.get("release"):
+        own["release"] = _text(spec["release"], "spec.release")
+    packages = [each for each in _annotated(bundle.csv) if each.type == PACKAGE]
+    yield packages[-1] if packages else _property(PACKAGE, own)
+    yield from (each for each in declared if each.type != PACKAGE)
+    yield from (_group_version_kind("olm.gvk", each) for each in _provided(bundle))
+    yield from (_group_version_kind("olm.gvk.required", each) for each in _required(bundle.csv))
+    yield from (_dependency(each) for each in bundle.dependencies)
+
+
+def _annotated(csv: Body) -> tuple[Property, ...]:
+    """The CSV's annotation olm.properties."""
+    text = ((csv.get("metadata") or {}).get("annotations") or {}).get("olm.properties")
+    if text is None:
+        return ()
+    place = "the ClusterServiceVersion's annotation olm.properties"
+    try:
+        return properties_of(orjson.loads(text), place)
+    except orjson.JSONDecodeError as error:
+        raise BadBundle(f"{place} is no JSON: {error}") from error
+
+
+def _provided(bundle: RegistryFiles) -> Iterator[Group]:
+    """What the CRDs define, every version of them, and the APIServices that the CSV owns."""
+    for each in bundle.objects:
+        if each["kind"] == "CustomResourceDefinition":
+            spec = each.get("spec") or {}
+            versions = [version["name"] for version in spec.get("versions") or ()]
+            for version in versions or [spec.get("version") or ""]:
+                yield spec.get("group") or "", (spec.get("names") or {}).get("kind") or "", version
+    yield from _api_services(bundle.csv, "owned")
+
+
+def _required(csv: Body) -> Iterator[Group]:
+    definitions = (csv.get("spec") or {}).get("customresourcedefinitions") or {}
+    for each in definitions.get("required") or ():
+        plural, dot, group = (each.get("name") or "").partition(".")
+        if not plural or not dot:
+            raise BadBundle(
+                f"the ClusterServiceVersion requires a CRD named {quoted(each.get('name') or '')}, which is no plural.group"
+            )
+        yield group, each.get("kind") or "", each.get("version") or ""
+    yield from _api_services(csv, "required")
+
+
+def _api_services(csv: Body, which: str) -> Iterator[Group]:
+    for each in ((csv.get("spec") or {}).get("apiservicedefinitions") or {}).get(which) or ():
+        yield each.get("group") or "", each.get("kind") or "", each.get("version") or ""
+
+
+def _dependency(each: Property) -> Property:
+    """An entry of dependencies.yaml as a property."""
+    value = each.value
+    if each.type == "olm.gvk":
+        return _group_version_kind(
+            "olm.gvk.required", (value.get("group") or "", value.get("kind") or "", value.get("version") or "")
+        )
+    if each.type == PACKAGE:
+        required = {"packageName": value.get("packageName") or "", "versionRange": value.get("version") or ""}
+        return _property("olm.package.required", required)
+    return each
+
+
+def _related_images(csv: Body, image: str) -> Iterator[dict[str, str]]:
+    """Those of the CSV, the bundle's own, and those of the containers of its Deployments."""
+    spec = csv.get("spec") or {}
+    seen = set()
+    for each in spec.get("relatedImages") or ():
+        seen.add(each.get("image") or "")
+        yield {"name": each.get("name") or "", "image": each.get("image") or ""}
+    for found in (image, *sorted(_container_images(spec))):
+        if found and found not in seen:
+            seen.add(found)
+            yield {"name": "", "image": found}
+
+
+def _container_images(spec: Body) -> Iterator[str]:
+    for deployment in ((spec.get("install") or {}).get("spec") or {}).get("deployments") or ():
+        pod = ((deployment.get("spec") or {}).get("template") or {}).get("spec") or {}
+        for container in (*(pod.get("containers") or ()), *(pod.get("initContainers") or ())):
+            yield container.get("image") or ""
+
+
+def _summary(csv: Body) -> Property:
+    try:
+        return _property(CSV_METADATA, metadata(csv))
+    except ValueError as error:
+        raise BadBundle(f"the ClusterServiceVersion cannot be read: {error}") from error
+
+
+def _group_version_kind(of: str, value: Group) -> Property:
+    group, kind, version = value
+    return _property(of, {"group": group, "kind": kind, "version": version})
+
+
+def _property(of: str, value: Any) -> Property:
+    return Property(of, value)
+
+
+def _json(each: Property) -> dict[str, Any]:
+    return {"type": each.type, "value": each.value}
+
+
+def _raw(value: Any) -> bytes:
+    """The JSON text that properties are sorted by."""
+    return orjson.dumps(value)
+
+
+def _unique(properties: Iterable[Property]) -> Iterator[Property]:
+    """The same property twice is once."""
+    seen = set()
+    for each in properties:
+        key = each.type, orjson.dumps(each.value, option=orjson.OPT_SORT_KEYS)
+        if key not in seen:
+            seen.add(key)
+            yield each
+
+
+def _encoded(body: Body) -> str:
+    text = orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
+    if len(text) > DOCUMENT_LIMIT:
+        raise BadBundle(f"an object is larger than {DOCUMENT_LIMIT // 1024 // 1024} MiB")
+    return base64.b64encode(text.decode().translate(_HTML).encode()).decode()
+
+
+def _text(value: Any, field: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise BadBundle(f"the ClusterServiceVersion needs a {field}, which is a string")
+    return value

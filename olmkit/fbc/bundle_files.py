@@ -1,0 +1,136 @@
+"""The files of a bundle as values: what `render` makes olm.bundle blobs of (formats 2.1). Pure.
+
+Called by olmkit.fbc.bundle_blobs. Reads only what a blob needs and judges nothing else: whether a bundle can be installed is for
+rukpak to say. Paths are relative to the bundle's root: "manifests/csv.yaml".
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from olmkit.fbc import documents
+from olmkit.fbc.catalog import Property
+from olmkit.fbc.errors import BadDocument
+from olmkit.fbc.go_text import quoted
+
+MANIFESTS, METADATA = "manifests", "metadata"
+CSV = "ClusterServiceVersion"
+PACKAGE_KEY = "operators.operatorframework.io.bundle.package.v1"
+"""The annotation and label that names a registry+v1 bundle's package."""
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+Body = Mapping[str, Any]
+"""A Kubernetes object as JSON values; numbers as olmkit.fbc.numbers holds them."""
+
+
+class BadBundle(ValueError):
+    """A bundle that cannot be rendered; the text begins with the file's path where there is one."""
+
+
+@dataclass(frozen=True)
+class RegistryFiles:
+    """A registry+v1 bundle. Objects are in file order, the one ClusterServiceVersion among them."""
+
+    package: str
+    csv: Body
+    objects: tuple[Body, ...]
+    properties: tuple[Property, ...]
+    """metadata/properties.yaml."""
+    dependencies: tuple[Property, ...]
+    """metadata/dependencies.yaml."""
+    warnings: tuple[str, ...] = ()
+    """Files of metadata/ that cannot be read. opm leaves them out without a word."""
+
+
+def read_registry(files: Mapping[str, bytes]) -> RegistryFiles:
+    """A bundle with manifests/ and metadata/. Raises BadBundle."""
+    objects = read_objects(files)
+    services = [each for each in objects if each["kind"] == CSV]
+    if not services:
+        raise BadBundle(f'no ClusterServiceVersion found in "{MANIFESTS}"')
+    if len(services) > 1:
+        raise BadBundle(f'{len(services)} ClusterServiceVersions found in "{MANIFESTS}": a bundle has one')
+    metadata, warnings = _metadata(files)
+    annotations = next((each["annotations"] for _, each in metadata if isinstance(each.get("annotations"), dict)), None)
+    if annotations is None:
+        raise BadBundle(f"Could not find annotations file: {METADATA}/annotations.yaml names the bundle's package")
+    package = annotations.get(PACKAGE_KEY)
+    if not isinstance(package, str) or not package:
+        raise BadBundle(f"Missing annotation {quoted(PACKAGE_KEY)} in {METADATA}/annotations.yaml")
+    properties, dependencies = (_listed(metadata, key) for key in ("properties", "dependencies"))
+    return RegistryFiles(package, services[0], objects, properties, dependencies, tuple(warnings))
+
+
+def read_objects(files: Mapping[str, bytes]) -> tuple[Body, ...]:
+    """The objects of manifests/, in lexical order of the files. Raises BadBundle, also when there is none."""
+    objects: list[Body] = []
+    for path in _below(files, MANIFESTS):
+        if path.count("/") > 1:
+            where = quoted(path.rpartition("/")[0])
+            text = f'subdirectories are not allowed within the "{MANIFESTS}" directory of the bundle image filesystem'
+            raise BadBundle(f"{text}: found {where}")
+        for number, value in enumerate(_documents(path, files[path]), start=1):
+            if not isinstance(value, dict) or not all(
+                isinstance(value.get(key), str) and value[key] for key in ("apiVersion", "kind")
+            ):
+                raise BadBundle(f"{path}: document {number} is no Kubernetes object: it needs apiVersion and kind")
+            objects.append(value)
+    if not objects:
+        raise BadBundle("no bundle objects found: there is no manifest in manifests/")
+    return tuple(objects)
+
+
+def properties_of(values: Any, place: str) -> tuple[Property, ...]:
+    """A list of {type, value}. Raises BadBundle, beginning with `place`."""
+    if not isinstance(values, list):
+        raise BadBundle(f"{place}: must be a list of type and value")
+    found = []
+    for index, each in enumerate(values):
+        if not isinstance(each, dict) or not isinstance(each.get("type"), str) or not each["type"]:
+            raise BadBundle(f"{place}[{index}]: needs a type, which is a string")
+        if "value" not in each:
+            raise BadBundle(f"{place}[{index}]: needs a value beside its type {quoted(each['type'])}")
+        found.append(Property(each["type"], each["value"]))
+    return tuple(found)
+
+
+def _below(files: Mapping[str, bytes], folder: str) -> Iterator[str]:
+    """Files of a folder whose own names begin with no dot."""
+    for path in sorted(files):
+        if path.startswith(f"{folder}/") and not path.rpartition("/")[2].startswith("."):
+            yield path
+
+
+def _documents(path: str, data: bytes) -> Iterator[Any]:
+    """The documents of a file that hold anything."""
+    try:
+        for document in documents.read(io.BytesIO(data)):
+            if document.value is not None:
+                yield document.value
+    except BadDocument as error:
+        raise BadBundle(f"{path}: {error}") from error
+
+
+def _metadata(files: Mapping[str, bytes]) -> tuple[list[tuple[str, dict[str, Any]]], list[str]]:
+    """The mappings in metadata/ by their file, and what cannot be read. What each is shows its content, not its name."""
+    found, warnings = [], []
+    for path in _below(files, METADATA):
+        try:
+            value = next(_documents(path, files[path]), None) if path.endswith(_SUFFIXES) else None
+        except BadBundle as error:
+            warnings.append(f"{error}: the file is left out")
+            continue
+        if isinstance(value, dict):
+            found.append((path, value))
+    return found, warnings
+
+
+def _listed(metadata: Sequence[tuple[str, dict[str, Any]]], key: str) -> tuple[Property, ...]:
+    """The list under that key in the first file that has one."""
+    for path, value in metadata:
+        if value.get(key):
+            return properties_of(value[key], f"{path}: {key}")
+    return ()

@@ -1,0 +1,211 @@
+"""The upgrade graph of a package as a drawing, and that as text for Mermaid or Graphviz. Called by the command `graph`. Pure.
+
+Edges lead from what is installed to what it may be updated to. Names are the catalog's, so they are escaped, and nodes have ids
+of their own. The same catalog gives the same text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from olmkit.fbc import graph
+from olmkit.fbc.catalog import BUNDLE, CHANNEL, PACKAGE, Channel, Deprecations, Entry, Package
+from olmkit.versions import BadRange, BadVersion, BlangRange, Version, parse_version
+
+_MERMAID_SAFE = frozenset(" ._-/+=:,()")
+_DOT_ESCAPES = {ord("\\"): "\\\\", ord('"'): '\\"', ord("\n"): "\\n", ord("\r"): " ", 0: "\ufffd"}
+
+
+@dataclass(frozen=True)
+class Node:
+    """A bundle that a channel names. `missing` says why it is none that the channel offers; "" when it is one."""
+
+    name: str
+    is_head: bool
+    is_deprecated: bool
+    missing: str
+
+
+@dataclass(frozen=True)
+class Edge:
+    """`old` may be updated to `new` because of the entry of `new`: `why` is replaces, skips, or skipRange with the range."""
+
+    old: str
+    new: str
+    why: str
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this is the way of who misses no update."""
+        return self.why == "replaces"
+
+
+@dataclass(frozen=True)
+class ChannelDrawing:
+    """One channel."""
+
+    name: str
+    is_default: bool
+    is_deprecated: bool
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A package with its channels, by name."""
+
+    package: str
+    is_deprecated: bool
+    channels: tuple[ChannelDrawing, ...]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the catalog says of one package; `versions` are those of its bundles, "" where one is not told."""
+
+    package: Package | None = None
+    channels: Sequence[Channel] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    deprecations: Sequence[Deprecations] = ()
+
+
+def drawing(name: str, parts: Parts) -> Drawing:
+    """The drawing of what is there, right or wrong: `validate` says what is wrong."""
+    deprecated = {(entry.schema, entry.name) for each in parts.deprecations for entry in each.entries}
+    default = parts.package.default_channel if parts.package else ""
+    channels = tuple(
+        ChannelDrawing(
+            channel.name,
+            bool(default) and channel.name == default,
+            (CHANNEL, channel.name) in deprecated,
+            tuple(_nodes(channel.entries, parts.versions, {of for schema, of in deprecated if schema == BUNDLE})),
+            tuple(_edges(channel.entries, parts.versions)),
+        )
+        for channel in sorted(parts.channels, key=lambda channel: channel.name)
+    )
+    return Drawing(name, (PACKAGE, "") in deprecated, channels)
+
+
+def _nodes(entries: Sequence[Entry], versions: Mapping[str, str], deprecated: set[str]) -> Iterator[Node]:
+    heads = set(graph.heads({entry.name: entry for entry in entries}))
+    own = {entry.name for entry in entries}
+    named = [entry.name for entry in entries] + [
+        old for entry in entries for old in (entry.replaces, *entry.skips) if old
+    ]
+    for name in dict.fromkeys(named):
+        missing = "not in this channel" if name not in own else "no such bundle" if name not in versions else ""
+        yield Node(name, name in heads, name in deprecated, missing)
+
+
+def _edges(entries: Sequence[Entry], versions: Mapping[str, str]) -> Iterator[Edge]:
+    known = {entry.name: version for entry in entries if (version := _version(versions.get(entry.name, "")))}
+    for entry in entries:
+        if entry.replaces:
+            yield Edge(entry.replaces, entry.name, "replaces")
+        for skip in dict.fromkeys(entry.skips):
+            if skip and skip != entry.replaces:
+                yield Edge(skip, entry.name, "skips")
+        if entry.skip_range:
+            said = {entry.replaces, entry.name, *entry.skips}
+            olds = _inside(entry.skip_range, known)
+            yield from (Edge(old, entry.name, f"skipRange {entry.skip_range}") for old in olds if old not in said)
+
+
+def _inside(text: str, versions: Mapping[str, Version]) -> Iterator[str]:
+    try:
+        wanted = BlangRange.parse(text)
+    except BadRange:
+        return
+    yield from (name for name, version in versions.items() if wanted.matches(version))
+
+
+def _version(text: str) -> Version | None:
+    try:
+        return parse_version(text)
+    except BadVersion:
+        return None
+
+
+def mermaid(drawn: Drawing) -> str:
+    """A flowchart from left to right, a frame for each channel."""
+    return "\n".join(_mermaid(drawn)) + "\n"
+
+
+def _mermaid(drawn: Drawing) -> Iterator[str]:
+    yield "flowchart LR"
+    yield "  classDef head stroke-width:3px,font-weight:bold"
+    yield "  classDef deprecated stroke:#b35900,stroke-dasharray:2 2"
+    yield "  classDef missing stroke-dasharray:6 4,opacity:0.6"
+    yield f'  subgraph p["{_in_mermaid(_title(drawn.package, deprecated=drawn.is_deprecated))}"]'
+    for number, channel in enumerate(drawn.channels):
+        ids = {node.name: f"b{number}x{index}" for index, node in enumerate(channel.nodes)}
+        title = _title(channel.name, default=channel.is_default, deprecated=channel.is_deprecated)
+        yield f'    subgraph c{number}["{_in_mermaid(title)}"]'
+        for node in channel.nodes:
+            yield f'      {ids[node.name]}["{_in_mermaid(_node_title(node))}"]'
+        yield "    end"
+    yield "  end"
+    for number, channel in enumerate(drawn.channels):
+        ids = {node.name: f"b{number}x{index}" for index, node in enumerate(channel.nodes)}
+        for edge in channel.edges:
+            arrow = "-->" if edge.is_main else "-.->"
+            yield f'  {ids[edge.old]} {arrow}|"{_in_mermaid(edge.why)}"| {ids[edge.new]}'
+        classes = {
+            "head": [ids[node.name] for node in channel.nodes if node.is_head],
+            "deprecated": [ids[node.name] for node in channel.nodes if node.is_deprecated],
+            "missing": [ids[node.name] for node in channel.nodes if node.missing],
+        }
+        yield from (f"  class {','.join(members)} {name}" for name, members in classes.items() if members)
+
+
+def dot(drawn: Drawing) -> str:
+    """A digraph, a cluster for each channel."""
+    return "\n".join(_dot(drawn)) + "\n"
+
+
+def _dot(drawn: Drawing) -> Iterator[str]:
+    yield f"digraph {_in_dot(drawn.package)} {{"
+    yield "  rankdir=LR"
+    yield "  node [shape=box]"
+    yield f"  label={_in_dot(_title(drawn.package, deprecated=drawn.is_deprecated))}"
+    for number, channel in enumerate(drawn.channels):
+        ids = {node.name: f"b{number}x{index}" for index, node in enumerate(channel.nodes)}
+        title = _title(channel.name, default=channel.is_default, deprecated=channel.is_deprecated)
+        yield f"  subgraph cluster_{number} {{"
+        yield f"    label={_in_dot(title)}"
+        for node in channel.nodes:
+            yield f"    {ids[node.name]} [label={_in_dot(_node_title(node))}{_dot_style(node)}]"
+        for edge in channel.edges:
+            style = "" if edge.is_main else ", style=dashed"
+            yield f"    {ids[edge.old]} -> {ids[edge.new]} [label={_in_dot(edge.why)}{style}]"
+        yield "  }"
+    yield "}"
+
+
+def _dot_style(node: Node) -> str:
+    styles = ["bold"] * node.is_head + ["dashed"] * bool(node.is_deprecated or node.missing)
+    made = f', style="{",".join(styles)}"' if styles else ""
+    return made + (", color=gray" if node.missing else ", color=orange" if node.is_deprecated else "")
+
+
+def _node_title(node: Node) -> str:
+    shown = _title(node.name, head=node.is_head, deprecated=node.is_deprecated)
+    return f"{shown} ({node.missing})" if node.missing else shown
+
+
+def _title(name: str, **marks: bool) -> str:
+    """The name, with what is so of it in brackets."""
+    holding = [mark for mark, holds in marks.items() if holds]
+    shown = name or "(no name)"  # an empty label is none to Mermaid
+    return f"{shown} ({', '.join(holding)})" if holding else shown
+
+
+def _in_mermaid(text: str) -> str:
+    """Within double quotes: what is no letter or digit, and not known to be harmless, as a numbered entity."""
+    return "".join(each if each.isalnum() or each in _MERMAID_SAFE else f"#{ord(each)};" for each in text)
+
+
+def _in_dot(text: str) -> str:
+    return f'"{text.translate(_DOT_ESCAPES)}"'

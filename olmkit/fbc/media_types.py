@@ -1,0 +1,44 @@
+"""What kind of file some bytes are, by how they begin: whether an icon is an image. Called by olmkit.fbc.commands.init. Pure."""
+
+from __future__ import annotations
+
+import re
+
+_IMAGES = (
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
+    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
+    (re.compile(rb"GIF8[79]a"), "image/gif"),
+    (re.compile(rb"RIFF....WEBP", re.DOTALL), "image/webp"),
+    (re.compile(rb"....ftypavi[fs]", re.DOTALL), "image/avif"),
+    (re.compile(rb"BM.{12}[\x0c\x28\x40\x6c\x7c]\x00\x00\x00", re.DOTALL), "image/bmp"),
+    (re.compile(rb"\x00\x00\x01\x00[^\x00]"), "image/vnd.microsoft.icon"),
+    (re.compile(rb"II\*\x00|MM\x00\*"), "image/tiff"),
+    (
+        re.compile(
+            rb"(?:\xef\xbb\xbf)?\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*|<!DOCTYPE\s+svg[^>]*>\s*)*<(?:svg:)?svg[\s>]",
+            re.DOTALL,
+        ),
+        "image/svg+xml",
+    ),
+)
+_OTHERS = ((b"%PDF-", "application/pdf"), (b"\x1f\x8b", "application/gzip"), (b"PK\x03\x04", "application/zip"))
+_LOOKED_AT = 64 * 1024
+"""Bytes; an SVG may begin with a long comment."""
+
+
+def media_type(data: bytes) -> str:
+    """Of an image, and of a few others; "text/plain" and "application/octet-stream" for the rest, "" for nothing."""
+    start = data[:_LOOKED_AT]
+    for pattern, kind in _IMAGES:
+        if pattern.match(start):
+            return kind
+    for prefix, kind in _OTHERS:
+        if start.startswith(prefix):
+            return kind
+    if not data:
+        return ""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return "application/octet-stream"
+    return "application/octet-stream" if b"\0" in data else "text/plain"

@@ -1,0 +1,203 @@
+"""Stage A of the model check: what makes opm refuse a catalog at once (formats 1.7, A1 to A28). Called by olmkit.fbc.model. Pure.
+
+opm ends at the first problem; here all are found, in its order. What follows from an earlier one may then be said as well, or
+not: only the first of a catalog is opm's whole answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from olmkit.fbc import pull_specs
+from olmkit.fbc.catalog import (
+    BUNDLE,
+    BUNDLE_OBJECT,
+    CHANNEL,
+    OBJECTS,
+    PACKAGE,
+    Bundle,
+    Channel,
+    Deprecation,
+    Deprecations,
+)
+from olmkit.fbc.errors import BadBlob
+from olmkit.fbc.go_text import words
+from olmkit.fbc.parts import BundlePart, PackageParts, Problem, Step
+from olmkit.fbc.version_words import release_fault, version_fault
+
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_LABEL_LIMIT = 63
+_NO_LABEL = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an"
+    f" alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
+)
+
+
+def problems(parts: PackageParts) -> Iterator[Problem]:
+    """All problems of one package, in opm's order."""
+    if parts.faults:
+        for number, fault in parts.faults:
+            yield Problem((Step.READING, number, 0), "%s", (fault,))
+        return
+    yield from _packages(parts)
+    yield from _channels(parts)
+    yield from _bundles(parts)
+    yield from _missing_bundles(parts)
+    yield from _deprecations(parts)
+
+
+def bundle_part(bundle: Bundle) -> BundlePart:
+    """Of a bundle all that concerns no other blob (A11 to A17). Objects: catalog.check_objects; opm reads them first."""
+    try:
+        bundle.check_properties(besides=OBJECTS)
+        version, release = bundle.checked_version()
+        problem = _image_problem(bundle) or _version_problem(bundle.name, version, release)
+    except BadBlob as error:
+        problem, version, release = error.words, "", ""
+    has_content = bundle.image != "" or any(each.type == BUNDLE_OBJECT for each in bundle.properties)
+    return BundlePart(bundle.name, bundle.package, problem, version, release, has_content)
+
+
+def _image_problem(bundle: Bundle) -> str:
+    if bundle.image and (fault := pull_specs.fault(bundle.image)):
+        place = words("package %q bundle %q image", bundle.package, bundle.name)
+        return place + words(": invalid image pull spec %q: %s", bundle.image, fault)
+    for index, image in enumerate(bundle.related_images):
+        if image and (fault := pull_specs.fault(image)):
+            place = words("package %q bundle %q relatedImages[%d].image", bundle.package, bundle.name, index)
+            return place + words(": invalid image pull spec %q: %s", image, fault)
+    return ""
+
+
+def _version_problem(name: str, version: str, release: str) -> str:
+    if fault := version_fault(version):
+        return words("error parsing bundle %q version %q: %s", name, version, fault)
+    if fault := release_fault(release):
+        return words("error parsing bundle %q release version %q: %s", name, release, fault)
+    return ""
+
+
+def _is_known(parts: PackageParts) -> bool:
+    return parts.name != "" and len(parts.packages) > 0
+
+
+def _packages(parts: PackageParts) -> Iterator[Problem]:
+    for place, (number, package) in enumerate(parts.packages):
+        at = (Step.PACKAGES, number, 0)
+        if not package.name:
+            yield Problem(at, "config contains package with no name")
+        elif place > 0:
+            yield Problem(at, "duplicate package %q", (package.name,))
+        elif faults := _label_faults(package.name):
+            yield Problem(at, "invalid package name %q: %s", (package.name, faults))
+
+
+def _label_faults(name: str) -> list[str]:
+    faults = [f"must be no more than {_LABEL_LIMIT} characters"] if len(name.encode()) > _LABEL_LIMIT else []
+    if not re.fullmatch(_LABEL, name):
+        are_labels = all(re.fullmatch(_LABEL, part) for part in name.split("."))
+        faults.append("must not contain dots" if are_labels else _NO_LABEL)
+    return faults
+
+
+def _channels(parts: PackageParts) -> Iterator[Problem]:
+    seen = set()
+    for number, channel in parts.channels:
+        at = (Step.CHANNELS, number, 0)
+        if not _is_known(parts):
+            yield Problem(at, "unknown package %q for channel %q", (channel.package, channel.name))
+        elif not channel.name:
+            yield Problem(at, "package %q contains channel with no name", (channel.package,))
+        elif channel.name in seen:
+            yield Problem(at, "package %q has duplicate channel %q", (channel.package, channel.name))
+        else:
+            yield from _duplicate_entries(number, channel)
+        seen.add(channel.name)
+
+
+def _duplicate_entries(number: int, channel: Channel) -> Iterator[Problem]:
+    names = set()
+    for place, entry in enumerate(channel.entries):
+        if entry.name in names:
+            sentence = "invalid package %q, channel %q: duplicate entry %q"
+            yield Problem((Step.CHANNELS, number, place), sentence, (channel.package, channel.name, entry.name))
+        names.add(entry.name)
+
+
+def _bundles(parts: PackageParts) -> Iterator[Problem]:
+    in_channels = {entry.name for _, channel in parts.channels for entry in channel.entries}
+    seen = set()
+    for number, bundle in parts.bundles:
+        at, named = (Step.BUNDLES, number, 0), (bundle.package, bundle.name)
+        if not bundle.package:
+            yield Problem(at, "package name must be set for bundle %q", (bundle.name,))
+        elif not _is_known(parts):
+            yield Problem(at, "unknown package %q for bundle %q", named)
+        elif bundle.name in seen:
+            yield Problem(at, "package %q has duplicate bundle %q", named)
+        elif bundle.problem:
+            yield Problem(at, "%s", (bundle.problem,))
+        elif bundle.name not in in_channels:
+            yield Problem(at, "package %q, bundle %q not found in any channel entries", named)
+        seen.add(bundle.name)
+
+
+def _missing_bundles(parts: PackageParts) -> Iterator[Problem]:
+    """As opm does, of the last channel only; what other channels lack is found in stage B."""
+    if not _is_known(parts) or not parts.channels:
+        return
+    entries = {entry.name for entry in parts.channels[-1][1].entries}
+    missing = sorted(entries - {bundle.name for _, bundle in parts.bundles})
+    if missing:
+        at = (Step.MISSING_BUNDLES, parts.packages[0][0], 0)
+        yield Problem(at, "no olm.bundle blobs found in package %q for olm.channel entries %s", (parts.name, missing))
+
+
+def _deprecations(parts: PackageParts) -> Iterator[Problem]:
+    for place, (number, deprecations) in enumerate(parts.deprecations):
+        at = (Step.DEPRECATIONS, number, 0)
+        if not deprecations.package:
+            yield Problem(at, "package name must be set for deprecation item %d", (number,))
+        elif not _is_known(parts):
+            yield Problem(at, "cannot apply deprecations to an unknown package %q", (deprecations.package,))
+        elif place > 0:
+            yield Problem(at, "expected a maximum of one deprecation per package: %q", (deprecations.package,))
+        else:
+            yield from _deprecation_entries(parts, number, deprecations)
+
+
+def _deprecation_entries(parts: PackageParts, number: int, deprecations: Deprecations) -> Iterator[Problem]:
+    known = {
+        BUNDLE: {bundle.name for _, bundle in parts.bundles},
+        CHANNEL: {channel.name for _, channel in parts.channels} | {parts.packages[0][1].default_channel} - {""},
+    }
+    seen = set()
+    for place, entry in enumerate(deprecations.entries):
+        at, reference = (Step.DEPRECATIONS, number, place), (entry.schema, entry.name)
+        if not entry.schema:
+            yield Problem(at, "schema must be set for deprecation entry [%d] for package %q", (place, parts.name))
+        elif reference in seen:
+            yield Problem(at, f"duplicate deprecation entry {_REFERENCE} for package %q", (*reference, parts.name))
+        else:
+            yield from _deprecation_entry(at, parts.name, entry, known)
+        seen.add(reference)
+
+
+_REFERENCE = "declcfg.PackageScopedReference{Schema:%q, Name:%q}"
+
+
+def _deprecation_entry(
+    at: tuple[Step, int, int], package: str, entry: Deprecation, known: dict[str, set[str]]
+) -> Iterator[Problem]:
+    kind = entry.schema.removeprefix("olm.")
+    if entry.schema in known:
+        if entry.name not in known[entry.schema]:
+            yield Problem(at, f"cannot deprecate {kind} %q for package %q: {kind} not found", (entry.name, package))
+    elif entry.schema == PACKAGE:
+        if entry.name:
+            sentence = "package name must be empty for deprecated package %q (specified %q)"
+            yield Problem(at, sentence, (package, entry.name))
+    else:
+        sentence = f"cannot deprecate object {_REFERENCE} referenced by entry %d for package %q: object schema unknown"
+        yield Problem(at, sentence, (entry.schema, entry.name, at[2], package))

@@ -1,0 +1,117 @@
+"""Stage B of the model check: everything that is wrong with channels and bundles, as opm's tree (formats 1.7, B).
+
+Called by olmkit.fbc.model for a package that stage A finds nothing wrong with. What opm asks and what files cannot make true (a
+package without a name, a default channel that is not there: stage A gives it an empty one) is not asked here. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from olmkit.fbc import graph
+from olmkit.fbc.catalog import BUNDLE, CHANNEL, PACKAGE, Entry
+from olmkit.fbc.go_text import words
+from olmkit.fbc.parts import BundlePart, PackageParts
+from olmkit.fbc.report_tree import Branch
+from olmkit.fbc.version_words import range_fault
+
+_NO_MESSAGE = "invalid deprecation: message must be set"
+_MISSING = BundlePart("", "", "", "0.0.0", "", has_content=False)
+"""What opm makes of an entry that has no bundle."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Package:
+    """A package with its channels' entries by name, its bundles, and what is deprecated without a message."""
+
+    name: str
+    default_channel: str
+    channels: Mapping[str, Mapping[str, Entry]]
+    bundles: Mapping[str, BundlePart]
+    unexplained: frozenset[tuple[str, str]]
+
+    @classmethod
+    def of(cls, parts: PackageParts) -> _Package:
+        default_channel = parts.packages[0][1].default_channel
+        channels = {channel.name: {entry.name: entry for entry in channel.entries} for _, channel in parts.channels}
+        if default_channel:
+            channels.setdefault(default_channel, {})
+        entries = [entry for _, deprecations in parts.deprecations for entry in deprecations.entries]
+        return cls(
+            parts.name,
+            default_channel,
+            channels,
+            {bundle.name: bundle for _, bundle in parts.bundles},
+            frozenset((entry.schema, entry.name) for entry in entries if not entry.message),
+        )
+
+
+def tree(parts: PackageParts) -> Branch | None:
+    """What is wrong with a package; None when nothing is."""
+    package = _Package.of(parts)
+    branch = Branch(words("invalid package %q", package.name), list(_package(package)))
+    return branch if branch.below else None
+
+
+def _package(package: _Package) -> Iterator[Branch | str]:
+    if not package.default_channel:
+        yield "default channel must be set"
+    if not package.channels:
+        yield "package must contain at least one channel"
+    for name, entries in package.channels.items():
+        branch = Branch(words("invalid channel %q", name), list(_channel(package, name, entries)))
+        if branch.below:
+            yield branch
+    if duplicates := _duplicate_versions(package):
+        yield duplicates
+    if (PACKAGE, "") in package.unexplained:
+        yield _NO_MESSAGE
+
+
+def _duplicate_versions(package: _Package) -> str:
+    versions: dict[str, set[str]] = {}
+    for name in {name for entries in package.channels.values() for name in entries}:
+        versions.setdefault(_full_version(package.bundles.get(name, _MISSING)), set()).add(name)
+    duplicates = [
+        f"{{{version}: [{', '.join(sorted(names))}]}}" for version, names in sorted(versions.items()) if len(names) > 1
+    ]
+    return f"duplicate versions found in bundles: [{' '.join(duplicates)}]" if duplicates else ""
+
+
+def _full_version(bundle: BundlePart) -> str:
+    return f"{bundle.version}-{bundle.release}" if bundle.release else bundle.version
+
+
+def _channel(package: _Package, name: str, entries: Mapping[str, Entry]) -> Iterator[Branch | str]:
+    if not entries:
+        yield "channel must contain at least one bundle"
+    elif fault := graph.fault(entries):
+        yield fault
+    for entry in entries.values():
+        below = list(_bundle(package, entry))
+        if below:
+            yield Branch(words("invalid bundle %q", entry.name), below)
+    if (CHANNEL, name) in package.unexplained:
+        yield _NO_MESSAGE
+
+
+def _bundle(package: _Package, entry: Entry) -> Iterator[Branch | str]:
+    bundle = package.bundles.get(entry.name, _MISSING)
+    if not entry.name:
+        yield "name must be set"
+    if bundle.release and entry.name != (normalized := f"{package.name}-v{_full_version(bundle)}"):
+        yield words("name %q does not match normalized name %q", entry.name, normalized)
+    for index, skip in enumerate(entry.skips):
+        if not skip:
+            yield words("skip[%d] is empty", index)
+    if entry.skip_range and (fault := range_fault(entry.skip_range)):
+        yield words("invalid skipRange %q: %s", entry.skip_range, fault)
+    if bundle is _MISSING:
+        yield 'must be exactly one property with type "olm.package"'
+    if not bundle.has_content:
+        yield "bundle image must be set"
+    if (BUNDLE, entry.name) in package.unexplained:
+        yield _NO_MESSAGE
+    if bundle.release and "+" in bundle.version:
+        yield "cannot use build metadata in version with a release version"

@@ -1,0 +1,119 @@
+"""Why opm does not read a version, release or range, in its words. Called by olmkit.fbc's stages A and B. Pure.
+
+olmkit.versions says nearly all of it as blang does; here is what it says more readably for the people who write an Operator.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from olmkit.fbc.go_text import quoted
+from olmkit.versions import (
+    LENGTH_LIMIT,
+    RELEASE_LIMIT,
+    BadRange,
+    BadVersion,
+    parse_comparator,
+    parse_version,
+    range_tokens,
+    split_operator,
+)
+
+_PLAIN = re.compile("(?:0|[1-9][0-9]{0,17})(?:[.](?:0|[1-9][0-9]{0,17})){2}")
+"""Nearly all versions."""
+_TOO_LARGE = re.compile(r'(?:Major|Minor|Patch|Prerelease) number is too large ("[0-9]+")')
+_NO_NUMBER = re.compile(r'Invalid character\(s\) found in (?:major|minor|patch) number ""')
+
+_INTEGER = re.compile("[-+]?[0-9]+")
+_NO_IDENTIFIER = "Invalid character(s) found in prerelease "
+
+
+def version_fault(text: str) -> str:
+    """ "" for a semantic version."""
+    if _PLAIN.fullmatch(text):
+        return ""
+    try:
+        parse_version(text)
+    except BadVersion as error:
+        return _opm(str(error))
+    return ""
+
+
+def release_fault(text: str) -> str:
+    """ "" for a release, and for none. Each bad segment is named, on a line of its own."""
+    if len(text.encode(errors="replace")) > RELEASE_LIMIT:
+        return f"invalid release {quoted(text)}: exceeds maximum length of {RELEASE_LIMIT} characters"
+    segments = enumerate(text.split(".") if text else ())
+    faults = [f"segment {index}: {fault}" for index, segment in segments if (fault := _segment_fault(segment))]
+    return f"invalid release {quoted(text)}: " + "\n".join(faults) if faults else ""
+
+
+def _segment_fault(segment: str) -> str:
+    """A release is made of what prereleases are made of."""
+    if not segment:
+        return "Prerelease is empty"
+    return version_fault(f"0.0.0-{segment}") if "+" not in segment else _NO_IDENTIFIER + quoted(segment)
+
+
+@lru_cache(maxsize=4096)  # one catalog repeats its ranges
+def range_fault(text: str) -> str:
+    """ "" for a range that blang reads, whatever it makes of it: the resolver reads fewer, and says so in its own words."""
+    if len(text) > LENGTH_LIMIT:
+        return f"range is longer than {LENGTH_LIMIT} characters"
+    try:
+        tokens = range_tokens(text)
+        _check_alternatives(tokens)
+        for plain in [
+            plain for token in tokens if token != "||" for plain in _expanded(token)
+        ]:  # all are expanded before one is read
+            parse_comparator(plain)
+    except BadRange as error:
+        return _opm(str(error))
+    return ""
+
+
+def _check_alternatives(tokens: list[str]) -> None:
+    """Of several `||` in a row blang thinks nothing."""
+    if tokens[:1] == ["||"]:
+        raise BadRange("First element in range is '||'")
+    if not tokens or tokens[-1] == "||":
+        raise BadRange("Last element in range is '||'")
+
+
+def _expanded(token: str) -> list[str]:
+    """A token with a wildcard as blang expands it before it looks at anything else: also where it makes no sense."""
+    if "x" not in token:
+        return [token]
+    operator, text = split_operator(token)
+    floor = text.replace(".x.x", ".x", 1).replace(".x", ".0", 1)
+    floor += ".0" if floor.count(".") == 1 else ""
+    match operator:
+        case ">":
+            return [f">={_above(text, floor)}"]
+        case "<=":
+            return [f"<{_above(text, floor)}"]
+        case "" | "=" | "==":
+            return [f">={floor}", f"<{_above(text, floor)}"]
+        case "!" | "!=":
+            return [f"<{floor}", f">={_above(text, floor)}"]
+        case "<" | ">=":
+            return [f"{operator}{floor}"]
+    return [floor]
+
+
+def _above(text: str, floor: str) -> str:
+    """The first version above a wildcard; "" when the wildcard is not where it should be."""
+    parts, wild = floor.split("."), text.split(".")
+    place = len(wild) - 2
+    if wild[-1] != "x" or place not in (0, 1) or not _INTEGER.fullmatch(parts[place]):
+        return ""
+    parts[place] = str(int(parts[place]) + 1)
+    return ".".join(parts)
+
+
+def _opm(text: str) -> str:
+    return _NO_NUMBER.sub(
+        'strconv.ParseUint: parsing "": invalid syntax',
+        _TOO_LARGE.sub(r"strconv.ParseUint: parsing \1: value out of range", text),
+    )

@@ -1,0 +1,96 @@
+"""The blobs of a whole catalog, and opm's answer to them. Filled by olmkit.fbc.validating. Pure.
+
+Holds all packages at once, but of each bundle only a small part. Who has no need of opm's order checks package by package
+instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, Generic, TypeVar
+
+from olmkit.fbc import catalog
+from olmkit.fbc.model import BundlePart, PackageParts, Problem, bundle_part, check_package
+from olmkit.fbc.report_tree import Branch
+
+Value = TypeVar("Value")
+
+
+class WholeCatalog:
+    """Typed blobs by package."""
+
+    def __init__(self) -> None:
+        self._packages = _Numbered[catalog.Package]()
+        self._channels = _Numbered[catalog.Channel]()
+        self._bundles = _Numbered[BundlePart]()
+        self._deprecations = _Numbered[catalog.Deprecations]()
+        self._readers: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
+            catalog.PACKAGE: self._add_package,
+            catalog.CHANNEL: self._add_channel,
+            catalog.BUNDLE: self._add_bundle,
+            catalog.DEPRECATIONS: self._add_deprecations,
+        }
+
+    def add(self, schema: str, value: Mapping[str, Any]) -> None:
+        """The next blob; other schemas than the four are let pass. Raises BadBlob, with which opm ends."""
+        if schema in self._readers:
+            self._readers[schema](value)
+
+    def fault(self) -> str:
+        """Why opm refuses the catalog, in its words; "" when it does not."""
+        first: Problem | None = None
+        index = Branch("invalid index")
+        for parts in self._parts():
+            verdict = check_package(parts)
+            if verdict.problems and (first is None or verdict.problems[0].at < first.at):
+                first = verdict.problems[0]
+            if verdict.tree:
+                index.below.append(verdict.tree)
+        if first:
+            return first.text
+        return index.text() if index.below else ""
+
+    def _parts(self) -> Iterator[PackageParts]:
+        """All packages, those that are only mentioned too."""
+        kinds = (self._packages, self._channels, self._bundles, self._deprecations)
+        for name in dict.fromkeys(name for kind in kinds for name in kind.by_package):
+            yield PackageParts(
+                name,
+                self._packages.of(name),
+                self._channels.of(name),
+                self._bundles.of(name),
+                self._deprecations.of(name),
+            )
+
+    def _add_package(self, value: Mapping[str, Any]) -> None:
+        package = catalog.package(value)
+        self._packages.add(package.name, package)
+
+    def _add_channel(self, value: Mapping[str, Any]) -> None:
+        channel = catalog.channel(value)
+        self._channels.add(channel.package, channel)
+
+    def _add_bundle(self, value: Mapping[str, Any]) -> None:
+        bundle = catalog.bundle(value)
+        catalog.check_objects(bundle)
+        self._bundles.add(bundle.package, bundle_part(bundle))
+
+    def _add_deprecations(self, value: Mapping[str, Any]) -> None:
+        deprecations = catalog.deprecations(value)
+        self._deprecations.add(deprecations.package, deprecations)
+
+
+@dataclass(frozen=True)
+class _Numbered(Generic[Value]):
+    """The blobs of one schema by package, numbered in the order they come."""
+
+    by_package: dict[str, list[tuple[int, Value]]] = field(default_factory=dict)
+    numbers: Iterator[int] = field(default_factory=count)
+
+    def add(self, package: str, value: Value) -> None:
+        self.by_package.setdefault(package, []).append((next(self.numbers), value))
+
+    def of(self, package: str) -> list[tuple[int, Value]]:
+        return self.by_package.get(package, [])

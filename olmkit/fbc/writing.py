@@ -1,0 +1,145 @@
+"""Blobs to text for people, in the order and the forms that opm writes them (formats 1.9). Called by olmkit.fbc.commands. Pure.
+
+What was written is read again as the same values, in YAML too: a string that go-yaml v2 would take for something else is quoted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal
+
+import orjson
+import yaml
+
+from olmkit.fbc.blobs import Blob
+from olmkit.fbc.catalog import BUNDLE, CHANNEL, DEPRECATIONS, PACKAGE
+from olmkit.fbc.yaml_scalars import is_merge, resolve, resolve_key
+
+Form = Literal["json", "yaml"]
+FORMS: Final[tuple[Form, ...]] = ("json", "yaml")
+
+_FIELDS: Final[dict[str, Any]] = {
+    PACKAGE: {
+        "schema": {},
+        "name": {},
+        "defaultChannel": {},
+        "icon": {},
+        "description": {},
+        "properties": {"type": {}},
+    },
+    CHANNEL: {
+        "schema": {},
+        "name": {},
+        "package": {},
+        "entries": {"name": {}, "replaces": {}, "skips": {}, "skipRange": {}},
+        "properties": {"type": {}},
+    },
+    BUNDLE: {
+        "schema": {},
+        "name": {},
+        "package": {},
+        "image": {},
+        "properties": {"type": {}},
+        "relatedImages": {"name": {}, "image": {}},
+    },
+    DEPRECATIONS: {
+        "schema": {},
+        "package": {},
+        "entries": {"reference": {"schema": {}, "name": {}}, "message": {}},
+    },
+}
+"""The order of the fields that opm knows; those that it does not know follow, sorted."""
+_RANK: Final = {PACKAGE: 0, CHANNEL: 1, BUNDLE: 2, DEPRECATIONS: 4}
+_OTHERS: Final = 3
+_NO_FOLDING = 2**31 - 1
+_INDENTATION = re.compile(rb"^ +", re.MULTILINE)
+
+
+def sorted_blobs(blobs: Iterable[Blob]) -> list[Blob]:
+    """Package by package, those without one first: package, channels and bundles by name, others by schema, deprecations.
+
+    Equals stay in the order they came in.
+    """
+    return sorted(blobs, key=_place)
+
+
+def _place(blob: Blob) -> tuple[str, int, str]:
+    rank = _RANK.get(blob.schema, _OTHERS)
+    package = blob.name if blob.schema == PACKAGE else blob.package
+    return package, rank, blob.schema if rank == _OTHERS else blob.name
+
+
+def ordered(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A blob's value with its fields in opm's order."""
+    made: dict[str, Any] = _ordered(value, _FIELDS.get(str(value.get("schema")), {"schema": {}}))
+    return made
+
+
+def _ordered(value: Any, fields: Mapping[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_ordered(each, fields) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    first = [name for name in fields if name in value]
+    return {
+        name: _ordered(value[name], fields.get(name, {})) for name in (*first, *sorted(value.keys() - fields.keys()))
+    }
+
+
+def text(value: Mapping[str, Any], form: Form) -> bytes:
+    """One document, newline included: JSON with an indent of 4, YAML after a `---` with sorted keys."""
+    return _json(value) if form == "json" else _yaml(value)
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    made = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    made = _INDENTATION.sub(lambda match: match[0] * 2, made)  # no string holds a newline, so these are no strings
+    return made.replace("\u2028".encode(), b"\\u2028").replace("\u2029".encode(), b"\\u2029")
+
+
+def _yaml(value: Mapping[str, Any]) -> bytes:
+    made = yaml.dump(
+        value,
+        Dumper=_Dumper,
+        explicit_start=True,
+        allow_unicode=True,
+        encoding="utf-8",
+        width=_NO_FOLDING,
+    )
+    assert isinstance(made, bytes)
+    return made
+
+
+class _Dumper(yaml.CSafeDumper):
+    """Plain scalars are what go-yaml reads them as; several lines are a block."""
+
+    yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012 - a str is written plain unless _string says otherwise
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """What stands twice is written twice."""
+        return True
+
+
+def _plain(dumper: yaml.CSafeDumper, value: Any) -> yaml.ScalarNode:
+    """A scalar that is no string, in its JSON form, which YAML has too."""
+    return dumper.represent_scalar("tag:yaml.org,2002:str", orjson.dumps(value).decode())
+
+
+def _string(dumper: yaml.CSafeDumper, value: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=_style(value))
+
+
+def _style(value: str) -> str | None:
+    if "\n" in value:
+        return "|"
+    try:
+        is_string = resolve(value) == resolve_key(value) == value and not is_merge(value, None, True)
+    except ValueError:
+        is_string = False
+    return None if is_string and value != "=" else '"'
+
+
+_Dumper.add_representer(str, _string)
+for _type in (int, bool, type(None), orjson.Fragment):
+    _Dumper.add_representer(_type, _plain)

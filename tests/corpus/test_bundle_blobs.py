@@ -1,0 +1,69 @@
+"""The real bundles: what is rendered of their folders is what the real catalogs say of them, which opm rendered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from devcluster.images import Content, read_bundle
+from olmkit.fbc.bundle_blobs import registry_blob
+from olmkit.fbc.bundle_files import read_registry
+from olmkit.fbc.catalog import BUNDLE
+from olmkit.fbc.reading import read_folder
+from olmkit.fbc.writing import FORMS, ordered, sorted_blobs, text
+
+pytestmark = pytest.mark.corpus
+UNREADABLE = "eventing-kogito"
+"""The one package whose metadata/dependencies.yaml is no YAML, in both bundles; opm leaves it out too."""
+
+
+@pytest.fixture(scope="module")
+def content(corpus: Path) -> Content:
+    return Content(corpus / "catalog", corpus / "bundles")
+
+
+def bundles(content: Content) -> Iterator[tuple[dict[str, Any], Path]]:
+    """The olm.bundle blobs whose bundle is here, with its folder."""
+    for package in content.packages():
+        for blob in content.blobs(package):
+            folder = content.bundle_folder(blob) if blob["schema"] == BUNDLE else None
+            if folder is not None:
+                yield blob, folder
+
+
+def _related(blob: dict[str, Any]) -> list[dict[str, str]]:
+    """Its images but its own, which this corpus' catalogs do not name; equal images in the order of their names."""
+    others = [each for each in blob["relatedImages"] if each["image"] != blob["image"]]
+    assert [each["image"] for each in others] == sorted(each["image"] for each in others)
+    return sorted(others, key=lambda each: (each["image"], each["name"]))
+
+
+def test_every_bundle_is_rendered_as_its_catalog_has_it(content: Content) -> None:
+    count = 0
+    for blob, folder in bundles(content):
+        read = read_registry(read_bundle(folder))
+        assert bool(read.warnings) == (blob["package"] == UNREADABLE), folder
+        made = orjson.loads(orjson.dumps(registry_blob(read, blob["image"], summarized=True)))
+        assert list(made) == list(blob), folder
+        assert made["properties"] == blob["properties"], folder  # in opm's order too
+        assert {"name": "", "image": blob["image"]} in made["relatedImages"], folder
+        assert _related(made) == _related(blob), folder
+        assert {**made, "relatedImages": []} == {**blob, "relatedImages": []}, folder
+        count += 1
+    folders = [path for path in content.bundles.glob("*/*") if path.is_dir()]
+    assert count == len(folders) > 0
+
+
+def test_what_is_written_of_the_catalogs_is_read_again(content: Content, tmp_path: Path) -> None:
+    """All blobs, in JSON and as YAML."""
+    blobs = sorted_blobs(read_folder(content.catalog))
+    for form in FORMS:
+        (tmp_path / form).mkdir()
+        with (tmp_path / form / "catalog").open("wb") as file:
+            for blob in blobs:
+                file.write(text(ordered(blob.value), form))
+        assert [blob.line for blob in read_folder(tmp_path / form)] == [blob.line for blob in blobs], form

@@ -1,0 +1,81 @@
+"""`python -m olmkit.fbc graph`. What is drawn is tested in tests/unit/olmkit/fbc/test_graph_text.py."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from olmkit.fbc.__main__ import main
+
+BLOBS: list[dict[str, Any]] = [
+    {"schema": "olm.package", "name": "p", "defaultChannel": "a"},
+    {"schema": "olm.channel", "name": "a", "package": "p", "entries": [{"name": "p.v1"}]},
+    {"schema": "olm.channel", "name": "b", "package": "p", "entries": [{"name": "p.v1"}]},
+    {"schema": "olm.bundle", "name": "p.v1", "package": "p", "image": "i"},
+    {"schema": "olm.bundle", "name": "q.v1", "package": "q", "image": 5},
+    {"schema": "my.own", "name": "x"},
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "catalog.json").write_text("\n".join(json.dumps(each) for each in BLOBS))
+    return tmp_path
+
+
+def test_all_channels_for_mermaid(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["graph", str(folder), "--package", "p"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("flowchart LR\n")
+    assert ("a (default)" in out, '"b"' in out) == (True, True)
+
+
+def test_one_channel_for_graphviz(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["graph", str(folder), "--package", "p", "--channel", "b", "--output", "dot"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith('digraph "p" {\n')
+    assert ("default" in out, 'label="b"' in out) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param(["--package", "P"], 'has no package "P": it has "p", "q"', id="another package"),
+        pytest.param(
+            ["--package", "p", "--channel", "x"],
+            'package "p" has no channel "x": it has "a", "b"',
+            id="another channel",
+        ),
+        pytest.param(["--package", "q", "--channel", "x"], "parse bundle: json: cannot unmarshal", id="no bundle"),
+    ],
+)
+def test_what_is_not_there(arguments: list[str], words: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["graph", str(folder), *arguments]) == 1
+    out, err = capsys.readouterr()
+    assert (out, words in err) == ("", True)
+
+
+def test_a_file_that_cannot_be_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "x.json").write_text("[]")
+    assert main(["graph", str(folder), "--package", "p"]) == 1
+    assert capsys.readouterr().err.startswith("x.json: line 1: ")
+
+
+def test_no_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["graph", str(folder / "x"), "--package", "p"]) == 1
+    assert main(["graph", str(folder / "catalog.json"), "--package", "p"]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        f"stat {folder / 'x'}: no such file or directory",
+        f'"{folder / "catalog.json"}" is not a directory',
+    ]
+
+
+@pytest.mark.parametrize("arguments", [[], ["--package", "p", "-o", "svg"]])
+def test_wrong_use(arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["graph", str(folder), *arguments])
+    assert ended.value.code == 2
+    assert capsys.readouterr().out == ""

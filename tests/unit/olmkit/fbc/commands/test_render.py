@@ -1,0 +1,189 @@
+"""`python -m olmkit.fbc render` of folders; images are tested in tests/cluster/olmkit/fbc."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from olmkit.fbc.__main__ import main
+from olmkit.fbc.validating import validate
+from tests.unit.olmkit.fbc.bundles import Files, bundle, dump
+
+PLAIN = {"manifests/n.yaml": dump({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}})}
+FLAGS = ["--package", "p", "--version", "1.0.0", "--image", "quay.io/o/p:v1"]
+
+
+def folder(path: Path, files: Files) -> str:
+    for name, text in files.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_bytes(text)
+    return str(path)
+
+
+def blobs(text: str) -> list[dict[str, Any]]:
+    decoder, found, at = json.JSONDecoder(), [], 0
+    while at < len(text):
+        value, at = decoder.raw_decode(text, at)
+        found.append(value)
+        at += 1
+    return found
+
+
+def test_a_catalog_in_opms_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [
+        {"schema": "olm.bundle", "name": "p.v1", "package": "p", "image": "i", "zzz": 1.5},
+        {"schema": "olm.package", "name": "p"},
+        {"schema": "my.own", "name": "x"},
+    ]
+    catalog = folder(tmp_path, {f"{number}.json": json.dumps(each).encode() for number, each in enumerate(lines)})
+    assert main(["render", catalog]) == 0
+    out = capsys.readouterr().out
+    assert [each["schema"] for each in blobs(out)] == ["my.own", "olm.package", "olm.bundle"]
+    assert main(["render", catalog, "--output", "yaml"]) == 0
+    assert capsys.readouterr().out == (
+        "---\nname: x\nschema: my.own\n---\nname: p\nschema: olm.package\n"
+        "---\nimage: i\nname: p.v1\npackage: p\nschema: olm.bundle\nzzz: 1.5\n"
+    )
+
+
+def test_what_was_rendered_is_rendered_to_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["render", folder(tmp_path / "b", bundle()), "--image", "quay.io/o/p:v1", "-o", "yaml"])
+    first = capsys.readouterr().out
+    assert main(["render", folder(tmp_path / "c", {"x.yaml": first.encode()}), "-o", "yaml"]) == 0
+    assert capsys.readouterr().out == first
+
+
+def test_a_bundle_and_a_catalog_make_a_valid_catalog(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    channel = {"schema": "olm.channel", "package": "p", "name": "c", "entries": [{"name": "p.v1.2.3"}]}
+    made = tmp_path / "catalog"
+    folder(made, {"channel.json": json.dumps(channel).encode()})
+    main(["init", "p", "-c", "c"])
+    (made / "package.json").write_text(capsys.readouterr().out)
+    bundle_folder = folder(tmp_path / "bundle", bundle())
+    assert main(["render", str(made), bundle_folder]) == 0
+    whole = tmp_path / "whole"
+    folder(whole, {"catalog.json": capsys.readouterr().out.encode()})
+    assert validate(whole) is None
+
+
+def test_manifests_are_summarized_on_demand_in_bundles_and_catalogs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = folder(tmp_path / "b", bundle())
+    main(["render", files, "--image", "quay.io/o/p:v1"])
+    carrying = capsys.readouterr().out
+    assert [each["type"] for each in blobs(carrying)[0]["properties"]][-2:] == ["olm.bundle.object"] * 2
+    main(["render", files, "--image", "quay.io/o/p:v1", "--migrate"])
+    summarized = capsys.readouterr().out
+    assert blobs(summarized)[0]["properties"][-1]["type"] == "olm.csv.metadata"
+    catalog = folder(tmp_path / "c", {"catalog.json": carrying.encode()})
+    assert main(["render", catalog, "--migrate-level", "bundle-object-to-csv-metadata"]) == 0
+    assert blobs(capsys.readouterr().out) == blobs(summarized)
+
+
+@pytest.mark.parametrize(
+    ("files", "flags"),
+    [
+        pytest.param(PLAIN, FLAGS, id="manifests alone"),
+        pytest.param(PLAIN | {"plain.Dockerfile": b"", ".git/x.json": b"{"}, FLAGS, id="with files around them"),
+        pytest.param(PLAIN | {"x.yaml": b"", "src/y.yaml": b""}, FLAGS, id="with others, if it is said what it is"),
+    ],
+)
+def test_a_plain_bundle(files: Files, flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["render", folder(tmp_path, files), *flags]) == 0
+    (found,) = blobs(capsys.readouterr().out)
+    assert list(found) == ["schema", "name", "package", "image", "properties"]
+    assert (found["name"], found["image"]) == ("p.v1.0.0", "quay.io/o/p:v1")
+    assert found["properties"][1] == {"type": "olm.bundle.mediatype", "value": "plain+v0"}
+
+
+def test_a_catalog_of_a_package_called_manifests_is_a_catalog(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = b'{"schema":"olm.package","name":"manifests"}'
+    catalog = folder(tmp_path, {"manifests/catalog.json": package, "other/catalog.json": b""})
+    assert main(["render", catalog]) == 0
+    assert blobs(capsys.readouterr().out)[0]["name"] == "manifests"
+
+
+@pytest.mark.parametrize(
+    ("files", "flags", "words"),
+    [
+        pytest.param(
+            PLAIN,
+            [],
+            "a plain bundle does not say what it is, so tell it with --image, --package, --version",
+            id="a plain bundle that nobody describes",
+        ),
+        pytest.param(
+            PLAIN,
+            [*FLAGS, "--version", "1"],
+            '--version "1" is no semantic version: No Major.Minor.Patch elements found',
+            id="a version that is none",
+        ),
+        pytest.param(
+            PLAIN, [*FLAGS, "--image", "a b"], 'invalid image pull spec "a b": invalid reference format', id="no image"
+        ),
+        pytest.param(
+            {"manifests/x.yaml": b"a: b\n"},
+            FLAGS,
+            "manifests/x.yaml: document 1 is no Kubernetes object: it needs apiVersion and kind",
+            id="manifests that are none",
+        ),
+        pytest.param(
+            bundle(), FLAGS, "--package is for plain bundles: this one's metadata/ says it", id="another bundle"
+        ),
+        pytest.param(
+            {"x.yaml": b"a: b\n"},
+            [],
+            'x.yaml: line 1: object \'{"a":"b"}\' is missing root schema field',
+            id="a file of no catalog",
+        ),
+        pytest.param(
+            {"x.json": b'{"schema":"olm.channel","package":"p","entries":5}'},
+            [],
+            "parse channel: json: cannot unmarshal number into Go struct field Channel.entries of type"
+            ' []declcfg.ChannelEntry (package "p", channel "")',
+            id="a blob that is not what its schema says",
+        ),
+    ],
+)
+def test_what_cannot_be_rendered(
+    files: Files, flags: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = folder(tmp_path, files)
+    assert main(["render", path, *flags]) == 1
+    assert capsys.readouterr() == ("", f'render "{path}": {words}\n')
+
+
+def test_metadata_that_is_left_out_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder(tmp_path, bundle(dependencies=b"a:\n- b: c\n    d: e\n"))
+    assert main(["render", path]) == 0
+    out, err = capsys.readouterr()
+    assert blobs(out)[0]["name"] == "p.v1.2.3"
+    assert err.startswith(f'warning: render "{path}": metadata/dependencies.yaml: line 3')
+
+
+@pytest.mark.parametrize(
+    ("reference", "words"),
+    [
+        pytest.param("./nothing", "there is no such folder, and it is no image: ", id="no folder"),
+        pytest.param("a b", "there is no such folder, and it is no image: ", id="no image"),
+        pytest.param(__file__, "it is a file: give the folder that holds it", id="a file"),
+    ],
+)
+def test_what_is_no_folder(reference: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["render", reference]) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.startswith(f'render "{reference}": {words}')) == ("", True)
+
+
+@pytest.mark.parametrize("arguments", [[], ["x", "-o", "xml"], ["x", "--migrate-level", "all"], ["x", "--mig"]])
+def test_wrong_use(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["render", *arguments])
+    assert ended.value.code == 2
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,122 @@
+"""`python -m olmkit.fbc validate`: what it prints, where to, and its exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from olmkit.fbc.__main__ import main
+
+VALID = (
+    '{"schema":"olm.package","name":"p","defaultChannel":"c"}\n'
+    '{"schema":"olm.channel","name":"c","package":"p","entries":[{"name":"b"}]}\n'
+    '{"schema":"olm.bundle","name":"b","package":"p","image":"i",'
+    '"properties":[{"type":"olm.package","value":{"packageName":"p","version":"1.0.0"}}]}'
+)
+TREE = 'invalid index:\n└── invalid package "p":\n    └── default channel must be set'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A valid catalog."""
+    (tmp_path / "catalog.json").write_text(VALID)
+    return tmp_path
+
+
+@pytest.fixture
+def refused(folder: Path) -> Path:
+    """A catalog without a default channel."""
+    (folder / "catalog.json").write_text(VALID.replace("defaultChannel", "default"))
+    return folder
+
+
+def test_a_valid_catalog_is_passed_over_in_silence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", str(folder)]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_refused_one_is_told_why_on_stderr(refused: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", str(refused)]) == 1
+    assert capsys.readouterr() == ("", f"{TREE}\n")
+
+
+def test_a_blob_that_cannot_be_read_is_told_with_its_place(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "catalog.json").write_text(VALID.replace('"c"}', "5}"))
+    assert main(["validate", str(folder)]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "parse package: json: cannot unmarshal number into Go struct field Package.defaultChannel of type string",
+        'in catalog.json, line 1: package "p"',
+    ]
+
+
+@pytest.mark.parametrize("flag", ["-o", "--output"])
+def test_json_is_opms_to_the_byte(refused: Path, flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", str(refused), flag, "json"]) == 1
+    text = TREE.replace("\n", "\\n").replace('"', '\\"')
+    assert capsys.readouterr() == (f'{{\n  "passed": false,\n  "error": {{\n    "message": "{text}"\n  }}\n}}\n', "")
+
+
+def test_json_of_a_valid_catalog(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", "-o", "json", str(folder)]) == 0
+    assert capsys.readouterr().out == '{\n  "passed": true\n}\n'
+
+
+def test_json_escapes_what_go_escapes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "catalog.json").write_text(VALID.replace('"name":"b"}]', '"name":"b","skipRange":"<v1"}]'))
+    assert main(["validate", "-o", "json", str(folder)]) == 1
+    out = capsys.readouterr().out
+    assert "\\u003cv1" in out
+    assert "<" not in out
+    assert 'invalid skipRange "<v1"' in json.loads(out)["error"]["message"]
+
+
+def test_yaml(refused: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", "-o", "yaml", str(refused)]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("error:\n  message: |-\n    invalid index:\n    └── invalid package")
+    assert yaml.safe_load(out) == {"passed": False, "error": {"message": TREE}}
+
+
+def test_another_form_of_output(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", str(folder), "-o", "xml"]) == 1
+    assert capsys.readouterr() == ("", 'invalid --output value "xml", expected (json|yaml)\n')
+
+
+def test_a_file_is_no_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = folder / "catalog.json"
+    assert main(["validate", str(file)]) == 1
+    assert capsys.readouterr().err == f'"{file}" is not a directory\n'
+
+
+def test_what_is_not_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", str(folder / "x")]) == 1
+    assert capsys.readouterr().err == f"stat {folder / 'x'}: no such file or directory\n"
+
+
+def test_a_command_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == 2
+    assert "COMMAND" in capsys.readouterr().err
+
+
+def test_as_a_process_whatever_the_locale(refused: Path) -> None:
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-m", "olmkit.fbc", "validate", str(refused)]
+    ran = subprocess.run(command, env=environment, capture_output=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr.decode()) == (1, b"", f"{TREE}\n")
+
+
+def test_a_reader_that_goes_away_is_no_traceback(refused: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "olmkit.fbc", "validate", "-o", "json", str(refused)]
+    ran = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (ran.returncode, ran.stderr) == (1, b"")

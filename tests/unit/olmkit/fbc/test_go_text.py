@@ -1,0 +1,43 @@
+"""Sentences as Go's fmt writes them."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from olmkit.fbc.go_text import quoted, words
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("", '""', id="nothing"),
+        pytest.param("a 'b' <c>", "\"a 'b' <c>\"", id="what needs no escape"),
+        pytest.param('"\\', '"\\"\\\\"', id="quotes and backslashes"),
+        pytest.param("\a\b\f\n\r\t\v", '"\\a\\b\\f\\n\\r\\t\\v"', id="escapes with a letter"),
+        pytest.param("\x00\x7f", '"\\x00\\x7f"', id="other control characters of ASCII"),
+        pytest.param("\x85\u00a0\u200b\ufeff", '"\\u0085\\u00a0\\u200b\\ufeff"', id="what shows nothing"),
+        pytest.param("é€😀", '"é€😀"', id="letters and pictures"),
+        pytest.param("\U000e0001", '"\\U000e0001"', id="beyond 16 bits"),
+    ],
+)
+def test_quotes(text: str, expected: str) -> None:
+    assert quoted(text) == expected
+
+
+@given(st.text())
+def test_quoted_text_is_one_line_and_says_all(text: str) -> None:
+    assert len(quoted(text).splitlines()) == 1
+    assert ast.literal_eval(quoted(text)) == text
+
+
+def test_words_are_filled_in_as_they_come() -> None:
+    assert words("%q of %s at %d", "a", "b", 3) == '"a" of b at 3'
+    assert words("entries %s", ["a", "b"]) == "entries [a b]"
+
+
+def test_what_is_filled_in_is_not_looked_at_again() -> None:
+    assert words("%s and %q", "%q", "%s") == '%q and "%s"'

@@ -1,0 +1,169 @@
+"""The upgrade graph as text: what is drawn, and that both forms say it of names of every kind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from olmkit.fbc.catalog import Channel, Deprecation, Deprecations, Entry, Package
+from olmkit.fbc.graph_text import Edge, Node, Parts, dot, drawing, mermaid
+
+PARTS = Parts(
+    Package("p", "stable", "", None),
+    (
+        Channel(
+            "stable", "p", (Entry("v3", "v2", ("v1",), "<3.0.0"), Entry("v2", "v1", (), ""), Entry("v1", "", (), ""))
+        ),
+        Channel(
+            "beta", "p", (Entry("v4", "v3", (), ">=1.0.0 <4.0.0"), Entry("gone", "", (), ""), Entry("v0", "", (), "x"))
+        ),
+    ),
+    {"v0": "0.1.0", "v1": "1.0.0", "v2": "2.0.0", "v3": "3.0.0", "v4": "no version"},
+    (
+        Deprecations(
+            "p",
+            (
+                Deprecation("olm.bundle", "v1", "m"),
+                Deprecation("olm.channel", "beta", "m"),
+                Deprecation("olm.package", "", "m"),
+            ),
+        ),
+    ),
+)
+
+
+def test_what_is_drawn() -> None:
+    drawn = drawing("p", PARTS)
+    assert drawn.is_deprecated
+    assert [(each.name, each.is_default, each.is_deprecated) for each in drawn.channels] == [
+        ("beta", False, True),
+        ("stable", True, False),
+    ]
+    beta, stable = drawn.channels
+    assert stable.nodes == (Node("v3", True, False, ""), Node("v2", False, False, ""), Node("v1", False, True, ""))
+    assert stable.edges == (Edge("v2", "v3", "replaces"), Edge("v1", "v3", "skips"), Edge("v1", "v2", "replaces"))
+    assert [(node.name, node.missing) for node in beta.nodes] == [
+        ("v4", ""),
+        ("gone", "no such bundle"),
+        ("v0", ""),
+        ("v3", "not in this channel"),
+    ]
+
+
+def test_a_skip_range_leads_from_every_entry_in_it_that_no_other_edge_leads_from() -> None:
+    entries = (
+        Entry("v3", "v2", (), "<=3.0.0"),
+        Entry("v2", "", (), "no range"),
+        Entry("v1", "", (), ""),
+        Entry("v0", "", (), ""),
+    )
+    versions = {"v3": "3.0.0", "v2": "2.0.0", "v1": "1.0.0"}
+    (channel,) = drawing("p", Parts(None, [Channel("c", "p", entries)], versions)).channels
+    assert channel.edges == (Edge("v2", "v3", "replaces"), Edge("v1", "v3", "skipRange <=3.0.0"))
+
+
+def test_mermaid() -> None:
+    assert mermaid(drawing("p", PARTS)).splitlines()[4:] == [
+        '  subgraph p["p (deprecated)"]',
+        '    subgraph c0["beta (deprecated)"]',
+        '      b0x0["v4 (head)"]',
+        '      b0x1["gone (head) (no such bundle)"]',
+        '      b0x2["v0 (head)"]',
+        '      b0x3["v3 (not in this channel)"]',
+        "    end",
+        '    subgraph c1["stable (default)"]',
+        '      b1x0["v3 (head)"]',
+        '      b1x1["v2"]',
+        '      b1x2["v1 (deprecated)"]',
+        "    end",
+        "  end",
+        '  b0x3 -->|"replaces"| b0x0',
+        "  class b0x0,b0x1,b0x2 head",
+        "  class b0x1,b0x3 missing",
+        '  b1x1 -->|"replaces"| b1x0',
+        '  b1x2 -.->|"skips"| b1x0',
+        '  b1x2 -->|"replaces"| b1x1',
+        "  class b1x0 head",
+        "  class b1x2 deprecated",
+    ]
+
+
+def test_dot() -> None:
+    assert dot(drawing("p", PARTS)).splitlines()[-10:] == [
+        "  subgraph cluster_1 {",
+        '    label="stable (default)"',
+        '    b1x0 [label="v3 (head)", style="bold"]',
+        '    b1x1 [label="v2"]',
+        '    b1x2 [label="v1 (deprecated)", style="dashed", color=orange]',
+        '    b1x1 -> b1x0 [label="replaces"]',
+        '    b1x2 -> b1x0 [label="skips", style=dashed]',
+        '    b1x2 -> b1x1 [label="replaces"]',
+        "  }",
+        "}",
+    ]
+
+
+def test_equals_in_another_order_are_drawn_alike() -> None:
+    turned = Parts(
+        PARTS.package, PARTS.channels[::-1], dict(reversed(list(PARTS.versions.items()))), PARTS.deprecations
+    )
+    assert mermaid(drawing("p", turned)) == mermaid(drawing("p", PARTS))
+
+
+NAMES = st.text(max_size=12) | st.sampled_from(
+    ['"', "]", "end", "%%{init}%%", "#quot;", "a\\", "<b>", "`x`", "a\nb", "x|y", ";"]
+)
+_ID = "b0x[0-9]+"
+_MERMAID_LINES = [
+    re.compile(r"flowchart LR"),
+    re.compile(r"  classDef [a-z]+ [a-z0-9#:,. -]+"),
+    re.compile(r'  +subgraph [pc]0?\["(?P<frame>[^"\]]+)"\]'),
+    re.compile(rf'      {_ID}\["(?P<node>[^"\[\]|`<>]+)"\]'),
+    re.compile(r"  +end"),
+    re.compile(rf'  {_ID} (?:-->|-\.->)\|"[^"\[\]|`<>]+"\| {_ID}'),
+    re.compile(rf"  class {_ID}(?:,{_ID})* [a-z]+"),
+]
+_STRING = r'"(?:[^"\\\n]|\\["\\n])*"'
+_DOT_LINES = [
+    re.compile(rf"digraph {_STRING} {{|  rankdir=LR|  node \[shape=box\]|  subgraph cluster_0 {{|  }}|}}"),
+    re.compile(rf"  +label=(?P<frame>{_STRING})"),
+    re.compile(rf'    {_ID} \[label=(?P<node>{_STRING})(?:, style="[a-z,]+")?(?:, color=[a-z]+)?\]'),
+    re.compile(rf"    {_ID} -> {_ID} \[label={_STRING}(?:, style=dashed)?\]"),
+]
+
+
+@given(st.lists(NAMES, min_size=1, max_size=5, unique=True), NAMES)
+def test_every_line_is_of_the_language_whatever_the_names(names: list[str], channel: str) -> None:
+    entries = tuple(Entry(name, names[0], tuple(names[1:]), "<1.0.0 || " + channel) for name in names)
+    drawn = drawing(channel, Parts(None, [Channel(channel, "p", entries)], dict.fromkeys(names, "0.1.0")))
+    shown = [node.name or "(no name)" for node in drawn.channels[0].nodes]
+    for title, name in zip([_entities(each) for each in found(mermaid(drawn), _MERMAID_LINES)], shown, strict=True):
+        assert title.startswith(name)
+    for title, name in zip([_unescaped(each) for each in found(dot(drawn), _DOT_LINES)], shown, strict=True):
+        assert title.startswith(name.replace("\r", " ").replace("\0", "\ufffd"))
+
+
+def found(text: str, languages: list[re.Pattern[str]]) -> Iterator[str]:
+    """The labels of nodes; every line must be one of the languages' lines."""
+    for line in text.removesuffix("\n").split("\n"):
+        match = next((match for language in languages if (match := language.fullmatch(line))), None)
+        assert match is not None, line
+        if label := match.groupdict().get("node"):
+            yield label
+
+
+def _entities(text: str) -> str:
+    return re.sub("#([0-9]+);", lambda match: chr(int(match[1])), text)
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(.)", lambda match: {"n": "\n"}.get(match[1], match[1]), text[1:-1])
+
+
+def test_a_package_without_channels() -> None:
+    drawn = drawing("p", Parts())
+    assert mermaid(drawn).endswith('  subgraph p["p"]\n  end\n')
+    assert dot(drawn).endswith('  label="p"\n}\n')

@@ -1,0 +1,59 @@
+"""The CSV among bundle objects: found wherever it says what it is, and nothing else decoded for it."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from olmkit.fbc.objects import csv
+
+CSV = '{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","spec":{"a":1}}'
+CRD = '{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","spec":{"b":"ClusterServiceVersion"}}'
+LATE = '{"metadata":{"name":"%s"},"kind":"ClusterServiceVersion","spec":{"a":1}}' % ("x" * 1000)
+
+
+def value(text: str | bytes) -> dict[str, Any]:
+    return {"data": base64.b64encode(text.encode() if isinstance(text, str) else text).decode()}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(CSV, id="as opm writes it"),
+        pytest.param(CSV.replace(",", " ,\n  ").replace(":{", " : {"), id="with other spaces"),
+        pytest.param(LATE, id="whose kind comes late"),
+        pytest.param("# made by hand\nspec: {a: 1}\nkind: ClusterServiceVersion\n", id="in YAML"),
+    ],
+)
+def test_a_csv_is_found_behind_other_objects(text: str) -> None:
+    found = csv([value(CRD), value("kind: Service\n"), value(text), value(CSV.replace("1", "2"))])
+    assert found is not None
+    assert found["spec"] == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        pytest.param(value(CRD), id="another kind that speaks of it"),
+        pytest.param(value('{"kind":"List","items":["ClusterServiceVersion"]}'), id="a list that speaks of it"),
+        pytest.param(value("ClusterServiceVersion: ["), id="what is no YAML"),
+        pytest.param(value('{"kind":"ClusterServiceVersion"'), id="what is no JSON"),
+        pytest.param(value('["ClusterServiceVersion"]'), id="what is no mapping"),
+        pytest.param(value(b"\xff\x00ClusterServiceVersion"), id="what is no text"),
+        pytest.param({"data": "Q2x1c3Rlcg=Q"}, id="what is no base64"),
+        pytest.param({"data": "é"}, id="what is no ASCII"),
+        pytest.param({"data": 5}, id="a number"),
+        pytest.param("text", id="no mapping at all"),
+        pytest.param({}, id="no data"),
+    ],
+)
+def test_what_is_no_csv_is_passed_over(held: Any) -> None:
+    assert csv([held]) is None
+    assert csv([held, value(CSV)]) is not None
+
+
+def test_a_csv_without_the_word_that_is_looked_for_is_not_parsed() -> None:
+    assert csv([value(CSV)], b"minKubeVersion") is None
+    assert csv([value(CSV.replace('"a"', '"minKubeVersion"'))], b"minKubeVersion") is not None

@@ -1,0 +1,32 @@
+"""Problems as the tree that opm prints."""
+
+from __future__ import annotations
+
+from olmkit.fbc.report_tree import Branch
+
+TREE = Branch("top", ["one", Branch("two", ["three", Branch("four", ["five"])]), Branch("six", ["seven"]), "eight"])
+
+
+def test_branches_are_drawn_to_the_last_one_of_each_level() -> None:
+    assert TREE.text().splitlines() == [
+        "top:",
+        "├── one",
+        "├── two:",
+        "│   ├── three",
+        "│   └── four:",
+        "│       └── five",
+        "├── six:",
+        "│   └── seven",
+        "└── eight",
+    ]
+
+
+def test_leaves_are_counted_and_told_with_their_way() -> None:
+    assert TREE.count == 5
+    assert list(TREE.sentences()) == [
+        "top: one",
+        "top: two: three",
+        "top: two: four: five",
+        "top: six: seven",
+        "top: eight",
+    ]
