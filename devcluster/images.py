@@ -262,7 +262,7 @@ def version_of(blob: Blob) -> str:
 
 
 def layer(files: Mapping[str, bytes]) -> bytes:
-    """A tar archive of the files and the folders they are in, sorted by path, without times and owners."""
+    """A tar archive of the files and the folders they are in, in the order of a walk, without times and owners."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
         folders = {str(parent) for path in files for parent in Path(path).parents if str(parent) != "."}
@@ -270,7 +270,7 @@ def layer(files: Mapping[str, bytes]) -> bytes:
             entry = tarfile.TarInfo(name)
             entry.type, entry.mode = tarfile.DIRTYPE, 0o755
             archive.addfile(entry)
-        for name, content in sorted(files.items()):
+        for name, content in sorted(files.items(), key=lambda item: item[0].split("/")):
             entry = tarfile.TarInfo(name)
             entry.size, entry.mode = len(content), 0o644
             archive.addfile(entry, io.BytesIO(content))

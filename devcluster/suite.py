@@ -1,10 +1,13 @@
 """The three controllers of the suite as processes on this machine, against a cluster; used by e2e tests, demo and bench.
 
-Each acts under its own ServiceAccount with what config/rbac gives it. They end with the process that started them.
+Each acts under its own ServiceAccount with what config/rbac gives it, and catalogd serves HTTPS with a certificate of its own, as
+in a cluster. They end with the process that started them.
 """
 
 import http.client
+import json
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -47,10 +50,11 @@ class Suite:
     ) -> None:
         """`arguments` are more flags for a controller by its name. Nothing happens before `install` and `start`."""
         self._cluster = cluster
-        self._folder = folder or cluster.folder / "suite"
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder or cluster.folder / "suite"
+        self.folder.mkdir(parents=True, exist_ok=True)
         self._more = dict(arguments or {})
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._components = {name: name for name in PACKAGES}
         self.addresses = {name: _addresses(name) for name in PACKAGES}
 
     def install(self) -> None:
@@ -69,9 +73,22 @@ class Suite:
         for name in names or PACKAGES:
             self._await_ready(name)
 
+    def start_replica(self, component: str) -> str:
+        """Start one more process of a controller and return its name, such as "catalogd-2", when it is ready.
+
+        It has the controller's account and flags, and addresses, a cache folder and a log of its own; every method here takes
+        its name.
+        """
+        count = sum(each == component for each in self._components.values())
+        name = f"{component}-{count + 1}"
+        self._components[name] = component
+        self.addresses[name] = _addresses(component)
+        self.start(name)
+        return name
+
     def stop(self, *names: str) -> None:
         """End controllers (default: all) in order, by SIGTERM. Raises DevclusterError, naming it, when one had to be killed."""
-        chosen = [name for name in names or tuple(PACKAGES) if self.is_running(name)]
+        chosen = [name for name in names or tuple(self._components) if self.is_running(name)]
         for name in chosen:
             self._processes[name].send_signal(signal.SIGTERM)
         deadline = time.monotonic() + _STOP_SECONDS
@@ -85,6 +102,14 @@ class Suite:
         """End a controller at once, between any two of its steps."""
         self._processes[name].kill()
         self._processes[name].wait()
+
+    def trust(self) -> ssl.SSLContext:
+        """For clients of catalogd, which serves HTTPS with a certificate of its own: trusts the CA that it has published.
+
+        For urllib.request.urlopen(..., context=...) and aiohttp's `ssl=`. Needs a catalogd that has been ready once.
+        """
+        found = self._cluster.kubectl("get", "configmap", "catalogd-ca", f"--namespace={NAMESPACE}", "--output=json")
+        return ssl.create_default_context(cadata=json.loads(found)["data"]["ca.crt"])
 
     def is_running(self, name: str) -> bool:
         """Whether the controller's process is there."""
@@ -104,7 +129,7 @@ class Suite:
 
     def log(self, name: str) -> Path:
         """The file with everything the controller printed, over all its starts."""
-        return self._folder / f"{name}.log"
+        return self.folder / f"{name}.log"
 
     def log_tail(self, name: str, lines: int = 30) -> str:
         """The last lines of its log."""
@@ -120,12 +145,12 @@ class Suite:
         self.stop()
 
     def _launch(self, name: str) -> subprocess.Popen[bytes]:
-        addresses = self.addresses[name]
+        addresses, component = self.addresses[name], self._components[name]
         arguments = [
-            *("-m", PACKAGES[name]),
-            *("--kubeconfig", str(self._cluster.token_kubeconfig(NAMESPACE, name))),
+            *("-m", PACKAGES[component]),
+            *("--kubeconfig", str(self._cluster.token_kubeconfig(NAMESPACE, component))),
             *("--system-namespace", NAMESPACE),
-            *("--cache-dir", str(self._folder / f"{name}-cache")),
+            *("--cache-dir", str(self.folder / f"{name}-cache")),
             *("--registries-conf", str(self._cluster.registries_conf)),
             # The registry and catalogd are on this machine.
             *("--allow-source-cidr", "127.0.0.0/8"),
@@ -134,7 +159,7 @@ class Suite:
         ]
         if addresses.catalogs is not None:
             arguments += ["--catalogs-server-addr", addresses.catalogs, "--external-address", addresses.catalogs]
-        arguments += self._more.get(name, ())
+        arguments += self._more.get(component, ())
         return start_logged(tethered(sys.executable, arguments), self.log(name), python_environment())
 
     def _await_ready(self, name: str) -> None:

@@ -15,18 +15,18 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import urlencode, urlsplit
 
 import aiohttp
 import orjson
-from kubernetes_asyncio import config
-from kubernetes_asyncio.client import ApiClient, Configuration
 from yaml import YAMLError
 
 from olmkit import metrics
 from olmkit.api.meta import Kind
+from olmkit.bare_packages import bare_package
 from olmkit.discovery import Discovery, DiscoveryCache, parse_discovery
 from olmkit.errors import OlmError, Unavailable
 from olmkit.wire import Object, apply_body, lines, parse_event, parse_failure, parse_items, parse_object
@@ -67,8 +67,35 @@ def _kubeconfig_paths(kubeconfig: str | None) -> str | None:
     return paths
 
 
+class _Driver(NamedTuple):
+    """What of kubernetes_asyncio is used."""
+
+    config: Any
+    configuration: Any
+    transport: Any
+
+
+@cache
+def _driver() -> _Driver:
+    """kubernetes_asyncio's configuration and transport, when they are needed first.
+
+    Without its generated models and calls, which would cost 37 MB and half a second, in any process that reaches the API server.
+    """
+    bare_package("kubernetes_asyncio")
+    client = bare_package("kubernetes_asyncio.client")
+    from kubernetes_asyncio.client import configuration, rest
+
+    # What config takes from the package: the one it uses, and the one it only offers to others.
+    vars(client).setdefault("Configuration", configuration.Configuration)
+    vars(client).setdefault("ApiClient", None)
+    from kubernetes_asyncio import config
+
+    return _Driver(config, configuration.Configuration, rest.RESTClientObject)
+
+
 async def _load(configuration: Any, kubeconfig: str | None) -> Callable[[], Any]:
     """Fill the configuration; returns what reads its credentials again. Raises OlmError with what a person can do."""
+    config = _driver().config
     in_cluster: Any = config.load_incluster_config
     try:
         paths = _kubeconfig_paths(kubeconfig)
@@ -107,43 +134,68 @@ class _Credentials:
             result = self.reload()
             if asyncio.iscoroutine(result):
                 await result
-        except (config.ConfigException, OSError, ValueError) as error:
+        except (_driver().config.ConfigException, OSError, ValueError) as error:
             log.warning("credentials cannot be read again, the old ones stay in use", extra={"error": str(error)})
 
 
 class Client:
-    """One connection pool to one API server. Made by connect(); close() it."""
+    """One connection pool to one API server, of a kubeconfig's current context; None: $KUBECONFIG, else the pod's account, else
+    ~/.kube/config. Opened by connect(), open() or the first request; close() it."""
 
-    def __init__(self, api: Any, credentials: _Credentials) -> None:
-        self._api = api
-        self._session: aiohttp.ClientSession = api.rest_client.pool_manager
-        self._credentials = credentials
-        self._base: str = api.configuration.host.rstrip("/")
-        self.host = urlsplit(self._base).netloc
+    def __init__(self, kubeconfig: str | None = None) -> None:
+        self._kubeconfig = kubeconfig
+        self._opening = asyncio.Lock()
+        self._api: Any = None
+        self._session: aiohttp.ClientSession
+        self._credentials: _Credentials
+        self._base = ""
 
     @classmethod
     async def connect(cls, kubeconfig: str | None = None) -> Self:
-        """For a kubeconfig's current context; None: $KUBECONFIG, else the pod's account, else ~/.kube/config.
+        """An open one. Opens no connection. Raises OlmError when there is no usable configuration."""
+        client = cls(kubeconfig)
+        await client.open()
+        return client
 
-        Opens no connection. Raises OlmError when there is no usable configuration.
-        """
-        configuration: Any = Configuration()
-        reload = await _load(configuration, kubeconfig)
-        configuration.connection_pool_maxsize = CONNECTIONS
-        configuration.disable_strict_ssl_verification = (
-            True  # the CAs of many clusters lack the identifiers it asks for
-        )
-        return cls(ApiClient(configuration), _Credentials(configuration, reload, time.monotonic()))
+    async def open(self) -> None:
+        """Read the configuration, once. Raises OlmError when there is none that can be used."""
+        async with self._opening:
+            if self._api is not None:
+                return
+            driver = await asyncio.to_thread(_driver)
+            configuration: Any = driver.configuration()
+            reload = await _load(configuration, self._kubeconfig)
+            configuration.connection_pool_maxsize = CONNECTIONS
+            # The CAs of many clusters lack the identifiers it asks for.
+            configuration.disable_strict_ssl_verification = True
+            self._api = driver.transport(configuration)
+            self._session = self._api.pool_manager
+            self._credentials = _Credentials(configuration, reload, time.monotonic())
+            self._base = configuration.host.rstrip("/")
+
+    @property
+    def host(self) -> str:
+        """host:port of the API server. Raises RuntimeError before it is open: nobody may take it for nothing."""
+        if not self._base:
+            raise RuntimeError("the client is not open yet")
+        return urlsplit(self._base).netloc
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._api.close()
+        if self._api is not None:
+            await self._api.close()
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    async def bearer_token(self) -> str:
+        """The token that says who this is, as it is now; "" when a client certificate or a password does. A secret."""
+        await self.open()
+        kind, _, token = (await self._credentials.headers()).get("Authorization", "").partition(" ")
+        return token if kind == "Bearer" else ""
 
     # --- reading
 
@@ -327,13 +379,14 @@ class Client:
 
     def _url(self, path: str, query: Query) -> str:
         encoded = urlencode({key: value for key, value in query.items() if value is not None})
-        return f"{self._base}{path}?{encoded}" if encoded else f"{self._base}{path}"
+        return f"{path}?{encoded}" if encoded else path
 
     @asynccontextmanager
     async def _answer(
         self, verb: str, url: str, limits: aiohttp.ClientTimeout, *, headers: dict[str, str], data: bytes | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The answer's head, with errors of the driver mapped also while its body is read."""
+        await self.open()
         try:
             response = await self._send(verb, url, limits, headers, data)
             if response.status == 401:
@@ -359,14 +412,14 @@ class Client:
         try:
             response = await self._session.request(
                 method,
-                url,
+                self._base + url,
                 data=data,
                 headers={"Accept-Encoding": "identity", **headers, **await self._credentials.headers()},
                 timeout=limits,
                 allow_redirects=False,
-                proxy=self._api.rest_client.proxy,
-                proxy_headers=self._api.rest_client.proxy_headers,
-                server_hostname=self._api.rest_client.server_hostname,
+                proxy=self._api.proxy,
+                proxy_headers=self._api.proxy_headers,
+                server_hostname=self._api.server_hostname,
             )
             code = str(response.status)
             return response

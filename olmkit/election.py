@@ -15,7 +15,7 @@ import logging
 import socket
 import time
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -59,14 +59,26 @@ def _micro_time() -> str:
 
 
 class Election:
-    """Stands for one lease as one holder."""
+    """Stands for one lease as one holder. `annotations` are on the lease while it is ours: how others can reach the holder."""
 
-    def __init__(self, client: Client, name: str, namespace: str, *, holder: str = "", terms: Terms = Terms()) -> None:
+    def __init__(
+        self,
+        client: Client,
+        name: str,
+        namespace: str,
+        *,
+        holder: str = "",
+        terms: Terms = Terms(),
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
         self.holder = holder or identity()
         self._client = client
         self._namespace = namespace
         self._terms = terms
+        self.others_annotations: Mapping[str, str] = {}
+        """Those of the lease as last read, while another one holds it; kept while the API server is away."""
+        self._annotations = annotations or {}
         self._observed: tuple[Any, ...] | None = None
         self._observed_at = 0.0
         self._holding = False
@@ -115,14 +127,16 @@ class Election:
             try:
                 lease = await self._client.get(LEASE, self.name, self._namespace)
             except NotFound:
-                metadata = {"name": self.name, "namespace": self._namespace}
+                metadata = {"name": self.name, "namespace": self._namespace, "annotations": dict(self._annotations)}
                 lease = {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": metadata}
                 lease = await self._client.create(LEASE, {**lease, "spec": self._spec({})})
             else:
                 if not self._is_free(lease):
+                    self.others_annotations = lease["metadata"].get("annotations") or {}
                     return False
                 lease = await self._write(lease, self._spec(lease.get("spec") or {}))
         self._lease, self._renewed_at, self._holding = lease, asked_at, True
+        self.others_annotations = {}
         return True
 
     def _is_free(self, lease: Object) -> bool:
@@ -150,7 +164,10 @@ class Election:
     async def _write(self, lease: Object, spec: Object) -> Object:
         """Replace the lease if it is still the one that was read. Raises Conflict."""
         path = LEASE.path(self._namespace, self.name)
-        return await self._client.request("PUT", path, body={**lease, "spec": spec})
+        metadata = lease["metadata"]
+        annotations = {**(metadata.get("annotations") or {}), **self._annotations}
+        body = {**lease, "metadata": {**metadata, "annotations": annotations}, "spec": spec}
+        return await self._client.request("PUT", path, body=body)
 
     async def _lead(self, lead: Callable[[], Coroutine[Any, Any, None]]) -> bool:
         """Work and renew. True when the work ended by itself, False when the lease was lost and the work has ended."""

@@ -12,7 +12,7 @@ import logging
 import signal
 import time
 from argparse import ArgumentParser
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,6 +53,7 @@ class Settings:
     health_probe_bind_address: str = ":8081"
     leader_elect: bool = True
     registries_conf: Path | None = None
+    pull_cas_dir: Path | None = None
     allow_source_cidr: tuple[str, ...] = ()
     log_level: str = "info"
     extra: argparse.Namespace = field(default_factory=argparse.Namespace)
@@ -80,6 +81,11 @@ def make_parser(name: str) -> ArgumentParser:
     add("--cache-dir", type=Path, default=Path("/var/cache") / name, help="folder for content by digest")
     add("--registries-conf", type=Path, help="mirrors and insecure registries")
     add(
+        "--pull-cas-dir",
+        type=Path,
+        help="folder of certificates (*.crt and *.pem) of authorities that sources may have beside the system's",
+    )
+    add(
         "--allow-source-cidr",
         action="append",
         default=[],
@@ -100,6 +106,7 @@ def parse_settings(parser: ArgumentParser, argv: Sequence[str] | None) -> Settin
         health_probe_bind_address=flags.health_probe_bind_address,
         leader_elect=flags.leader_elect,
         registries_conf=flags.registries_conf,
+        pull_cas_dir=flags.pull_cas_dir,
         allow_source_cidr=tuple(flags.allow_source_cidr),
         log_level=flags.log_level,
         extra=flags,
@@ -125,6 +132,9 @@ class Manager:
         self._stopping = asyncio.Event()
         self._leading = False
         self._required: dict[Informer, None] = {}
+        self._election: Election | None = None
+        self.lease_annotations: dict[str, str] = {}
+        """What the lease says of this process while it holds it; to be set before run()."""
 
     def informer(self, kind: Kind, **options: Any) -> Informer:
         """The informer of a kind, one per kind and options (those of Informer); runs on every replica from now on."""
@@ -168,6 +178,11 @@ class Manager:
     def is_leading(self) -> bool:
         """Whether this process works now: it holds the lease, or there is no election."""
         return self._leading
+
+    @property
+    def leader_annotations(self) -> Mapping[str, str]:
+        """What the lease says of the process that works now; empty when that is this one or is not known."""
+        return self._election.others_annotations if self._election else {}
 
     def stop(self) -> None:
         """End in order, as SIGTERM does."""
@@ -219,7 +234,9 @@ class Manager:
     async def _work(self) -> None:
         """Lead as often as the lease is won; returns when the work has ended in order."""
         if self.settings.leader_elect:
-            await Election(self.client, self.name, self.settings.system_namespace).run(self._lead)
+            namespace, annotations = self.settings.system_namespace, self.lease_annotations
+            self._election = Election(self.client, self.name, namespace, annotations=annotations)
+            await self._election.run(self._lead)
         else:
             await self._lead()
 
@@ -252,15 +269,18 @@ async def _run(service: Service) -> None:
     await service()
 
 
-async def _main(name: str, settings: Settings, build: Build) -> None:
+async def _main(name: str, settings: Settings, build: Build, *, open_first: bool) -> None:
     loop, main = asyncio.get_running_loop(), asyncio.current_task()
     assert main is not None
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, main.cancel)
-    async with await Client.connect(settings.kubeconfig) as client:
+    async with Client(settings.kubeconfig) as client:
+        if open_first:
+            await client.open()
         manager = Manager(name, settings, client)
         try:
             await build(manager)
+            await client.open()  # what is wrong with the configuration shall end the process now
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, manager.stop)
             await manager.run()
@@ -274,9 +294,12 @@ def run(
     build: Build,
     add_flags: Callable[[ArgumentParser], None] | None = None,
     argv: Sequence[str] | None = None,
+    *,
+    open_first: bool = True,
 ) -> int:
     """The body of an entry point: flags, logs, `build`, and everything it wired until SIGTERM or SIGINT.
 
+    Without `open_first`, `build` gets a client that is not open yet, so that it can serve before it takes half a second for that.
     Returns the exit status: 0 when it was stopped in order, 1 when it cannot start or a task crashed.
     """
     parser = make_parser(name)
@@ -285,7 +308,7 @@ def run(
     settings = parse_settings(parser, argv)
     logs.configure(settings.log_level)
     try:
-        asyncio.run(_main(name, settings, build))
+        asyncio.run(_main(name, settings, build, open_first=open_first))
     except asyncio.CancelledError:
         return 0  # stopped before it began
     except OlmError as error:

@@ -1,7 +1,8 @@
 """What catalogs say of one package: catalogd's resolution documents over HTTP, remembered by the digest of their content.
 
 Called by reconciler.py's observe. Nothing here raises: a catalog that cannot be read is an Offer that says so, with its last
-content where that is known (in memory, else in the cache folder). Never asks twice for content that it has.
+content where that is known (in memory, else in the cache folder). Never asks twice for content that it has. How a server is asked
+is catalog_requests.py's.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import logging
 import os
 import shutil
 import tempfile
-import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,17 +22,20 @@ from urllib.parse import quote
 import aiohttp
 import orjson
 
-from olmkit.api.catalogs import Catalog, ConditionType
+from olmkit.api.catalogs import Availability, Catalog, ConditionType
+from olmkit.client import Client
+from olmkit.serving.trust import Trust
+from operator_controller.catalog_requests import TIMEOUT, CatalogServers, Unreadable
 from operator_controller.resolve.candidates import Offer, Standing
 from operator_controller.resolve.package import BadDocument, PackageContent, read_package
 
-TIMEOUT = aiohttp.ClientTimeout(total=10, sock_connect=3)
-SIZE_LIMIT = 32 * 1024 * 1024
-"""Bytes of one document; the largest real one has 300,000."""
-DOWN_SECONDS = 10.0
-"""How long a server that was silent is not asked again: hundreds of Operators would each wait for their time limit."""
 REMEMBERED = 2048
 """Documents kept in memory."""
+WHAT_TO_DO = {
+    401: ": it asks for a token; start operator-controller with --catalogs-token",
+    403: ": this account may not read catalogs; bind the ClusterRole olm-suite-catalog-reader to it",
+}
+"""What follows the code, where a person can do something about it."""
 _ALL_SUFFIX = "/all.json"
 
 log = logging.getLogger(__name__)
@@ -55,29 +58,24 @@ class Answer:
     is_lagging: bool = False
 
 
-class _Unreadable(Exception):
-    """Why there is no answer, for people."""
-
-
 class CatalogClient:
     """Asks catalogd. Made once per process by connect(); close() it. `folder` may be None: then nothing survives a restart."""
 
-    def __init__(self, session: aiohttp.ClientSession, folder: Path | None) -> None:
-        self._session = session
+    def __init__(self, servers: CatalogServers, folder: Path | None) -> None:
+        self._servers = servers
         self._folder = folder
         self._memory: OrderedDict[tuple[str, str], Remembered] = OrderedDict()
-        self._down: dict[str, tuple[float, str]] = {}
 
     @classmethod
-    async def connect(cls, folder: Path | None) -> Self:
-        """Opens no connection."""
+    async def connect(cls, folder: Path | None, trust: Trust | None = None, client: Client | None = None) -> Self:
+        """Opens no connection. `trust` and `client` are those of CatalogServers."""
         if folder is not None:
             await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
-        return cls(aiohttp.ClientSession(timeout=TIMEOUT), folder)
+        return cls(CatalogServers(aiohttp.ClientSession(timeout=TIMEOUT), trust, client), folder)
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._session.close()
+        await self._servers.close()
 
     async def offer(self, raw: Mapping[str, Any], package: str) -> Answer:
         """What the Catalog `raw` offers of `package` now."""
@@ -92,7 +90,7 @@ class CatalogClient:
             return Answer(_offer(catalog, known.content))
         try:
             fresh = await self._fetch(catalog, package)
-        except _Unreadable as error:
+        except Unreadable as error:
             return Answer(_away(catalog, package, known, str(error)), is_lagging=True)
         await self._remember(catalog.metadata.name, package, fresh)
         is_lagging = fresh.remembered.digest != digest
@@ -115,25 +113,13 @@ class CatalogClient:
 
     async def _fetch(self, catalog: Catalog, package: str) -> _Fresh:
         base = catalog_base(catalog.status.content_url or "")
-        server = base.split("/catalogs/", 1)[0]
-        down = self._down.get(server)
-        if down is not None and down[0] > time.monotonic():
-            raise _Unreadable(down[1])
         url = f"{base}/api/v1/resolution?package={quote(package, safe='')}"
-        try:
-            async with self._session.get(url, allow_redirects=False) as response:
-                body = await _body(response)
-                status, digest = response.status, response.headers.get("Olm-Catalog-Digest", "")
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            message = f"catalogd does not answer ({_kind_of(error)})"
-            if isinstance(error, TimeoutError):
-                self._down[server] = (time.monotonic() + DOWN_SECONDS, message)
-            raise _Unreadable(message) from error
-        if status == 404 and digest:  # without the digest it is the catalog that is not known there
-            return _Fresh(Remembered(catalog.metadata.uid, digest, None), b"null")
-        if status != 200:
-            raise _Unreadable(f"catalogd answered {status}")
-        return _read(catalog, body, digest)
+        answered = await self._servers.get(base.split("/catalogs/", 1)[0], url)
+        if answered.status == 404 and answered.digest:  # without the digest it is the catalog that is not known there
+            return _Fresh(Remembered(catalog.metadata.uid, answered.digest, None), b"null")
+        if answered.status != 200:
+            raise Unreadable(f"catalogd answered {answered.status}{WHAT_TO_DO.get(answered.status, '')}")
+        return _read(catalog, answered.body, answered.digest)
 
     async def _recall(self, catalog: str, package: str) -> Remembered | None:
         key = (catalog, package)
@@ -165,11 +151,10 @@ class _Fresh:
 
 
 def served_digest(catalog: Catalog) -> str:
-    """The image by digest whose content is served; "" when none is."""
+    """The digest of the content that is served; "" when none is, or when none shall be."""
     is_serving = any(one.type == ConditionType.SERVING and one.status == "True" for one in catalog.status.conditions)
-    source = catalog.status.resolved_source
-    ref = source.image.ref if source is not None and source.image is not None else ""
-    return ref.rpartition("@")[2] if is_serving and catalog.status.content_url and not catalog.metadata.deleting else ""
+    is_wanted = catalog.spec.availability == Availability.AVAILABLE and not catalog.metadata.deleting
+    return catalog.status.content_digest or "" if is_serving and is_wanted and catalog.status.content_url else ""
 
 
 def catalog_base(content_url: str) -> str:
@@ -217,30 +202,12 @@ def _away(catalog: Catalog, package: str, known: Remembered | None, message: str
     return _offer(catalog, None, Standing.LOST, message)
 
 
-def _kind_of(error: Exception) -> str:
-    """What went wrong without addresses, which change."""
-    if isinstance(error, TimeoutError):
-        return "no answer in time"
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return "no connection"
-    return type(error).__name__
-
-
-async def _body(response: aiohttp.ClientResponse) -> bytearray:
-    body = bytearray()
-    async for chunk in response.content.iter_chunked(65536):
-        body += chunk
-        if len(body) > SIZE_LIMIT:
-            raise _Unreadable(f"catalogd's answer is larger than {SIZE_LIMIT} bytes")
-    return body
-
-
 def _read(catalog: Catalog, body: bytearray, digest: str) -> _Fresh:
     try:
         document = orjson.loads(body)
         content = read_package(document)
     except (orjson.JSONDecodeError, BadDocument) as error:
-        raise _Unreadable(f"catalogd's answer cannot be read: {error}") from error
+        raise Unreadable(f"catalogd's answer cannot be read: {error}") from error
     named = document.get("catalogDigest")
     return _Fresh(Remembered(catalog.metadata.uid, named if isinstance(named, str) else digest, content), bytes(body))
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from olmkit.api import bundledeployments, bundles, catalogs, operators
 from olmkit.api.bundledeployments import OWNER_NAME_LABEL, PACKAGE_ANNOTATION
-from olmkit.api.catalogs import Catalog
+from olmkit.api.catalogs import Availability, Catalog
 from olmkit.api.meta import Kind
 from olmkit.api.operators import Operator, OperatorStatus
 from olmkit.client import Client
@@ -25,6 +25,7 @@ from olmkit.informer import Change, Informer
 from olmkit.manager import Manager
 from olmkit.publish import Publisher
 from olmkit.reconciler import Reconciler
+from operator_controller import catalog_access
 from operator_controller.catalog_client import CatalogClient, served_digest
 from operator_controller.decide import Delete, Done, Hold, Install, Keep, Plan, Release, decide
 from operator_controller.report import report
@@ -72,6 +73,7 @@ class Actions:
         answers = [
             await self._catalog_client.offer(catalog, package)
             for _, catalog in sorted(self._cluster.catalogs.objects.items())
+            if not is_disabled(catalog)
         ]
         world = replace(
             base,
@@ -192,8 +194,13 @@ def bears_on_resolution(catalog: Object | None) -> tuple[object, ...] | None:
         return None
     model = Catalog.load(catalog)
     served = served_digest(model)
-    is_gone = model.metadata.deleting
+    is_gone = model.metadata.deleting or is_disabled(catalog)
     return model.metadata.uid, served, model.status.content_url if served else "", model.spec.priority, is_gone
+
+
+def is_disabled(catalog: Object) -> bool:
+    """A person said that nothing is to be installed from it."""
+    return bool(catalog["spec"].get("availability") == Availability.UNAVAILABLE)
 
 
 class Wakes:
@@ -259,7 +266,7 @@ async def build(manager: Manager) -> None:
     """One controller for Operators on this manager."""
     cluster = make_cluster(manager)
     folder: Path = manager.settings.cache_dir / "resolution"
-    catalog_client = await CatalogClient.connect(folder)
+    catalog_client = await catalog_access.connect(manager, folder)
     manager.on_close(catalog_client.close)
     manager.serve(lambda: keep_tidy(cluster.catalogs, catalog_client), every_replica=False)
     manager.add_controller(make_controller(manager.client, cluster, catalog_client))

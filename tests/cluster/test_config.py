@@ -1,14 +1,22 @@
 """What config/ holds, as the API server takes it: the manifests, and what each account may and may not do."""
 
 import json
+from argparse import ArgumentParser
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
+from catalogd.__main__ import add_flags as catalog_flags
 from devcluster.cluster import Cluster
 from devcluster.processes import REPOSITORY
 from devcluster.suite import NAMESPACE, Suite
 from devcluster.watching import Watch
+from olmkit.manager import make_parser, parse_settings
+from olmkit.serving.names import CATALOGS as SERVICE
+from operator_controller.catalog_access import add_flags as operator_flags
 
 CONFIG = REPOSITORY / "config"
 BUNDLES = sorted((CONFIG / "samples" / "bundles").glob("*/*/manifests"))
@@ -33,14 +41,48 @@ def _may(cluster: Cluster, user: str, verb: str, resource: str, namespace: str =
         "namespace": namespace,
         "name": name,
     }
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "spec": {"user": user, "resourceAttributes": attributes},
-    }
+    return _review(cluster, {"user": user, "resourceAttributes": attributes})
+
+
+def _review(cluster: Cluster, spec: dict[str, Any]) -> bool:
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
     path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
     answer = json.loads(cluster.kubectl("create", "--raw", path, "-f", "-", input=json.dumps(review)))
     return bool(answer["status"]["allowed"])
+
+
+FLAGS: Mapping[str, Callable[[ArgumentParser], None]] = {
+    "catalogd": catalog_flags,
+    "rukpak": lambda parser: None,
+    "operator-controller": operator_flags,
+}
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_a_controller_knows_the_flags_that_its_deployment_gives_it(name: str) -> None:
+    parser = make_parser(name)
+    FLAGS[name](parser)
+    container = manifest(name, "Deployment")["spec"]["template"]["spec"]["containers"][0]
+    parse_settings(parser, container["args"])
+    assert container["command"] == [name]
+
+
+def test_catalogd_is_reached_by_its_content_url() -> None:
+    container = manifest("catalogd", "Deployment")["spec"]["template"]["spec"]["containers"][0]
+    (address,) = [flag.partition("=")[2] for flag in container["args"] if flag.startswith("--external-address=")]
+    service = manifest("catalogd", "Service")
+    assert address == SERVICE.host(NAMESPACE) == f"{service['metadata']['name']}.{NAMESPACE}.svc"
+    (port,) = service["spec"]["ports"]
+    assert port["port"] == 443  # what https implies
+    named = {each["name"]: each["containerPort"] for each in container["ports"]}
+    assert f"--catalogs-server-addr=:{named[port['targetPort']]}" in container["args"]
+
+
+def manifest(name: str, kind: str) -> Any:
+    """The object of that kind in the file of a controller."""
+    documents = yaml.safe_load_all((CONFIG / "manager" / f"{name}.yaml").read_text())
+    (found,) = [each for each in documents if each["kind"] == kind]
+    return found
 
 
 def test_everything_of_config_default_is_accepted(installed: Cluster) -> None:
@@ -76,6 +118,7 @@ OPERATORS = "operators.operators.operatorframework.io"
 BUNDLES_KIND = "bundles.core.rukpak.io"
 DEPLOYMENTS = "bundledeployments.core.rukpak.io"
 LEASES = "leases.coordination.k8s.io"
+TOKEN_REVIEWS = "tokenreviews.authentication.k8s.io"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +128,20 @@ LEASES = "leases.coordination.k8s.io"
         pytest.param("catalogd", "update", CATALOGS, (), False, id="catalogd writes no Catalog"),
         pytest.param("catalogd", "patch", f"{CATALOGS}/status", (), True, id="catalogd writes their status"),
         pytest.param("catalogd", "delete", PACKAGES, (), True, id="catalogd deletes Packages"),
-        pytest.param("catalogd", "get", "secrets", (NAMESPACE,), False, id="catalogd sees no Secrets"),
+        pytest.param("catalogd", "get", "secrets", (NAMESPACE,), True, id="catalogd sees pull secrets"),
+        pytest.param("catalogd", "get", "secrets", ("default",), False, id="catalogd sees no Secrets elsewhere"),
+        pytest.param("catalogd", "update", "secrets", (NAMESPACE, SERVICE.secret), True, id="its own certificate"),
+        pytest.param("catalogd", "update", "secrets", (NAMESPACE, "pull"), False, id="catalogd writes no other Secret"),
+        pytest.param("catalogd", "delete", "secrets", (NAMESPACE, SERVICE.secret), False, id="it deletes no Secret"),
+        pytest.param(
+            "catalogd", "patch", "configmaps", (NAMESPACE, SERVICE.config_map), True, id="it publishes its CA"
+        ),
+        pytest.param("catalogd", "patch", "configmaps", (NAMESPACE, "other"), False, id="it writes no other ConfigMap"),
+        pytest.param("catalogd", "create", TOKEN_REVIEWS, (), True, id="catalogd asks whose a token is"),
+        pytest.param(
+            "operator-controller", "get", "configmaps", (NAMESPACE, SERVICE.config_map), True, id="catalogd's CA"
+        ),
+        pytest.param("operator-controller", "get", "secrets", (NAMESPACE,), False, id="it sees no Secrets"),
         pytest.param("catalogd", "get", OPERATORS, (), False, id="catalogd sees no Operators"),
         pytest.param("catalogd", "create", "events.events.k8s.io", ("default",), True, id="catalogd makes Events"),
         pytest.param("catalogd", "update", LEASES, (NAMESPACE, "catalogd"), True, id="catalogd holds its lease"),
@@ -103,6 +159,22 @@ def test_an_account_may_do_what_it_needs_and_no_more(
     installed: Cluster, account: str, verb: str, resource: str, where: tuple[str, ...], expected: bool
 ) -> None:
     assert _may(installed, f"system:serviceaccount:{NAMESPACE}:{account}", verb, resource, *where) is expected
+
+
+@pytest.mark.parametrize(
+    ("account", "path", "expected"),
+    [
+        pytest.param("operator-controller", "/catalogs/c/all.json", True, id="operator-controller reads catalogs"),
+        pytest.param("operator-controller", "/replication/v1/records", False, id="it is no replica of catalogd"),
+        pytest.param("catalogd", "/replication/v1/records", True, id="replicas of catalogd read from one another"),
+        pytest.param("default", "/catalogs/c/all.json", False, id="others read nothing"),
+    ],
+)
+def test_whom_catalogd_serves_when_it_asks_for_tokens(
+    installed: Cluster, account: str, path: str, expected: bool
+) -> None:
+    user = f"system:serviceaccount:{NAMESPACE}:{account}"
+    assert _review(installed, {"user": user, "nonResourceAttributes": {"path": path, "verb": "get"}}) is expected
 
 
 @pytest.mark.parametrize(

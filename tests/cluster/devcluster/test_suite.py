@@ -1,6 +1,8 @@
 """Installing the suite's definitions and accounts from config/."""
 
 import json
+import socket
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +30,7 @@ def test_all_kinds_are_served(installed: Cluster) -> None:
     kinds = installed.kubectl("api-resources", "--categories=olm", "-o", "name").split()
     assert sorted(kind.split(".")[0] for kind in kinds) == [
         "bundledeployments",
+        "bundlemetadata",
         "bundles",
         "catalogs",
         "operators",
@@ -46,3 +49,33 @@ def versions(cluster: Cluster) -> dict[str, str]:
         "items"
     ]
     return {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in listed}
+
+
+def test_two_replicas_of_catalogd_serve_with_one_certificate_that_its_clients_trust(
+    installed: Cluster, tmp_path: Path
+) -> None:
+    with Suite(installed, tmp_path) as suite:
+        suite.start("catalogd")
+        second = suite.start_replica("catalogd")
+        assert second == "catalogd-2"
+        shown = {certificate_of(suite, name) for name in ("catalogd", second)}
+        assert len(shown) == 1
+        assert suite.pid("catalogd") != suite.pid(second)
+        suite.kill("catalogd")
+        assert certificate_of(suite, second) in shown
+        suite.start("catalogd")
+        assert certificate_of(suite, "catalogd") in shown
+
+
+def certificate_of(suite: Suite, name: str) -> bytes:
+    """What a client that trusts the published CA is shown."""
+    address = suite.addresses[name].catalogs
+    assert address is not None
+    host, _, port = address.partition(":")
+    with (
+        socket.create_connection((host, int(port)), timeout=10) as plain,
+        suite.trust().wrap_socket(plain, server_hostname=host) as connection,
+    ):
+        found = connection.getpeercert(binary_form=True)
+    assert found is not None
+    return found

@@ -10,7 +10,8 @@ import orjson
 import pytest
 from aiohttp import ClientSession, ClientTimeout, web
 
-from operator_controller.catalog_client import SIZE_LIMIT, Answer, CatalogClient
+from operator_controller.catalog_client import Answer, CatalogClient
+from operator_controller.catalog_requests import SIZE_LIMIT, CatalogServers
 from operator_controller.resolve.candidates import Standing
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -35,7 +36,7 @@ def catalog(address: str, digest: str = FIRST, *, uid: str = "u", **status: Any)
         "status": {
             "conditions": [{**serving, "lastTransitionTime": "2026-01-01T00:00:00Z"}],
             "contentURL": f"{address}/catalogs/c/all.json",
-            "resolvedSource": {"type": "image", "image": {"ref": f"r/c@{digest}"}},
+            "contentDigest": digest,
             **status,
         },
     }
@@ -229,7 +230,7 @@ async def test_a_server_that_is_silent_is_not_asked_by_everybody(server: Server)
         return web.Response()
 
     server.answer = silent
-    ours = CatalogClient(ClientSession(timeout=ClientTimeout(total=0.2)), None)
+    ours = CatalogClient(CatalogServers(ClientSession(timeout=ClientTimeout(total=0.2))), None)
     try:
         for package in ("p", "q", "r"):
             found = await ours.offer(catalog(server.address), package)

@@ -23,7 +23,7 @@ def catalog(**status: Any) -> Catalog:
     served = {
         "conditions": serving,
         "contentURL": "http://127.0.0.1:1/catalogs/c/all.json",
-        "resolvedSource": {"type": "image", "image": {"ref": "r/c@sha256:1"}},
+        "contentDigest": "sha256:1",
     }
     return Catalog.load(
         {
@@ -40,7 +40,7 @@ def catalog(**status: Any) -> Catalog:
         pytest.param({}, "sha256:1", id="served"),
         pytest.param({"conditions": []}, "", id="not said to be served"),
         pytest.param({"contentURL": None}, "", id="without an address"),
-        pytest.param({"resolvedSource": None}, "", id="without a digest"),
+        pytest.param({"contentDigest": None}, "", id="without a digest"),
     ],
 )
 def test_the_digest_that_is_served(status: dict[str, Any], digest: str) -> None:

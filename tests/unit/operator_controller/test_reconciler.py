@@ -23,7 +23,7 @@ def catalog(status: Object | None = None, **spec: Any) -> Object:
     served = {
         "conditions": [serving],
         "contentURL": "http://h/catalogs/c/all.json",
-        "resolvedSource": {"type": "image", "image": {"ref": "r@sha256:1"}},
+        "contentDigest": "sha256:1",
     }
     source = {"type": "image", "image": {"ref": "r:v1"}}
     return {
@@ -46,15 +46,14 @@ def leaving() -> Object:
             catalog({"lastUnpacked": "2026-01-01T00:00:00Z", "packageCount": 3}), False, id="what is only told"
         ),
         pytest.param(catalog({"phase": "Failing"}), False, id="the new content cannot be read, the old is served"),
-        pytest.param(
-            catalog({"resolvedSource": {"type": "image", "image": {"ref": "r@sha256:2"}}}), True, id="a new digest"
-        ),
+        pytest.param(catalog({"contentDigest": "sha256:2"}), True, id="a new digest"),
         pytest.param(
             catalog({"resolvedSource": {"type": "image", "image": {"ref": "m@sha256:1"}}}), False, id="the same digest"
         ),
         pytest.param(catalog({"contentURL": "http://other/catalogs/c/all.json"}), True, id="another address"),
         pytest.param(catalog({"conditions": []}), True, id="not served any more"),
         pytest.param(catalog(priority=1), True, id="another priority"),
+        pytest.param(catalog(availability="Unavailable"), True, id="shall not be served any more"),
         pytest.param(leaving(), True, id="going"),
         pytest.param(None, True, id="gone"),
     ],

@@ -1,0 +1,206 @@
+"""A certificate authority of our own and what it issues: made, and brought a step on as time passes. Called by .certificates.
+
+Nothing is read or written here; `now` is given. The leaf is renewed from the same CA. A CA near its end is replaced in three
+steps, each at least OVERLAP after the one before, so that no client ever meets a certificate that it cannot trust yet:
+
+    ca                     serves, trusted
+    ca + next              next is trusted                   (trust the new one)
+    next as ca + old       the leaf is the new one's         (switch the key)
+    ca                     the old one is trusted no more    (drop the old one)
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from olmkit.serving.pairs import BadPair, Pair, general_names, names_of, read_certificates
+
+CA_LIFE = timedelta(days=3650)
+LEAF_LIFE = timedelta(days=90)
+RENEW_AT = 0.6
+"""The part of its life after which a certificate is replaced."""
+OVERLAP = timedelta(days=1)
+"""How long an old and a new CA are trusted side by side at each step; replicas and clients follow within minutes."""
+SKEW = timedelta(minutes=5)
+"""Certificates begin this long ago: clocks differ."""
+
+_CERTIFICATE, _KEY = "tls.crt", "tls.key"
+
+
+@dataclass(frozen=True)
+class Material:
+    """All that is kept: the pair that is served, the CA that issued it, one that will, and PEM of those that did."""
+
+    leaf: Pair
+    ca: Pair
+    next_ca: Pair | None = None
+    old_ca: bytes = b""
+
+    @classmethod
+    def read(cls, data: Mapping[str, bytes]) -> Material:
+        """From a Secret's decoded data. Raises BadPair when it cannot be served with."""
+        leaf = Pair.read(data.get(_CERTIFICATE, b""), data.get(_KEY, b""))
+        ca = Pair.read(data.get("ca.crt", b""), data.get("ca.key", b""))
+        next_ca = Pair.read(data["next-ca.crt"], data.get("next-ca.key", b"")) if data.get("next-ca.crt") else None
+        for each in (ca, next_ca):
+            _signing_key(each or ca)
+        if not is_issued_by(leaf, ca):
+            raise BadPair("the certificate was not issued by the CA beside it")
+        old_ca = data.get("old-ca.crt", b"")
+        read_certificates(old_ca)
+        return cls(leaf, ca, next_ca, old_ca)
+
+    def dump(self) -> dict[str, bytes]:
+        """As a Secret's data, before base64."""
+        data = {_CERTIFICATE: self.leaf.chain, _KEY: self.leaf.key, "ca.crt": self.ca.chain, "ca.key": self.ca.key}
+        if self.next_ca is not None:
+            data |= {"next-ca.crt": self.next_ca.chain, "next-ca.key": self.next_ca.key}
+        return data | ({"old-ca.crt": self.old_ca} if self.old_ca else {})
+
+    def bundle(self) -> bytes:
+        """PEM of every CA that clients shall trust now, the one in use first."""
+        return self.ca.chain + (self.next_ca.chain if self.next_ca is not None else b"") + self.old_ca
+
+
+def create(names: Iterable[str], now: datetime, trusted: bytes = b"") -> Material:
+    """A new CA and a leaf for these names; CAs of `trusted` (PEM) that are still valid stay trusted for OVERLAP."""
+    ca = make_ca(now)
+    return Material(issue(ca, names, now), ca, old_ca=_still_valid(trusted, now))
+
+
+def advance(material: Material, names: Iterable[str], now: datetime, published: bytes) -> Material:
+    """One step on, the same object when nothing is due. `published` is the PEM of the CAs that clients are told to trust."""
+    wanted = tuple(sorted(set(names)))
+    ca, next_ca = material.ca, material.next_ca
+    if not ca.is_valid(now):
+        return create(wanted, now, material.bundle())
+    if material.old_ca and _age(material.leaf, now) >= OVERLAP:
+        return replace(material, old_ca=b"")
+    if next_ca is not None and _age(next_ca, now) >= OVERLAP and holds(published, next_ca):
+        return Material(issue(next_ca, wanted, now), next_ca, old_ca=ca.chain)
+    if next_ca is None and not material.old_ca and _is_due(ca, now):
+        return replace(material, next_ca=make_ca(now))
+    if _is_due(material.leaf, now) or names_of(material.leaf.certificate) != wanted:
+        return replace(material, leaf=issue(ca, wanted, now))
+    return material
+
+
+def holds(bundle: bytes, ca: Pair) -> bool:
+    """Whether a PEM text holds that CA's certificate; False for a text that cannot be read."""
+    try:
+        return ca.certificate in read_certificates(bundle)
+    except BadPair:
+        return False
+
+
+def is_issued_by(leaf: Pair, ca: Pair) -> bool:
+    """Whether the CA signed it."""
+    try:
+        leaf.certificate.verify_directly_issued_by(ca.certificate)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def _age(pair: Pair, now: datetime) -> timedelta:
+    return now - pair.certificate.not_valid_before_utc
+
+
+def _is_due(pair: Pair, now: datetime) -> bool:
+    begins = pair.certificate.not_valid_before_utc
+    return now >= begins + (pair.ends - begins) * RENEW_AT
+
+
+def _still_valid(bundle: bytes, now: datetime) -> bytes:
+    try:
+        found = [each for each in read_certificates(bundle) if each.not_valid_after_utc > now]
+    except BadPair:
+        return b""
+    return b"".join(each.public_bytes(Encoding.PEM) for each in found[:2])
+
+
+# --- making
+
+
+def make_ca(now: datetime) -> Pair:
+    """A CA of a name that no other has."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = _named(f"catalogd CA {secrets.token_hex(4)}")
+    public = key.public_key()
+    usage = x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=True,
+        crl_sign=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+    builder = (
+        _builder(name, name, public, now, CA_LIFE)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+    )
+    return _signed(builder, key, key)
+
+
+def issue(ca: Pair, names: Iterable[str], now: datetime) -> Pair:
+    """A certificate of that CA for a server with these host names and addresses; it does not outlive its CA."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    signer = _signing_key(ca)
+    life = min(LEAF_LIFE, ca.ends - now)
+    builder = (
+        _builder(_named("catalogd"), ca.certificate.subject, key.public_key(), now, life)
+        .add_extension(general_names(names), critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
+    )
+    return _signed(builder, key, signer)
+
+
+def _signing_key(ca: Pair) -> ec.EllipticCurvePrivateKey:
+    key = ca.private_key
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise BadPair("the CA's key is none that was made here")
+    return key
+
+
+def _named(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, public: ec.EllipticCurvePublicKey, now: datetime, life: timedelta
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(public)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - SKEW)
+        .not_valid_after(now + life)
+    )
+
+
+def _signed(
+    builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey, signer: ec.EllipticCurvePrivateKey
+) -> Pair:
+    certificate = builder.sign(signer, hashes.SHA256())
+    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return Pair(certificate.public_bytes(Encoding.PEM), secret, certificate)

@@ -1,0 +1,60 @@
+"""Under which names a service of the suite is reached, and where its certificate and CA are kept.
+
+What server and client agree on, so used by both sides. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from olmkit.api.meta import Kind
+
+CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)
+CA_KEY = "ca.crt"
+"""The key of the ConfigMap: PEM of every CA to be trusted."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """A Service of the system namespace, the Secret with its certificate, the ConfigMap with its CA, and who writes them."""
+
+    name: str
+    secret: str
+    config_map: str
+    manager: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def host(self, namespace: str) -> str:
+        """The name by which pods reach it."""
+        return f"{self.name}.{namespace}.svc"
+
+    def names(self, namespace: str, *addresses: str) -> tuple[str, ...]:
+        """Everything that its certificate is for, sorted: the Service's names, this machine's, and the hosts of `addresses`."""
+        host = self.host(namespace)
+        own = (self.name, f"{self.name}.{namespace}", host, f"{host}.cluster.local", "localhost", "127.0.0.1", "::1")
+        return tuple(sorted({*own, *filter(None, map(host_of, addresses))}))
+
+
+def host_of(address: str) -> str:
+    """The host of `host[:port]` or `[v6][:port]`."""
+    if address.startswith("["):
+        return address[1:].partition("]")[0]
+    host, _, port = address.rpartition(":")
+    return host if port.isdecimal() and ":" not in host else address
+
+
+def netloc(address: str) -> str:
+    """`host:port` as a URL takes it: an IPv6 address in brackets, also when whoever set it had none to give ($(POD_IP):8443)."""
+    host, colon, port = address.rpartition(":")
+    return f"[{host}]{colon}{port}" if ":" in host and not host.startswith("[") else address
+
+
+CATALOGS = Service(
+    name="catalogd-catalogserver",
+    secret="catalogd-serving-cert",
+    config_map="catalogd-ca",
+    manager="catalogd",
+    labels={"app.kubernetes.io/name": "catalogd", "app.kubernetes.io/part-of": "olm-suite"},
+)
+"""Where catalogd serves catalogs."""

@@ -1,0 +1,100 @@
+"""The TLS side of a server: one ssl.SSLContext for the life of the process, whose certificate is replaced while it serves.
+
+Given certificates by olmkit.serving.files or .certificates; its `context` goes to the server (aiohttp's TCPSite). Connections
+that are open keep what they were opened with. Use it on the event loop's thread only.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import ssl
+import tempfile
+from datetime import UTC, datetime, timedelta
+
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
+from prometheus_client import Gauge
+
+from olmkit.serving.pairs import BadPair, Pair
+
+CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
+"""For TLS 1.2: forward secrecy and authenticated encryption only. Those of TLS 1.3 are all good."""
+SOON = timedelta(days=7)
+"""A certificate that ends within this is warned of."""
+
+EXPIRES = Gauge(
+    "olmkit_serving_certificate_expiration_timestamp_seconds",
+    "When the certificate expires that is served, in seconds since 1970.",
+)
+
+log = logging.getLogger(__name__)
+
+
+class ServerTls:
+    """`context` fails every handshake until the first offer()."""
+
+    def __init__(self) -> None:
+        self.pair: Pair | None = None
+        self.context = hardened()
+        # A context of its own for each certificate: a context that is loaded again keeps its old one beside a new one of another
+        # kind of key, and is neither old nor new while it is loaded.
+        self._inner: ssl.SSLContext | None = None
+        self.context.sni_callback = self._choose
+        self._told = ""
+
+    def offer(self, pair: Pair) -> None:
+        """Serve new connections with it from now on. Raises BadPair, and then nothing has changed."""
+        self._inner = loaded(pair)
+        self.pair = pair
+        self._told = ""
+        EXPIRES.set(pair.ends.timestamp())
+        log.info("serving certificate loaded", extra=pair.facts())
+        self.tell(datetime.now(UTC))
+
+    def tell(self, now: datetime) -> None:
+        """Log once when what is served has expired or will soon; to be called now and then."""
+        if self.pair is None:
+            return
+        said = self.pair.complaint(now)
+        level = logging.ERROR if said else logging.WARNING
+        if not said and self.pair.ends - now < SOON:
+            said = "the certificate ends soon and has not been renewed"
+        if said and said != self._told:
+            log.log(level, "serving certificate needs a look: %s", said, extra=self.pair.facts())
+        self._told = said
+
+    def _choose(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> int | None:
+        """Called for each handshake, with or without a server name."""
+        if self._inner is None:
+            return ssl.ALERT_DESCRIPTION_INTERNAL_ERROR
+        connection.context = self._inner
+        return None
+
+
+def hardened() -> ssl.SSLContext:
+    """A server's context without a certificate: TLS 1.2 at least, good ciphers, HTTP/1.1."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(CIPHERS)
+    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def loaded(pair: Pair) -> ssl.SSLContext:
+    """A server's context with that certificate. Raises BadPair when OpenSSL will not have it.
+
+    OpenSSL reads files only: what is written for it is encrypted under a password that nobody else ever has.
+    """
+    password = secrets.token_bytes(32).hex().encode()
+    key = pair.private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password))
+    context = hardened()
+    with tempfile.NamedTemporaryFile(prefix="certificate-") as file:
+        file.write(pair.chain.rstrip() + b"\n" + key)
+        file.flush()
+        try:
+            context.load_cert_chain(file.name, password=password)
+        except (ssl.SSLError, ValueError) as error:
+            said = getattr(error, "reason", None) or "it is not accepted"
+            raise BadPair(f"the certificate cannot be served: {str(said).replace('_', ' ').lower()}") from error
+    return context

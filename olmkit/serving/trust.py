@@ -1,0 +1,121 @@
+"""Whom a client of ours trusts: the CAs of a file, else those of a ConfigMap beside the system's, else the system's alone.
+
+Used by operator_controller's catalog client and by replicas that read from one another. Looked at again when it is old, or when a
+server could not be verified; nothing runs in the background. Does without `cryptography`, which would cost a process
+that only asks 10 MB.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from olmkit.client import Client
+from olmkit.errors import ApiError, NotFound, OlmError
+from olmkit.serving.names import CA_KEY, CONFIG_MAP
+
+LOOK_SECONDS = 30.0
+PATIENCE_SECONDS = 3.0
+"""How long a look may take: requests wait for it."""
+AGAIN_SECONDS = 1.0
+"""At least this long between two looks for servers that cannot be verified."""
+
+log = logging.getLogger(__name__)
+
+
+def client_context(bundle: str, *, with_system: bool) -> ssl.SSLContext:
+    """A client's context that trusts the CAs of a PEM text, and those of the system or not. Raises ValueError."""
+    try:
+        if with_system:
+            context = ssl.create_default_context()
+            if bundle.strip():
+                context.load_verify_locations(cadata=bundle)
+        else:
+            # Not create_default_context(cadata=...): with an empty text that would trust the system's.
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.load_verify_locations(cadata=bundle)
+    except ssl.SSLError as error:
+        raise ValueError("no PEM certificates") from error
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
+class Trust:
+    """Gives the context to connect with. Give it a file, or a client with the namespace and name of a ConfigMap, or neither."""
+
+    def __init__(
+        self,
+        file: Path | None = None,
+        client: Client | None = None,
+        config_map: tuple[str, str] = ("", ""),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._file = file
+        self._client = client
+        self._config_map = config_map
+        self._bundle: str | None = None
+        self._context: ssl.SSLContext | None = None
+        self._looked = 0.0
+        self._trouble = ""
+        self._one_at_a_time = asyncio.Lock()
+
+    async def load(self) -> None:
+        """Look now. Raises OlmError when there is a file and it cannot be used; nothing else is an error."""
+        if self._file is None:
+            await self.context()
+            return
+        try:
+            bundle = await asyncio.to_thread(self._file.read_text)
+            self._use(bundle)
+        except (OSError, ValueError) as error:
+            said = error.strerror if isinstance(error, OSError) else "it holds no PEM certificates"
+            raise OlmError("BadAuthorities", f"the CAs in {self._file} cannot be used: {said}") from error
+
+    async def context(self, *, after_failure: bool = False) -> ssl.SSLContext:
+        """The context as of now; another object when other CAs are trusted than before."""
+        async with self._one_at_a_time:
+            age = self._clock() - self._looked
+            if self._context is None or age > (AGAIN_SECONDS if after_failure else LOOK_SECONDS):
+                await self._look()
+            if self._context is None:
+                self._use("")
+            assert self._context is not None
+            return self._context
+
+    async def _look(self) -> None:
+        """What cannot be read leaves in force what was trusted before."""
+        self._looked = self._clock()
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                self._use(await self._read())
+            self._trouble = ""
+        except (OSError, ValueError, ApiError) as error:
+            said = (error.strerror if isinstance(error, OSError) else str(error)) or "no answer in time"
+            if said != self._trouble:
+                log.warning("CAs cannot be read again, those before stay in force", extra={"error": said})
+            self._trouble = said
+
+    async def _read(self) -> str:
+        if self._file is not None:
+            return await asyncio.to_thread(self._file.read_text)
+        if self._client is None:
+            return ""
+        namespace, name = self._config_map
+        try:
+            found = await self._client.get(CONFIG_MAP, name, namespace)
+        except NotFound:
+            return ""
+        return str((found.get("data") or {}).get(CA_KEY, ""))
+
+    def _use(self, bundle: str) -> None:
+        if bundle == self._bundle:
+            return
+        self._context = client_context(bundle, with_system=self._file is None)
+        if self._bundle is not None:
+            log.info("other CAs are trusted from now on")
+        self._bundle = bundle

@@ -1,0 +1,243 @@
+"""Bearer tokens that the real API server knows or not, checked before a real server answers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from devcluster.cluster import Cluster
+from olmkit.client import Client
+from olmkit.serving.peers import Peers
+from olmkit.serving.tls import ServerTls
+from olmkit.serving.tokens import ALLOWED_SECONDS, AT_ONCE, DENIED_SECONDS, TokenCheck
+from tests.cluster.olmkit.conftest import proxied
+from tests.cluster.olmkit.serving.site import Site, serve
+from tests.cluster.proxy import Proxy
+
+
+@dataclass
+class World:
+    """A server whose clients are checked through a proxy to the API server; time is the test's."""
+
+    cluster: Cluster
+    namespace: str
+    site: Site
+    proxy: Proxy
+    client: Client
+    http: aiohttp.ClientSession
+    time: list[float]
+    allowed: str
+    """The token of an account that may get /catalogs/*."""
+    reviews: list[str] = field(default_factory=list)
+
+    async def get(
+        self, path: str = "/catalogs/c/all.json", authorization: str | None = None
+    ) -> tuple[int, str, dict[str, str]]:
+        headers = {} if authorization is None else {"Authorization": authorization}
+        async with self.http.get(f"http://127.0.0.1:{self.site.port}{path}", headers=headers) as answer:
+            return answer.status, str(answer.reason), dict(answer.headers)
+
+    async def status(self, token: str, path: str = "/catalogs/c/all.json") -> int:
+        return (await self.get(path, f"Bearer {token}"))[0]
+
+    def token(self, account: str) -> str:
+        """A token of a ServiceAccount that is made for it."""
+        self.cluster.kubectl("create", "serviceaccount", account, f"--namespace={self.namespace}")
+        return self.cluster.kubectl("create", "token", account, f"--namespace={self.namespace}").strip()
+
+
+class Counting(Client):
+    """Notes what it is asked."""
+
+    asked: list[str]
+
+    async def request(self, method: str, path: str, **options: object) -> dict[str, object]:
+        self.asked.append(path.rpartition("/")[2])
+        return await super().request(method, path, **options)  # type: ignore[arg-type]  # as they came
+
+
+@pytest.fixture
+async def world(cluster: Cluster, namespace: str, tmp_path: Path) -> AsyncIterator[World]:
+    role = f"reader-{uuid.uuid4().hex[:8]}"
+    rules = [{"nonResourceURLs": ["/catalogs/*"], "verbs": ["get"]}]
+    body = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": role},
+        "rules": rules,
+    }
+    cluster.kubectl("create", "-f", "-", input=json.dumps(body))
+    cluster.kubectl(
+        "create", "clusterrolebinding", role, f"--clusterrole={role}", f"--serviceaccount={namespace}:reader"
+    )
+    async with contextlib.AsyncExitStack() as stack:
+        proxy, _ = await stack.enter_async_context(proxied(cluster, tmp_path))
+        client = await stack.enter_async_context(await Counting.connect(str(proxy.kubeconfig)))
+        client.asked = []
+        time = [1000.0]
+        check = TokenCheck(client, lambda: time[0])
+        site = await stack.enter_async_context(serve(None, [check.middleware]))
+        http = await stack.enter_async_context(aiohttp.ClientSession())
+        made = World(cluster, namespace, site, proxy, client, http, time, "", client.asked)
+        made.allowed = await asyncio.to_thread(made.token, "reader")
+        yield made
+    cluster.kubectl("delete", "clusterrole,clusterrolebinding", role)
+
+
+@pytest.mark.parametrize("path", ["/catalogs/c/all.json", "/catalogs/c/api/v1/metas?schema=olm.package"])
+async def test_an_account_with_the_role_is_let_through(world: World, path: str) -> None:
+    assert await world.status(world.allowed, path) == 200
+    async with world.http.head(
+        f"http://127.0.0.1:{world.site.port}{path}", headers={"Authorization": f"bearer {world.allowed}"}
+    ) as answer:
+        assert answer.status == 200
+
+
+@pytest.mark.parametrize(
+    ("authorization", "said"),
+    [
+        pytest.param(None, "send a token: Authorization: Bearer <token>", id="no header"),
+        pytest.param("", "send a token: Authorization: Bearer <token>", id="an empty header"),
+        pytest.param("Bearer", "send a token: Authorization: Bearer <token>", id="no token"),
+        pytest.param("Bearer  ", "send a token: Authorization: Bearer <token>", id="blanks"),
+        pytest.param("Basic dTpw", "send a token: Authorization: Bearer <token>", id="a password"),
+        pytest.param("Bearer nonsense", "the token is not valid, or not any more", id="nonsense"),
+        pytest.param("Bearer \xff\xfe", "the token is not valid, or not any more", id="bytes that are no text"),
+        pytest.param(f"Bearer {'x' * 7000}", "the token is not valid, or not any more", id="a long one"),
+    ],
+)
+async def test_who_is_unknown_is_asked_for_a_token(world: World, authorization: str | None, said: str) -> None:
+    status, reason, headers = await world.get(authorization=authorization)
+    assert (status, reason, headers["WWW-Authenticate"]) == (401, said, "Bearer")
+    assert not world.site.asked
+
+
+@pytest.mark.parametrize("path", ["/replication/v1/records", "/catalogs", "/catalogsandmore", "/"])
+async def test_what_the_role_does_not_name_is_refused(world: World, path: str) -> None:
+    status, reason, _ = await world.get(path, f"Bearer {world.allowed}")
+    name = f"system:serviceaccount:{world.namespace}:reader"
+    assert (status, reason) == (403, f"{name} may not get this path: a ClusterRole with nonResourceURLs grants it")
+    assert not world.site.asked
+
+
+async def test_an_account_without_the_role_is_refused(world: World) -> None:
+    token = await asyncio.to_thread(world.token, "stranger")
+    assert await world.status(token) == 403
+    assert not world.site.asked
+
+
+async def test_what_is_allowed_counts_for_a_minute_also_while_the_api_server_is_away(world: World) -> None:
+    assert await world.status(world.allowed) == 200
+    world.proxy.close()
+    world.proxy.cut()
+    world.time[0] += ALLOWED_SECONDS - 1
+    assert await world.status(world.allowed) == 200
+    world.time[0] += 1
+    status, reason, headers = await world.get(authorization=f"Bearer {world.allowed}")
+    assert (status, headers["Retry-After"]) == (503, "2")
+    assert reason == "the API server, which knows who may read this, does not answer"
+    await world.proxy.open()
+    assert await world.status(world.allowed) == 200
+
+
+async def test_what_is_denied_counts_for_ten_seconds(world: World) -> None:
+    token = await asyncio.to_thread(world.token, "late")
+    assert await world.status(token) == 403
+    asked = len(world.reviews)
+    assert await world.status(token) == 403
+    assert len(world.reviews) == asked
+    name = f"late-{uuid.uuid4().hex[:8]}"
+    await asyncio.to_thread(
+        world.cluster.kubectl,
+        *("create", "clusterrolebinding", name, "--clusterrole=cluster-admin"),
+        f"--serviceaccount={world.namespace}:late",
+    )
+    try:
+        async with asyncio.timeout(20):  # the API server's authorizer follows within a moment
+            while await world.status(token) != 200:
+                world.time[0] += DENIED_SECONDS
+    finally:
+        await asyncio.to_thread(world.cluster.kubectl, "delete", "clusterrolebinding", name)
+
+
+async def test_an_account_that_is_deleted_is_let_through_for_a_minute_at_most(world: World) -> None:
+    token = world.allowed
+    assert await world.status(token) == 200
+    await asyncio.to_thread(
+        world.cluster.kubectl, "delete", "serviceaccount", "reader", f"--namespace={world.namespace}"
+    )
+    world.time[0] += ALLOWED_SECONDS
+    async with asyncio.timeout(30):  # the API server itself remembers tokens for ten seconds
+        while await world.status(token) != 401:
+            await asyncio.sleep(0.2)
+            world.time[0] += ALLOWED_SECONDS
+
+
+async def test_many_requests_at_once_ask_once(world: World) -> None:
+    found = await asyncio.gather(*(world.status(world.allowed) for _ in range(50)))
+    assert set(found) == {200}
+    assert sorted(world.reviews) == ["subjectaccessreviews", "tokenreviews"]
+
+
+async def test_a_client_that_goes_away_stops_nobody_else(world: World) -> None:
+    world.proxy.silence()
+    gone, stays = (asyncio.create_task(world.status(world.allowed)) for _ in range(2))
+    async with asyncio.timeout(20):
+        while not world.reviews:  # noqa: ASYNC110 the client tells nobody
+            await asyncio.sleep(0.02)
+    gone.cancel()
+    await asyncio.wait({gone})
+    world.proxy.resume()
+    assert await stays == 200
+
+
+async def test_an_api_server_that_is_silent_does_not_hold_requests(world: World) -> None:
+    check = TokenCheck(world.client, patience=0.3)
+    world.proxy.silence()
+    async with serve(None, [check.middleware]) as site:
+        headers = {"Authorization": f"Bearer {world.allowed}"}
+        async with world.http.get(f"http://127.0.0.1:{site.port}/catalogs/c", headers=headers) as answer:
+            assert (answer.status, answer.headers["Retry-After"]) == (503, "2")
+        world.proxy.resume()
+        async with asyncio.timeout(20):
+            while True:
+                async with world.http.get(f"http://127.0.0.1:{site.port}/catalogs/c", headers=headers) as answer:
+                    if answer.status == 200:
+                        return
+
+
+async def test_a_flood_of_strangers_does_not_push_out_who_is_known(world: World) -> None:
+    assert await world.status(world.allowed) == 200
+    await asyncio.gather(*(world.status(f"stranger-{number}") for number in range(5 * AT_ONCE)))
+    world.proxy.close()
+    world.proxy.cut()
+    assert await world.status(world.allowed) == 200
+
+
+async def test_no_token_is_logged_or_kept(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    world.proxy.close()
+    world.proxy.cut()
+    assert await world.status(world.allowed) == 503
+    assert await world.status(world.allowed) == 503
+    text = str([vars(one) for one in caplog.records])
+    assert text.count("who may read cannot be asked") >= 1
+    assert len([one for one in caplog.records if "cannot be asked" in one.getMessage()]) == 1
+    assert world.allowed not in text
+
+
+async def test_a_replica_sends_its_own_token_over_tls_only(world: World, cluster: Cluster) -> None:
+    path = await asyncio.to_thread(cluster.token_kubeconfig, world.namespace, "reader")
+    async with await Client.connect(str(path)) as client:
+        options = await Peers(ServerTls(), client=client).options()
+        assert options["headers"]["Authorization"].startswith("Bearer ey")
+        assert await Peers(client=client).options() == {"headers": {}}

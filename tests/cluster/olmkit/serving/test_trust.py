@@ -1,0 +1,166 @@
+"""Whom a client trusts: CAs in a real file or a ConfigMap of the real API server, tried on a real TLS server."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from devcluster.cluster import Cluster
+from olmkit.client import Client
+from olmkit.errors import OlmError
+from olmkit.serving.authority import Material, create
+from olmkit.serving.names import CONFIG_MAP
+from olmkit.serving.tls import ServerTls
+from olmkit.serving.trust import AGAIN_SECONDS, LOOK_SECONDS, Trust
+from tests.cluster.olmkit.conftest import config_map, proxied
+from tests.cluster.olmkit.serving.site import Site, serve
+
+NAMES = ("127.0.0.1",)
+
+
+@dataclass
+class Server:
+    """A server whose CA can be changed, and the time of its client."""
+
+    tls: ServerTls
+    site: Site
+    material: Material
+    time: list[float] = field(default_factory=lambda: [1000.0])
+
+    def change(self) -> None:
+        self.material = create(NAMES, datetime.now(UTC))
+        self.tls.offer(self.material.leaf)
+
+    @property
+    def bundle(self) -> str:
+        return self.material.bundle().decode()
+
+    async def believes(self, context: ssl.SSLContext) -> bool:
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", self.site.port, ssl=context)
+        except ssl.SSLCertVerificationError:
+            return False
+        writer.transport.abort()
+        return True
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    tls, material = ServerTls(), create(NAMES, datetime.now(UTC))
+    tls.offer(material.leaf)
+    async with serve(tls.context) as site:
+        yield Server(tls, site, material)
+
+
+async def test_a_file_is_followed(server: Server, tmp_path: Path) -> None:
+    file = tmp_path / "ca.crt"
+    file.write_text(server.bundle)
+    trust = Trust(file, clock=lambda: server.time[0])
+    await trust.load()
+    first = await trust.context()
+    assert await server.believes(first)
+    assert await trust.context() is first
+    server.change()
+    file.write_text(server.bundle)
+    assert not await server.believes(await trust.context())
+    server.time[0] += LOOK_SECONDS + 1
+    assert await server.believes(await trust.context())
+
+
+async def test_after_a_server_that_is_not_believed_the_file_is_looked_at_at_once_but_not_for_each(
+    server: Server, tmp_path: Path
+) -> None:
+    file = tmp_path / "ca.crt"
+    file.write_text(server.bundle)
+    trust = Trust(file, clock=lambda: server.time[0])
+    await trust.context()
+    server.change()
+    file.write_text(server.bundle)
+    assert not await server.believes(await trust.context(after_failure=True))
+    server.time[0] += AGAIN_SECONDS * 1.1
+    assert await server.believes(await trust.context(after_failure=True))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        pytest.param(None, "No such file or directory", id="no file"),
+        pytest.param("", "it holds no PEM certificates", id="an empty file"),
+        pytest.param("nothing", "it holds no PEM certificates", id="a file of something else"),
+        pytest.param("-----BEGIN CERTIFICATE-----\nAAAA\n", "it holds no PEM certificates", id="a file that is cut"),
+    ],
+)
+async def test_a_file_that_cannot_be_used_ends_the_start(tmp_path: Path, content: str | None, said: str) -> None:
+    file = tmp_path / "ca.crt"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(OlmError, match=said):
+        await Trust(file).load()
+
+
+@pytest.mark.parametrize("content", [None, "", "nothing", "caf\xe9"])
+async def test_a_file_that_cannot_be_used_any_more_leaves_the_old_cas_in_force(
+    server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture, content: str | None
+) -> None:
+    file = tmp_path / "ca.crt"
+    file.write_text(server.bundle)
+    trust = Trust(file, clock=lambda: server.time[0])
+    await trust.load()
+    if content is None:
+        file.unlink()
+    else:
+        file.write_text(content, encoding="latin-1")
+    for _ in range(3):
+        server.time[0] += LOOK_SECONDS + 1
+        assert await server.believes(await trust.context())
+    assert caplog.text.count("CAs cannot be read again") == 1
+
+
+async def test_a_file_is_all_that_is_trusted(server: Server, tmp_path: Path) -> None:
+    file = tmp_path / "ca.crt"
+    file.write_text(server.bundle)
+    context = await Trust(file).context()
+    assert len(context.get_ca_certs()) == 1
+
+
+async def test_a_config_map_is_followed_and_may_come_later(server: Server, client: Client, namespace: str) -> None:
+    trust = Trust(None, client, (namespace, "catalogd-ca"), clock=lambda: server.time[0])
+    await trust.load()
+    assert not await server.believes(await trust.context())
+    await client.create(CONFIG_MAP, config_map(namespace, "catalogd-ca", **{"ca.crt": server.bundle}))
+    server.time[0] += LOOK_SECONDS + 1
+    assert await server.believes(await trust.context())
+    await client.patch(CONFIG_MAP, "catalogd-ca", {"data": {"ca.crt": "spoilt"}}, namespace)
+    server.time[0] += LOOK_SECONDS + 1
+    assert await server.believes(await trust.context())
+
+
+async def test_the_api_server_being_away_changes_nothing(
+    server: Server, client: Client, namespace: str, cluster: Cluster, tmp_path: Path
+) -> None:
+    await client.create(CONFIG_MAP, config_map(namespace, "catalogd-ca", **{"ca.crt": server.bundle}))
+    async with proxied(cluster, tmp_path) as (proxy, through):
+        trust = Trust(None, through, (namespace, "catalogd-ca"), clock=lambda: server.time[0])
+        assert await server.believes(await trust.context())
+        proxy.close()
+        proxy.cut()
+        server.time[0] += LOOK_SECONDS + 1
+        assert await server.believes(await trust.context())
+        await proxy.open()
+        proxy.silence()
+        server.time[0] += LOOK_SECONDS + 1
+        assert await server.believes(await trust.context())
+
+
+async def test_without_either_the_system_is_trusted(server: Server) -> None:
+    trust = Trust()
+    await trust.load()
+    context = await trust.context()
+    assert context.verify_mode == ssl.CERT_REQUIRED
+    assert not await server.believes(context)

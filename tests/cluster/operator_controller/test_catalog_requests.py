@@ -1,0 +1,169 @@
+"""How catalogd is asked: trust that follows, tokens that stay where they belong, another replica when one has nothing yet."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from devcluster.cluster import Cluster
+from olmkit.client import Client
+from olmkit.serving.authority import Material, create
+from olmkit.serving.tls import ServerTls
+from olmkit.serving.trust import Trust
+from operator_controller.catalog_requests import REPLICAS_ASKED, UNTRUSTED, CatalogServers, Unreadable
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass
+class Server:
+    """Notes what it is asked: (number of the connection, headers)."""
+
+    port: int = 0
+    asked: list[tuple[int, dict[str, str]]] = field(default_factory=list)
+    connections: dict[Any, int] = field(default_factory=dict)
+    empty: Callable[[int], bool] = lambda number: False
+    """Whether the replica that a connection leads to has nothing yet."""
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        assert request.transport is not None
+        peer = request.transport.get_extra_info("peername")
+        number = self.connections.setdefault(peer, len(self.connections))
+        self.asked.append((number, dict(request.headers)))
+        if self.empty(number):
+            return web.Response(status=503, headers={"Retry-After": "2"})
+        return web.Response(text="content", headers={"Olm-Catalog-Digest": "sha256:1"})
+
+
+@contextlib.asynccontextmanager
+async def serving(context: ssl.SSLContext | None = None) -> AsyncIterator[Server]:
+    server = Server()
+    application = web.Application()
+    application.router.add_get("/{path:.*}", server.handle)
+    runner = web.AppRunner(application, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
+    server.port = runner.addresses[0][1]
+    try:
+        yield server
+    finally:
+        await runner.cleanup()
+
+
+def made() -> tuple[ServerTls, Material]:
+    tls, material = ServerTls(), create(("127.0.0.1",), datetime.now(UTC))
+    tls.offer(material.leaf)
+    return tls, material
+
+
+@contextlib.asynccontextmanager
+async def asking(trust: Trust | None = None, client: Client | None = None) -> AsyncIterator[CatalogServers]:
+    servers = CatalogServers(aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)), trust, client)
+    try:
+        yield servers
+    finally:
+        await servers.close()
+
+
+async def get(servers: CatalogServers, server: Server, scheme: str = "https") -> str:
+    base = f"{scheme}://127.0.0.1:{server.port}"
+    answered = await servers.get(base, f"{base}/x")
+    assert (answered.status, answered.digest) == (200, "sha256:1")
+    return answered.body.decode()
+
+
+async def test_a_server_that_changes_its_ca_is_followed_as_soon_as_the_new_one_is_told(tmp_path: Path) -> None:
+    tls, first = made()
+    file = tmp_path / "ca.crt"
+    file.write_bytes(first.bundle())
+    seconds = [1000.0]
+    async with serving(tls.context) as server, asking(Trust(file, clock=lambda: seconds[0])) as servers:
+        assert await get(servers, server) == "content"
+        assert await get(servers, server) == "content"
+        assert len(server.connections) == 1
+        second = create(("127.0.0.1",), datetime.now(UTC))
+        tls.offer(second.leaf)
+        assert await get(servers, server) == "content"  # over the connection that is open
+        await servers.session.close()
+        servers.session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10))
+        with pytest.raises(Unreadable) as refused:
+            await get(servers, server)
+        assert str(refused.value) == UNTRUSTED
+        file.write_bytes(second.bundle())
+        seconds[0] += 2
+        assert await get(servers, server) == "content"
+
+
+async def test_a_server_of_a_stranger_is_not_asked() -> None:
+    tls, _ = made()
+    async with serving(tls.context) as server, asking(Trust()) as servers:
+        with pytest.raises(Unreadable, match="certificate is not trusted: name its CA with --catalogs-ca-file"):
+            await get(servers, server)
+        assert not server.asked
+
+
+async def test_plain_http_is_asked_as_before(tmp_path: Path) -> None:
+    _, material = made()
+    (tmp_path / "ca.crt").write_bytes(material.bundle())
+    async with serving() as server, asking(Trust(tmp_path / "ca.crt")) as servers:
+        assert await get(servers, server, "http") == "content"
+
+
+async def test_plain_http_where_tls_is_expected_is_said_without_an_address() -> None:
+    async with serving() as server, asking(Trust()) as servers:
+        with pytest.raises(Unreadable, match=r"^catalogd does not answer \(no TLS connection\)$"):
+            await get(servers, server)
+
+
+@pytest.mark.parametrize("scheme", ["https", "http"])
+async def test_the_token_goes_to_https_only(tmp_path: Path, cluster: Cluster, scheme: str) -> None:
+    tls, material = made()
+    (tmp_path / "ca.crt").write_bytes(material.bundle())
+    path = await asyncio.to_thread(cluster.token_kubeconfig, "default", "default")
+    async with (
+        await Client.connect(str(path)) as client,
+        serving(tls.context if scheme == "https" else None) as server,
+        asking(Trust(tmp_path / "ca.crt"), client) as servers,
+    ):
+        await get(servers, server, scheme)
+        (_, headers), *_ = server.asked
+        if scheme == "https":
+            assert headers["Authorization"] == f"Bearer {await client.bearer_token()}"
+        else:
+            assert "Authorization" not in headers
+
+
+async def test_without_the_flag_no_token_is_sent(tmp_path: Path) -> None:
+    tls, material = made()
+    (tmp_path / "ca.crt").write_bytes(material.bundle())
+    async with serving(tls.context) as server, asking(Trust(tmp_path / "ca.crt")) as servers:
+        await get(servers, server)
+        assert "Authorization" not in server.asked[0][1]
+
+
+async def test_a_replica_that_has_nothing_yet_is_left_for_another() -> None:
+    async with serving() as server, asking() as servers:
+        server.empty = lambda number: number < 3
+        assert await get(servers, server, "http") == "content"
+        assert [number for number, _ in server.asked] == [0, 1, 2, 3]
+        # The connection that is kept leads to one that still has nothing.
+        assert await get(servers, server, "http") == "content"
+        assert [number for number, _ in server.asked[4:]] == [0, 4]
+
+
+async def test_when_no_replica_has_it_that_is_said_after_a_few() -> None:
+    async with serving() as server, asking() as servers:
+        server.empty = lambda number: True
+        with pytest.raises(Unreadable, match=r"^catalogd answered 503$"):
+            await get(servers, server, "http")
+        assert len(server.asked) == REPLICAS_ASKED

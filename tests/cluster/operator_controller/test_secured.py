@@ -1,0 +1,157 @@
+"""catalogd with every way to be secured, and operator_controller that reads from it: both processes under their own accounts."""
+
+from __future__ import annotations
+
+import json
+import re
+import ssl
+import time
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.suite import NAMESPACE, Suite
+from devcluster.watching import Object
+from olmkit.serving.authority import create
+from tests.cluster.operator_controller.conftest import PROCESSES, Scene
+
+Flags = Mapping[str, Sequence[str]]
+
+
+def own_certificate(folder: Path) -> Flags:
+    return {}
+
+
+def tokens(folder: Path) -> Flags:
+    return {"catalogd": ["--authenticate-requests"], "operator-controller": ["--catalogs-token"]}
+
+
+def mounted(folder: Path) -> Flags:
+    """A certificate of a CA that only a file names, and a ConfigMap that names another one."""
+    made = create(("127.0.0.1",), datetime.now(UTC))
+    folder.mkdir()
+    (folder / "tls.crt").write_bytes(made.leaf.chain)
+    (folder / "tls.key").write_bytes(made.leaf.key)
+    (folder / "ca.crt").write_bytes(made.bundle())
+    return {
+        "catalogd": ["--tls-cert-dir", str(folder)],
+        "operator-controller": ["--catalogs-ca-file", str(folder / "ca.crt")],
+    }
+
+
+def plain(folder: Path) -> Flags:
+    return {"catalogd": ["--insecure-http"]}
+
+
+@pytest.fixture
+def scene(cluster: Cluster, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Scene]:
+    """Processes with the flags that the test's parameter says."""
+    with Suite(cluster, tmp_path / "suite", request.param(tmp_path / "flags")) as suite:
+        suite.install()
+        suite.start(*PROCESSES)
+        words = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())
+        mine = Scene(cluster, suite, f"{words[:24].strip('-')}-{uuid.uuid4().hex[:6]}")
+        try:
+            yield mine
+        finally:
+            for process in PROCESSES:
+                request.node.add_report_section("call", f"log of {process}", suite.log_tail(process, 40))
+            mine.close()
+
+
+def content_url(scene: Scene) -> str:
+    found: Object = json.loads(
+        scene.cluster.kubectl("get", "catalog.catalogd.operatorframework.io", scene.name, "-o", "json")
+    )
+    return str(found["status"]["contentURL"])
+
+
+@pytest.mark.parametrize(
+    ("scene", "scheme"),
+    [
+        pytest.param(own_certificate, "https", id="a certificate of its own"),
+        pytest.param(tokens, "https", id="tokens"),
+        pytest.param(mounted, "https", id="a certificate of a Secret that is mounted"),
+        pytest.param(plain, "http", id="plain HTTP"),
+    ],
+    indirect=["scene"],
+)
+def test_an_operator_is_resolved_from_a_catalog_that_is_served_with(scene: Scene, scheme: str) -> None:
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    assert content_url(scene).startswith(f"{scheme}://")
+    name = scene.operator(scene.name)
+    scene.deployment_when(name, "1.0.0")
+
+
+@pytest.mark.parametrize("scene", [tokens], indirect=True)
+def test_content_is_for_those_who_may(scene: Scene) -> None:
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    url = content_url(scene)
+    assert answered(scene, url, None)[0] == 401
+    account = f"reader-{uuid.uuid4().hex[:6]}"
+    scene.cluster.kubectl("create", "serviceaccount", account, f"--namespace={NAMESPACE}")
+    token = scene.cluster.kubectl("create", "token", account, f"--namespace={NAMESPACE}").strip()
+    status, said = answered(scene, url, token)
+    assert (status, f"{account} may not get this path" in said["error"]) == (403, True)
+    reader = scene.cluster.kubectl("create", "token", "operator-controller", f"--namespace={NAMESPACE}").strip()
+    assert answered(scene, url, reader)[0] == 200
+    for process in PROCESSES:
+        log = scene.suite.log(process).read_text()
+        assert token not in log
+        assert reader not in log
+
+
+@pytest.mark.parametrize("scene", [tokens], indirect=True)
+def test_without_a_token_operator_controller_says_what_catalogd_says(scene: Scene) -> None:
+    scene.suite.stop("operator-controller")
+    with Suite(scene.cluster, scene.suite.folder.parent / "other") as other:
+        other.start("operator-controller")
+        scene.ready_catalog(scene.catalog_of("1.0.0"))
+        name = scene.operator(scene.name)
+        scene.says(
+            name,
+            "Reconciling",
+            "True",
+            "catalogd answered 401: it asks for a token; start operator-controller with --catalogs-token",
+        )
+
+
+@pytest.mark.parametrize("scene", [own_certificate, tokens, mounted, plain], indirect=True)
+def test_a_second_replica_copies_what_the_first_serves(scene: Scene) -> None:
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    url = content_url(scene)
+    second = scene.suite.addresses[scene.suite.start_replica("catalogd")].catalogs
+    there = url.replace(scene.suite.addresses["catalogd"].catalogs or "", second or "")
+    assert there != url
+    token = scene.cluster.kubectl("create", "token", "operator-controller", f"--namespace={NAMESPACE}").strip()
+    deadline = time.monotonic() + 60
+    while (status := answered(scene, there, token)[0]) != 200:
+        assert status == 503
+        assert time.monotonic() < deadline, scene.suite.log_tail("catalogd-2")
+        time.sleep(0.1)
+
+
+def answered(scene: Scene, url: str, token: str | None) -> tuple[int, Object]:
+    """Status and, of a refusal, what it says."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    request = urllib.request.Request(url, headers=headers)
+    try:
+        with urllib.request.urlopen(request, context=trust(scene), timeout=30) as answer:
+            return answer.status, {}
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code, json.loads(refused.read())
+
+
+def trust(scene: Scene) -> ssl.SSLContext:
+    """For catalogd as the test's parameter has it."""
+    file = scene.suite.folder.parent / "flags" / "ca.crt"
+    if file.exists():
+        return ssl.create_default_context(cafile=file)
+    return ssl.create_default_context() if content_url(scene).startswith("http:") else scene.suite.trust()

@@ -1,0 +1,212 @@
+"""A CA of our own over ten years: what is renewed when, and that no step leaves a client behind."""
+
+import ssl
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
+
+from olmkit.serving.authority import (
+    CA_LIFE,
+    LEAF_LIFE,
+    OVERLAP,
+    Material,
+    advance,
+    create,
+    holds,
+    is_issued_by,
+    issue,
+    make_ca,
+)
+from olmkit.serving.pairs import BadPair, Pair, names_of, read_certificates
+from olmkit.serving.tls import loaded
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+NAMES = ("127.0.0.1", "::1", "catalogs.olm.svc", "localhost")
+
+
+def handshake(material: Material, trusted: bytes, name: str) -> None:
+    """A whole TLS handshake in memory. Raises ssl.SSLError."""
+    client_context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client_context.load_verify_locations(cadata=trusted.decode())
+    client_context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_STRICT
+    up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = client_context.wrap_bio(down, up, server_hostname=name)
+    server = loaded(material.leaf).wrap_bio(up, down, server_side=True)
+    for side in (client, server, client, server):
+        try:
+            side.do_handshake()
+        except ssl.SSLWantReadError:
+            continue
+    assert client.version() == "TLSv1.3"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_client_that_trusts_the_ca_believes_the_certificate_for_each_name(name: str) -> None:
+    made = create(NAMES, datetime.now(UTC))
+    handshake(made, made.bundle(), name)
+
+
+def test_no_other_name_is_believed() -> None:
+    made = create(NAMES, datetime.now(UTC))
+    with pytest.raises(ssl.SSLCertVerificationError, match="Hostname mismatch"):
+        handshake(made, made.bundle(), "catalogs.other.svc")
+
+
+def test_a_client_that_trusts_another_ca_does_not_believe_it() -> None:
+    with pytest.raises(ssl.SSLCertVerificationError):
+        handshake(create(NAMES, datetime.now(UTC)), make_ca(datetime.now(UTC)).chain, "localhost")
+
+
+def test_the_lives_are_ten_years_and_ninety_days() -> None:
+    made = create(NAMES, NOW)
+    assert (made.ca.ends, made.leaf.ends) == (NOW + CA_LIFE, NOW + LEAF_LIFE)
+    assert names_of(made.leaf.certificate) == NAMES
+
+
+def test_a_fresh_one_stays_as_it_is() -> None:
+    made = create(NAMES, NOW)
+    assert advance(made, reversed(NAMES), NOW + timedelta(days=50), made.bundle()) is made
+
+
+def test_the_certificate_is_renewed_from_the_same_ca_before_two_thirds_of_its_life() -> None:
+    made = create(NAMES, NOW)
+    renewed = advance(made, NAMES, NOW + LEAF_LIFE * 2 / 3, made.bundle())
+    assert renewed.leaf != made.leaf
+    assert (renewed.ca, renewed.bundle()) == (made.ca, made.bundle())
+    assert is_issued_by(renewed.leaf, made.ca)
+
+
+def test_other_names_mean_another_certificate() -> None:
+    made = create(NAMES, NOW)
+    renewed = advance(made, (*NAMES, "catalogs.example.com"), NOW, made.bundle())
+    assert names_of(renewed.leaf.certificate) == tuple(sorted((*NAMES, "catalogs.example.com")))
+    assert renewed.ca == made.ca
+
+
+def test_a_certificate_does_not_outlive_its_ca() -> None:
+    ca = make_ca(NOW)
+    assert issue(ca, NAMES, ca.ends - timedelta(days=3)).ends == ca.ends
+
+
+def test_an_expired_ca_is_replaced_at_once() -> None:
+    made = create(NAMES, NOW)
+    later = NOW + CA_LIFE + timedelta(days=1)
+    again = advance(made, NAMES, later, made.bundle())
+    assert again.ca != made.ca
+    assert again.leaf.is_valid(later)
+    assert not again.old_ca
+
+
+def test_over_thirty_years_every_client_that_is_a_day_behind_trusts_what_is_served() -> None:
+    """Day by day: a server that follows at once and one that follows a day late, clients that follow at once and a day late."""
+    material = create(NAMES, NOW)
+    yesterday = material
+    authorities = {material.ca.chain}
+    for day in range(30 * 365):
+        now = NOW + timedelta(days=day)
+        published = yesterday.bundle()
+        material = advance(yesterday, NAMES, now, published)
+        for served in (material, yesterday):
+            for trusted in (material.bundle(), published):
+                assert holds(trusted, served.ca), f"day {day}"
+        assert material.leaf.is_valid(now)
+        assert material.ca.is_valid(now)
+        authorities.add(material.ca.chain)
+        yesterday = material
+    assert len(authorities) == 5
+    assert len(read_certificates(material.bundle())) <= 2
+
+
+def test_the_key_is_not_switched_before_clients_are_told_of_the_new_ca() -> None:
+    made = create(NAMES, NOW)
+    late = NOW + CA_LIFE * 0.61
+    with_next = advance(advance(made, NAMES, late, made.bundle()), NAMES, late, made.bundle())
+    assert with_next.next_ca is not None
+    told = advance(with_next, NAMES, late + OVERLAP, with_next.bundle())
+    assert told.ca == with_next.next_ca
+    untold = advance(with_next, NAMES, late + OVERLAP, made.bundle())
+    assert untold.ca == made.ca
+
+
+def test_what_was_trusted_before_stays_trusted_for_a_while_when_all_is_made_again() -> None:
+    old = create(NAMES, NOW)
+    again = create(NAMES, NOW, old.bundle())
+    assert holds(again.bundle(), old.ca)
+    assert holds(again.bundle(), again.ca)
+    assert not holds(advance(again, NAMES, NOW + OVERLAP, again.bundle()).bundle(), old.ca)
+
+
+@pytest.mark.parametrize(
+    "trusted",
+    [
+        pytest.param(b"nothing of that sort", id="no PEM"),
+        pytest.param(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", id="a broken certificate"),
+        pytest.param(make_ca(NOW - CA_LIFE * 2).chain, id="one that has expired"),
+    ],
+)
+def test_what_is_no_use_is_not_trusted_on(trusted: bytes) -> None:
+    assert create(NAMES, NOW, trusted).old_ca == b""
+
+
+def test_it_survives_being_stored() -> None:
+    made = create(NAMES, NOW, make_ca(NOW).chain)
+    late = advance(create(NAMES, NOW), NAMES, NOW + CA_LIFE * 0.6, b"")
+    for each in (made, late):
+        assert Material.read(each.dump()) == each
+
+
+def rsa_key() -> bytes:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def rsa_ca() -> dict[str, bytes]:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    name = x509.Name([])
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, NOW, NOW + CA_LIFE)
+
+    made = builder.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM)
+    return {"ca.crt": made, "ca.key": key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())}
+
+
+GOOD = create(NAMES, NOW).dump()
+OTHER = create(NAMES, NOW).dump()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        pytest.param({"tls.crt": b""}, "the certificate is no PEM certificate", id="no certificate"),
+        pytest.param({"tls.crt": GOOD["tls.crt"][:300]}, "is cut or no certificate", id="a certificate that is cut"),
+        pytest.param({"tls.key": b""}, "the key is no PEM private key", id="no key"),
+        pytest.param({"tls.key": OTHER["tls.key"]}, "the key does not belong to the certificate", id="another's key"),
+        pytest.param({"tls.key": rsa_key()}, "the key does not belong to the certificate", id="a key of another kind"),
+        pytest.param({"ca.crt": OTHER["ca.crt"], "ca.key": OTHER["ca.key"]}, "not issued by the CA", id="another CA"),
+        pytest.param({"next-ca.crt": OTHER["ca.crt"]}, "the key is no PEM private key", id="a next CA without key"),
+        pytest.param({"old-ca.crt": GOOD["ca.crt"][:300]}, "is cut or no certificate", id="an old CA that is cut"),
+        pytest.param(rsa_ca(), "the CA's key is none that was made here", id="a person's CA"),
+    ],
+)
+def test_what_cannot_be_served_with_is_refused_without_a_word_of_the_key(change: dict[str, bytes], said: str) -> None:
+    with pytest.raises(BadPair, match=said) as refused:
+        Material.read({**GOOD, **change})
+    assert "BEGIN" not in str(refused.value)
+
+
+def test_an_encrypted_key_is_refused() -> None:
+
+    ca = make_ca(NOW)
+    key = ca.private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"x"))
+    with pytest.raises(BadPair, match="encrypted with a password"):
+        Pair.read(ca.chain, key)
+
+
+def test_no_key_is_in_a_repr() -> None:
+    made = create(NAMES, NOW)
+    secret = made.leaf.key.decode().splitlines()[1]
+    assert secret not in repr(made)
+    assert secret not in str(made.leaf.facts())

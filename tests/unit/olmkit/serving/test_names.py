@@ -1,0 +1,57 @@
+"""Under which names a service is reached."""
+
+import pytest
+
+from olmkit.serving.names import CATALOGS, host_of, netloc
+
+OWN = (
+    *("127.0.0.1", "::1", "catalogd-catalogserver", "catalogd-catalogserver.olm", "catalogd-catalogserver.olm.svc"),
+    *("catalogd-catalogserver.olm.svc.cluster.local", "localhost"),
+)
+
+
+@pytest.mark.parametrize(
+    ("addresses", "more"),
+    [
+        pytest.param((), (), id="no other address"),
+        pytest.param(("",), (), id="an address that is not set"),
+        pytest.param(("catalogs.example.com:8443",), ("catalogs.example.com",), id="a host with a port"),
+        pytest.param(("10.0.0.7:8083", "[fd00::7]:8083"), ("10.0.0.7", "fd00::7"), id="addresses of both sorts"),
+        pytest.param(("catalogd-catalogserver.olm.svc",), (), id="a name that it has anyway"),
+    ],
+)
+def test_a_certificate_is_for_the_service_the_machine_and_the_addresses_it_is_given(
+    addresses: tuple[str, ...], more: tuple[str, ...]
+) -> None:
+    assert CATALOGS.names("olm", *addresses) == tuple(sorted({*OWN, *more}))
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("h", "h"),
+        ("h:80", "h"),
+        ("h.example.com:8443", "h.example.com"),
+        ("127.0.0.1:1", "127.0.0.1"),
+        ("[::1]:1", "::1"),
+        ("[::1]", "::1"),
+        ("fd00::1", "fd00::1"),
+        (":8083", ""),
+        ("", ""),
+    ],
+)
+def test_the_host_of_an_address(address: str, host: str) -> None:
+    assert host_of(address) == host
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("10.0.0.7:8443", "10.0.0.7:8443"),
+        ("h.example.com:8443", "h.example.com:8443"),
+        ("fd00::7:8443", "[fd00::7]:8443"),
+        ("[fd00::7]:8443", "[fd00::7]:8443"),
+    ],
+)
+def test_an_ipv6_address_of_a_pod_can_stand_in_a_url(address: str, expected: str) -> None:
+    assert netloc(address) == expected

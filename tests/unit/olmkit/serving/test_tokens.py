@@ -1,0 +1,40 @@
+"""What of a token check needs no server."""
+
+import pytest
+
+from olmkit.serving.tokens import NAME_LENGTH, REMEMBERED, Remembered, for_status_line
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        pytest.param("system:serviceaccount:ns:a", "system:serviceaccount:ns:a", id="an account"),
+        pytest.param("jane doe@example.com", "jane doe@example.com", id="a person"),
+        pytest.param("J\xf8rgen", "J?rgen", id="letters of other languages"),
+        pytest.param("x\r\nSet-Cookie: a=b", "x??Set-Cookie: a=b", id="the end of a line"),
+        pytest.param("x" * 5000, "x" * NAME_LENGTH, id="a long one"),
+    ],
+)
+def test_a_name_is_quoted_as_a_status_line_can_hold_it(name: str, expected: str) -> None:
+    assert for_status_line(name) == expected
+
+
+def test_a_value_is_remembered_for_its_time() -> None:
+    now = [0.0]
+    kept: Remembered[str] = Remembered(lambda: now[0])
+    kept.put("a", "x", 10)
+    now[0] = 9.9
+    assert kept.get("a") == "x"
+    now[0] = 10.0
+    assert kept.get("a") is None
+
+
+def test_of_too_many_the_one_that_was_used_longest_ago_goes() -> None:
+    kept: Remembered[int] = Remembered(lambda: 0.0)
+    for number in range(REMEMBERED):
+        kept.put(str(number), number, 10)
+    assert kept.get("0") == 0
+    kept.put("one more", -1, 10)
+    assert kept.get("0") == 0
+    assert kept.get("1") is None
+    assert kept.get("2") == 2
