@@ -6,7 +6,7 @@ CODE := olmkit catalogd rukpak operator_controller devcluster tests
 DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock format generate check unit cluster e2e corpus test bench demo clean
+.PHONY: help setup lock format generate check unit cluster e2e corpus buildah test bench demo clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -46,6 +46,9 @@ cluster: setup ## tests on a real API server
 
 e2e: setup ## the stories of the guide; `make e2e KUBECONFIG=...` runs them on any cluster
 	$(if $(filter command line,$(origin KUBECONFIG)),OLM_KUBECONFIG=$(KUBECONFIG)) $(BIN)/pytest tests/e2e
+
+buildah: setup ## install buildah, which tests/e2e builds images with (Debian, as root; `make test` does it too)
+	$(BIN)/python -m devcluster.buildah
 
 corpus: setup ## tests over real catalogs and bundles (OLM_CORPUS, default ../shared/corpus)
 	$(BIN)/pytest -m corpus tests

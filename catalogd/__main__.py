@@ -8,19 +8,25 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser
 
-from catalogd import listing
-from catalogd.loading import Loader
-from catalogd.reconciler import BY_CATALOG, MANAGER, Catalogs, catalog_of, keys_of_catalog, keys_of_package
+from catalogd import listing, replicas
+from catalogd.encoding import Encodings
+from catalogd.listed import Listed
+from catalogd.loader import JOB, Loader
+from catalogd.reaching import CONFIG_MAPS, SECRETS, Reach
+from catalogd.reconciler import MANAGER, Catalogs, keys_of_catalog, keys_of_listed, keys_of_needed
+from catalogd.replication import Replication
 from catalogd.server import Server
 from catalogd.shelf import Shelf
-from olmkit.api import catalogs, packages
+from catalogd.wishes import CONFIG_MAP, SECRET
+from olmkit.api import bundlemetadata, catalogs, packages
 from olmkit.controller import Controller
 from olmkit.informer import Informer
 from olmkit.jobs import Jobs
 from olmkit.manager import Manager, run
 from olmkit.publish import Publisher
-from olmkit.sources.addresses import SourceAddresses
-from olmkit.sources.registries import Registries
+from olmkit.serving import setup
+from olmkit.serving.names import CATALOGS
+from olmkit.sources.access import Access
 
 
 def add_flags(parser: ArgumentParser) -> None:
@@ -30,41 +36,82 @@ def add_flags(parser: ArgumentParser) -> None:
         "--external-address",
         help="host[:port] that others reach it at, for contentURL; the serving address when absent",
     )
+    setup.add_flags(parser)
+    replicas.add_flags(parser)
+    parser.add_argument(
+        "--pull-secret",
+        default="",
+        help="Secret in the system namespace with credentials for all Catalogs, after those of their own",
+    )
+    parser.add_argument(
+        "--bundle-metadata",
+        action="store_true",
+        help="also keep a BundleMetadata object for each bundle of each catalog",
+    )
 
 
 async def build(manager: Manager) -> None:
     """Serve what was served before, then wire the controller."""
     settings, flags = manager.settings, manager.settings.extra
-    # What is wrong with the configuration shall end the process now, and not each job later.
-    Registries.load(settings.registries_conf, SourceAddresses.load(settings.allow_source_cidr))
+    access = Access(
+        settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr, (manager.client.host,)
+    )
+    access.check()  # what is wrong with the configuration shall end the process now, and not each job later
     shelf = Shelf(settings.cache_dir)
     await shelf.restore()
     known = manager.informer(catalogs.KIND)
-    server = Server(shelf, lambda name: _is_known(known, name))
+    server = Server(
+        shelf,
+        lambda name: _is_known(known, name),
+        _encodings(manager, shelf),
+        is_leading=lambda: manager.is_leading,
+        mount=Replication(shelf).add_routes,
+    )
     manager.on_close(server.close)
-    port = await server.start(flags.catalogs_server_addr)
-    loader = Loader(shelf.folder, settings.registries_conf, settings.allow_source_cidr, denied=(manager.client.host,))
-    offered = manager.informer(packages.KIND, project=listing.project)
-    offered.add_index(BY_CATALOG, catalog_of)
-    jobs = Jobs(lambda name: controller.enqueue(name), preload=["catalogd.loading"])
+    serving = await setup.prepare(manager, CATALOGS, flags.external_address or _reached_at(flags.catalogs_server_addr, 0))
+    port = await server.start(flags.catalogs_server_addr, serving.context, serving.authorize)
+    replicas.join(
+        manager, shelf, known, flags.replica_address or _reached_at(flags.catalogs_server_addr, port), serving.peers
+    )
+    jobs = Jobs(lambda name: controller.enqueue(name), preload=[JOB])
     jobs.warm_up()
     manager.on_close(jobs.close)
+    scope = {"namespace": settings.system_namespace, "metadata_only": True}
+    secrets, config_maps = manager.informer(SECRETS, **scope), manager.informer(CONFIG_MAPS, **scope)
+    reach = Reach(manager.client, settings.system_namespace, secrets, config_maps, flags.pull_secret)
+    offered = manager.informer(packages.KIND, project=listing.project)
+    offered_bundles = manager.informer(bundlemetadata.KIND, project=listing.project) if flags.bundle_metadata else None
     reconciler = Catalogs(
         client=manager.client,
         catalogs=known,
-        packages=offered,
+        packages=Listed(manager.client, listing.PACKAGES, offered, MANAGER),
+        bundles=Listed(manager.client, listing.BUNDLES, offered_bundles, MANAGER) if offered_bundles else None,
         jobs=jobs,
         shelf=shelf,
-        loader=loader,
+        loader=Loader(shelf.folder, access, flags.bundle_metadata),
+        reach=reach,
         publisher=Publisher(manager.client, catalogs.KIND, MANAGER, known),
-        external_address=flags.external_address or _reached_at(flags.catalogs_server_addr, port),
+        base_url=f"{serving.scheme}://{flags.external_address or _reached_at(flags.catalogs_server_addr, port)}",
     )
     controller = Controller(MANAGER, reconciler.reconciler())
     controller.watch(known, keys_of_catalog)
-    controller.watch(offered, keys_of_package)
+    controller.watch(secrets, keys_of_needed(SECRET, reach, known))
+    controller.watch(config_maps, keys_of_needed(CONFIG_MAP, reach, known))
+    for each in (offered, offered_bundles):
+        if each is not None:
+            controller.watch(each, keys_of_listed)
     for name in shelf.names:
         controller.enqueue(name)  # a Catalog that was deleted meanwhile is told by nothing else
+    shelf.on_lost(controller.enqueue)
     manager.add_controller(controller)
+
+
+def _encodings(manager: Manager, shelf: Shelf) -> Encodings:
+    """gzip and zstd of what is on the shelf, made on every replica."""
+    encodings = Encodings(manager.settings.cache_dir, shelf)
+    manager.on_close(encodings.close)
+    manager.serve(encodings.run)
+    return encodings
 
 
 def _is_known(informer: Informer, name: str) -> bool | None:

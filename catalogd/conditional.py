@@ -1,6 +1,6 @@
 """What a GET or HEAD with preconditions and a Range gets: RFC 9110 sections 13 and 14, for one representation of known size.
 
-Asked by catalogd.server. Of ranges, one is answered; a request for several gets the whole, as the RFC allows. Pure.
+Asked by catalogd.answers. Of ranges, one is answered; a request for several gets the whole, as the RFC allows. Pure.
 """
 
 from __future__ import annotations
@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 _ETAG = re.compile(r'(W/)?"([^"]*)"')
-_RANGE = re.compile(r"bytes=\s*(\d*)\s*-\s*(\d*)\s*")
+_BYTES = re.compile(r"bytes=(.*)", re.IGNORECASE)
+_RANGE = re.compile(r"([0-9]*)-([0-9]*)")
+_LONGEST_NUMBER = 18
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Answer:
 
 
 def answer(method: str, headers: Mapping[str, str], there: Representation) -> Answer:
-    """The order of RFC 9110 13.2.2. `headers` are looked up by their usual names."""
+    """The order of RFC 9110 13.2.2. `headers` are looked up by their usual names; lines of one name are joined by a comma."""
     if not _holds_if_match(headers, there):
         return Answer(412)
     if _is_unchanged(headers, there):
@@ -70,27 +72,30 @@ def _range_applies(headers: Mapping[str, str], there: Representation) -> bool:
 
 
 def _ranged(wanted: str, size: int) -> Answer:
-    match = _RANGE.fullmatch(wanted.strip())
+    whole = Answer(200, 0, size)
+    in_bytes = _BYTES.fullmatch(wanted.strip())
+    if in_bytes is None:
+        return whole
+    ranges = [part for part in (part.strip(" \t") for part in in_bytes[1].split(",")) if part]
+    match = _RANGE.fullmatch(ranges[0]) if len(ranges) == 1 else None
     if match is None or match.groups() == ("", ""):
-        return Answer(200, 0, size)
-    first, last = match.groups()
-    if len(first) > 18 or len(last) > 18:
-        return Answer(416)
+        return whole
+    first, last = (text if len(text) <= _LONGEST_NUMBER else "9" * _LONGEST_NUMBER for text in match.groups())
     if not first:
         start = max(size - int(last), 0)
         return Answer(206, start, size - start) if int(last) and size else Answer(416)
-    end = min(int(last), size - 1) if last else size - 1
     if last and int(last) < int(first):
-        return Answer(200, 0, size)
+        return whole
+    end = min(int(last), size - 1) if last else size - 1
     return Answer(206, int(first), end - int(first) + 1) if int(first) < size else Answer(416)
 
 
 def _date(text: str | None) -> datetime | None:
-    """An HTTP date; one that cannot be read is as good as none."""
+    """An HTTP date in any of its three forms; one that cannot be read is as good as none."""
     if text is None:
         return None
     try:
         date = parsedate_to_datetime(text)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None
-    return date if date.tzinfo is not None else None
+    return date if date.tzinfo is not None else date.replace(tzinfo=UTC)

@@ -4,7 +4,10 @@
     index.json         catalogd.index: where they lie
     packages.jsonl     per package the spec of its Package object, without the catalog's name
     resolution.jsonl   per package the document of catalogd.resolution
-    content.json       what there is in all, and where the lines of the two files above lie
+    summaries.json     the lines of catalogd.summaries, as one answer
+    icons              the pictures of the packages, one after the other
+    bundles.jsonl      per bundle the spec of its BundleMetadata object, without the catalog's name; only if that was asked for
+    content.json       what there is in all, and where the parts of the files above lie
 
 Names no Catalog: the same image may be served under several names. Never writes.
 """
@@ -21,6 +24,8 @@ import orjson
 from catalogd.index import Index, Range
 from catalogd.specs import Offer
 
+FORMAT = 2
+"""Of the files above, all together. Content of another format is read again."""
 BLOBS, INDEX, PACKAGES, RESOLUTION, FACTS = (
     "all.jsonl",
     "index.json",
@@ -28,6 +33,7 @@ BLOBS, INDEX, PACKAGES, RESOLUTION, FACTS = (
     "resolution.jsonl",
     "content.json",
 )
+SUMMARIES, ICONS, BUNDLES = "summaries.json", "icons", "bundles.jsonl"
 
 
 @dataclass(frozen=True)
@@ -67,27 +73,72 @@ class Summary:
 
 
 class Content:
-    """A folder of content, opened: indexes in memory, the rest on disk. Raises OSError and ValueError when it is not whole."""
+    """A folder of content, opened: indexes in memory, the rest on disk.
+
+    Raises OSError, ValueError and LookupError when it is not whole, and LookupError for content of another format.
+    """
 
     def __init__(self, folder: Path) -> None:
-        facts = orjson.loads((folder / FACTS).read_bytes())
+        self._facts = folder / FACTS
+        self._opened_as = _identity(self._facts)
+        facts = orjson.loads(self._facts.read_bytes())
+        if facts.get("format") != FORMAT:
+            raise LookupError("it was written by another version")
         self.index = Index.load((folder / INDEX).read_bytes())
         self.summary = Summary.from_json(facts["summary"])
-        self.offers = tuple(Offer(package, fingerprint) for package, fingerprint, _, _ in facts["packages"])
         self.blobs = folder / BLOBS
         self.resolutions = folder / RESOLUTION
-        self._packages = folder / PACKAGES
-        self._specs: dict[str, Range] = {package: (start, length) for package, _, start, length in facts["packages"]}
+        self.summaries = folder / SUMMARIES
+        self.icons = folder / ICONS
+        self.offers = tuple(Offer(package, fingerprint) for package, fingerprint, _, _ in facts["packages"])
+        self._packages = _Lines(folder / PACKAGES, facts["packages"])
+        self.has_bundles = facts["bundles"] is not None
+        self.bundle_offers = tuple(Offer(subject, fingerprint) for subject, fingerprint, _, _ in facts["bundles"] or ())
+        self._bundles = _Lines(folder / BUNDLES, facts["bundles"] or ())
         self._documents: dict[str, Range] = {package: (start, length) for package, start, length in facts["resolution"]}
+        self._icons: dict[str, tuple[Range, str]] = {
+            package: ((start, length), media_type) for package, (start, length, media_type) in facts["icons"].items()
+        }
+
+    def is_current(self) -> bool:
+        """Whether the folder is still the one that was opened: the same digest may have been written again, with more in it."""
+        try:
+            return _identity(self._facts) == self._opened_as
+        except OSError:
+            return False
 
     def resolution(self, package: str) -> Range | None:
         """Where in `resolutions` the document of a package lies; None for a package that no blob names."""
         return self._documents.get(package)
 
+    def icon(self, package: str) -> tuple[Range, str] | None:
+        """Where in `icons` the picture of a package lies, and its media type as the catalog has it; None without one."""
+        return self._icons.get(package)
+
     def package_spec(self, package: str) -> dict[str, Any]:
         """The spec of a package's object, without its catalog. Reads the disk. Raises KeyError for one that is not offered."""
-        start, length = self._specs[package]
-        with open(self._packages, "rb", buffering=0) as file:
+        return self._packages.read(package)
+
+    def bundle_spec(self, subject: str) -> dict[str, Any]:
+        """The same of a bundle's object; `subject` is `<package>/<bundle>`, as bundle_offers has it."""
+        return self._bundles.read(subject)
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_ino, status.st_mtime_ns
+
+
+class _Lines:
+    """JSON lines of a file, by name."""
+
+    def __init__(self, path: Path, places: Any) -> None:
+        self._path = path
+        self._places: dict[str, Range] = {name: (start, length) for name, _, start, length in places}
+
+    def read(self, name: str) -> dict[str, Any]:
+        start, length = self._places[name]
+        with open(self._path, "rb", buffering=0) as file:
             file.seek(start)
-            spec: dict[str, Any] = orjson.loads(file.read(length))
-            return spec
+            value: dict[str, Any] = orjson.loads(file.read(length))
+            return value

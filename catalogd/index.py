@@ -7,14 +7,15 @@ no file: it is given lengths and gives ranges. Answers in the order of the file.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from olmkit.fbc.catalog import PACKAGE
+from olmkit.fbc.schemas import PACKAGE
 
+_Numbers = dict[int, "array[int]"]
 Range = tuple[int, int]
 """Offset and length in bytes."""
 
@@ -26,9 +27,7 @@ class Index:
         self._texts: dict[str, int] = {"": 0}
         self._schema, self._package, self._name = array("L"), array("L"), array("L")
         self._start = array("Q", [0])
-        self._by_schema: dict[int, array[int]] = {}
-        self._by_package: dict[int, array[int]] = {}
-        self._by_name: dict[int, array[int]] = {}
+        self._by: tuple[_Numbers, _Numbers, _Numbers] | None = None
 
     def __len__(self) -> int:
         return len(self._schema)
@@ -41,14 +40,11 @@ class Index:
     def add(self, schema: str, package: str, name: str, length: int) -> int:
         """The next blob of the file. Returns its number, counted from 0."""
         number = len(self)
-        of_schema, of_package, of_name = self._number(schema), self._number(package), self._number(name)
-        self._schema.append(of_schema)
-        self._package.append(of_package)
-        self._name.append(of_name)
+        self._schema.append(self._number(schema))
+        self._package.append(self._number(package))
+        self._name.append(self._number(name))
         self._start.append(self._start[-1] + length)
-        self._by_schema.setdefault(of_schema, array("L")).append(number)
-        self._by_package.setdefault(of_package, array("L")).append(number)
-        self._by_name.setdefault(of_name, array("L")).append(number)
+        self._by = None
         return number
 
     def find(self, schema: str = "", package: str = "", name: str = "") -> Sequence[int]:
@@ -61,6 +57,20 @@ class Index:
             return ()
         candidates = self._candidates(asked)
         return candidates if candidates is not None else range(len(self))
+
+    def envelopes(self) -> Iterator[tuple[str, str, str]]:
+        """Schema, package and name of every blob, in order."""
+        texts = list(self._texts)
+        for schema, package, name in zip(self._schema, self._package, self._name, strict=True):
+            yield texts[schema], texts[package], texts[name]
+
+    def reordered(self, numbers: Iterable[int]) -> Index:
+        """The index of a file in which the blobs of these numbers follow each other; a number may come several times."""
+        texts, other = list(self._texts), Index()
+        for number in numbers:
+            schema, package, name = (texts[column[number]] for column in (self._schema, self._package, self._name))
+            other.add(schema, package, name, self.range(number)[1])
+        return other
 
     def range(self, number: int) -> Range:
         """The place of one blob."""
@@ -96,16 +106,23 @@ class Index:
             index.add(texts[schema], texts[package], texts[name], length)
         return index
 
+    def _lists(self) -> tuple[_Numbers, _Numbers, _Numbers]:
+        """By schema, package and name the numbers of blobs; made when they are first needed, as whoever writes asks nothing."""
+        if self._by is None:
+            self._by = _by_text(self._schema), _by_text(self._package), _by_text(self._name)
+        return self._by
+
     def _number(self, text: str) -> int:
         return self._texts.setdefault(text, len(self._texts))
 
     def _candidates(self, asked: _Asked) -> list[int] | None:
         """The smallest list that holds every match, then those in it that match; None: nothing was asked."""
-        lists = []
+        lists: list[Sequence[int]] = []
+        by_schema, _, by_name = self._lists()
         if asked.schema:
-            lists.append(self._by_schema.get(asked.schema, array("L")))
+            lists.append(by_schema.get(asked.schema, ()))
         if asked.name:
-            lists.append(self._by_name.get(asked.name, array("L")))
+            lists.append(by_name.get(asked.name, ()))
         if asked.package:
             lists.append(self._of_package(asked.package))
         if not lists:
@@ -113,8 +130,9 @@ class Index:
         return [number for number in min(lists, key=len) if self._matches(number, asked)]
 
     def _of_package(self, package: int) -> array[int]:
-        own = [n for n in self._by_name.get(package, ()) if self._is_package_blob(n) and self._package[n] != package]
-        return array("L", sorted([*own, *self._by_package.get(package, ())]))
+        _, by_package, by_name = self._lists()
+        own = [n for n in by_name.get(package, ()) if self._is_package_blob(n) and self._package[n] != package]
+        return array("L", sorted([*own, *by_package.get(package, ())]))
 
     def _matches(self, number: int, asked: _Asked) -> bool:
         return (
@@ -129,6 +147,16 @@ class Index:
 
     def _is_package_blob(self, number: int) -> bool:
         return self._schema[number] == self._texts.get(PACKAGE, -1)
+
+
+def _by_text(texts: Iterable[int]) -> _Numbers:
+    found: dict[int, array[int]] = {}
+    for number, text in enumerate(texts):
+        numbers = found.get(text)
+        if numbers is None:
+            numbers = found[text] = array("L")
+        numbers.append(number)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

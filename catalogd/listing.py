@@ -1,4 +1,4 @@
-"""The Package objects of one Catalog: their names, and which of those on the cluster differ from what is offered.
+"""The Package and BundleMetadata objects of one Catalog: their names, and which on the cluster differ from what is offered.
 
 Used by catalogd.reconciler to observe and to write. What an object says comes from catalogd.specs. Knows no catalog file. Pure.
 """
@@ -10,13 +10,41 @@ from dataclasses import dataclass
 from typing import Any
 
 from catalogd.specs import Offer, fingerprint
-from olmkit.api import catalogs, packages
+from olmkit.api import bundlemetadata, catalogs, packages
+from olmkit.api.meta import Kind
 from olmkit.names import LABEL_LIMIT, is_dns1123_subdomain, safe_name
 
 
 @dataclass(frozen=True)
+class Listing:
+    """A kind of data that catalogd lists a catalog by; `fields` of its spec identify what an object speaks of in the catalog."""
+
+    kind: Kind
+    fields: tuple[str, ...]
+
+    def subject(self, spec: Mapping[str, Any]) -> str:
+        """What a spec speaks of, as Offer.package says it: the package, or `<package>/<bundle>`."""
+        return "/".join(str(spec.get(each, "")) for each in self.fields)
+
+    def object_name(self, catalog: str, subject: str, is_held: Callable[[str], bool]) -> str:
+        """`<catalog>-<package or bundle>`, or its safe form when that is no DNS-1123 subdomain, is too long or is held."""
+        name = self.plain_name(catalog, subject)
+        if is_dns1123_subdomain(name) and not is_held(name):
+            return name
+        return safe_name(name, f"{catalog}/{subject}")
+
+    def plain_name(self, catalog: str, subject: str) -> str:
+        """The name where nothing speaks against it."""
+        return f"{catalog}-{subject.split('/', len(self.fields) - 1)[-1]}"
+
+
+PACKAGES = Listing(packages.KIND, ("packageName",))
+BUNDLES = Listing(bundlemetadata.KIND, ("package", "bundleName"))
+
+
+@dataclass(frozen=True)
 class Existing:
-    """A Package object on the cluster, without what need not be compared. `owner` is its controller's uid, "" without one.
+    """An object on the cluster, without what need not be compared. `owner` is its controller's uid, "" without one.
 
     `settled`: it was just written and still differs, because somebody else owns fields of it; it is left so.
     """
@@ -33,7 +61,7 @@ class Existing:
 
 @dataclass(frozen=True)
 class Write:
-    """A Package object to be written: `uid` is that of the object to change, "" to create one."""
+    """An object to be written: `package` is what it speaks of, `uid` is that of the object to change, "" to create one."""
 
     name: str
     package: str
@@ -42,7 +70,7 @@ class Write:
 
 @dataclass(frozen=True)
 class Difference:
-    """What separates the Package objects on the cluster from those wanted, sorted by name. `renamed`: package to object name."""
+    """What separates the objects on the cluster from those wanted, sorted by name. `renamed`: package to object name."""
 
     writes: tuple[Write, ...] = ()
     deletes: tuple[tuple[str, str], ...] = ()
@@ -52,35 +80,35 @@ class Difference:
         return bool(self.writes or self.deletes)
 
 
-def object_name(catalog: str, package: str, is_held: Callable[[str], bool]) -> str:
-    """`<catalog>-<package>`, or its safe form when that is no DNS-1123 subdomain, is too long or is held by another package."""
-    name = f"{catalog}-{package}"
-    if is_dns1123_subdomain(name) and not is_held(name):
-        return name
-    return safe_name(name, f"{catalog}/{package}")
+NO_DIFFERENCE = Difference()
 
 
 def difference(
-    catalog: str,
-    uid: str,
+    listing: Listing,
+    catalog: tuple[str, str],
     offers: Iterable[Offer],
     existing: Iterable[Existing],
     holder: Callable[[str], tuple[str, str] | None],
 ) -> Difference:
-    """What to write and delete so that the objects of this Catalog (name and uid) are those offered.
+    """What to write and delete so that the objects of this Catalog, by name and uid, are those offered.
 
-    `existing` are all Package objects whose spec names this catalog; `holder` says which (catalog, package) an object of a name
-    speaks of. Objects that another Catalog object controls (an earlier one of this name) are deleted first and made again in a
-    later pass; those that nobody controls are taken over if they are wanted and left alone if not.
+    `existing` are all objects of the kind whose spec names this catalog; `holder` says which (catalog, subject) an object of a
+    name speaks of. Objects that another Catalog object controls (an earlier one of this name) are deleted first and made again
+    in a later pass; those that nobody controls are taken over if they are wanted and left alone if not.
     """
+    name_of_catalog, uid = catalog
     known = {each.name: each for each in existing}
     wanted: dict[str, Offer] = {}
     renamed = []
     for offer in offers:
-        own = (catalog, offer.package)
-        name = object_name(catalog, offer.package, lambda each, own=own: holder(each) not in (None, own))  # type: ignore[misc]
+        own = (name_of_catalog, offer.package)
+
+        def is_held(name: str, own: tuple[str, str] = own) -> bool:
+            return name in wanted or holder(name) not in (None, own)
+
+        name = listing.object_name(name_of_catalog, offer.package, is_held)
         wanted[name] = offer
-        if name != f"{catalog}-{offer.package}":
+        if name != listing.plain_name(name_of_catalog, offer.package):
             renamed.append((offer.package, name))
     leaving = {each.name for each in known.values() if each.owner and (each.owner != uid or each.name not in wanted)}
     writes = (
@@ -102,22 +130,22 @@ def _stands(existing: Existing | None, uid: str, offer: Offer) -> bool:
     return existing.settled or (same and existing.owner == uid and existing.labelled)
 
 
-def package_object(catalog: str, uid: str, write: Write, spec: Mapping[str, Any]) -> dict[str, Any]:
+def wanted_object(listing: Listing, catalog: str, uid: str, write: Write, spec: Mapping[str, Any]) -> dict[str, Any]:
     """The object to apply. One that is to be created says so by a resourceVersion that only an absent object has."""
     metadata: dict[str, Any] = {"name": write.name, "ownerReferences": [owner_reference(catalog, uid)]}
     if len(catalog) <= LABEL_LIMIT:
         metadata["labels"] = {packages.CATALOG_LABEL: catalog}
     metadata.update({"uid": write.uid} if write.uid else {"resourceVersion": "1"})
     return {
-        "apiVersion": packages.KIND.api_version,
-        "kind": packages.KIND.kind,
+        "apiVersion": listing.kind.api_version,
+        "kind": listing.kind.kind,
         "metadata": metadata,
         "spec": {"catalog": {"name": catalog}, **spec},
     }
 
 
 def owner_reference(catalog: str, uid: str) -> dict[str, Any]:
-    """What makes the garbage collector take a Package with its Catalog."""
+    """What makes the garbage collector take an object with its Catalog."""
     return {
         "apiVersion": catalogs.KIND.api_version,
         "kind": catalogs.KIND.kind,
@@ -128,8 +156,8 @@ def owner_reference(catalog: str, uid: str) -> dict[str, Any]:
     }
 
 
-def existing(obj: Mapping[str, Any], settled_version: str | None = None) -> Existing:
-    """A Package object as trimmed by `project`; `settled_version` is the resourceVersion at which it was left as it is."""
+def existing(listing: Listing, obj: Mapping[str, Any], settled_version: str | None = None) -> Existing:
+    """An object as trimmed by `project`; `settled_version` is the resourceVersion at which it was left as it is."""
     metadata, spec = obj["metadata"], obj.get("spec") or {}
     catalog = (spec.get("catalog") or {}).get("name", "")
     owners = [each for each in metadata.get("ownerReferences") or () if each.get("controller")]
@@ -137,7 +165,7 @@ def existing(obj: Mapping[str, Any], settled_version: str | None = None) -> Exis
         name=metadata["name"],
         uid=metadata.get("uid", ""),
         catalog=catalog,
-        package=spec.get("packageName", ""),
+        package=listing.subject(spec),
         owner=owners[0]["uid"] if owners else "",
         labelled=(metadata.get("labels") or {}).get(packages.CATALOG_LABEL)
         == (catalog if len(catalog) <= LABEL_LIMIT else None),
@@ -147,13 +175,13 @@ def existing(obj: Mapping[str, Any], settled_version: str | None = None) -> Exis
 
 
 def project(obj: dict[str, Any]) -> dict[str, Any]:
-    """What an informer keeps of a Package object: a few hundred bytes instead of an icon."""
+    """What an informer keeps of an object of either kind: a few hundred bytes instead of an icon."""
     spec = obj.get("spec") or {}
     metadata = {key: value for key, value in obj["metadata"].items() if key not in ("managedFields", "annotations")}
-    kept = {key: spec[key] for key in ("catalog", "packageName") if key in spec}
+    kept = {key: spec[key] for key in ("catalog", *PACKAGES.fields, *BUNDLES.fields) if key in spec}
     return {
         "apiVersion": packages.KIND.api_version,
-        "kind": packages.KIND.kind,
+        "kind": obj.get("kind", ""),
         "metadata": metadata,
         "spec": kept,
         "fingerprint": fingerprint(spec),

@@ -5,24 +5,27 @@ Built by catalogd.__main__, run on the leader. Reads the source in jobs only; de
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from catalogd import listing
-from catalogd.decide import decide, next_look, report
-from catalogd.loading import Loader
+from catalogd.decide import AT_ONCE, decide
+from catalogd.listed import Listed, catalog_of
+from catalogd.listing import Difference
+from catalogd.loader import Loader
+from catalogd.reaching import Reach
+from catalogd.report import report
 from catalogd.shelf import Shelf, Shelved
-from catalogd.specs import fingerprint
+from catalogd.wishes import SECRET, asks
 from catalogd.world import (
     Confirm,
     Done,
     Job,
     Keep,
+    Label,
     Load,
     Plan,
     Read,
@@ -32,14 +35,15 @@ from catalogd.world import (
     Serve,
     Served,
     SyncPackages,
+    Wish,
     Withdraw,
     World,
 )
-from olmkit.api import packages
-from olmkit.api.catalogs import Catalog, CatalogStatus
+from olmkit.api import catalogs
+from olmkit.api.catalogs import NAME_LABEL, REFRESH, Availability, Catalog, CatalogStatus
 from olmkit.client import Client
 from olmkit.conditions import Report
-from olmkit.errors import Blocked, NotFound, OlmError, Waiting
+from olmkit.errors import Blocked, Conflict, OlmError, Waiting
 from olmkit.informer import Change, Informer
 from olmkit.jobs import Failed, Finished, Jobs, Running
 from olmkit.jobs import Reason as JobReason
@@ -49,10 +53,6 @@ from olmkit.sources.errors import BadContent
 from olmkit.store import Reason as StoreReason
 
 MANAGER = "catalogd"
-BY_CATALOG = "catalog"
-WRITERS = 8
-"""Package objects written at a time."""
-AT_ONCE = timedelta(0)
 
 
 def keys_of_catalog(change: Change) -> list[str]:
@@ -60,15 +60,21 @@ def keys_of_catalog(change: Change) -> list[str]:
     return [obj["metadata"]["name"] for obj in (change.new or change.old,) if obj]
 
 
-def keys_of_package(change: Change) -> list[str]:
-    """The Catalogs that a Package object speaks of, before and after."""
+def keys_of_listed(change: Change) -> list[str]:
+    """The Catalogs that a Package or BundleMetadata object speaks of, before and after."""
     return sorted({name for obj in (change.old, change.new) if obj for name in catalog_of(obj)})
 
 
-def catalog_of(obj: Mapping[str, Any]) -> list[str]:
-    """The name of the Catalog in a Package's spec; the index of the informer."""
-    name = ((obj.get("spec") or {}).get("catalog") or {}).get("name")
-    return [name] if name else []
+def keys_of_needed(kind: str, reach: Reach, known: Informer) -> Callable[[Change], list[str]]:
+    """The Catalogs that a Secret or ConfigMap matters to: those that name it, and all when it is the cluster-wide pull secret."""
+
+    def keys(change: Change) -> list[str]:
+        name = next(obj["metadata"]["name"] for obj in (change.new, change.old) if obj)
+        everyone = kind == SECRET and name == reach.pull_secret
+        found = (obj for obj in known.objects.values() if everyone or asks(Catalog.load(obj), kind, name))
+        return [obj["metadata"]["name"] for obj in found]
+
+    return keys
 
 
 @dataclass
@@ -77,23 +83,28 @@ class Memory:
 
     looked: datetime | None = None
     failed: tuple[str, OlmError] | None = None
-    """The reference that could not be read last, and why; until one can be."""
+    """The wish (Wish.job) that could not be read last, and why; until one can be."""
+    unreachable: tuple[str, OlmError, float] | None = None
+    """A wish whose job could not even begin, why, and when (monotonic)."""
+    refreshed: str = ""
+    """The value of the annotation that asked for the last look."""
 
 
 @dataclass(frozen=True)
 class Catalogs:
-    """Everything the five functions need. `settled`: resourceVersion of Packages that others own fields of, by name."""
+    """Everything the five functions need. `bundles` is None unless BundleMetadata is asked for."""
 
     client: Client
     catalogs: Informer
-    packages: Informer
+    packages: Listed
+    bundles: Listed | None
     jobs: Jobs
     shelf: Shelf
     loader: Loader
+    reach: Reach
     publisher: Publisher
-    external_address: str
+    base_url: str
     memories: dict[str, Memory] = field(default_factory=dict)
-    settled: dict[str, str] = field(default_factory=dict)
 
     def reconciler(self) -> Reconciler[World, Plan, Done, Report[CatalogStatus]]:
         """The pass over one Catalog."""
@@ -105,18 +116,23 @@ class Catalogs:
         shelved = self.shelf.get(name)
         if raw is None and shelved is None and self.jobs.state(name) is None and name not in self.memories:
             return None
-        catalog = _parsed(raw)
-        memory = self.memories.setdefault(name, Memory())
+        catalog = None if raw is None else Catalog.load(raw)
+        asked = _refresh(raw)
+        memory = self.memories.setdefault(name, Memory(refreshed=asked))
         return World(
             name=name,
             raw=raw,
             catalog=catalog,
             job=self._job(name, memory),
             served=_served(shelved),
-            packages=self._difference(catalog, shelved),
+            packages=self._difference(self.packages, catalog, shelved),
+            bundles=self._difference(self.bundles, catalog, shelved),
             looked=memory.looked,
-            content_url=f"http://{self.external_address}/catalogs/{name}/all.json",
+            content_url=f"{self.base_url}/catalogs/{name}/all.json",
             now=datetime.now(UTC),
+            needed=self.reach.versions(catalog.spec.source) if catalog else {},
+            refresh=asked != memory.refreshed,
+            lacking=self.bundles is not None and shelved is not None and not shelved.content.has_bundles,
         )
 
     def _job(self, name: str, memory: Memory) -> Job | None:
@@ -125,49 +141,50 @@ class Catalogs:
                 failed = memory.failed[1] if memory.failed and memory.failed[0] == identity else None
                 return Reading(identity, waits=progress == "waiting for its turn", failed=failed)
             case Finished(identity, result):
-                return Read(identity, result["image"], result["digest"])
+                digest = "" if result["unchanged"] else result["digest"]
+                return Read(identity, result["ref"], digest, result["resolved"], result["validator"])
             case Failed(identity, error, finished_at):
                 error = _of_content(error)
                 memory.failed = (identity, error)
                 return Refused(identity, error, timedelta(seconds=time.monotonic() - finished_at))
+            case None if memory.unreachable is not None:
+                identity, error, since = memory.unreachable
+                return Refused(identity, error, timedelta(seconds=time.monotonic() - since))
             case None:
                 return None
 
-    def _difference(self, catalog: Catalog | None, shelved: Shelved | None) -> listing.Difference:
-        if catalog is None or shelved is None:
-            return listing.Difference()
-        name = catalog.metadata.name
-        there = (
-            listing.existing(obj, self.settled.get(obj["metadata"]["name"]))
-            for obj in self.packages.by_index(BY_CATALOG, name)
-        )
-        return listing.difference(name, catalog.metadata.uid, shelved.content.offers, there, self._holder)
-
-    def _holder(self, name: str) -> tuple[str, str] | None:
-        obj = self.packages.get(name)
-        if obj is None:
-            return None
-        found = listing.existing(obj)
-        return found.catalog, found.package
+    def _difference(self, listed: Listed | None, catalog: Catalog | None, shelved: Shelved | None) -> Difference:
+        """Objects are left alone while nothing is served, unless that is what was asked for."""
+        if listed is None or catalog is None:
+            return Difference()
+        if catalog.spec.availability == Availability.UNAVAILABLE:
+            return listed.difference(catalog, ())
+        if shelved is None:
+            return Difference()
+        content = shelved.content
+        return listed.difference(catalog, content.offers if listed is self.packages else content.bundle_offers)
 
     async def act(self, world: World, plan: Plan) -> Done:
-        """Carry out one Plan. Raises ApiError when a Package object cannot be written, OSError when the disk fails."""
+        """Carry out one Plan. Raises ApiError when an object cannot be written, OSError when the disk fails."""
         match plan:
             case Withdraw():
                 await self._withdraw(world)
-                return Done(plan)
-            case Load(ref):
-                self._load(world, ref)
-                return Done(plan, AT_ONCE if world.packages else None)
+                return Done(plan, AT_ONCE if world.raw is not None else None)
+            case Load(wish):
+                begun = await self._load(world, wish)
+                return Done(plan, AT_ONCE if not begun or world.packages or world.bundles else None)
             case Serve(record):
                 await self._serve(world, record)
                 return Done(plan, AT_ONCE)
             case Confirm():
                 self._read(world)
                 return Done(plan, AT_ONCE)
-            case SyncPackages(batch):
-                await self._sync(world, batch)
-                return Done(plan, AT_ONCE if batch.writes else next_look(world))
+            case Label():
+                await self._label(world)
+                return Done(plan, AT_ONCE)
+            case SyncPackages(packages, bundles):
+                await self._sync(world, packages, bundles)
+                return Done(plan, AT_ONCE)
             case Keep(after):
                 return Done(plan, after)
 
@@ -176,14 +193,26 @@ class Catalogs:
         await self.shelf.drop(world.name)
         self.memories.pop(world.name, None)
 
-    def _load(self, world: World, ref: str) -> None:
-        failed = self.memories[world.name].failed
-        bad = failed[1] if failed and failed[0] == ref and isinstance(failed[1], BadContent) else None
+    async def _load(self, world: World, wish: Wish) -> bool:
+        """Whether a job was started; why not is remembered."""
+        assert world.catalog is not None
+        memory, spec = self.memories[world.name], world.catalog.spec.source
+        memory.refreshed, memory.unreachable = _refresh(world.raw), None
+        try:
+            source, credentials = await self.reach.source(spec), await self.reach.credentials(spec)
+        except OlmError as error:
+            self.jobs.cancel(world.name)
+            memory.unreachable = (wish.job, error, time.monotonic())
+            return False
+        failed = memory.failed
+        bad = failed[1] if failed and failed[0] == wish.job and isinstance(failed[1], BadContent) else None
         state = self.jobs.state(world.name)
-        if isinstance(state, Finished) or (isinstance(state, Failed) and isinstance(state.error, Blocked)):
-            self.jobs.forget(world.name)  # ensure() starts again only what is Waiting
-        known = world.served.record.digest if world.served else ""
-        self.jobs.ensure(world.name, ref, self.loader.task(ref, known, bad))
+        again = world.refresh or (isinstance(state, Failed) and isinstance(state.error, Blocked))
+        if again or isinstance(state, Finished):
+            self.jobs.forget(world.name)  # ensure() starts again only what is Waiting and due
+        known = world.served.record if world.served else None
+        self.jobs.ensure(world.name, wish.job, self.loader.task(source, credentials, known, bad))
+        return True
 
     async def _serve(self, world: World, record: Record) -> None:
         try:
@@ -198,40 +227,29 @@ class Catalogs:
 
     def _read(self, world: World) -> None:
         self.jobs.forget(world.name)
-        self.memories[world.name] = Memory(looked=world.now)
+        self.memories[world.name] = Memory(looked=world.now, refreshed=self.memories[world.name].refreshed)
 
-    async def _sync(self, world: World, batch: listing.Difference) -> None:
-        """All of the batch is tried; the first error is raised."""
-        turns = asyncio.Semaphore(WRITERS)
+    async def _label(self, world: World) -> None:
+        assert world.catalog is not None
+        metadata = {"name": world.name, "uid": world.catalog.metadata.uid, "labels": {NAME_LABEL: world.name}}
+        kind = catalogs.KIND
+        with suppress(Conflict):  # gone, or made anew: the informer tells
+            self.catalogs.saw(
+                await self.client.apply(
+                    kind, {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}, MANAGER
+                )
+            )
 
-        async def in_turn(work: Any) -> None:
-            async with turns:
-                await work
-
-        deletes = (self._delete(name, uid) for name, uid in batch.deletes)
-        writes = (self._write(world, write) for write in batch.writes)
-        outcomes = await asyncio.gather(*map(in_turn, (*deletes, *writes)), return_exceptions=True)
-        for outcome in outcomes:
-            if isinstance(outcome, BaseException):
-                raise outcome
-
-    async def _write(self, world: World, write: listing.Write) -> None:
-        shelved = self.shelf.get(world.name)
-        if shelved is None or world.catalog is None:
+    async def _sync(self, world: World, packages: Difference, bundles: Difference) -> None:
+        shelved, catalog = self.shelf.get(world.name), world.catalog
+        if catalog is None:
             return
-        spec = await asyncio.to_thread(shelved.content.package_spec, write.package)
-        wanted = listing.package_object(world.name, world.catalog.metadata.uid, write, spec)
-        written = await self.client.apply(packages.KIND, wanted, MANAGER)
-        if fingerprint(written.get("spec") or {}) == fingerprint(spec):
-            self.settled.pop(write.name, None)
-        else:
-            self.settled[write.name] = written["metadata"]["resourceVersion"]
-        self.packages.saw(written)
-
-    async def _delete(self, name: str, uid: str) -> None:
-        with suppress(NotFound):
-            await self.client.delete(packages.KIND, name, uid=uid)
-        self.settled.pop(name, None)
+        if shelved is None:  # nothing is to be written then
+            packages, bundles = Difference(deletes=packages.deletes), Difference(deletes=bundles.deletes)
+        content = shelved.content if shelved else None
+        await self.packages.sync(catalog, packages, content.package_spec if content else _nothing)
+        if self.bundles is not None:
+            await self.bundles.sync(catalog, bundles, content.bundle_spec if content else _nothing)
 
     async def publish(self, world: World, told: Report[CatalogStatus]) -> None:
         """Write the status of a Catalog that is there to stay."""
@@ -239,8 +257,12 @@ class Catalogs:
             await self.publisher(dict(world.raw), told.status.dump(), told.transitions)
 
 
-def _parsed(raw: Mapping[str, Any] | None) -> Catalog | None:
-    return None if raw is None else Catalog.load(raw)
+def _refresh(raw: Mapping[str, Any] | None) -> str:
+    return str(((raw or {}).get("metadata", {}).get("annotations") or {}).get(REFRESH, ""))
+
+
+def _nothing(name: str) -> dict[str, Any]:
+    raise KeyError(name)
 
 
 def _served(shelved: Shelved | None) -> Served | None:

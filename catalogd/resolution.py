@@ -38,8 +38,11 @@ class Parts:
     faults: Sequence[str]
 
 
-def bundle_part(bundle: Bundle) -> dict[str, Any]:
-    """What a document holds of one bundle. `problem` says why a bundle must not be chosen."""
+def bundle_part(bundle: Bundle, checked: tuple[str, str] | None = None) -> dict[str, Any]:
+    """What a document holds of one bundle. `problem` says why a bundle must not be chosen.
+
+    `checked` are its version and release when all its properties are known to be right: Bundle.version() is not asked then.
+    """
     part: dict[str, Any] = {
         "name": bundle.name,
         "image": bundle.image,
@@ -50,7 +53,7 @@ def bundle_part(bundle: Bundle) -> dict[str, Any]:
         ],
     }
     try:
-        part["version"], release = bundle.version()
+        part["version"], release = checked or bundle.version()
     except BadBlob as error:
         return {**part, "problem": str(error)}
     least = bundle.min_kube_version()

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
-from catalogd.listing import Difference
+from catalogd.listing import NO_DIFFERENCE, Difference
+from catalogd.record import Record as Record
 from olmkit.api.catalogs import Catalog
 from olmkit.errors import OlmError
-
-
-@dataclass(frozen=True)
-class Record:
-    """Content that a Catalog has on disk: the reference it was asked for by, the image by digest, and since when."""
-
-    ref: str
-    image: str
-    digest: str
-    unpacked: str
 
 
 @dataclass(frozen=True)
@@ -36,28 +27,58 @@ class Served:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """A job reads what `ref` means now; `waits` until it is its turn. `failed`: why the attempt before it came to nothing."""
+class Needed:
+    """An object of the system namespace that a source needs: a Secret or a ConfigMap."""
 
-    ref: str
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the spec asks for.
+
+    `source` identifies it, `access` what it is reached with (a Secret's version): a job is known by both. `words` name it in
+    sentences. `is_fixed`: it can mean nothing else later. `interval` is the time between two looks, None for never.
+    """
+
+    source: str
+    words: str
+    access: str = ""
+    is_fixed: bool = False
+    interval: timedelta | None = None
+
+    @property
+    def job(self) -> str:
+        """The identity of the job that reads it."""
+        return f"{self.source} {self.access}" if self.access else self.source
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A job reads what `wish` (Wish.job) means now; `waits` until it is its turn. `failed`: why the attempt before it failed."""
+
+    wish: str
     waits: bool = False
     failed: OlmError | None = None
 
 
 @dataclass(frozen=True)
 class Read:
-    """A job has read `ref`: content `digest` is on disk."""
+    """A job has read what was wished: content `digest` is on disk. `digest` is "" when it is still what is served."""
 
-    ref: str
-    image: str
+    wish: str
+    resolved_ref: str
     digest: str
+    resolved: Mapping[str, Any] = field(default_factory=dict)
+    validator: str = ""
 
 
 @dataclass(frozen=True)
 class Refused:
-    """A job could not read `ref`; `age` is how long ago that was."""
+    """A job could not read what was wished; `age` is how long ago that was."""
 
-    ref: str
+    wish: str
     error: OlmError
     age: timedelta
 
@@ -70,7 +91,10 @@ class World:
     """Everything the decision may look at.
 
     `catalog` and `raw` are None when the object is gone; `looked` is when this process last asked the source with success;
-    `packages` is what separates the Package objects on the cluster from what is served.
+    `packages` is what separates the Package objects on the cluster from what is served, `bundles` the same for BundleMetadata;
+    `needed` holds the resourceVersion of each Secret and ConfigMap that the spec names, None for one that is not there;
+    `refresh`: a person asked for a look that has not been begun; `lacking`: what is served was written without something that is
+    to be offered now.
     """
 
     name: str
@@ -82,6 +106,10 @@ class World:
     looked: datetime | None
     content_url: str
     now: datetime
+    bundles: Difference = NO_DIFFERENCE
+    needed: Mapping[Needed, str | None] = field(default_factory=dict)
+    refresh: bool = False
+    lacking: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,9 +119,9 @@ class Withdraw:
 
 @dataclass(frozen=True)
 class Load:
-    """Have a job read what `ref` means now."""
+    """Have a job read what the wish means now."""
 
-    ref: str
+    wish: Wish
 
 
 @dataclass(frozen=True)
@@ -109,10 +137,16 @@ class Confirm:
 
 
 @dataclass(frozen=True)
-class SyncPackages:
-    """Write and delete these Package objects."""
+class Label:
+    """Give the object the label that selectors find it by."""
 
-    batch: Difference
+
+@dataclass(frozen=True)
+class SyncPackages:
+    """Write and delete these Package and BundleMetadata objects."""
+
+    packages: Difference
+    bundles: Difference = NO_DIFFERENCE
 
 
 @dataclass(frozen=True)
@@ -122,7 +156,7 @@ class Keep:
     after: timedelta | None
 
 
-Plan: TypeAlias = Withdraw | Load | Serve | Confirm | SyncPackages | Keep
+Plan: TypeAlias = Withdraw | Load | Serve | Confirm | Label | SyncPackages | Keep
 
 
 @dataclass(frozen=True)

@@ -1,62 +1,56 @@
 """The blobs of a catalog, as they are read, to the files of catalogd.content.
 
-Used by catalogd.loading in a job. Blobs pass through once and are not kept: what the resolver needs of bundles goes to a file
-without a name, packages and channels are read again from what was written. Blobs that are not what their schema says cost their
-own package only.
+Used by catalogd.loading in a job. Blobs pass through once and are not kept: what is needed of a bundle later goes to a file
+without a name, packages and channels are read again from what was written. What is made of each blob is catalogd.entries', what
+is derived from all blobs of a package catalogd.deriving's.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self, TypeVar
+from typing import Any, Self
 
 import orjson
 
-from catalogd import resolution
-from catalogd.content import BLOBS, FACTS, INDEX, PACKAGES, RESOLUTION, Summary
-from catalogd.index import Index, Range
-from catalogd.specs import fingerprint, package_spec
-from olmkit.fbc import catalog
+from catalogd.appending import Appended
+from catalogd.content import BLOBS, BUNDLES, FACTS, FORMAT, INDEX, Summary
+from catalogd.deriving import Blobs, Derived
+from catalogd.entries import Entry, entry
+from catalogd.index import Index
 from olmkit.fbc.blobs import Blob
-from olmkit.fbc.errors import BadBlob
+from olmkit.store_manifest import File
 
 BUFFER = 1024 * 1024
-PROBLEMS_KEPT = 100
-
-Value = TypeVar("Value")
-
-
-@dataclass(slots=True)
-class _Package:
-    """Which blobs speak of one package: numbers in the index, and ranges of bundle parts. A later one of a name counts."""
-
-    blob: int | None = None
-    channels: dict[str, int] = field(default_factory=dict)
-    bundles: dict[str, Range] = field(default_factory=dict)
-    deprecations: list[int] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
+COPY_SIZE = 1024 * 1024
+_UNORDERED = "all.unordered"
 
 
 class Writer:
-    """Writes one catalog's files into `folder`; `catalog_digest` is what the resolution documents name it by."""
+    """Writes one catalog's files into `folder`; `catalog_digest` is what the resolution documents name it by.
 
-    def __init__(self, folder: Path, catalog_digest: str) -> None:
+    `bundle_metadata`: also what BundleMetadata objects say. `hashed` is filled by `finish` with the files that need not be read
+    again to know what they hold.
+    """
+
+    def __init__(self, folder: Path, catalog_digest: str, *, bundle_metadata: bool = False) -> None:
+        self.hashed: dict[str, File] = {}
+        self.bundle_metadata = bundle_metadata
         self._folder = folder
         self._digest = catalog_digest
-        self._blobs = open(folder / BLOBS, "w+b", buffering=BUFFER)  # noqa: SIM115 closed by __exit__
+        self._blobs = Appended(folder / BLOBS)
         self._parts = tempfile.TemporaryFile(dir=folder, buffering=BUFFER)  # noqa: SIM115 closed by __exit__
-        self._index = Index()
-        self._packages: dict[str, _Package] = {}
-        self._problems: list[str] = []
-        self._problem_count = 0
+        self._bundles = open(folder / BUNDLES, "wb", buffering=BUFFER) if bundle_metadata else None  # noqa: SIM115
+        self._bundle_places: dict[int, tuple[str, str, int, int]] = {}
         self._notes: list[str] = []
-        self._bundle_count = 0
-        self._parts_size = 0
+        self._index = Index()
+        self._with_parts, self._part_ends = array("Q"), array("Q", [0])
 
     def __enter__(self) -> Self:
         return self
@@ -65,131 +59,106 @@ class Writer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._parts.close()
-        self._blobs.close()
+        if self._bundles is not None:
+            self._bundles.close()
+        self._blobs.__exit__(kind, error, trace)
+
+    @property
+    def blob_count(self) -> int:
+        """How many were added."""
+        return len(self._index)
 
     def add(self, blob: Blob) -> None:
         """The next blob of the catalog."""
-        self._blobs.write(blob.line)
-        number = self._index.add(blob.schema, blob.package, blob.name, len(blob.line))
-        match blob.schema:
-            case catalog.PACKAGE if not blob.name:
-                self._problem("config contains package with no name")
-            case catalog.PACKAGE:
-                package = self._package(blob.name)
-                self._once(package.blob is not None, f'duplicate package "{blob.name}"')
-                package.blob = number
-            case catalog.CHANNEL:
-                package = self._package(blob.package)
-                self._once(
-                    blob.name in package.channels, f'package "{blob.package}" has duplicate channel "{blob.name}"'
-                )
-                package.channels[blob.name] = number
-            case catalog.BUNDLE:
-                self._bundle_count += 1
-                self._add_bundle(blob, self._package(blob.package))
-            case catalog.DEPRECATIONS:
-                self._package(blob.package).deprecations.append(number)
+        self.put(entry(blob, bundle_metadata=self.bundle_metadata))
 
-    def _package(self, name: str) -> _Package:
-        return self._packages.setdefault(name, _Package())
+    def put(self, made: Entry) -> None:
+        """The same of what was made of a blob elsewhere, with this writer's `bundle_metadata`."""
+        self._blobs.write(made.line)
+        number = self._index.add(made.schema, made.package, made.name, len(made.line))
+        if made.part:
+            self._parts.write(made.part)
+            self._with_parts.append(number)
+            self._part_ends.append(self._part_ends[-1] + len(made.part))
+        if made.spec and self._bundles is not None:
+            place = self._bundles.tell(), len(made.spec)
+            self._bundles.write(made.spec)
+            self._bundle_places[number] = made.subject, made.fingerprint, *place
+        if made.note:
+            self._notes.append(made.note)
 
-    def _once(self, is_duplicate: bool, sentence: str) -> None:
-        if is_duplicate:
-            self._problem(sentence)
+    def finish(self, ranges: Sequence[range] | None = None) -> Summary:
+        """Write what could not be written before all blobs were known. Nothing may be added afterwards.
 
-    def _problem(self, sentence: str) -> None:
-        self._problem_count += 1
-        if len(self._problems) < PROBLEMS_KEPT:
-            self._problems.append(sentence)
-
-    def _add_bundle(self, blob: Blob, package: _Package) -> None:
-        self._once(blob.name in package.bundles, f'package "{blob.package}" has duplicate bundle "{blob.name}"')
-        try:
-            part = resolution.bundle_part(catalog.bundle(blob.value))
-        except BadBlob as error:
-            part = resolution.bad_bundle_part(blob.name, str(error))
-        if "problem" in part:
-            self._problem(part["problem"])
-        data = orjson.dumps(part)
-        self._parts.write(data)
-        package.bundles[blob.name] = (self._parts_size, len(data))
-        self._parts_size += len(data)
-
-    def finish(self) -> Summary:
-        """Write what could not be written before all blobs were known. Nothing may be added afterwards."""
-        specs, documents = [], []
-        specs_size = documents_size = 0
-        with (
-            open(self._folder / PACKAGES, "wb", buffering=BUFFER) as specs_file,
-            open(self._folder / RESOLUTION, "wb", buffering=BUFFER) as documents_file,
-        ):
-            for name in sorted(self._packages):
-                parts = self._read(name, self._packages[name])
-                if not name:
-                    continue  # nobody can ask for it; that it has blobs has been said
-                document = resolution.document(parts, self._digest)
-                documents.append((name, documents_size, len(document)))
-                documents_size += documents_file.write(document)
-                if parts.package is not None:
-                    spec, left_out = package_spec(parts.package, parts.channels)
-                    if left_out:
-                        self._notes.append(f'the Package of "{name}" is too large and does without {left_out}')
-                    line = orjson.dumps(spec, option=orjson.OPT_APPEND_NEWLINE)
-                    specs.append((name, fingerprint(spec), specs_size, len(line)))
-                    specs_size += specs_file.write(line)
-        summary = Summary(
-            tuple(name for name, *_ in specs),
-            self._bundle_count,
-            len(self._index),
-            self._problem_count,
-            tuple(self._problems),
-            tuple(self._notes),
-        )
-        self._blobs.flush()
+        `ranges` are numbers of the blobs that count, in the catalog's order: without it all do, as they were added.
+        """
+        self.hashed[BLOBS] = self._blobs.finish()
+        self._parts.flush()
+        numbers: Sequence[int] = range(len(self._index))
+        if ranges is not None and not _follow_each_other(ranges, len(self._index)):
+            numbers = array("Q", chain.from_iterable(ranges))
+            self._reorder(ranges, numbers)
+        derived = Derived(self._folder, self._digest, _Written(self._blobs, self._index, numbers, self._part))
+        facts = derived.write()
+        summary = derived.summary(self._notes)
         (self._folder / INDEX).write_bytes(self._index.dump())
-        facts = {"summary": summary.to_json(), "packages": specs, "resolution": documents}
+        facts = {"format": FORMAT, **facts, "summary": summary.to_json(), "bundles": self._bundle_facts(numbers)}
         (self._folder / FACTS).write_bytes(orjson.dumps(facts))
         return summary
 
-    def _read(self, name: str, package: _Package) -> resolution.Parts:
-        """A package's blobs as values; those that cannot be read become faults."""
-        self._blobs.flush()
-        self._parts.flush()
-        faults: list[str] = []
-        channels = [self._value(number, catalog.channel, faults) for number in package.channels.values()]
-        deprecations = [self._value(number, catalog.deprecations, faults) for number in package.deprecations]
-        described = None if package.blob is None else self._value(package.blob, catalog.package, faults)
-        for fault in faults:
-            self._problem(fault)
-        if package.blob is None:
-            faults.append(f'unknown package "{name}"')
-            self._unknown(name, package)
-        return resolution.Parts(
-            name,
-            described,
-            [each for each in channels if each is not None],
-            [orjson.loads(_at(self._parts, place)) for place in package.bundles.values()],
-            [each for each in deprecations if each is not None],
-            faults,
-        )
-
-    def _unknown(self, name: str, package: _Package) -> None:
-        for channel in package.channels:
-            self._problem(f'unknown package "{name}" for channel "{channel}"')
-        for bundle in package.bundles:
-            if name:
-                self._problem(f'unknown package "{name}" for bundle "{bundle}"')
-            else:
-                self._problem(f'package name must be set for bundle "{bundle}"')
-
-    def _value(self, number: int, read: Callable[[Mapping[str, Any]], Value], faults: list[str]) -> Value | None:
-        try:
-            return read(orjson.loads(_at(self._blobs, self._index.range(number))))
-        except BadBlob as error:
-            faults.append(str(error))
+    def _bundle_facts(self, numbers: Iterable[int]) -> list[tuple[str, str, int, int]] | None:
+        """Of several bundles of one name the last counts."""
+        if self._bundles is None:
             return None
+        self._bundles.flush()
+        last = {self._bundle_places[number][0]: number for number in numbers if number in self._bundle_places}
+        return [self._bundle_places[number] for _, number in sorted(last.items())]
+
+    def _reorder(self, ranges: Iterable[range], numbers: Iterable[int]) -> None:
+        """Write the blobs again, in another order."""
+        before = self._blobs
+        (self._folder / BLOBS).rename(self._folder / _UNORDERED)
+        with before:
+            self._blobs = Appended(self._folder / BLOBS)
+            for each in ranges:
+                if each:
+                    start, end = self._index.range(each[0])[0], sum(self._index.range(each[-1]))
+                    for at in range(start, end, COPY_SIZE):
+                        self._blobs.write(before.read(at, min(COPY_SIZE, end - at)))
+            self.hashed[BLOBS] = self._blobs.finish()
+        (self._folder / _UNORDERED).unlink()
+        self._index = self._index.reordered(numbers)
+
+    def _part(self, number: int) -> Any:
+        at = bisect_left(self._with_parts, number)
+        start = self._part_ends[at]
+        part = orjson.loads(os.pread(self._parts.fileno(), self._part_ends[at + 1] - start, start))
+        part[0]["properties"] = orjson.Fragment(part[0]["properties"])
+        return part
 
 
-def _at(file: IO[bytes], place: Range) -> bytes:
-    start, length = place
-    return os.pread(file.fileno(), length, start)
+class _Written(Blobs):
+    """The blobs in the catalog's order, for what is derived from them. `numbers` are those they were added under."""
+
+    def __init__(self, file: Appended, index: Index, numbers: Sequence[int], part: Any) -> None:
+        self.index = index
+        self._file = file
+        self._numbers = numbers
+        self._part = part
+
+    def value(self, number: int) -> Any:
+        """See Blobs, as below."""
+        return orjson.loads(self._file.read(*self.index.range(number)))
+
+    def bundle_part(self, number: int) -> Any:
+        return self._part(self._numbers[number])
+
+
+def _follow_each_other(ranges: Iterable[range], count: int) -> bool:
+    end = 0
+    for each in ranges:
+        if each:
+            if each.start != end:
+                return False
+            end = each.stop
+    return end == count

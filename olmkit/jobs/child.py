@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 import orjson
 
 from olmkit.errors import OlmError
-from olmkit.jobs import wire
+from olmkit.jobs import looking, wire
 
 PR_SET_PDEATHSIG = 1
 PROGRESS_EVERY = 0.2
@@ -37,15 +37,18 @@ def die_with_parent(parent: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def live(channel: int, parent: int, limits: Mapping[str, int]) -> NoReturn:
-    """Run the task that arrives on `channel`, a socket, and end the process."""
+def live(channel: int, parent: int, limits: Mapping[str, int], *, looks: bool) -> NoReturn:
+    """Run the task that arrives on `channel`, a socket, or all `looks` that do, and end the process."""
     code = 1
     try:
         die_with_parent(parent)
-        _leave_everything_but(channel)
+        leave_everything_but(channel)
         _take(limits)
         with socket.socket(fileno=channel) as connection:
-            _work(connection)
+            if looks:
+                asyncio.run(looking.answer_all(connection))
+            else:
+                _work(connection)
         code = 0
     except BaseException:  # nothing may unwind into the fork server's frames
         traceback.print_exc()
@@ -55,7 +58,8 @@ def live(channel: int, parent: int, limits: Mapping[str, int]) -> NoReturn:
         os._exit(code)
 
 
-def _leave_everything_but(channel: int) -> None:
+def leave_everything_but(channel: int) -> None:
+    """Close what was inherited, standard error aside; signals mean what they usually do."""
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
     null = os.open(os.devnull, os.O_RDONLY)

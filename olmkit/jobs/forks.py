@@ -39,32 +39,45 @@ class Forks:
         Cancelling kills the child and returns when it is gone. Raises ServerLost, ValueError when the child says too much or
         `hear` does not understand it, and OSError when no server can be started.
         """
-        control = self._connected()
-        self._numbers += 1
-        job = self._numbers
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)
+        job, ours = self._fork(limits, looks=False)
         exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._exits[job] = exited
         try:
-            with theirs:
-                message = orjson.dumps({"fork": job, "limits": limits.to_json()})
-                socket.send_fds(control, [message], [theirs.fileno()])
             await _converse(ours, task, hear)
             return await asyncio.shield(exited)
         except BaseException:
-            self._kill(job)
+            self.kill(job)
             await asyncio.wait([exited])
             raise
         finally:
             ours.close()
             del self._exits[job]
 
+    def open(self, limits: Limits) -> tuple[int, socket.socket]:
+        """A child that looks for many jobs (looking.py): its number for kill(), and the line to it. Raises OSError."""
+        return self._fork(limits, looks=True)
+
+    def _fork(self, limits: Limits, *, looks: bool) -> tuple[int, socket.socket]:
+        """Ask for a child: its number and our end of its line. Raises OSError."""
+        control = self._connected()
+        self._numbers += 1
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        with theirs:
+            try:
+                message = orjson.dumps({"fork": self._numbers, "limits": limits.to_json(), "looks": looks})
+                socket.send_fds(control, [message], [theirs.fileno()])
+            except BaseException:
+                ours.close()
+                raise
+        return self._numbers, ours
+
     def warm_up(self) -> None:
         """Start the fork server now, so that the first job need not wait for its imports."""
         self._connected()
 
-    def _kill(self, job: int) -> None:
+    def kill(self, job: int) -> None:
+        """End that child, if it is there."""
         if self._control is not None:
             with suppress(OSError):
                 self._control.send(orjson.dumps({"kill": job}))

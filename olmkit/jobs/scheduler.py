@@ -20,12 +20,17 @@ import orjson
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.jobs import wire
 from olmkit.jobs.forks import Forks, ServerLost
+from olmkit.jobs.lookout import Lookout
 from olmkit.jobs.task import Limits, Reason, Task
 
 log = logging.getLogger(__name__)
 
 RETRY_FIRST = timedelta(seconds=5)
 RETRY_LIMIT = timedelta(minutes=5)
+LOOK_LIMIT = timedelta(minutes=2)
+"""For a look and its turn; then the job is run as if it had none."""
+WAITING = "waiting for its turn"
+"""The progress of a job that is not run yet."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,7 @@ class Jobs:
         self._limits = limits or Limits()
         self._turn = asyncio.Semaphore(concurrent)
         self._forks = Forks(preload)
+        self._lookout = Lookout(self._forks, self._limits)
         self._jobs: dict[str, _Job] = {}
         self._runs: set[asyncio.Task[None]] = set()
 
@@ -122,7 +128,7 @@ class Jobs:
                 return state
             attempts = state.attempts + 1
         self.cancel(key)
-        job = self._jobs[key] = _Job(key, task, Running(identity, "waiting for its turn"), attempts)
+        job = self._jobs[key] = _Job(key, task, Running(identity, WAITING), attempts)
         job.run = asyncio.create_task(self._run(job), name=f"job {key}")
         self._runs.add(job.run)
         job.run.add_done_callback(self._runs.discard)
@@ -145,25 +151,49 @@ class Jobs:
             self.cancel(key)
         if self._runs:
             await asyncio.wait(self._runs)
+        self._lookout.close()
         await self._forks.close()
 
     async def _run(self, job: _Job) -> None:
         identity = job.state.identity
-        async with self._turn:
-            job.state = Running(identity)
-            said = _Said(lambda line: setattr(job, "state", Running(identity, line)))
-            try:
-                async with asyncio.timeout(self._limits.wall.total_seconds()):
-                    status = await self._forks.run(job.task, self._limits, said)
-                outcome = said.outcome if said.outcome is not None else _death(status, self._limits)
-            except TimeoutError:
-                text = f"it took longer than {_seconds(self._limits.wall.total_seconds())} and was ended"
-                outcome = Waiting(Reason.TOO_LONG, text, RETRY_LIMIT)
-            except (ServerLost, OSError, ValueError) as error:
-                log.warning("job %s was lost: %r", job.key, error)
-                outcome = Waiting(Reason.UNEXPECTED, "the process that did the work was lost", RETRY_FIRST)
+        try:
+            outcome: dict[str, Any] | OlmError | None = await self._look(job)
+        except OlmError as error:
+            outcome = error
+        if outcome is None:
+            async with self._turn:
+                outcome = await self._outcome(job, identity)
         job.state = _state(identity, outcome, job.attempts)
         self._ended(job.key)
+
+    async def _look(self, job: _Job) -> dict[str, Any] | None:
+        """The result, if a look is enough for it; None: the job is to be run. Raises OlmError."""
+        if not job.task.look:
+            return None
+        job.state = Running(job.state.identity)
+        try:
+            async with asyncio.timeout(LOOK_LIMIT.total_seconds()):
+                result = await self._lookout.ask(job.task)
+        except TimeoutError:
+            self._lookout.close()  # one look may keep all others from being answered
+            result = None
+        job.state = Running(job.state.identity, WAITING)
+        return result
+
+    async def _outcome(self, job: _Job, identity: str) -> dict[str, Any] | OlmError:
+        """Run it in a child of its own."""
+        job.state = Running(identity)
+        said = _Said(lambda line: setattr(job, "state", Running(identity, line)))
+        try:
+            async with asyncio.timeout(self._limits.wall.total_seconds()):
+                status = await self._forks.run(job.task, self._limits, said)
+            return said.outcome if said.outcome is not None else _death(status, self._limits)
+        except TimeoutError:
+            text = f"it took longer than {_seconds(self._limits.wall.total_seconds())} and was ended"
+            return Waiting(Reason.TOO_LONG, text, RETRY_LIMIT)
+        except (ServerLost, OSError, ValueError) as error:
+            log.warning("job %s was lost: %r", job.key, error)
+            return Waiting(Reason.UNEXPECTED, "the process that did the work was lost", RETRY_FIRST)
 
 
 class _Said:

@@ -2,7 +2,7 @@
 
 Started by olmkit.jobs.forks as `python -m olmkit.jobs.server FD PARENT MODULE...`; FD is a SOCK_SEQPACKET socket of JSON:
 
-    in   {"fork": id, "limits": {...}} + one descriptor     out  {"exited": id, "status": wait status}
+    in   {"fork": id, "limits": {...}, "looks": false} + one descriptor     out  {"exited": id, "status": wait status}
     in   {"kill": id}
 
 It exists because forking the controller itself (threads, TLS sessions, tokens in memory) is neither safe nor private. It runs
@@ -63,12 +63,12 @@ class Server:
             return False
         message = orjson.loads(data)
         if "fork" in message:
-            self._fork(message["fork"], descriptors[0], message["limits"])
+            self._fork(message["fork"], descriptors[0], message["limits"], looks=message["looks"])
         elif message["kill"] in self._children:
             os.kill(self._children[message["kill"]], signal.SIGKILL)
         return True
 
-    def _fork(self, job: int, channel: int, limits: dict[str, int]) -> None:
+    def _fork(self, job: int, channel: int, limits: dict[str, int], *, looks: bool) -> None:
         server = os.getpid()
         try:
             pid = os.fork()
@@ -79,7 +79,7 @@ class Server:
             return
         if pid == 0:
             signal.set_wakeup_fd(-1)
-            child.live(channel, server, limits)
+            child.live(channel, server, limits, looks=looks)
         os.close(channel)
         self._children[job] = pid
 

@@ -44,8 +44,13 @@ class Limits:
 class Task:
     """`function` is "module:name" of `f(arguments: dict, progress: Callable[[str], None]) -> dict`, plain or async.
 
-    `arguments` and what it returns are JSON. `progress` takes a line for people and may be called as often as one likes.
+    `arguments` and what it returns are JSON; they may hold logins, so a repr leaves them out. `progress` takes a line for people
+    and may be called as often as one likes.
     """
 
     function: str
-    arguments: Mapping[str, Any] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    look: str = ""
+    """ "module:name" of `async f(arguments: dict) -> dict | None` that may spare the job: it is asked first, in a child that all
+    jobs share. What it returns is the job's result, None means that the job is to be run. For questions with a short answer
+    only: content is for the job."""

@@ -1,4 +1,4 @@
-"""`python -m tests.bench`: measures the figures on a cluster of its own and prints them as a table, with C and the machine.
+"""`python -m tests.bench`: measures the figures on clusters of its own and prints them as a table, with C and the machine.
 
 What `make bench` runs. Writes the table to docs/figures.md. Asserts no time. Needs the corpus; without it says so and exits 1.
 """
@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from devcluster import cluster as clusters
 from devcluster import corpus as corpora
 from devcluster.errors import DevclusterError
 from devcluster.suite import Suite
-from tests.bench import catalog_rows, install_rows, render_rows
+from tests.bench import catalog_rows, install_rows, many_rows, render_rows
 from tests.bench.figures import Figure, table
 from tests.bench.machine import description, reference_time
 
 FILE = Path(__file__).parents[2] / "docs" / "figures.md"
-GROUPS = ("render", "catalog", "install")
+GROUPS = ("render", "catalog", "many", "install")
 
 
 def main() -> int:
@@ -44,24 +45,25 @@ def _measure(chosen: list[str]) -> tuple[list[Figure], float]:
     folder = corpora.open_corpus(corpora.default_folder())
     reference = reference_time()
     figures: list[Figure] = []
-
-    def keep(figure: Figure) -> None:
+    for figure in _figures(chosen, folder, reference):
         figures.append(figure)
         print(f"{figure.work}: {figure.result}", flush=True)
-
-    if "render" in chosen:
-        for figure in render_rows.rows(folder):
-            keep(figure)
-    if "catalog" in chosen or "install" in chosen:
-        with clusters.start(clusters.Wanted("bench"), print) as cluster:
-            Suite(cluster).install()
-            if "catalog" in chosen:
-                for figure in catalog_rows.rows(cluster, folder, reference):
-                    keep(figure)
-            if "install" in chosen:
-                for figure in install_rows.rows(cluster, folder):
-                    keep(figure)
     return figures, reference
+
+
+def _figures(chosen: list[str], folder: Path, reference: float) -> Iterator[Figure]:
+    if "render" in chosen:
+        yield from render_rows.rows(folder)
+    groups: dict[str, Callable[[clusters.Cluster], Iterator[Figure]]] = {
+        "catalog": lambda cluster: catalog_rows.rows(cluster, folder, reference),
+        "many": lambda cluster: many_rows.rows(cluster, folder),
+        "install": lambda cluster: install_rows.rows(cluster, folder),
+    }
+    for group, rows in groups.items():
+        if group in chosen:
+            with clusters.start(clusters.Wanted(f"bench-{group}"), print) as cluster:
+                Suite(cluster).install()
+                yield from rows(cluster)
 
 
 if __name__ == "__main__":

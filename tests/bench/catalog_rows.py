@@ -1,50 +1,93 @@
-"""Rows of catalogd: from an applied Catalog to content that is served, its memory, and requests a second."""
+"""Rows of catalogd: from an applied Catalog to content that is served, its memory, and what a restart takes."""
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
+import http.client
 import json
+import ssl
+import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from devcluster.cluster import Cluster
 from devcluster.suite import Suite
-from tests.bench import corpus
+from tests.bench import catalogs, serving_rows
+from tests.bench.catalogs import Pushed
 from tests.bench.figures import Figure, in_units
-from tests.bench.load import measure
 from tests.bench.machine import MIB, Watch
 
 NAME = "bench"
+RESOURCE = "catalog.catalogd.operatorframework.io"
+LOOK_SECONDS = 0.01
+LIMIT_SECONDS = 600.0
 
 
 def rows(cluster: Cluster, folder: Path, reference: float) -> Iterator[Figure]:
     """Needs the CRDs and RBAC on the cluster; starts a catalogd of its own for each catalog."""
-    for copies in (1, 2):
-        catalog = corpus.repeated(folder, copies)
-        image = corpus.push(cluster.registry, f"bench/catalog-{copies}", catalog)
-        size = f"{catalog.bytes / 1e6:.0f} MB, {catalog.packages} packages"
-        with _catalogd(cluster, f"catalogd-{copies}") as suite:
-            idle = suite.memory("catalogd")
-            with Watch([suite.pid("catalogd")]) as watch:
-                seconds = _until_served(cluster, image)
-            scaled = seconds / catalog.bytes * 67e6
-            yield Figure(
-                f"unpack to serving, JSON, {size}",
-                f"{in_units(seconds, reference)}; at 67 MB {scaled / reference:.1f} C",
-                "1.5 C for 67 MB",
+    for number, (kind, aim, pushed) in enumerate(_inputs(cluster, folder)):
+        with _catalogd(cluster, f"catalogd-{number}") as suite:
+            yield from _unpacked(cluster, suite, pushed, kind, aim, reference)
+            if number == 0:
+                yield from serving_rows.rows(suite, NAME)
+            if kind == "JSON" or "objects" in kind:
+                yield _restarted(suite, kind, pushed)
+            cluster.kubectl("delete", RESOURCE, NAME)
+
+
+def _inputs(cluster: Cluster, folder: Path) -> Iterator[tuple[str, tuple[float, float], Pushed]]:
+    """What it is, the aim in C for so many bytes, and the image; one at a time, as they are large."""
+    with tempfile.TemporaryDirectory(dir=cluster.folder) as scratch:
+
+        def pushed(name: str, packages: Iterator[tuple[str, bytes]]) -> Pushed:
+            return catalogs.push(cluster.registry, f"bench/{name}", packages, Path(scratch))
+
+        def path(number: int, name: str, kind: str) -> str:
+            """Files stand in an image in the order of their paths, as tools that build images leave them."""
+            return f"configs/{number:06}-{name}/catalog.{kind}"
+
+        def files(packages: Iterator[tuple[str, list[catalogs.Blob]]]) -> Iterator[tuple[str, bytes]]:
+            return (
+                (path(number, name, "json"), catalogs.as_json(blobs)) for number, (name, blobs) in enumerate(packages)
             )
-            yield Figure(
-                f"peak memory of catalogd meanwhile, children included, {size}",
-                f"{watch.peak / MIB:.0f} MiB (idle {idle / MIB:.0f} MiB)",
-                "idle (at most 90 MB) + 80 MB",
-            )
-            if copies == 1:
-                yield from _serving(cluster)
-            cluster.kubectl("delete", "catalog.catalogd.operatorframework.io", NAME)
+
+        json_aim, yaml_aim, objects_aim = (1.5, 67e6), (3.5, 74e6), (12, 1.05e9)
+        yield "JSON", json_aim, pushed("json", files(catalogs.packages_of(folder)))
+        yield "JSON", json_aim, pushed("json-2", files(catalogs.repeated(folder, 2)))
+        documents = (
+            (path(number, name, "yaml"), catalogs.as_yaml(blobs))
+            for number, (name, blobs) in enumerate(catalogs.repeated(folder, 2))
+        )
+        yield "YAML", yaml_aim, pushed("yaml", documents)
+        yield (
+            "JSON with bundle objects",
+            objects_aim,
+            pushed("objects", files(catalogs.with_objects(folder, 1_050_000_000))),
+        )
+
+
+def _unpacked(
+    cluster: Cluster, suite: Suite, pushed: Pushed, kind: str, aim: tuple[float, float], reference: float
+) -> Iterator[Figure]:
+    size = f"{kind}, {pushed.bytes / 1e6:.0f} MB, {pushed.packages} packages"
+    idle = suite.memory("catalogd")
+    with Watch([suite.pid("catalogd")]) as watch:
+        seconds = _until_served(cluster, suite, pushed.ref)
+    units, of_bytes = aim
+    scaled = seconds / pushed.bytes * of_bytes / reference
+    yield Figure(
+        f"unpack to serving, {size}",
+        f"{in_units(seconds, reference)}; at {of_bytes / 1e6:.0f} MB {scaled:.1f} C",
+        f"{units:g} C for {of_bytes / 1e6:.0f} MB",
+    )
+    yield Figure(
+        f"peak memory of catalogd meanwhile, children included, {size}",
+        f"{watch.peak / MIB:.0f} MiB (idle {idle / MIB:.0f} MiB)",
+        "idle (at most 90 MB) + 80 MB",
+    )
 
 
 @contextmanager
@@ -57,44 +100,54 @@ def _catalogd(cluster: Cluster, name: str) -> Iterator[Suite]:
         suite.stop("catalogd")
 
 
-def _until_served(cluster: Cluster, image: str) -> float:
+def _until_served(cluster: Cluster, suite: Suite, image: str) -> float:
+    """Seconds from the request that makes the Catalog to the first answer with its content."""
+    spec = {"source": {"type": "image", "image": {"ref": image, "pollInterval": "0s"}}}
     body = {
         "apiVersion": "catalogd.operatorframework.io/v1alpha1",
         "kind": "Catalog",
         "metadata": {"name": NAME},
-        "spec": {"source": {"type": "image", "image": {"ref": image, "pollInterval": "0s"}}},
+        "spec": spec,
     }
+    trust = suite.trust()
     started = time.perf_counter()
-    cluster.kubectl("create", "-f", "-", input=json.dumps(body))
     cluster.kubectl(
-        "wait", "--for=condition=Serving", "--timeout=300s", f"catalog.catalogd.operatorframework.io/{NAME}"
+        "create", "--raw", "/apis/catalogd.operatorframework.io/v1alpha1/catalogs", "-f", "-", input=json.dumps(body)
     )
-    return time.perf_counter() - started
+    return first_answer(suite, trust) - started
 
 
-def _serving(cluster: Cluster) -> Iterator[Figure]:
-    status = json.loads(cluster.kubectl("get", "catalog.catalogd.operatorframework.io", NAME, "-o", "json"))["status"]
-    base = status["contentURL"].removesuffix("/all.json")
-    bundle = _typical_bundle(base)
-    package = bundle["package"]
-    targets = (
-        ("metas for one bundle", f"metas?package={package}&name={bundle['name']}", "2,400 requests/s with TLS"),
-        ("metas for one package", f"metas?package={package}", "435 requests/s for 1.5 MB with TLS"),
-        ("all, identity", "all", "17.6 requests/s for 67 MB with TLS (1.1 GB/s)"),
-    )
-    for name, path, aim in targets:
-        rate = asyncio.run(measure(f"{base}/api/v1/{path}"))
-        size = rate.bytes / max(rate.requests, 1e-9)
-        yield Figure(
-            f"{name} ({size / 1000:.0f} kB), plain HTTP, 8 connections",
-            f"{rate.requests:.0f} requests/s, {rate.bytes / 1e6:.0f} MB/s",
-            aim,
-        )
+def _restarted(suite: Suite, kind: str, pushed: Pushed) -> Figure:
+    """Killed and started again: the content is verified, and nothing is pulled."""
+    trust = suite.trust()
+    suite.kill("catalogd")
+    with ThreadPoolExecutor(1) as pool:
+        started = time.perf_counter()
+        ready = pool.submit(suite.start, "catalogd")
+        seconds = first_answer(suite, trust) - started
+        ready.result()
+    what = f"restart to serving again, content verified, {kind}, {pushed.bytes / 1e6:.0f} MB"
+    return Figure(what, f"{seconds:.2f} s", "1 s")
 
 
-def _typical_bundle(base: str) -> dict[str, Any]:
-    """The bundle whose blob is nearest to 61 kB, the size of the peer's figure."""
-    with urllib.request.urlopen(f"{base}/api/v1/metas?schema=olm.bundle") as answer:
-        lines: list[bytes] = answer.read().splitlines()
-    bundle: dict[str, Any] = json.loads(min(lines, key=lambda line: abs(len(line) - 61_000)))
-    return bundle
+def first_answer(suite: Suite, trust: ssl.SSLContext) -> float:
+    """When (perf_counter) catalogd answered 200 for the content for the first time."""
+    deadline = time.perf_counter() + LIMIT_SECONDS
+    while time.perf_counter() < deadline:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            _await_content(suite.addresses["catalogd"].catalogs or "", trust, deadline)
+            return time.perf_counter()
+        time.sleep(LOOK_SECONDS)
+    raise AssertionError(f"nothing was served within {LIMIT_SECONDS:.0f} s:\n{suite.log_tail('catalogd')}")
+
+
+def _await_content(address: str, trust: ssl.SSLContext, deadline: float) -> None:
+    """Ask over one connection until the answer is 200."""
+    with contextlib.closing(http.client.HTTPSConnection(address, timeout=10, context=trust)) as connection:
+        while time.perf_counter() < deadline:
+            connection.request("HEAD", f"/catalogs/{NAME}/api/v1/all")
+            answer = connection.getresponse()
+            answer.read()
+            if answer.status == http.client.OK:
+                return
+            time.sleep(LOOK_SECONDS)

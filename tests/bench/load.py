@@ -6,6 +6,7 @@ Reads answers by their Content-Length and throws the bodies away, so that the cl
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -21,25 +22,33 @@ class Rate:
     bytes: float
 
 
-async def measure(url: str, connections: int = 8, seconds: float = 5.0) -> Rate:
-    """GET `url` over and over on each of `connections` for `seconds`. Raises AssertionError on an answer other than 200."""
+async def measure(
+    url: str, tls: ssl.SSLContext | None = None, encoding: str = "", connections: int = 8, seconds: float = 5.0
+) -> Rate:
+    """GET `url` over and over on each of `connections` for `seconds`.
+
+    `tls` is whom to trust for a url of https; `encoding` what the client accepts and insists on. Raises AssertionError on any
+    other answer.
+    """
     end = time.perf_counter() + seconds
     started = time.perf_counter()
-    counts = await asyncio.gather(*(_client(url, end) for _ in range(connections)))
+    counts = await asyncio.gather(*(_client(url, tls, encoding, end) for _ in range(connections)))
     elapsed = time.perf_counter() - started
     return Rate(sum(count for count, _ in counts) / elapsed, sum(size for _, size in counts) / elapsed)
 
 
-async def _client(url: str, end: float) -> tuple[int, int]:
+async def _client(url: str, tls: ssl.SSLContext | None, encoding: str, end: float) -> tuple[int, int]:
     parts = urlsplit(url)
     target = parts.path + (f"?{parts.query}" if parts.query else "")
-    reader, writer = await asyncio.open_connection(parts.hostname, parts.port, limit=_CHUNK)
-    request = f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode()
+    secure = tls if parts.scheme == "https" else None
+    reader, writer = await asyncio.open_connection(parts.hostname, parts.port, limit=_CHUNK, ssl=secure)
+    accepts = f"Accept-Encoding: {encoding}\r\n" if encoding else ""
+    request = f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\n{accepts}\r\n".encode()
     count = size = 0
     try:
         while time.perf_counter() < end:
             writer.write(request)
-            size += await _answer(reader)
+            size += await _answer(reader, encoding)
             count += 1
     finally:
         writer.close()
@@ -47,9 +56,10 @@ async def _client(url: str, end: float) -> tuple[int, int]:
     return count, size
 
 
-async def _answer(reader: asyncio.StreamReader) -> int:
+async def _answer(reader: asyncio.StreamReader, encoding: str) -> int:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
     assert head.split(" ", 2)[1] == "200", head
+    assert not encoding or f"content-encoding: {encoding}" in head, head
     length = next(int(line.split(":")[1]) for line in head.splitlines() if line.startswith("content-length:"))
     left = length
     while left:

@@ -43,8 +43,11 @@ class Stage:
         return self.repository().push(content, packages=packages, without=without)
 
     def catalog(self, reference: str, name: str = "", poll_interval: str = POLL) -> str:
-        """Apply a Catalog and return its name."""
-        return self.apply(catalog_object(name or self.name, reference, poll_interval))
+        """Apply a Catalog and return its name. A reference by digest is not polled."""
+        made = catalog_object(name or self.name, reference, poll_interval)
+        if "@" in reference:
+            del made["spec"]["source"]["image"]["pollInterval"]
+        return self.apply(made)
 
     def ready_catalog(self, reference: str, name: str = "") -> str:
         """Apply a Catalog and return its name when it is Ready."""

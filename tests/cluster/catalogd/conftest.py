@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import json
@@ -14,20 +13,24 @@ from typing import Any, TypeVar
 import aiohttp
 import pytest
 
-from catalogd.__main__ import build
+from catalogd.__main__ import add_flags, build
 from catalogd.loading import LABEL
 from devcluster.claim import spare_port
 from devcluster.cluster import Cluster
-from olmkit.api import catalogs, packages
+from olmkit.api import bundlemetadata, catalogs, packages
 from olmkit.api.meta import Kind
 from olmkit.client import Client
 from olmkit.errors import NotFound
 from olmkit.informer import Informer
-from olmkit.manager import Manager, Settings
+from olmkit.manager import Manager, Settings, make_parser, parse_settings
 from tests.images import push, tar
 from tests.registry_proxy import RegistryProxy
 
+NAMESPACE = "catalogd-test"
+"""The system namespace of these tests: Secrets and ConfigMaps."""
+PLAIN = ("--insecure-http",)
 CRD_FOLDER = Path(__file__).parents[3] / "config" / "crd"
+KINDS = (catalogs.KIND, packages.KIND, bundlemetadata.KIND)
 Object = dict[str, Any]
 Answer = TypeVar("Answer")
 
@@ -68,7 +71,7 @@ class World:
         self.name = f"c-{uuid.uuid4().hex[:8]}"
         self.served_at = f"127.0.0.1:{spare_port()}"
         self._http = http
-        self._informers = {kind: Informer(client, kind) for kind in (catalogs.KIND, packages.KIND)}
+        self._informers = {kind: Informer(client, kind) for kind in KINDS}
         self._changed = asyncio.Event()
         self.history: list[Object] = []
         for informer in self._informers.values():
@@ -96,9 +99,14 @@ class World:
 
     async def catalog(self, ref: str, name: str = "", poll: str = "1h") -> str:
         """Apply a Catalog; returns its name."""
+        interval = {} if "@" in ref else {"pollInterval": poll}
+        return await self.catalog_of({"source": {"type": "image", "image": {"ref": ref, **interval}}}, name)
+
+    async def catalog_of(self, spec: Object, name: str = "", **metadata: Any) -> str:
+        """Apply a Catalog with that spec; returns its name."""
         name = name or self.name
-        spec = {"source": {"type": "image", "image": {"ref": ref, "pollInterval": poll}}}
-        body = {"apiVersion": catalogs.KIND.api_version, "kind": "Catalog", "metadata": {"name": name}, "spec": spec}
+        metadata = {"name": name, **metadata}
+        body = {"apiVersion": catalogs.KIND.api_version, "kind": "Catalog", "metadata": metadata, "spec": spec}
         await self.client.apply(catalogs.KIND, body, "test")
         return name
 
@@ -117,6 +125,11 @@ class World:
         objects = self._informers[packages.KIND].objects.values()
         of = catalog or self.name
         return {each["metadata"]["name"]: each for each in objects if each["spec"]["catalog"]["name"] == of}
+
+    def bundles(self) -> dict[str, Object]:
+        """The BundleMetadata objects of this test's Catalog by name."""
+        objects = self._informers[bundlemetadata.KIND].objects.values()
+        return {each["metadata"]["name"]: each for each in objects if each["spec"]["catalog"]["name"] == self.name}
 
     async def until(self, what: str, condition: Callable[[], Answer | None], within: float = 60) -> Answer:
         """What the condition says as soon as that is true, asked after each change; fails naming `what` if it takes too long."""
@@ -191,8 +204,10 @@ def triple(found: Object, kind: str) -> tuple[str, str, str]:
 def crds(cluster: Cluster) -> None:
     """The suite's kinds are served."""
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(CRD_FOLDER))
-    names = [f"crd/{kind.plural}.{kind.group}" for kind in (catalogs.KIND, packages.KIND)]
+    names = [f"crd/{kind.plural}.{kind.group}" for kind in KINDS]
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
+    manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    cluster.kubectl("apply", "--server-side", "--filename=-", input=json.dumps(manifest))
 
 
 @pytest.fixture
@@ -210,6 +225,7 @@ async def world(cluster: Cluster, crds: None) -> AsyncIterator[World]:
         finally:
             await _remove(client, catalogs.KIND, ours.name)
             await _remove(client, packages.KIND, ours.name)
+            await _remove(client, bundlemetadata.KIND, ours.name)
             watching.cancel()
             await asyncio.wait({watching})
 
@@ -222,26 +238,30 @@ async def _remove(client: Client, kind: Kind, prefix: str) -> None:
                 await client.delete(kind, each["metadata"]["name"])
 
 
-def settings_of(world: World, cache: Path) -> Settings:
-    """What catalogd is started with: that folder, the registry's proxy, no lease."""
+def settings_of(world: World, cache: Path, *flags: str) -> Settings:
+    """What catalogd is started with: that folder, the registry's proxy, plain HTTP, no lease; `flags` come last."""
     conf = cache.parent / f"{cache.name}.conf"
     conf.write_text(f'[[registry]]\nprefix = "{world.proxy.address}"\ninsecure = true\n')
-    return Settings(
-        cache_dir=cache,
-        kubeconfig=str(world.cluster.kubeconfig),
-        metrics_bind_address="0",
-        health_probe_bind_address="0",
-        leader_elect=False,
-        registries_conf=conf,
-        allow_source_cidr=("127.0.0.0/8",),
-        extra=argparse.Namespace(catalogs_server_addr=world.served_at, external_address=None),
-    )
+    parser = make_parser("catalogd")
+    add_flags(parser)
+    given = {
+        "--cache-dir": cache,
+        "--kubeconfig": world.cluster.kubeconfig,
+        "--metrics-bind-address": "0",
+        "--health-probe-bind-address": "0",
+        "--registries-conf": conf,
+        "--allow-source-cidr": "127.0.0.0/8",
+        "--catalogs-server-addr": world.served_at,
+        "--system-namespace": NAMESPACE,
+    }
+    named = [text for flag, value in given.items() for text in (flag, str(value))]
+    return parse_settings(parser, [*named, "--no-leader-elect", *PLAIN, *flags])
 
 
 @contextlib.asynccontextmanager
-async def running(world: World, cache: Path) -> AsyncIterator[None]:
+async def running(world: World, cache: Path, *flags: str) -> AsyncIterator[None]:
     """catalogd at work with that folder."""
-    settings = settings_of(world, cache)
+    settings = settings_of(world, cache, *flags)
     async with await Client.connect(settings.kubeconfig) as client:
         manager = Manager("catalogd", settings, client)
         try:

@@ -220,8 +220,11 @@ async def test_a_blob_that_is_not_what_it_says_is_served_and_costs_its_package_o
     await world.push(lines(package("good", "1.0.0"), bad))
     await world.catalog(world.ref())
     found = await world.ready()
-    sentence = 'parse bundle: package "bad", bundle "bad.v1.0.0": field "image" must be a string, not a number'
-    assert triple(found, "Valid") == ("False", "BlobsNotRead", f"1 problem: {sentence}")
+    sentence = (
+        "parse bundle: json: cannot unmarshal number into Go struct field Bundle.image of type string"
+        ' (package "bad", bundle "bad.v1.0.0")'
+    )
+    assert triple(found, "Valid") == ("False", "ProblemsFound", f"1 problem: {sentence}")
     assert world.packages().keys() == {f"{world.name}-good", f"{world.name}-bad"}
     document = json.loads((await world.get(f"{world.name}/api/v1/resolution?package=bad"))[1])
     assert document["bundles"][0]["problem"] == sentence

@@ -3,66 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
-import aiohttp
 import pytest
 from prometheus_client import REGISTRY
 
-from catalogd.server import CHUNK, Server
+from catalogd.answers import CHUNK
+from catalogd.server import Server
 from catalogd.shelf import Shelf
-from catalogd.world import Record
-from catalogd.writing import Writer
 from olmkit.errors import OlmError
-from olmkit.fbc.blobs import blob
-from olmkit.fbc.documents import Document
 from olmkit.store import Store
+from tests.cluster.catalogd.site import DIGEST, LINES, MODIFIED, TAG, WHOLE, Site, put, serving
 
-DIGEST = "sha256:" + "1" * 64
-UNPACKED = "2026-01-02T03:04:05Z"
-MODIFIED = "Fri, 02 Jan 2026 03:04:05 GMT"
-VERSION = {"type": "olm.package", "value": {"packageName": "p", "version": "1.0.0"}}
-BLOBS: list[dict[str, Any]] = [
-    {"schema": "olm.package", "name": "p", "defaultChannel": "stable"},
-    {"schema": "olm.channel", "package": "p", "name": "stable", "entries": [{"name": "p.v1"}]},
-    {"schema": "olm.bundle", "package": "p", "name": "p.v1", "image": "i", "properties": [VERSION]},
-    {"schema": "olm.package", "name": "q", "description": "x" * (2 * CHUNK + 17)},
-    {"schema": "my.own", "text": "é"},
-]
-LINES = [blob(Document(each, b"", 1)).line for each in BLOBS]
-WHOLE = b"".join(LINES)
-
-
-class Site:
-    """A server with one catalog `c` on its shelf, one that is known and not read yet, and a client."""
-
-    def __init__(self, server: Server, shelf: Shelf, session: aiohttp.ClientSession, port: int) -> None:
-        self.server, self.shelf, self.session = server, shelf, session
-        self.base = f"http://127.0.0.1:{port}"
-
-    async def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes, Mapping[str, str]]:
-        """Status, body and headers; `If_Match` is If-Match."""
-        sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        async with self.session.request(method, self.base + path, headers=sent) as answer:
-            return answer.status, await answer.read(), answer.headers
+NO_NAME = "this cannot be the name of a catalog: "
+LETTERS = 'it holds other characters than lower-case letters, digits, "-" and "."'
+PARTS = "it, or a part of it between dots, does not begin and end with a letter or digit"
 
 
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
+    """A server with one catalog `c` on its shelf, and `fresh` that is known and not read yet."""
     shelf = Shelf(tmp_path)
-    with Store(shelf.folder).publish(DIGEST) as folder, Writer(folder, DIGEST) as writer:
-        for each in BLOBS:
-            writer.add(blob(Document(each, b"", 1)))
-        writer.finish()
-    await shelf.put("c", Record("r/c:v1", f"r/c@{DIGEST}", DIGEST, UNPACKED))
-    known = {"c": True, "fresh": True}
-    server = Server(shelf, lambda name: known.get(name, False))
-    port = await server.start("127.0.0.1:0")
-    async with aiohttp.ClientSession(auto_decompress=False) as session:
-        yield Site(server, shelf, session, port)
-    await server.close()
+    await put(shelf, "c", DIGEST)
+    async with serving(shelf) as site:
+        yield site
 
 
 @pytest.mark.parametrize(
@@ -98,8 +63,10 @@ async def test_content(site: Site, path: str, content_type: str, body: bytes) ->
     assert headers["Content-Type"] == content_type
     assert headers["Content-Length"] == str(len(body))
     assert headers["Last-Modified"] == MODIFIED
-    assert headers["ETag"] == f'"{DIGEST}"'
+    assert headers["ETag"] == TAG
     assert headers["Olm-Catalog-Digest"] == DIGEST
+    assert headers["Server"] == "catalogd"
+    assert headers.get("Vary") == "Accept-Encoding"
     head, nothing, head_headers = await site.ask(path, "HEAD")
     assert (head, nothing) == (200, b"")
     assert {**head_headers, "Date": ""} == {**headers, "Date": ""}
@@ -131,8 +98,24 @@ async def test_a_resolution_document(site: Site) -> None:
         pytest.param(
             "/catalogs/c/api/v1/metas?pkg=p",
             400,
-            "unknown query parameter; known are schema, package, name",
+            "unknown query parameter; known are schema, package, name, digest",
             id="a parameter nobody knows",
+        ),
+        pytest.param(
+            "/catalogs/c/all.json?x", 400, "unknown query parameter; known are digest", id="a parameter without value"
+        ),
+        pytest.param("/openapi.json?digest=x", 400, "unknown query parameter; there is none", id="none is known"),
+        pytest.param(
+            "/catalogs/c/api/v1/all?digest=1",
+            400,
+            "digest is no digest: write sha256:<64 hex digits>",
+            id="what is no digest",
+        ),
+        pytest.param(
+            f"/catalogs/c/api/v1/all?digest=sha256:{'2' * 64}",
+            404,
+            "the catalog does not have that content, or no longer: content that was replaced is kept 10 minutes",
+            id="another digest",
         ),
         pytest.param(
             "/catalogs/c/api/v1/metas?name=a&name=b", 400, "name is given more than once", id="a parameter twice"
@@ -141,8 +124,22 @@ async def test_a_resolution_document(site: Site) -> None:
         pytest.param("/catalogs/", 404, "Not Found", id="nor do the catalogs"),
         pytest.param("/catalogs/c/", 404, "Not Found", id="nor does one"),
         pytest.param("/catalogs/c/index.json", 404, "Not Found", id="files of the content are no pages"),
-        pytest.param("/catalogs/%2e%2e%2fc/all.json", 404, "there is no such catalog", id="a name that climbs"),
-        pytest.param("/catalogs/c%00/all.json", 404, "there is no such catalog", id="a name with a NUL"),
+        pytest.param("/catalogs/c", 404, "Not Found", id="one without a slash neither"),
+        pytest.param("/catalogs/c/all.json/", 404, "Not Found", id="a slash at the end"),
+        pytest.param("/catalogs/c/api/v1/all/", 404, "Not Found", id="a slash at the end of another"),
+        pytest.param("/catalogs//all.json", 404, "Not Found", id="no name"),
+        pytest.param("//catalogs/c/all.json", 404, "Not Found", id="two slashes"),
+        pytest.param("/catalogs/c/api/v1/../../all.json", 404, "Not Found", id="dots in the path"),
+        pytest.param("/catalogs/c/../c/all.json", 404, "Not Found", id="dots instead of a name"),
+        pytest.param("/catalogs/../all.json", 400, f"{NO_NAME}{PARTS}", id="the name of the folder above"),
+        pytest.param("/catalogs/%2e%2e/all.json", 400, f"{NO_NAME}{PARTS}", id="the same in hex"),
+        pytest.param("/catalogs/%2e%2e%2fc/all.json", 400, f"{NO_NAME}{LETTERS}; {PARTS}", id="a name that climbs"),
+        pytest.param("/catalogs/c%2fall.json/all.json", 400, f"{NO_NAME}{LETTERS}", id="a name with a slash"),
+        pytest.param("/catalogs/c%00/all.json", 400, f"{NO_NAME}{LETTERS}", id="a name with a NUL"),
+        pytest.param("/catalogs/C/all.json", 400, f"{NO_NAME}{LETTERS}", id="a name in capitals"),
+        pytest.param(
+            f"/catalogs/{'a' * 254}/all.json", 400, f"{NO_NAME}it is longer than 253 characters", id="a long name"
+        ),
     ],
 )
 async def test_errors_are_json(site: Site, path: str, status: int, error: str) -> None:
@@ -152,18 +149,20 @@ async def test_errors_are_json(site: Site, path: str, status: int, error: str) -
     assert headers.get("Retry-After") == ("2" if status == 503 else None)
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
-@pytest.mark.parametrize("path", ["all.json", "api/v1/all", "api/v1/metas", "api/v1/resolution"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND"])
+@pytest.mark.parametrize(
+    "path", ["all.json", "api/v1/all", "api/v1/metas", "api/v1/resolution", "api/v1/packages", "api/v1/packages/p/icon"]
+)
 async def test_other_methods_are_told_which_ones_there_are(site: Site, method: str, path: str) -> None:
     status, _, headers = await site.ask(f"/catalogs/c/{path}", method)
     assert (status, headers["Allow"]) == (405, "GET,HEAD")
 
 
 async def test_what_a_client_has_already_is_not_sent_again(site: Site) -> None:
-    for headers in ({"If_None_Match": f'"{DIGEST}"'}, {"If_Modified_Since": MODIFIED}):
+    for headers in ({"If_None_Match": TAG}, {"If_Modified_Since": MODIFIED}):
         status, body, got = await site.ask("/catalogs/c/all.json", **headers)
         assert (status, body) == (304, b"")
-        assert got["ETag"] == f'"{DIGEST}"'
+        assert got["ETag"] == TAG
     status, body, _ = await site.ask("/catalogs/c/api/v1/metas?package=p", If_Match='"other"')
     assert status == 412
 

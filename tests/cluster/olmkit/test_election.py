@@ -255,3 +255,24 @@ async def test_what_the_work_raises_is_raised(client: Client, namespace: str) ->
         await Election(client, "raises", namespace, terms=QUICK).run(work)
     lease = await client.get(LEASE, "raises", namespace)
     assert lease["spec"]["holderIdentity"] == ""
+
+
+async def test_others_are_told_what_the_holder_says_of_itself(client: Client, namespace: str) -> None:
+    work, next_work = Work(), Work()
+    first = Election(client, "told", namespace, terms=QUICK, annotations={"test/address": "first"})
+    second = Election(client, "told", namespace, terms=QUICK, annotations={"test/address": "second"})
+    leading = asyncio.create_task(first.run(work))
+    await work.started.wait()
+    await client.patch(LEASE, "told", {"metadata": {"annotations": {"test/foreign": "stays"}}}, namespace)
+    standing = asyncio.create_task(second.run(next_work))
+    async with asyncio.timeout(30):
+        while second.others_annotations != {"test/address": "first", "test/foreign": "stays"}:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    assert first.others_annotations == {}
+    leading.cancel()
+    await next_work.started.wait()
+    assert second.others_annotations == {}
+    lease = await client.get(LEASE, "told", namespace)
+    assert lease["metadata"]["annotations"] == {"test/address": "second", "test/foreign": "stays"}
+    standing.cancel()
+    await asyncio.wait({leading, standing})

@@ -29,6 +29,22 @@ WHOLE = Answer(200, 0, 100)
         pytest.param({"If-Modified-Since": AFTER}, Answer(304), id="not modified since a later time"),
         pytest.param({"If-Modified-Since": BEFORE}, WHOLE, id="modified since"),
         pytest.param({"If-Modified-Since": "yesterday"}, WHOLE, id="a date that is none"),
+        pytest.param(
+            {"If-Modified-Since": f"Fri, 02 Jan {'9' * 30} 03:04:05 GMT"}, WHOLE, id="a year beyond all years"
+        ),
+        pytest.param({"If-Modified-Since": "Fri Jan  2 03:04:05 2026"}, Answer(304), id="a date in C's form"),
+        pytest.param(
+            {"If-Modified-Since": "Friday, 02-Jan-26 03:04:05 GMT"}, Answer(304), id="a date in the form of 1985"
+        ),
+        pytest.param({"If-None-Match": 'W/"a",, "b" ,"sha256:x"'}, Answer(304), id="a list with empty members"),
+        pytest.param({"If-None-Match": "sha256:x"}, WHOLE, id="a tag without quotes is none"),
+        pytest.param({"If-None-Match": '"a", *'}, WHOLE, id="a star among tags is none"),
+        pytest.param({"If-None-Match": '"sha256:x-gzip"'}, WHOLE, id="the tag of another encoding"),
+        pytest.param({"If-Match": '"sha256:x"', "If-None-Match": '"sha256:x"'}, Answer(304), id="both hold"),
+        pytest.param({"If-Match": '"a"', "If-None-Match": '"sha256:x"'}, Answer(412), id="if-match comes first"),
+        pytest.param(
+            {"If-Match": '"sha256:x"', "If-Unmodified-Since": BEFORE}, WHOLE, id="tags win over dates here too"
+        ),
         pytest.param({"If-Match": '"sha256:x"'}, WHOLE, id="if it is still this"),
         pytest.param({"If-Match": "*"}, WHOLE, id="if there is any"),
         pytest.param({"If-Match": 'W/"sha256:x"'}, Answer(412), id="a weak tag does not match for sure"),
@@ -45,6 +61,14 @@ WHOLE = Answer(200, 0, 100)
         pytest.param({"Range": f"bytes={'9' * 5000}-"}, Answer(416), id="a number of five thousand digits"),
         pytest.param({"Range": "bytes=9-0"}, WHOLE, id="a range that is backwards is none"),
         pytest.param({"Range": "bytes=-"}, WHOLE, id="no number at all"),
+        pytest.param({"Range": "bytes="}, WHOLE, id="no range at all"),
+        pytest.param({"Range": "bytes=a-b"}, WHOLE, id="letters"),
+        pytest.param({"Range": "bytes=\u0661-\u0662"}, WHOLE, id="digits of another script"),
+        pytest.param({"Range": "bytes=0 - 9"}, WHOLE, id="spaces within a range"),
+        pytest.param({"Range": "BYTES=0-9"}, Answer(206, 0, 10), id="the unit in capitals"),
+        pytest.param({"Range": "bytes=, 0-9 ,"}, Answer(206, 0, 10), id="a list of one, with empty members"),
+        pytest.param({"Range": f"bytes=90-{'9' * 5000}"}, Answer(206, 90, 10), id="an end of five thousand digits"),
+        pytest.param({"Range": f"bytes=-{'9' * 5000}"}, Answer(206, 0, 100), id="the last of five thousand digits"),
         pytest.param({"Range": "bytes=0-1,5-6"}, WHOLE, id="several ranges get the whole"),
         pytest.param({"Range": "lines=0-1"}, WHOLE, id="another unit"),
         pytest.param({"Range": "bytes=0-9", "If-Range": '"sha256:x"'}, Answer(206, 0, 10), id="if it is still this"),
@@ -68,9 +92,28 @@ def test_an_empty_answer_satisfies_no_range() -> None:
 
 
 @settings(deadline=None)
+@given(st.integers(0, 200), st.integers(0, 200), st.integers(0, 150))
+def test_a_range_is_what_slicing_gives(first: int, last: int, size: int) -> None:
+    """`bytes=first-last` counts both ends; a suffix counts from the end."""
+    there = Representation(size, "x", THERE.modified)
+    content = bytes(number % 251 for number in range(size))
+    for wanted, expected in (
+        (f"{first}-{last}", content[first : last + 1]),
+        (f"-{last}", content[-last:] if last else b""),
+    ):
+        found = answer("GET", {"Range": f"bytes={wanted}"}, there)
+        if found.status == 206:
+            assert expected
+            assert content[found.start : found.start + found.length] == expected
+        else:
+            assert not expected
+
+
+@settings(deadline=None)
 @given(st.text(max_size=30), st.text(max_size=30), st.text(max_size=30))
 def test_any_header_gets_an_answer_within_the_bytes_there_are(one: str, two: str, three: str) -> None:
     """Headers are anybody's text."""
-    found = answer("GET", {"Range": f"bytes={one}", "If-None-Match": two, "If-Unmodified-Since": three}, THERE)
+    headers = {"Range": f"bytes={one}", "If-None-Match": two, "If-Unmodified-Since": three, "If-Range": three}
+    found = answer("GET", headers, THERE)
     assert found.status in (200, 206, 304, 412, 416)
     assert 0 <= found.start <= found.start + found.length <= THERE.size

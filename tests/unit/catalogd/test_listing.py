@@ -34,7 +34,7 @@ SPEC = {
     ],
 )
 def test_object_names(catalog: str, package: str, held: list[str], expected: str) -> None:
-    name = listing.object_name(catalog, package, held.__contains__)
+    name = listing.PACKAGES.object_name(catalog, package, held.__contains__)
     suffix = hashlib.sha256(f"{catalog}/{package}".encode()).hexdigest()[:8] if expected.endswith("-") else ""
     assert name == expected + suffix
 
@@ -44,7 +44,7 @@ def test_object_names(catalog: str, package: str, held: list[str], expected: str
 def test_any_package_gets_a_name_that_kubernetes_takes(catalog: str, package: str) -> None:
     """DESIGN 3: whatever a package is called, its object can be written."""
     if is_dns1123_subdomain(catalog):
-        assert is_dns1123_subdomain(listing.object_name(catalog, package, lambda name: True))
+        assert is_dns1123_subdomain(listing.PACKAGES.object_name(catalog, package, lambda name: True))
 
 
 def there(name: str = "c-p", **changes: Any) -> Existing:
@@ -58,7 +58,7 @@ def there(name: str = "c-p", **changes: Any) -> Existing:
 def differ(offers: list[Offer], *existing: Existing) -> Difference:
     held = {each.name: (each.catalog, each.package) for each in existing}
     own = [each for each in existing if each.catalog == "c"]
-    return listing.difference("c", "ours", offers, own, held.get)
+    return listing.difference(listing.PACKAGES, ("c", "ours"), offers, own, held.get)
 
 
 P = Offer("p", "f")
@@ -117,22 +117,45 @@ def test_two_packages_of_one_catalog_never_share_an_object() -> None:
 
 
 def test_an_object_as_it_is_written_is_seen_as_right() -> None:
-    written = listing.package_object("c", "ours", CREATE, SPEC)
+    written = listing.wanted_object(listing.PACKAGES, "c", "ours", CREATE, SPEC)
     assert written["metadata"]["resourceVersion"] == "1"
     assert written["metadata"]["labels"] == {"catalog": "c"}
     written["metadata"]["uid"] = "uid of c-p"
-    seen = listing.existing(listing.project(written))
+    seen = listing.existing(listing.PACKAGES, listing.project(written))
     assert differ([Offer("p", fingerprint(SPEC))], seen) == Difference()
 
 
 def test_an_update_names_the_object_it_means() -> None:
-    metadata = listing.package_object("c", "ours", UPDATE, {})["metadata"]
+    metadata = listing.wanted_object(listing.PACKAGES, "c", "ours", UPDATE, {})["metadata"]
     assert metadata["uid"] == "uid of c-p"
     assert "resourceVersion" not in metadata
 
 
 def test_an_object_is_left_as_it_is_only_at_the_version_it_was_left_at() -> None:
     obj = {"metadata": {"name": "c-p", "resourceVersion": "7"}, "spec": {}}
-    assert listing.existing(obj, "7").settled
-    assert not listing.existing(obj, "6").settled
-    assert not listing.existing(obj).settled
+    assert listing.existing(listing.PACKAGES, obj, "7").settled
+    assert not listing.existing(listing.PACKAGES, obj, "6").settled
+    assert not listing.existing(listing.PACKAGES, obj).settled
+
+
+def test_bundles_of_one_name_in_two_packages_get_an_object_each() -> None:
+    offers = [Offer("a/x.v1", "f"), Offer("b/x.v1", "f")]
+    first = listing.difference(listing.BUNDLES, ("c", "ours"), offers, [], lambda name: None)
+    safe = "c-x.v1-" + hashlib.sha256(b"c/b/x.v1").hexdigest()[:8]
+    assert first.writes == (Write("c-x.v1", "a/x.v1"), Write(safe, "b/x.v1"))
+    assert first.renamed == (("b/x.v1", safe),)
+
+
+def test_a_bundle_is_known_by_its_package_and_its_name() -> None:
+    write = Write("c-x.v1", "a/x.v1")
+    spec = {"package": "a", "bundleName": "x.v1", "image": "i"}
+    written = listing.wanted_object(listing.BUNDLES, "c", "ours", write, spec)
+    assert (written["kind"], written["spec"]["catalog"]) == ("BundleMetadata", {"name": "c"})
+    seen = listing.existing(
+        listing.BUNDLES, listing.project({**written, "metadata": {**written["metadata"], "uid": "u"}})
+    )
+    assert (seen.catalog, seen.package) == ("c", "a/x.v1")
+    offers = [Offer("a/x.v1", fingerprint(spec))]
+    assert (
+        listing.difference(listing.BUNDLES, ("c", "ours"), offers, [seen], lambda name: ("c", "a/x.v1")) == Difference()
+    )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from catalogd import specs
-from olmkit.fbc.catalog import Channel, Entry, Package
+from olmkit.fbc.catalog import Bundle, Channel, Entry, Package, Property
 
 CHANNELS = [
     Channel("stable", "p", (Entry("p.v2", "p.v1", ("p.v0",), "<2.0.0"), Entry("p.v1", "", (), ""))),
@@ -32,18 +34,34 @@ def test_a_spec_holds_what_the_guide_shows_and_leaves_out_what_is_empty() -> Non
     }
 
 
-def test_what_is_too_large_for_etcd_loses_its_icon_first() -> None:
-    spec, left_out = specs.package_spec(Package("p", "stable", "text", ("x" * 1_000_000, "image/png")), CHANNELS)
+@pytest.mark.parametrize(
+    ("description", "icon"),
+    [
+        pytest.param("text", "x" * specs.SIZE_LIMIT, id="by its bytes"),
+        pytest.param("<" * (specs.SIZE_LIMIT // 8), "x" * (specs.SIZE_LIMIT // 2), id="as Go writes it for HTML"),
+        pytest.param("é" * (specs.SIZE_LIMIT // 4), "x" * (specs.SIZE_LIMIT * 2 // 3), id="in UTF-8"),
+    ],
+)
+def test_what_is_too_large_for_etcd_loses_its_icon_first(description: str, icon: str) -> None:
+    spec, left_out = specs.package_spec(Package("p", "stable", description, (icon, "image/png")), CHANNELS)
     assert left_out == "its icon"
     assert "icon" not in spec
-    assert spec["description"] == "text"
+    assert spec["description"] == description
 
 
 def test_what_is_still_too_large_loses_its_channels() -> None:
-    many = [Channel("c", "p", tuple(Entry(f"p.v{number}", "", ("x" * 1000,), "") for number in range(1000)))]
+    many = [Channel("c", "p", tuple(Entry(f"p.v{number}", "", ("x" * 1000,), "") for number in range(1300)))]
     spec, left_out = specs.package_spec(Package("p", "stable", "text", None), many)
     assert left_out == "its icon, description and channels"
     assert spec["channels"] == []
+
+
+def test_a_bundle_that_is_too_large_keeps_its_name() -> None:
+    properties = (Property("a", {"text": "x" * specs.SIZE_LIMIT}),)
+    assert specs.bundle_spec({}, Bundle("b", "p", "i", properties)) == (
+        {"package": "p", "bundleName": "b"},
+        "all but its name",
+    )
 
 
 def test_a_fingerprint_says_whether_two_specs_are_equal_whatever_their_catalog() -> None:

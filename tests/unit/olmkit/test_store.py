@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from olmkit.errors import Waiting
+from olmkit.errors import OlmError, Waiting
 from olmkit.store import Store
+from olmkit.store_manifest import Manifest
 
 DIGEST = "sha256:" + "a" * 64
 OTHER = "sha512:" + "b" * 128
@@ -80,20 +82,24 @@ def test_content_that_is_there_already_is_kept(store: Store, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("how", "what"),
+    ("how", "what", "fault"),
     [
-        pytest.param("torn", "a.json", id="a file that is shorter"),
-        pytest.param("flipped", "deep/er/b", id="a byte that differs"),
-        pytest.param("removed", "deep/er/b", id="a file that is missing"),
-        pytest.param("added", "c", id="a file that is new"),
-        pytest.param("linked", "a.json", id="a link in place of a file, even to the same bytes"),
-        pytest.param("linked-folder", "deep", id="a link in place of a folder, even to the same files"),
-        pytest.param("removed", "../manifest.json", id="no manifest"),
-        pytest.param("torn", "../manifest.json", id="a manifest that is cut off"),
-        pytest.param("emptied", "../manifest.json", id="a manifest that is empty"),
+        pytest.param("torn", "a.json", "a.json has 1 bytes instead of 2", id="a file that is shorter"),
+        pytest.param("flipped", "deep/er/b", "deep/er/b has other bytes", id="a byte that differs"),
+        pytest.param("removed", "deep/er/b", "deep/er/b is missing", id="a file that is missing"),
+        pytest.param("added", "c", "c was never published", id="a file that is new"),
+        pytest.param("linked", "a.json", "a link", id="a link in place of a file, even to the same bytes"),
+        pytest.param("linked", "deep", "a link", id="a link in place of a folder, even to the same files"),
+        pytest.param("piped", "a.json", "a device", id="a pipe in place of a file, which nobody waits for"),
+        pytest.param("removed", "../manifest.json", "No such file", id="no manifest"),
+        pytest.param("torn", "../manifest.json", "is torn", id="a manifest that is cut off"),
+        pytest.param("emptied", "../manifest.json", "is torn", id="a manifest that is empty"),
+        pytest.param("{}", "../manifest.json", "another format", id="a manifest without anything"),
+        pytest.param("[1]", "../manifest.json", "another format", id="a manifest that is a list"),
+        pytest.param('{"a.json":[2,"00"]}', "../manifest.json", "another format", id="a manifest of another version"),
     ],
 )
-def test_damage_is_found(store: Store, tmp_path: Path, how: str, what: str) -> None:
+def test_damage_is_found_and_said(store: Store, tmp_path: Path, how: str, what: str, fault: str) -> None:
     path = fill(store) / what
     match how:
         case "torn":
@@ -106,10 +112,82 @@ def test_damage_is_found(store: Store, tmp_path: Path, how: str, what: str) -> N
             path.unlink()
         case "added":
             path.touch()
-        case _:
+        case "piped":
+            path.unlink()
+            os.mkfifo(path)
+        case "linked":
             path.rename(tmp_path / "moved")
             path.symlink_to(tmp_path / "moved")
+        case _:
+            path.write_text(how)
     assert not store.verify(DIGEST)
+    assert fault in store.fault(DIGEST)
+    if how != "flipped":
+        assert fault in store.fault(DIGEST, only_sizes=True)
+    store.forget(DIGEST)
+    assert store.digests() == set()
+
+
+def test_a_manifest_of_another_content_is_none_of_this(store: Store, tmp_path: Path) -> None:
+    fill(store)
+    three = DIGEST.replace("a", "3").replace("sh3", "sha")
+    (tmp_path / "content" / DIGEST.replace(":", "-")).rename(tmp_path / "content" / three.replace(":", "-"))
+    assert "of another content" in store.fault(three)
+
+
+@pytest.mark.parametrize("place", [0, 16 * 1024 * 1024 - 1, 16 * 1024 * 1024, 40 * 1024 * 1024 - 1])
+def test_one_byte_of_many_that_differs_is_found(store: Store, place: int) -> None:
+    with store.publish(DIGEST) as staging, open(staging / "large", "wb") as file:
+        file.truncate(40 * 1024 * 1024)
+    assert store.verify(DIGEST)
+    path = store.path(DIGEST)
+    assert path is not None
+    with open(path / "large", "r+b") as file:
+        file.seek(place)
+        file.write(b"x")
+    assert "large has other bytes" in store.fault(DIGEST)
+    assert store.fault(DIGEST, only_sizes=True) == ""
+
+
+LITTLE_MEMORY = """
+import resource, sys
+from pathlib import Path
+from olmkit.store import Store
+
+store = Store(Path(sys.argv[1]))
+mapped = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (mapped + 4 * 1024 * 1024,) * 2)
+print(store.verify(sys.argv[2]))
+"""
+
+
+def test_a_job_that_may_have_little_memory_hashes_as_well(store: Store, tmp_path: Path) -> None:
+    with store.publish(DIGEST) as staging, open(staging / "large", "wb") as file:
+        file.truncate(40 * 1024 * 1024)
+    command = [sys.executable, "-c", LITTLE_MEMORY, str(tmp_path / "content"), DIGEST]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "True\n"
+
+
+def test_what_was_published_can_be_asked_for(store: Store) -> None:
+    assert store.manifest(DIGEST) is None
+    path = fill(store)
+    manifest = store.manifest(DIGEST)
+    assert manifest is not None
+    assert {name: file.size for name, file in manifest.files.items()} == {"a.json": 2, "deep/er/b": 256}
+    assert Manifest.parse(manifest.to_bytes(), DIGEST) == manifest
+    (path.parent / "manifest.json").write_bytes(b"{")
+    assert store.manifest(DIGEST) is None
+
+
+def test_content_that_is_not_what_was_promised_is_not_published(store: Store, tmp_path: Path) -> None:
+    fill(store)
+    promised = store.manifest(DIGEST)
+    assert promised is not None
+    store.forget(DIGEST)
+    with pytest.raises(ValueError, match=r"deep/er/b is missing"), store.publish(DIGEST, promised) as staging:
+        (staging / "a.json").write_text("{}")
+    assert store.digests() == set()
+    assert leftovers(store, tmp_path) == []
 
 
 def test_what_is_not_here_is_not_verified(store: Store) -> None:
@@ -201,6 +279,14 @@ def test_a_full_disk_is_said_and_leaves_nothing(store: Store, tmp_path: Path) ->
     assert leftovers(store, tmp_path) == []
 
 
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EIO])
+def test_a_disk_that_fails_is_said_and_leaves_nothing(store: Store, tmp_path: Path, number: int) -> None:
+    with pytest.raises(Waiting, match="cannot be used") as raised, store.publish(DIGEST):
+        raise OSError(number, os.strerror(number))
+    assert raised.value.reason == "DiskFailed"
+    assert leftovers(store, tmp_path) == []
+
+
 def test_an_error_that_is_no_full_disk_passes(store: Store) -> None:
     with pytest.raises(PermissionError), store.publish(DIGEST):
         raise PermissionError(errno.EPERM, "no")
@@ -223,3 +309,49 @@ def test_many_publish_at_once_and_none_sweeps_the_work_of_another(tmp_path: Path
         list(workers.map(publish, digests))
     assert Store(tmp_path).digests() == set(digests)
     assert not list((tmp_path / ".staging").iterdir())
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "empty folder"])
+def test_what_lies_in_the_place_of_content_and_is_none_makes_way(store: Store, tmp_path: Path, kind: str) -> None:
+    home = tmp_path / "content" / DIGEST.replace(":", "-")
+    match kind:
+        case "file":
+            home.touch()
+        case "link":
+            home.symlink_to(tmp_path / "nowhere")
+        case _:
+            home.mkdir()
+    assert not store.verify(DIGEST)
+    fill(store)
+    assert store.verify(DIGEST)
+
+
+def test_foreign_files_in_the_way_of_work_are_swept_and_others_left(store: Store, tmp_path: Path) -> None:
+    staging, foreign = tmp_path / "content" / ".staging", tmp_path / "content" / "lost+found"
+    (staging / "file").touch()
+    (staging / "link").symlink_to(tmp_path)
+    foreign.mkdir()
+    store.sweep()
+    assert leftovers(store, tmp_path) == []
+    assert store.collect(set()) == set()
+    assert foreign.exists()
+    assert tmp_path.exists()
+
+
+def test_publishing_goes_on_when_somebody_tidied_up(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "content" / ".staging").rmdir()
+    fill(store)
+    assert store.verify(DIGEST)
+
+
+def test_what_is_young_is_not_collected_when_asked_so(store: Store) -> None:
+    fill(store)
+    assert store.collect(set(), older_than=timedelta(minutes=1)) == set()
+    assert store.collect(set()) == {DIGEST}
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OlmError, match="name a folder that can be written") as raised:
+        Store(tmp_path / "file" / "content")
+    assert raised.value.reason == "CacheUnusable"

@@ -6,11 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from catalogd.decide import BATCH, POLL_INTERVAL, decide, next_look, parse_duration
+from catalogd.decide import BATCH, decide, next_look
 from catalogd.listing import Difference
+from catalogd.wishes import POLL_INTERVAL, parse_duration, wished
 from catalogd.world import (
     Confirm,
     Keep,
+    Label,
     Load,
     Plan,
     Read,
@@ -18,9 +20,11 @@ from catalogd.world import (
     Refused,
     Serve,
     SyncPackages,
+    Wish,
     Withdraw,
     World,
 )
+from olmkit.api.catalogs import NAME_LABEL
 from olmkit.errors import Blocked, OlmError, Waiting
 from tests.unit.catalogd.decide.worlds import (
     AWAY,
@@ -31,16 +35,26 @@ from tests.unit.catalogd.decide.worlds import (
     LOOKED,
     MINUTE,
     NOW,
+    OFF,
     ONE,
+    SECRET,
     STAMP,
     TAG,
     TWO,
+    WITH_SECRET,
     WRITES,
     WRONG,
+    load,
     record,
     served,
+    wish,
     world,
 )
+
+
+def wish_rest() -> timedelta | None:
+    """How long until a Catalog that is served is looked at."""
+    return next_look(world(**LOOKED), wish())
 
 
 @pytest.mark.parametrize(
@@ -51,13 +65,13 @@ from tests.unit.catalogd.decide.worlds import (
         ),
         pytest.param(world(deleting=True, **LOOKED), Withdraw(), id="one that is being deleted too"),
         pytest.param(world(deleting=True, job=Reading(TAG)), Withdraw(), id="also while it is read"),
-        pytest.param(world(), Load(TAG), id="a new one is read"),
+        pytest.param(world(), load(), id="a new one is read"),
         pytest.param(
             world(job=Reading(TAG)), Keep(None), id="one that is being read is waited for: the job's end tells"
         ),
         pytest.param(world(job=Reading(TAG, waits=True)), Keep(timedelta(seconds=5)), id="its turn is told by nothing"),
-        pytest.param(world(job=Reading("other:v1")), Load(TAG), id="a job for what was asked before is replaced"),
-        pytest.param(world(job=Read("other:v1", "i", ONE)), Load(TAG), id="its result too"),
+        pytest.param(world(job=Reading("other:v1")), load(), id="a job for what was asked before is replaced"),
+        pytest.param(world(job=Read("other:v1", "i", ONE)), load(), id="its result too"),
         pytest.param(
             world(job=Read(TAG, IMAGE_ONE, ONE)), Serve(record(unpacked=STAMP)), id="what was read is served, from now"
         ),
@@ -74,12 +88,12 @@ from tests.unit.catalogd.decide.worlds import (
         ),
         pytest.param(
             world("registry.example/c:v2", **LOOKED),
-            Load("registry.example/c:v2"),
+            load("registry.example/c:v2"),
             id="a new reference is read at once",
         ),
-        pytest.param(world(served=served()), Load(TAG), id="after a restart a tag is looked at"),
+        pytest.param(world(served=served()), load(), id="after a restart a tag is looked at"),
         pytest.param(world(DIGEST, served=served(record(DIGEST))), Keep(None), id="after a restart a digest is not"),
-        pytest.param(world(poll="30s", **LOOKED), Load(TAG), id="a tag is looked at when its interval is over"),
+        pytest.param(world(poll="30s", **LOOKED), load(poll="30s"), id="a tag is looked at when its interval is over"),
         pytest.param(world(poll="0s", served=served()), Keep(None), id="never with an interval of 0s"),
         pytest.param(world(poll="0", served=served()), Keep(None), id="nor with 0"),
         pytest.param(
@@ -99,18 +113,76 @@ from tests.unit.catalogd.decide.worlds import (
         ),
         pytest.param(
             world(job=Refused(TAG, AWAY, timedelta(seconds=20))),
-            Load(TAG),
+            load(),
             id="a registry that was away is asked again",
         ),
         pytest.param(
             world(job=Refused("other:v1", WRONG, timedelta(0))),
-            Load(TAG),
+            load(),
             id="what was wrong with another reference does not count",
         ),
         pytest.param(
             world(job=Refused(TAG, BAD, timedelta(hours=1))),
-            Load(TAG),
+            load(),
             id="bad content under a tag is looked at when polled",
+        ),
+        pytest.param(world(refresh=True, **LOOKED), load(), id="a person who asks for a look gets one before its time"),
+        pytest.param(
+            world(DIGEST, refresh=True, served=served(record(DIGEST))), load(DIGEST), id="also one at a digest"
+        ),
+        pytest.param(
+            world(refresh=True, job=Refused(TAG, WRONG, timedelta(0))), load(), id="also one at what was refused"
+        ),
+        pytest.param(world(refresh=True, job=Reading(TAG), **LOOKED), Keep(None), id="but not while one is under way"),
+        pytest.param(
+            world(job=Read(TAG, "", ""), **LOOKED), Confirm(), id="a server that says nothing is new is believed"
+        ),
+        pytest.param(
+            world(said=TWO, packages=WRITES, **LOOKED),
+            Keep(timedelta(0)),
+            id="that content is served is said before its Packages are written",
+        ),
+        pytest.param(
+            world(DIGEST, lacking=True, served=served(record(DIGEST))),
+            load(DIGEST),
+            id="what lacks a part is read again",
+        ),
+        pytest.param(
+            world(lacking=True, job=Read(TAG, IMAGE_ONE, ONE), **LOOKED), Serve(record()), id="and opened again"
+        ),
+        pytest.param(world(labels={}), load(), id="a new Catalog is read before it gets its label"),
+        pytest.param(world(labels={}, job=Reading(TAG)), Label(), id="while it is read it gets its label"),
+        pytest.param(world(labels={NAME_LABEL: "d"}, **LOOKED), Label(), id="a label with another name is put right"),
+        pytest.param(world(**OFF, **LOOKED), Withdraw(), id="one that shall be unavailable is withdrawn"),
+        pytest.param(world(**OFF, job=Reading(TAG)), Withdraw(), id="also while it is read"),
+        pytest.param(
+            world(**OFF, packages=Difference(deletes=(("c-x", "u"),))),
+            SyncPackages(Difference(deletes=(("c-x", "u"),))),
+            id="then its Packages go",
+        ),
+        pytest.param(world(**OFF), Keep(None), id="and then nothing is done for it"),
+        pytest.param(
+            world(**WITH_SECRET, needed={SECRET: "7"}),
+            Load(Wish(TAG, f'the catalog image "{TAG}"', "secret@7", interval=wish().interval)),
+            id="a pull secret's version belongs to the wish",
+        ),
+        pytest.param(
+            world(**WITH_SECRET, needed={SECRET: "8"}, job=Refused(f"{TAG} secret@7", AWAY, timedelta(0))),
+            Load(Wish(TAG, f'the catalog image "{TAG}"', "secret@8", interval=wish().interval)),
+            id="a pull secret that changes has the source asked again at once",
+        ),
+        pytest.param(
+            world(**WITH_SECRET, needed={SECRET: "8"}, **LOOKED), Keep(wish_rest()), id="but not while all is well"
+        ),
+        pytest.param(
+            world(**WITH_SECRET, needed={SECRET: None}, packages=WRITES, **LOOKED),
+            SyncPackages(Difference(WRITES.writes[:BATCH])),
+            id="without its pull secret its Packages are written still",
+        ),
+        pytest.param(
+            world(bundles=WRITES, **LOOKED),
+            SyncPackages(Difference(), Difference(WRITES.writes[:BATCH])),
+            id="BundleMetadata is written as Packages are",
         ),
     ],
 )
@@ -125,6 +197,14 @@ def test_plans(given: World, plan: Plan) -> None:
             world(ref=None),
             Blocked("Blocked", "set spec.source.image: a source of type image needs it"),
             id="no image in the spec",
+        ),
+        pytest.param(
+            world(**WITH_SECRET, needed={SECRET: None}, **LOOKED),
+            Blocked(
+                "Blocked",
+                'Secret "login" not found in the namespace of the suite: create it there, or name another one',
+            ),
+            id="a pull secret that is not there",
         ),
         pytest.param(
             world(job=Refused(TAG, AWAY, timedelta(seconds=5))),
@@ -149,6 +229,12 @@ def test_errors_that_stand(given: World, error: OlmError) -> None:
     )
 
 
+def _look(seen: World) -> timedelta | None:
+    asked = wished(seen)
+    assert isinstance(asked, Wish)
+    return next_look(seen, asked)
+
+
 def test_bad_content_under_a_tag_waits_for_the_next_look() -> None:
     with pytest.raises(Waiting) as caught:
         decide(world(job=Refused(TAG, BAD, MINUTE)))
@@ -156,13 +242,13 @@ def test_bad_content_under_a_tag_waits_for_the_next_look() -> None:
 
 
 def test_the_jitter_is_at_most_one_percent_and_differs_between_catalogs() -> None:
-    looks = {next_look(world(name=f"c{number}", served=served(), looked=NOW)) for number in range(50)}
+    looks = {_look(world(name=f"c{number}", served=served(), looked=NOW)) for number in range(50)}
     assert len(looks) == 50
     assert all(look is not None and POLL_INTERVAL <= look <= POLL_INTERVAL * 1.01 for look in looks)
 
 
 def test_no_interval_is_so_short_that_it_is_a_loop() -> None:
-    look = next_look(world(poll="1ms", served=served(), looked=NOW))
+    look = _look(world(poll="1ms", served=served(), looked=NOW))
     assert look is not None
     assert look >= timedelta(seconds=1)
 

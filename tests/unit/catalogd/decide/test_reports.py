@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalogd.decide import decide, report
+from catalogd.decide import decide
 from catalogd.listing import Difference
+from catalogd.report import report
 from catalogd.world import (
     Done,
     Keep,
-    Load,
     Read,
     Reading,
+    Record,
     Refused,
     SyncPackages,
     Withdraw,
@@ -23,6 +24,7 @@ from catalogd.world import (
 )
 from olmkit.api.catalogs import ConditionType, Reason
 from olmkit.errors import Blocked, OlmError, Unavailable, Waiting
+from olmkit.sources.source import GitReference, GitSource, RefKind, identity
 from tests.unit.catalogd.decide.worlds import (
     AWAY,
     BAD,
@@ -31,11 +33,15 @@ from tests.unit.catalogd.decide.worlds import (
     LOOKED,
     MINUTE,
     NOW,
+    OFF,
     ONE,
+    SECRET,
     TAG,
     TWO,
+    WITH_SECRET,
     WRITES,
     WRONG,
+    load,
     record,
     served,
     world,
@@ -71,12 +77,20 @@ def failing(message: str) -> list[tuple[str, str, str, str]]:
 
 PENDING_TEXT, READING_TEXT = f'the catalog image "{TAG}" is about to be read', f'reading the catalog image "{TAG}"'
 AWAY_TEXT, BAD_TEXT = AWAY.message, BAD.message
+OFF_TEXT = "Catalog availability mode is set to Unavailable"
+NO_SECRET = 'Secret "login" not found in the namespace of the suite: create it there, or name another one'
+GIT = {"type": "git", "git": {"repository": "https://git.example/r", "ref": {"branch": "main"}}}
+GIT_RECORD = Record(
+    identity(GitSource("https://git.example/r", GitReference(RefKind.BRANCH, "main"))),
+    *("https://git.example/r@abc", ONE, "2026-01-01T00:00:00Z"),
+    {"type": "git", "git": {"repository": "https://git.example/r", "commit": "abc"}},
+)
 KEPT = Done(Keep(None))
 SYNC = Done(SyncPackages(WRITES))
 
 REPORTS = [
     pytest.param(
-        *(world(), Done(Load(TAG)), "Pending"),
+        *(world(), Done(load()), "Pending"),
         [*not_unpacked("UnpackPending", PENDING_TEXT), ("Reconciling", "True", "Unpacking", PENDING_TEXT)],
         id="a new Catalog is pending",
     ),
@@ -96,14 +110,14 @@ REPORTS = [
     pytest.param(
         *(world(packages=WRITES, **LOOKED), SYNC, "Unpacked"),
         [
-            *(UNPACKED, SERVING, VALID, ("Ready", "False", "Unpacking", "writing the Package objects")),
-            ("Reconciling", "True", "Unpacking", "writing the Package objects"),
+            *(UNPACKED, SERVING, VALID, ("Ready", "False", "WritingPackages", "writing the Package objects")),
+            ("Reconciling", "True", "WritingPackages", "writing the Package objects"),
         ],
         id="the first time it is not ready before its Packages are there",
     ),
     pytest.param(
         *(world(ready=True, packages=WRITES, **LOOKED), SYNC, "Unpacked"),
-        [UNPACKED, SERVING, VALID, READY, ("Reconciling", "True", "Unpacking", "writing the Package objects")],
+        [UNPACKED, SERVING, VALID, READY, ("Reconciling", "True", "WritingPackages", "writing the Package objects")],
         id="later it stays ready while Packages change",
     ),
     pytest.param(
@@ -113,7 +127,7 @@ REPORTS = [
                 UNPACKED,
                 SERVING,
                 VALID,
-                ("Ready", "False", "Unpacking", "writing the Package objects: the API server is busy"),
+                ("Ready", "False", "WritingPackages", "writing the Package objects: the API server is busy"),
             ),
             ("Reconciling", "True", "Retrying", "the API server is busy"),
         ],
@@ -179,7 +193,7 @@ REPORTS = [
     ),
     pytest.param(
         *(world(served=served(problem_count=12, problems=("first", "second")), looked=NOW), KEPT, "Unpacked"),
-        [UNPACKED, SERVING, ("Valid", "False", "BlobsNotRead", "12 problems: first; second; and 10 more"), READY],
+        [UNPACKED, SERVING, ("Valid", "False", "ProblemsFound", "12 problems: first; second; and 10 more"), READY],
         id="blobs that cannot be read are counted and named, and do not keep it from being served",
     ),
     pytest.param(
@@ -202,12 +216,46 @@ REPORTS = [
         ],
         id="names and sizes that had to give way are told",
     ),
+    pytest.param(
+        *(world(**OFF), KEPT, None),
+        [
+            ("Unpacked", "False", "UserSpecifiedUnavailable", OFF_TEXT),
+            ("Serving", "False", "UserSpecifiedUnavailable", OFF_TEXT),
+            ("Valid", "Unknown", "UserSpecifiedUnavailable", OFF_TEXT),
+            ("Ready", "True", "UserSpecifiedUnavailable", OFF_TEXT),
+        ],
+        id="one that shall be unavailable and is, is as it should be",
+    ),
+    pytest.param(
+        *(world(**OFF, **LOOKED), Waiting("DiskFull", "the disk is full", MINUTE), None),
+        [
+            *(("Unpacked", "False", "UserSpecifiedUnavailable", OFF_TEXT), SERVING, VALID),
+            ("Ready", "False", "UserSpecifiedUnavailable", OFF_TEXT),
+            ("Reconciling", "True", "Retrying", "the disk is full"),
+        ],
+        id="one that shall be unavailable says that it is served as long as it is",
+    ),
+    pytest.param(
+        *(world(ready=True, **WITH_SECRET, needed={SECRET: None}, **LOOKED), Blocked("Blocked", NO_SECRET), "Failing"),
+        [*failing(NO_SECRET), ("Stalled", "True", "Blocked", NO_SECRET)],
+        id="a pull secret that is not there stalls it, and the old content is served",
+    ),
+    pytest.param(
+        *(world(served=served(GIT_RECORD), source=GIT, looked=NOW), KEPT, "Unpacked"),
+        [
+            ("Unpacked", "True", "UnpackSuccessful", 'successfully unpacked the catalog "https://git.example/r@abc"'),
+            ("Serving", "True", "Available", 'serving "https://git.example/r@abc"'),
+            VALID,
+            ("Ready", "True", "Succeeded", 'serving 2 packages and 5 bundles of "https://git.example/r@abc"'),
+        ],
+        id="content of a git repository is named by its commit",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("given", "outcome", "phase", "conditions"), REPORTS)
 def test_reports(
-    given: World, outcome: Done | Exception, phase: str, conditions: list[tuple[str, str, str, str]]
+    given: World, outcome: Done | Exception, phase: str | None, conditions: list[tuple[str, str, str, str]]
 ) -> None:
     status = report(given, outcome).status
     found = [(each.type, each.status, each.reason, each.message) for each in status.conditions]
@@ -223,7 +271,7 @@ def test_the_status_names_what_is_served_and_nothing_else() -> None:
     assert status["contentURL"] == "http://x/catalogs/c/all.json"
     assert status["lastUnpacked"] == "2026-01-01T00:00:00Z"
     assert (status["packageCount"], status["bundleCount"], status["packages"]) == (2, 5, "a,b")
-    assert "resolvedSource" not in report(world(), Done(Load(TAG))).status.dump()
+    assert "resolvedSource" not in report(world(), Done(load())).status.dump()
 
 
 def test_names_of_packages_end_where_the_field_does() -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 from catalogd.decide import BATCH
 from catalogd.listing import Difference, Write
-from catalogd.world import Record, Served, World
-from olmkit.api.catalogs import Catalog
+from catalogd.wishes import wished
+from catalogd.world import Load, Needed, Record, Served, Wish, World
+from olmkit.api.catalogs import NAME_LABEL, Catalog
 from olmkit.errors import Blocked, Waiting
 from olmkit.sources.errors import BadContent
 
@@ -40,11 +41,19 @@ def world(
 ) -> World:
     """A Catalog that was made and of which nothing is known yet, but for what is said."""
     image = {"ref": ref, **({"pollInterval": poll} if poll else {})} if ref else None
+    source = {"type": "image", **({"image": image} if image else {})}
+    said = changes.pop("said", changes["served"].record.digest if changes.get("served") else "")
     condition = {"type": "Ready", "status": "True", "reason": "Succeeded", "message": "", "lastTransitionTime": STAMP}
     raw = {
-        "metadata": {"name": "c", "generation": 3, **({"deletionTimestamp": STAMP} if deleting else {})},
-        "spec": {"source": {"type": "image", **({"image": image} if image else {})}},
-        "status": {"observedGeneration": 2, "conditions": [condition] if ready else []},
+        "metadata": {
+            **{"name": "c", "generation": 3, "labels": changes.pop("labels", {NAME_LABEL: "c"})},
+            **({"deletionTimestamp": STAMP} if deleting else {}),
+        },
+        "spec": {"source": changes.pop("source", source), **changes.pop("spec", {})},
+        "status": {
+            **{"observedGeneration": 2, "conditions": [condition] if ready else []},
+            **({"contentDigest": said} if said else {}),
+        },
     }
     values: dict[str, Any] = {
         **{"name": "c", "raw": raw, "catalog": Catalog.load(raw), "job": None, "served": None},
@@ -53,5 +62,20 @@ def world(
     return World(**{**values, **changes})
 
 
+def wish(ref: str = TAG, poll: str | None = None) -> Wish:
+    """What a Catalog of an image asks for."""
+    asked = wished(world(ref, poll))
+    assert isinstance(asked, Wish)
+    return asked
+
+
+def load(ref: str = TAG, poll: str | None = None) -> Load:
+    """The Plan to read it."""
+    return Load(wish(ref, poll))
+
+
 WRITES = Difference(writes=tuple(Write(f"c-{number:03}", f"{number:03}") for number in range(BATCH + 1)))
 LOOKED: dict[str, Any] = {"served": served(), "looked": NOW - MINUTE}
+OFF: dict[str, Any] = {"spec": {"availability": "Unavailable"}}
+SECRET = Needed("Secret", "login")
+WITH_SECRET: dict[str, Any] = {"source": {"type": "image", "image": {"ref": TAG, "pullSecret": "login"}}}

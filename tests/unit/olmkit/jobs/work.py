@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import os
 import resource
@@ -152,3 +153,28 @@ def forge(arguments: dict[str, Any], progress: Progress) -> dict[str, Any]:
         if os.path.lexists(f"/proc/self/fd/{name}") and "socket" in os.readlink(f"/proc/self/fd/{name}"):
             os.write(int(name), arguments["line"].encode() + b"\n")
     return {}
+
+
+async def look_up(arguments: dict[str, Any]) -> dict[str, Any] | None:
+    """A look whose answer came with it."""
+    return {**arguments["answer"], "pid": os.getpid()} if arguments.get("answer") is not None else None
+
+
+async def look_again(arguments: dict[str, Any]) -> dict[str, Any] | None:
+    """Ends when the file `until` is there."""
+    return await asyncio.to_thread(say_pid_and_wait, arguments, lambda line: None) | {"pid": os.getpid()}
+
+
+async def refuse_to_look(arguments: dict[str, Any]) -> dict[str, Any] | None:
+    """Raise Waiting."""
+    raise Waiting("Later", "not yet", timedelta(seconds=7))
+
+
+async def look_wrong(arguments: dict[str, Any]) -> dict[str, Any] | None:
+    """Raise what nobody foresaw."""
+    raise KeyError("surprise")
+
+
+async def die_looking(arguments: dict[str, Any]) -> dict[str, Any] | None:
+    """The child is gone, for all who asked it."""
+    os._exit(3)

@@ -1,0 +1,91 @@
+"""Package and BundleMetadata objects on the cluster: what separates them from what is served, and the writing of it.
+
+Used by catalogd.reconciler, one for each kind. What they are called and which differ is catalogd.listing's. Never deletes an
+object that another Catalog controls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from catalogd import listing
+from catalogd.listing import Difference, Listing, Write
+from catalogd.specs import Offer, fingerprint
+from olmkit.api.catalogs import Catalog
+from olmkit.client import Client
+from olmkit.errors import NotFound
+from olmkit.informer import Informer
+
+WRITERS = 8
+"""Objects written at a time."""
+BY_CATALOG = "catalog"
+
+
+def catalog_of(obj: Mapping[str, Any]) -> list[str]:
+    """The name of the Catalog in an object's spec; the index of the informer."""
+    name = ((obj.get("spec") or {}).get("catalog") or {}).get("name")
+    return [name] if name else []
+
+
+class Listed:
+    """Objects of one kind, of all Catalogs. `informer` has the index BY_CATALOG and listing.project.
+
+    `settled`: resourceVersions of objects that others own fields of, by name; they are left as they are.
+    """
+
+    def __init__(self, client: Client, kind: Listing, informer: Informer, manager: str) -> None:
+        self._client = client
+        self._listing = kind
+        self._informer = informer
+        self._manager = manager
+        self._settled: dict[str, str] = {}
+        informer.add_index(BY_CATALOG, catalog_of)
+
+    def difference(self, catalog: Catalog, offers: Sequence[Offer]) -> Difference:
+        """What separates the objects of a Catalog from what it offers."""
+        name = catalog.metadata.name
+        there = (
+            listing.existing(self._listing, obj, self._settled.get(obj["metadata"]["name"]))
+            for obj in self._informer.by_index(BY_CATALOG, name)
+        )
+        return listing.difference(self._listing, (name, catalog.metadata.uid), offers, there, self._holder)
+
+    def _holder(self, name: str) -> tuple[str, str] | None:
+        obj = self._informer.get(name)
+        if obj is None:
+            return None
+        found = listing.existing(self._listing, obj)
+        return found.catalog, found.package
+
+    async def sync(self, catalog: Catalog, batch: Difference, spec: Callable[[str], dict[str, Any]]) -> None:
+        """Write and delete; `spec` reads from disk what an object is to say. All is tried; the first error is raised."""
+        turns = asyncio.Semaphore(WRITERS)
+
+        async def in_turn(work: Any) -> None:
+            async with turns:
+                await work
+
+        deletes = (self._delete(name, uid) for name, uid in batch.deletes)
+        writes = (self._write(catalog, write, spec) for write in batch.writes)
+        outcomes = await asyncio.gather(*map(in_turn, (*deletes, *writes)), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+    async def _write(self, catalog: Catalog, write: Write, read: Callable[[str], dict[str, Any]]) -> None:
+        spec = await asyncio.to_thread(read, write.package)
+        wanted = listing.wanted_object(self._listing, catalog.metadata.name, catalog.metadata.uid, write, spec)
+        written = await self._client.apply(self._listing.kind, wanted, self._manager)
+        if fingerprint(written.get("spec") or {}) == fingerprint(spec):
+            self._settled.pop(write.name, None)
+        else:
+            self._settled[write.name] = written["metadata"]["resourceVersion"]
+        self._informer.saw(written)
+
+    async def _delete(self, name: str, uid: str) -> None:
+        with suppress(NotFound):
+            await self._client.delete(self._listing.kind, name, uid=uid)
+        self._settled.pop(name, None)

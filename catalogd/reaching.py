@@ -1,0 +1,80 @@
+"""What the job that reads a source needs from the cluster: the Secret with its credentials, and the files of ConfigMaps.
+
+Used by catalogd.reconciler when a job is about to start. Reads them from the API server at that moment, so that nothing of a
+Secret stays in this process; which there are, and when they change, is told by informers that see metadata only.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from catalogd.wishes import CONFIG_MAP, SECRET, needed, secret_name, source_of
+from catalogd.world import Needed
+from olmkit.api.catalogs import CatalogSource, Reason
+from olmkit.api.meta import Kind
+from olmkit.client import Client
+from olmkit.errors import Blocked, NotFound, OlmError
+from olmkit.informer import Informer
+from olmkit.sources import configmaps
+from olmkit.sources.credentials import Credentials
+from olmkit.sources.source import Source
+
+SECRETS = Kind("", "v1", "Secret", "secrets", namespaced=True)
+CONFIG_MAPS = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)
+
+log = logging.getLogger(__name__)
+
+
+class Reach:
+    """Secrets and ConfigMaps of the system namespace. `pull_secret` is the cluster-wide one, "" for none."""
+
+    def __init__(
+        self, client: Client, namespace: str, secrets: Informer, config_maps: Informer, pull_secret: str = ""
+    ) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._informers = {SECRET: secrets, CONFIG_MAP: config_maps}
+        self.pull_secret = pull_secret
+
+    def versions(self, source: CatalogSource) -> Mapping[Needed, str | None]:
+        """The resourceVersion of what a source names, None for what is not there."""
+        return {each: self._version(each) for each in needed(source)}
+
+    def _version(self, each: Needed) -> str | None:
+        found = self._informers[each.kind].get(each.name, self._namespace)
+        return None if found is None else str(found["metadata"].get("resourceVersion", ""))
+
+    async def credentials(self, source: CatalogSource) -> Credentials:
+        """What may be sent to whom: the Catalog's own Secret first, then the cluster's.
+
+        Raises Blocked for a Secret of the Catalog's that cannot be used; the cluster's is then done without, which the log says.
+        """
+        own = Credentials()
+        if name := secret_name(source):
+            own = Credentials.from_secret(await self._get(SECRETS, name))
+        if not self.pull_secret:
+            return own
+        try:
+            shared = Credentials.from_secret(await self._get(SECRETS, self.pull_secret))
+        except OlmError as error:
+            log.warning("the cluster-wide pull secret is not used", extra={"error": error.message})
+            return own
+        return Credentials.merged(own, shared)
+
+    async def source(self, spec: CatalogSource) -> Source:
+        """The source, files of ConfigMaps included. Raises Blocked."""
+        source = source_of(spec)
+        if source is not None:
+            return source
+        return configmaps.gather(
+            [(await self._get(CONFIG_MAPS, each.config_map.name), each.path or "") for each in spec.config_maps or ()]
+        )
+
+    async def _get(self, kind: Kind, name: str) -> dict[str, object]:
+        try:
+            return await self._client.get(kind, name, self._namespace)
+        except NotFound:
+            raise Blocked(
+                Reason.BLOCKED, f'{kind.kind} "{name}" not found in the namespace of the suite: create it there'
+            ) from None

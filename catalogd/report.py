@@ -1,0 +1,224 @@
+"""What to say about one Catalog: World and outcome -> Status.
+
+Called by the reconciler after each pass. Speaks of three things and keeps them apart: the content that is served, the attempt to
+read what the spec asks for, and the two together. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from catalogd.decide import standing_error
+from catalogd.listing import Difference
+from catalogd.wishes import wished
+from catalogd.world import Done, Read, Reading, Wish, World
+from olmkit.api.catalogs import Catalog, CatalogStatus, ConditionType, Reason
+from olmkit.api.content import Phase, ResolvedImage, ResolvedSource, SourceType
+from olmkit.conditions import ConditionValue, Report, Wanted, merge
+from olmkit.errors import Blocked
+
+SHOWN_SENTENCES = 10
+NAMES_LIMIT = 65_536
+WITHDRAWN = "Catalog availability mode is set to Unavailable"
+NOTHING = "nothing has been unpacked yet"
+WRITING = "writing the Package objects"
+
+_PHASES: dict[str, Phase] = {
+    Reason.UNPACK_PENDING: Phase.PENDING,
+    Reason.UNPACKING: Phase.UNPACKING,
+    Reason.UNPACK_SUCCESSFUL: Phase.UNPACKED,
+    Reason.UNPACK_FAILED: Phase.FAILING,
+}
+
+
+def report(world: World, outcome: Done | Exception) -> Report[CatalogStatus]:
+    """What is true now."""
+    if world.catalog is None:
+        return Report(CatalogStatus())
+    attempt = _Attempt.of(world, outcome)
+    wanted = _conditions(world, world.catalog, attempt)
+    generation = world.catalog.metadata.generation
+    conditions, transitions = merge(world.catalog.status.conditions, wanted, generation, world.now)
+    status = CatalogStatus(observed_generation=generation, conditions=conditions, phase=_PHASES.get(wanted[0].reason))
+    if world.served is not None:
+        status = status.model_copy(update=_content(world))
+    return Report(status, transitions)
+
+
+def _content(world: World) -> dict[str, object]:
+    served = world.served
+    assert served is not None
+    record = served.record
+    image = ResolvedSource(type=SourceType.IMAGE, image=ResolvedImage(ref=record.resolved_ref))
+    return {
+        "resolved_source": ResolvedSource.load(record.resolved) if record.resolved else image,
+        "content_digest": record.digest,
+        "content_url": world.content_url,
+        "last_unpacked": record.unpacked,
+        "package_count": len(served.package_names),
+        "bundle_count": served.bundle_count,
+        "packages": _names(served.package_names),
+    }
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """How far the spec's wish is: `error` is what stands against it, `of_source` when it concerns the source.
+
+    `wish` is None when the spec asks for nothing to be served, or for what cannot be.
+    """
+
+    wish: Wish | None
+    withdrawn: bool
+    error: Exception | None
+    of_source: bool
+    reads: bool
+
+    @classmethod
+    def of(cls, world: World, outcome: Done | Exception) -> _Attempt:
+        """An error of the source comes before one of the cluster."""
+        asked = wished(world)
+        wish = asked if isinstance(asked, Wish) else None
+        source_error = asked if isinstance(asked, Blocked) else standing_error(world, wish) if wish else None
+        failed = outcome if isinstance(outcome, Exception) else None
+        match world.job:
+            case Reading():
+                reads = wish is not None and world.job.wish == wish.job and not world.job.waits
+            case Read():
+                reads = wish is not None and world.job.wish == wish.job  # and is about to be served
+            case _:
+                reads = False
+        return cls(wish, asked is None, source_error or failed, source_error is not None, reads)
+
+
+def _conditions(world: World, catalog: Catalog, attempt: _Attempt) -> list[Wanted]:
+    """Unpacked comes first."""
+    if attempt.withdrawn:
+        return [*_withdrawn(world), *_trouble(world, attempt, None)]
+    unpacked = _unpacked(world, attempt)
+    ready = _ready(world, catalog, attempt, unpacked)
+    return [unpacked, _serving(world), _valid(world), ready, *_trouble(world, attempt, unpacked)]
+
+
+def _trouble(world: World, attempt: _Attempt, unpacked: Wanted | None) -> list[Wanted]:
+    """Stalled or Reconciling, or neither."""
+    if isinstance(attempt.error, Blocked):
+        return [Wanted(ConditionType.STALLED, "True", Reason.BLOCKED, attempt.error.message)]
+    if attempt.error is not None:
+        return [Wanted(ConditionType.RECONCILING, "True", Reason.RETRYING, _sentence(attempt.error))]
+    if unpacked is not None and unpacked.status != "True":
+        return [Wanted(ConditionType.RECONCILING, "True", Reason.UNPACKING, unpacked.message)]
+    if unpacked is None and world.served is not None:
+        return [Wanted(ConditionType.RECONCILING, "True", Reason.USER_SPECIFIED_UNAVAILABLE, WITHDRAWN)]
+    if world.packages or world.bundles:
+        return [Wanted(ConditionType.RECONCILING, "True", Reason.WRITING_PACKAGES, WRITING)]
+    return []
+
+
+def _withdrawn(world: World) -> list[Wanted]:
+    """Nothing is served, and that is what was asked for; until it is so, what is served is served."""
+    reason = Reason.USER_SPECIFIED_UNAVAILABLE
+    done = world.served is None
+    return [
+        Wanted(ConditionType.UNPACKED, "False", reason, WITHDRAWN),
+        Wanted(ConditionType.SERVING, "False", reason, WITHDRAWN) if done else _serving(world),
+        Wanted(ConditionType.VALID, "Unknown", reason, WITHDRAWN) if done else _valid(world),
+        Wanted(ConditionType.READY, "True" if done else "False", reason, WITHDRAWN),
+    ]
+
+
+def _sentence(error: Exception) -> str:
+    """An OlmError speaks for itself, an ApiError with the server's words; of anything else only the kind is said."""
+    message = getattr(error, "message", None)
+    return (
+        message
+        if isinstance(message, str)
+        else f"unexpected {type(error).__name__}; the log of catalogd has the details"
+    )
+
+
+def _unpacked(world: World, attempt: _Attempt) -> Wanted:
+    def say(status: ConditionValue, reason: Reason, message: str) -> Wanted:
+        return Wanted(ConditionType.UNPACKED, status, reason, message)
+
+    if attempt.of_source and attempt.error is not None:
+        return say("False", Reason.UNPACK_FAILED, _sentence(attempt.error))
+    if attempt.wish is None:
+        return say("False", Reason.UNPACK_PENDING, NOTHING)
+    if world.served is not None and world.served.record.ref == attempt.wish.source:
+        return say("True", Reason.UNPACK_SUCCESSFUL, _successfully(world))
+    if attempt.reads:
+        return say("False", Reason.UNPACKING, f"reading {attempt.wish.words}")
+    return say("False", Reason.UNPACK_PENDING, f"{attempt.wish.words} is about to be read")
+
+
+def _successfully(world: World) -> str:
+    """For images the guide's words."""
+    assert world.served is not None
+    record = world.served.record
+    what = "the catalog image" if record.resolved.get("type", SourceType.IMAGE) == SourceType.IMAGE else "the catalog"
+    return f'successfully unpacked {what} "{record.resolved_ref}"'
+
+
+def _serving(world: World) -> Wanted:
+    if world.served is None:
+        return Wanted(ConditionType.SERVING, "False", Reason.UNAVAILABLE, NOTHING)
+    return Wanted(ConditionType.SERVING, "True", Reason.AVAILABLE, f'serving "{world.served.record.resolved_ref}"')
+
+
+def _valid(world: World) -> Wanted:
+    served = world.served
+    if served is None:
+        return Wanted(ConditionType.VALID, "Unknown", Reason.NOT_READ_YET, NOTHING)
+    notes = [*served.notes, *_renamed(world.packages, "Package"), *_renamed(world.bundles, "BundleMetadata")]
+    said = _listed(notes)
+    if served.problem_count == 0:
+        text = f"all {_count(served.blob_count, 'blob')} could be read"
+        return Wanted(ConditionType.VALID, "True", Reason.ALL_BLOBS_READ, f"{text}; {said}" if said else text)
+    text = f"{_count(served.problem_count, 'problem')}: {_listed(served.problems, served.problem_count)}"
+    return Wanted(ConditionType.VALID, "False", Reason.PROBLEMS_FOUND, f"{text}; {said}" if said else text)
+
+
+def _renamed(difference: Difference, kind: str) -> list[str]:
+    return [f'the {kind} of "{package}" is named {name}' for package, name in difference.renamed]
+
+
+def _ready(world: World, catalog: Catalog, attempt: _Attempt, unpacked: Wanted) -> Wanted:
+    """Once content was served with all its Package objects, it stays Ready as long as any is served."""
+    served = world.served
+    if served is None:
+        return Wanted(ConditionType.READY, "False", Reason.NOT_SERVED, unpacked.message)
+    was_ready = any(each.type == ConditionType.READY and each.status == "True" for each in catalog.status.conditions)
+    if (world.packages or world.bundles) and not was_ready:
+        failed = _sentence(attempt.error) if attempt.error else ""
+        text = f"{WRITING}: {failed}" if failed else WRITING
+        return Wanted(ConditionType.READY, "False", Reason.WRITING_PACKAGES, text)
+    if unpacked.status != "True":
+        text = f'serving "{served.record.resolved_ref}" until its successor can be read: {unpacked.message}'
+        return Wanted(ConditionType.READY, "True", Reason.SERVING_OLD_CONTENT, text)
+    contents = f"{_count(len(served.package_names), 'package')} and {_count(served.bundle_count, 'bundle')}"
+    return Wanted(
+        ConditionType.READY, "True", Reason.SUCCEEDED, f'serving {contents} of "{served.record.resolved_ref}"'
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _listed(sentences: Sequence[str], count: int = 0) -> str:
+    """The first sentences, and how many more there are."""
+    shown = "; ".join(_brief(each) for each in sentences[:SHOWN_SENTENCES])
+    more = max(count, len(sentences)) - min(len(sentences), SHOWN_SENTENCES)
+    return f"{shown}; and {more} more" if more > 0 else shown
+
+
+def _brief(sentence: str, limit: int = 300) -> str:
+    return sentence if len(sentence) <= limit else sentence[:limit] + "…"
+
+
+def _names(names: Sequence[str]) -> str:
+    """Comma-separated, cut after a name where the field is full."""
+    text = ",".join(names)
+    return text if len(text) <= NAMES_LIMIT else text[: text.rindex(",", 0, NAMES_LIMIT)]

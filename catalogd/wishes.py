@@ -1,0 +1,178 @@
+"""What the spec of a Catalog asks for: a Source for the job that reads it, and the Wish that decisions are made on.
+
+Used by catalogd.decide, catalogd.report and catalogd.reconciler. Knows no cluster: which Secrets and ConfigMaps there are is in
+the World. Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+from catalogd.world import Needed, Wish, World
+from olmkit.api.catalogs import Availability, Catalog, CatalogSource, Reason
+from olmkit.api.content import SourceType
+from olmkit.errors import Blocked
+from olmkit.sources.errors import BadReference
+from olmkit.sources.reference import parse
+from olmkit.sources.source import (
+    GitReference,
+    GitSource,
+    HttpSource,
+    ImageSource,
+    RefKind,
+    Source,
+    identity,
+    without_query,
+)
+
+POLL_INTERVAL = timedelta(minutes=10)
+SHORTEST_POLL = timedelta(seconds=1)
+JITTER = 0.01
+SECRET, CONFIG_MAP = "Secret", "ConfigMap"
+
+
+def wished(world: World) -> Wish | Blocked | None:
+    """What the Catalog asks for now; why that cannot be; None when it asks for nothing to be served."""
+    if world.catalog is None or world.catalog.spec.availability == Availability.UNAVAILABLE:
+        return None
+    source = world.catalog.spec.source
+    try:
+        for each in needed(source):
+            if world.needed.get(each) is None:
+                raise Blocked(Reason.BLOCKED, _missing(each))
+        return _wish(world, source)
+    except Blocked as error:
+        return error
+
+
+def _missing(needed: Needed) -> str:
+    hint = "create it there, or name another one" if needed.kind == SECRET else "create it there"
+    return f'{needed.kind} "{needed.name}" not found in the namespace of the suite: {hint}'
+
+
+def needed(source: CatalogSource) -> Sequence[Needed]:
+    """The Secrets and ConfigMaps that a source names."""
+    found = [Needed(SECRET, name)] if (name := secret_name(source)) else []
+    if source.type == SourceType.CONFIG_MAPS:
+        found += [Needed(CONFIG_MAP, each.config_map.name) for each in source.config_maps or ()]
+    return found
+
+
+def secret_name(source: CatalogSource) -> str:
+    """The Secret with the credentials, "" for none."""
+    match source.type:
+        case SourceType.IMAGE if source.image is not None:
+            return source.image.pull_secret or ""
+        case SourceType.GIT if source.git is not None:
+            auth = source.git.auth
+        case SourceType.HTTP if source.http is not None:
+            auth = source.http.auth
+        case _:
+            return ""
+    return auth.secret.name if auth is not None and auth.secret is not None else ""
+
+
+def source_of(source: CatalogSource) -> Source | None:
+    """The source as the job takes it; None for ConfigMaps, whose files are read when the job starts. Raises Blocked."""
+    match source.type:
+        case SourceType.IMAGE if source.image is not None:
+            return ImageSource(source.image.ref)
+        case SourceType.GIT if source.git is not None:
+            git = source.git
+            insecure = git.auth is not None and git.auth.insecure_skip_verify
+            return GitSource(
+                git.repository,
+                _reference(git.ref.branch, git.ref.tag, git.ref.commit),
+                _folder(git.directory),
+                insecure,
+            )
+        case SourceType.HTTP if source.http is not None:
+            http = source.http
+            insecure = http.auth is not None and http.auth.insecure_skip_verify
+            return HttpSource(http.url, http.checksum or "", insecure)
+        case SourceType.CONFIG_MAPS if source.config_maps:
+            return None
+    raise Blocked(Reason.BLOCKED, f"set spec.source.{source.type}: a source of type {source.type} needs it")
+
+
+def _reference(branch: str | None, tag: str | None, commit: str | None) -> GitReference:
+    for kind, name in ((RefKind.COMMIT, commit), (RefKind.TAG, tag), (RefKind.BRANCH, branch)):
+        if name:
+            return GitReference(kind, name)
+    raise Blocked(Reason.BLOCKED, "set one of branch, tag and commit in spec.source.git.ref")
+
+
+def _folder(directory: str | None) -> str:
+    return (directory or "").removeprefix("./").strip("/").removeprefix(".")
+
+
+def _wish(world: World, spec: CatalogSource) -> Wish:
+    source = source_of(spec)
+    secret = secret_name(spec)
+    access = f"secret@{world.needed.get(Needed(SECRET, secret))}" if secret else ""
+    polled: str | None = None
+    match source:
+        case ImageSource(ref):
+            fixed, words = _names_digest(ref), f'the catalog image "{ref}"'
+            polled = spec.image.poll_interval if spec.image else None
+        case GitSource(repository, reference):
+            fixed, words = (
+                reference.kind == RefKind.COMMIT,
+                f"the catalog at {reference} of {without_query(repository)}",
+            )
+            polled = spec.git.poll_interval if spec.git else None
+        case HttpSource(url, checksum):
+            fixed, words = bool(checksum), f"the catalog archive {without_query(url)}"
+            polled = spec.http.poll_interval if spec.http else None
+        case _:
+            return Wish(_config_maps(world, spec), "the catalog in ConfigMaps", is_fixed=True)
+    return Wish(identity(source), words, access, fixed, None if fixed else _interval(world.name, polled))
+
+
+def _config_maps(world: World, spec: CatalogSource) -> str:
+    """Names, paths and versions: what the files are is known when they are read."""
+    versions: Mapping[Needed, str | None] = world.needed
+    parts = (
+        f"{each.config_map.name}@{versions.get(Needed(CONFIG_MAP, each.config_map.name))}:{each.path or ''}"
+        for each in spec.config_maps or ()
+    )
+    return "configMaps " + " ".join(sorted(parts))
+
+
+def _names_digest(ref: str) -> bool:
+    try:
+        return parse(ref).digest is not None
+    except BadReference:
+        return False
+
+
+def _interval(name: str, text: str | None) -> timedelta | None:
+    """The time between two looks, with a jitter that is the Catalog's own; None for 0s."""
+    asked = POLL_INTERVAL if text is None else parse_duration(text)
+    if asked <= timedelta(0):
+        return None
+    share = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") / 2**32
+    return max(asked, SHORTEST_POLL) * (1 + JITTER * share)
+
+
+_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|ms|s|m|h)")
+
+
+def parse_duration(text: str) -> timedelta:
+    """A Go duration without sign, such as 1h30m or 0. Raises Blocked for anything else."""
+    parts = _PART.findall(text)
+    if text != "0" and (not parts or "".join(number + unit for number, unit in parts) != text):
+        raise Blocked(Reason.BLOCKED, f'"{text}" is no duration: write it as 10m or 1h30m')
+    try:
+        return timedelta(seconds=sum(float(number) * _UNITS[unit] for number, unit in parts))
+    except OverflowError:
+        return timedelta.max / 2
+
+
+def asks(catalog: Catalog, kind: str, name: str) -> bool:
+    """Whether the Catalog's source names that Secret or ConfigMap."""
+    return Needed(kind, name) in needed(catalog.spec.source)

@@ -1,0 +1,141 @@
+"""Looks that many jobs begin with (Task.look), in one child instead of one each: to fork costs several times what a look does.
+
+Used by the scheduler only. A look that the child does not answer, for whatever reason, says nothing: the job itself is run then,
+in a child of its own, and tells. The child is replaced every so many looks and ends when nobody has asked for a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import orjson
+
+from olmkit.jobs import wire
+from olmkit.jobs.forks import Forks
+from olmkit.jobs.task import Limits, Task
+
+LOOKS = 500
+"""Of one child: what leaks, and the CPU time it may use, is bounded."""
+IDLE_SECONDS = 5.0
+AT_ONCE = 16
+"""Looks under way; more wait."""
+
+
+class Lookout:
+    """All calls from one event loop."""
+
+    def __init__(self, forks: Forks, limits: Limits) -> None:
+        self._forks = forks
+        self._limits = limits
+        self._turn = asyncio.Semaphore(AT_ONCE)
+        self._child: _Child | None = None
+        self._idle: asyncio.TimerHandle | None = None
+
+    async def ask(self, task: Task) -> dict[str, Any] | None:
+        """What the look returned; None: the job itself shall be run. Raises the look's OlmError."""
+        async with self._turn:
+            try:
+                said = await self._reached().ask(task)
+                if "error" in said:
+                    raise wire.error_from_json(said["error"])
+                result: dict[str, Any] | None = said["result"]
+            except (OSError, ValueError, KeyError):
+                return None
+        return result
+
+    def close(self) -> None:
+        """End the child; looks under way are not answered."""
+        if self._idle is not None:
+            self._idle.cancel()
+        if self._child is not None:
+            self._child.hang_up()
+            self._child = None
+
+    def _reached(self) -> _Child:
+        """A child to ask. Raises OSError when there cannot be one."""
+        child = self._child
+        if child is None or child.is_over:
+            child = self._child = _Child(self._forks, self._limits)
+        elif child.asked >= LOOKS:
+            child.leave()
+            child = self._child = _Child(self._forks, self._limits)
+        if self._idle is not None:
+            self._idle.cancel()
+        self._idle = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._rest)
+        return child
+
+    def _rest(self) -> None:
+        if self._child is not None:
+            self._child.leave()
+            self._child = None
+
+
+class _Child:
+    """Its end of the line: whose questions are open."""
+
+    def __init__(self, forks: Forks, limits: Limits) -> None:
+        """Raises OSError."""
+        self._forks = forks
+        self._number, self._channel = forks.open(limits)
+        self._open: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._leaving = False
+        self._sending = asyncio.Lock()
+        self._listening = asyncio.create_task(self._listen(), name="looks")
+        self.asked = 0
+        self.is_over = False
+
+    async def ask(self, task: Task) -> dict[str, Any]:
+        """What it says to that. Raises OSError when it ended before, ValueError when it says what is no answer."""
+        self.asked += 1
+        number, loop = self.asked, asyncio.get_running_loop()
+        answer = self._open[number] = loop.create_future()
+        question = {"id": number, "function": task.look, "arguments": task.arguments}
+        try:
+            # Not cut short by a cancellation: half a question would spoil the line for all others.
+            await asyncio.shield(loop.create_task(self._send(orjson.dumps(question) + b"\n")))
+            return await answer
+        finally:
+            del self._open[number]
+            if self._leaving and not self._open:
+                self.hang_up()
+
+    def leave(self) -> None:
+        """Hang up as soon as nothing is open."""
+        self._leaving = True
+        if not self._open:
+            self.hang_up()
+
+    def hang_up(self) -> None:
+        """The child ends."""
+        self.is_over = True
+        self._listening.cancel()
+
+    async def _send(self, line: bytes) -> None:
+        async with self._sending:
+            await asyncio.get_running_loop().sock_sendall(self._channel, line)
+
+    async def _listen(self) -> None:
+        """Hand out answers until the child ends or says what is none."""
+        rest: bytes | bytearray = b""
+        error: Exception = ConnectionResetError("the child ended")
+        loop = asyncio.get_running_loop()
+        try:
+            while data := await loop.sock_recv(self._channel, 65536):
+                *lines, rest = (rest + data).split(b"\n")
+                if len(rest) > wire.ANSWER_LIMIT:
+                    raise ValueError("the child says too much")
+                for line in lines:
+                    said = orjson.loads(line)
+                    answer = self._open.get(said["id"])
+                    if answer is not None and not answer.done():
+                        answer.set_result(said)
+        except (OSError, ValueError, TypeError, KeyError) as unreadable:
+            error = unreadable if isinstance(unreadable, OSError) else ValueError(str(unreadable))
+        finally:
+            self.is_over = True
+            self._channel.close()
+            self._forks.kill(self._number)  # it may be stuck in a look
+            for answer in self._open.values():
+                if not answer.done():
+                    answer.set_exception(error)

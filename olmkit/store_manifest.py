@@ -1,0 +1,206 @@
+"""What a folder of published content holds: its files with their sizes and the sha256 of each portion.
+
+Written and compared by olmkit.store; catalogd's replicas hand it to each other. A manifest that is torn, of another content or of
+another format is refused when it is parsed, so that its content counts as damaged. All functions that take a folder block; they
+hash in several threads. Never follows a link, never writes.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import resource
+import stat
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+from typing import Any
+
+import orjson
+
+FORMAT = 2
+PORTION = 16 * 1024 * 1024
+"""Bytes hashed as one, so that a large file keeps several threads busy."""
+SMALL = 2 * PORTION
+"""Content up to this size is not worth threads."""
+THREADS = 4
+READ_SIZE = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class File:
+    """Size in bytes, and the sha256 of each portion as hex digits."""
+
+    size: int
+    portions: tuple[str, ...]
+
+
+NOTHING: Mapping[str, File] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The files of the content `digest`, by their path with slashes."""
+
+    digest: str
+    files: Mapping[str, File]
+
+    def to_bytes(self) -> bytes:
+        """As JSON."""
+        files = {path: [file.size, file.portions] for path, file in self.files.items()}
+        return orjson.dumps({"format": FORMAT, "digest": self.digest, "files": files}, option=orjson.OPT_SORT_KEYS)
+
+    @classmethod
+    def parse(cls, data: bytes, digest: str) -> Manifest:
+        """What to_bytes() gave for that digest. Raises ValueError, with a sentence, for anything else."""
+        try:
+            value = orjson.loads(data)
+        except ValueError:
+            raise ValueError("the manifest is torn") from None
+        if not isinstance(value, dict) or value.get("format") != FORMAT:
+            raise ValueError("the manifest is of another format")
+        if value.get("digest") != digest:
+            raise ValueError("the manifest is that of another content")
+        return cls(digest, dict(_files(value.get("files"))))
+
+
+def _files(value: Any) -> Iterator[tuple[str, File]]:
+    if not isinstance(value, dict):
+        raise ValueError("the manifest lists no files")
+    for path, each in value.items():
+        match each:
+            case [int(size), list(portions)] if size >= 0 and len(portions) == _count(size) and _is_inside(path):
+                if all(isinstance(portion, str) for portion in portions):
+                    yield path, File(size, tuple(portions))
+                    continue
+        raise ValueError("the manifest lists what is no file of a content")
+
+
+def _count(size: int) -> int:
+    return -(-size // PORTION)
+
+
+def _is_inside(path: str) -> bool:
+    """A path that stays below the folder and is written in one way only."""
+    parts = PurePosixPath(path).parts
+    return path == "/".join(parts) and bool(parts) and not {"..", "/"} & set(parts) and "\0" not in path
+
+
+def describe(folder: Path, digest: str, known: Mapping[str, File] = NOTHING) -> Manifest:
+    """The manifest of what is in `folder` now; files of `known` with that size were hashed while they were written.
+
+    Raises OSError for links and devices, ValueError for names that are not UTF-8.
+    """
+    sizes = {path: size for path, size in _walk(folder)}
+    files = {path: file for path, file in known.items() if sizes.get(path) == file.size}
+    unknown = {path: size for path, size in sizes.items() if path not in files}
+    files.update((path, File(sizes[path], tuple(hashes))) for path, hashes in _hashes(folder, unknown).items())
+    return Manifest(digest, files)
+
+
+def difference(folder: Path, manifest: Manifest) -> str:
+    """What is not as the manifest says, in a few words; "" when every file is there with the same bytes, and no other."""
+    try:
+        sizes = dict(_walk(folder))
+        if fault := _of_sizes(sizes, manifest):
+            return fault
+        for path, hashes in _hashes(folder, sizes).items():
+            if tuple(hashes) != manifest.files[path].portions:
+                return f"{path} has other bytes than were published"
+    except (OSError, ValueError) as error:
+        return _words(error)
+    return ""
+
+
+def difference_of_sizes(folder: Path, manifest: Manifest) -> str:
+    """The same without reading the files: names and sizes only."""
+    try:
+        return _of_sizes(dict(_walk(folder)), manifest)
+    except (OSError, ValueError) as error:
+        return _words(error)
+
+
+def _of_sizes(sizes: Mapping[str, int], manifest: Manifest) -> str:
+    for path, file in manifest.files.items():
+        if path not in sizes:
+            return f"{path} is missing"
+        if sizes[path] != file.size:
+            return f"{path} has {sizes[path]} bytes instead of {file.size}"
+    foreign = next((path for path in sizes if path not in manifest.files), None)
+    return f"{foreign} was never published" if foreign else ""
+
+
+def _words(error: OSError | ValueError) -> str:
+    if isinstance(error, OSError):
+        return f"{os.path.basename(str(error.filename or 'a file'))}: {error.strerror}"
+    return str(error)
+
+
+def _walk(folder: Path) -> Iterator[tuple[str, int]]:
+    """Path and size of every file below."""
+    for parent, folders, names in os.walk(folder, onerror=_raise):
+        for name in folders:
+            if os.path.islink(os.path.join(parent, name)):
+                raise OSError(errno.ELOOP, "a link among the content", name)
+        for name in names:
+            path = os.path.join(parent, name)
+            found = os.lstat(path)
+            if not stat.S_ISREG(found.st_mode):
+                raise OSError(errno.ELOOP, "a link or a device among the content", name)
+            yield _text(os.path.relpath(path, folder)), found.st_size
+
+
+def _hashes(folder: Path, sizes: Mapping[str, int]) -> dict[str, list[str]]:
+    """The sha256 of each portion of each file. Raises OSError, also for a file that became shorter."""
+    found = {path: [""] * _count(size) for path, size in sizes.items()}
+    portions = [(path, number) for path, hashes in found.items() for number in range(len(hashes))]
+
+    def work(portion: tuple[str, int]) -> None:
+        path, number = portion
+        start = number * PORTION
+        found[path][number] = _hash(folder / path, start, min(PORTION, sizes[path] - start))
+
+    if sum(sizes.values()) <= SMALL or not _may_have_threads():
+        for portion in portions:
+            work(portion)
+    else:
+        with ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1), "hash") as threads:
+            list(threads.map(work, portions))
+    return found
+
+
+def _may_have_threads() -> bool:
+    """Not in a job: the stacks and heaps of threads would count against its memory."""
+    return resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY
+
+
+def _hash(path: Path, start: int, length: int) -> str:
+    hashing = hashlib.sha256()
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        buffer = memoryview(bytearray(min(length, READ_SIZE)))
+        at, end = start, start + length
+        while at < end:
+            count = os.preadv(file, [buffer[: end - at]], at)
+            if count == 0:
+                raise OSError(errno.EIO, "shorter than a moment ago", path.name)
+            hashing.update(buffer[:count])
+            at += count
+    finally:
+        os.close(file)
+    return hashing.hexdigest()
+
+
+def _text(path: str) -> str:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"the name of a file is not UTF-8: {path!a}") from None
+    return path
+
+
+def _raise(error: OSError) -> None:
+    raise error

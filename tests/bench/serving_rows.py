@@ -1,0 +1,67 @@
+"""Rows of catalogd's HTTP: requests a second over TLS, for one bundle, one package, the list of packages and the whole."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+from devcluster.suite import Suite
+from tests.bench.figures import Figure
+from tests.bench.load import measure
+
+ENCODED_SECONDS = 120.0
+
+
+def rows(suite: Suite, catalog: str) -> Iterator[Figure]:
+    """`catalog` is served by the suite's catalogd."""
+    base = f"https://{suite.addresses['catalogd'].catalogs}/catalogs/{catalog}/api/v1"
+    trust = suite.trust()
+    bundle = _typical_bundle(base, suite)
+    package = bundle["package"]
+    _await_encoded(base, suite)
+    targets = (
+        ("metas for one bundle", f"metas?package={package}&name={bundle['name']}", "", "2,400 requests/s"),
+        ("metas for one package", f"metas?package={package}", "", "435 requests/s for 1.5 MB"),
+        ("packages, the list for consoles", "packages", "gzip", ""),
+        ("all, gzip", "all", "gzip", "77 requests/s of 9 MB"),
+        ("all, zstd", "all", "zstd", ""),
+        ("all, identity", "all", "", "17.6 requests/s for 67 MB (1.1 GB/s)"),
+    )
+    for name, path, encoding, aim in targets:
+        rate = asyncio.run(measure(f"{base}/{path}", trust, encoding))
+        size = rate.bytes / max(rate.requests, 1e-9)
+        yield Figure(
+            f"{name} ({size / 1000:.0f} kB), TLS, 8 connections",
+            f"{rate.requests:.0f} requests/s, {rate.bytes / 1e6:.0f} MB/s",
+            aim,
+        )
+
+
+def _open(url: str, suite: Suite, **headers: str) -> Any:
+    return urllib.request.urlopen(urllib.request.Request(url, headers=headers), context=suite.trust())
+
+
+def _await_encoded(base: str, suite: Suite) -> None:
+    """Return when the compressed forms, which follow at low priority, are there."""
+    deadline = time.monotonic() + ENCODED_SECONDS
+    for encoding in ("gzip", "zstd"):
+        while _encoding(f"{base}/all", suite, encoding) != encoding:
+            assert time.monotonic() < deadline, f"there is no {encoding} after {ENCODED_SECONDS:.0f} s"
+            time.sleep(0.2)
+
+
+def _encoding(url: str, suite: Suite, encoding: str) -> str:
+    with _open(url, suite, **{"Accept-Encoding": encoding, "Range": "bytes=0-0"}) as answer:
+        return str(answer.headers.get("Content-Encoding", ""))
+
+
+def _typical_bundle(base: str, suite: Suite) -> dict[str, Any]:
+    """The bundle whose blob is nearest to 61 kB, the size of the peer's figure."""
+    with _open(f"{base}/metas?schema=olm.bundle", suite) as answer:
+        lines: list[bytes] = answer.read().splitlines()
+    bundle: dict[str, Any] = json.loads(min(lines, key=lambda line: abs(len(line) - 61_000)))
+    return bundle

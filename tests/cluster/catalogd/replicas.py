@@ -1,0 +1,123 @@
+"""Replicas of catalogd as far as they copy from one another: a shelf, its routes on a real socket, and what follows another."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from catalogd.record import Record
+from catalogd.replication import Replication
+from catalogd.replication_follower import Follower
+from catalogd.shelf import Shelf
+from tests.cluster.catalogd.shelves import publish, record
+
+Requests = list[tuple[str, str]]
+
+
+@dataclass
+class Replica:
+    """One replica. `requests` are what it was asked: path and Range; `most` is how many contents it gave at a time."""
+
+    shelf: Shelf
+    root: Path
+    address: str = ""
+    requests: Requests = field(default_factory=list)
+    under_way: int = 0
+    most: int = 0
+
+    async def serve(self, digest: str, *names: str, size: int = 0) -> None:
+        """From now on it serves content of that digest under the names."""
+        publish(self.root, digest, size=size)
+        for name in names:
+            await self.shelf.put(name, record(digest))
+
+    def served(self) -> dict[str, str]:
+        """Digest by name."""
+        return {name: each.digest for name, each in self.records().items()}
+
+    def records(self) -> dict[str, Record]:
+        """Record by name."""
+        return {name: found.record for name in self.shelf.names if (found := self.shelf.get(name))}
+
+    def files(self, digest: str) -> dict[str, bytes]:
+        """Everything in the folder of a content, its manifest too."""
+        home = self.root / "content" / digest.replace(":", "-")
+        return {str(each.relative_to(home)): each.read_bytes() for each in sorted(home.rglob("*")) if each.is_file()}
+
+    def asked(self, part: str) -> Requests:
+        """Requests whose path contains `part`."""
+        return [each for each in self.requests if part in each[0]]
+
+
+@contextlib.asynccontextmanager
+async def replica(root: Path) -> AsyncIterator[Replica]:
+    """One that gives what is on its shelf, on a port of its own."""
+    shelf = Shelf(root)
+    await shelf.restore()
+    ours = Replica(shelf, root)
+
+    @web.middleware
+    async def noted(request: web.Request, handler: Callable[[web.Request], object]) -> web.StreamResponse:
+        ours.requests.append((request.path, request.headers.get("Range", "")))
+        ours.under_way += "/content/" in request.path
+        ours.most = max(ours.most, ours.under_way)
+        try:
+            return await handler(request)  # type: ignore[misc, no-any-return]
+        finally:
+            ours.under_way -= "/content/" in request.path
+
+    application = web.Application(middlewares=[noted])
+    Replication(shelf).add_routes(application)
+    async with listening(application) as ours.address:
+        yield ours
+
+
+@contextlib.asynccontextmanager
+async def listening(application: web.Application) -> AsyncIterator[str]:
+    """The application on a free port; its address."""
+    runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield f"127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+@dataclass
+class Sight:
+    """What a follower is told: where the leader is, and which Catalogs there are."""
+
+    leader: str | None = ""
+    wanted: Collection[str] | None = None
+
+
+@contextlib.asynccontextmanager
+async def following(shelf: Shelf, sight: Sight) -> AsyncIterator[None]:
+    """A follower at work that fills the shelf, looking often."""
+    follower = Follower(shelf, lambda: sight.leader, lambda: sight.wanted, poll=0.05)
+    running = asyncio.create_task(follower.run())
+    try:
+        yield
+    finally:
+        running.cancel()
+        await asyncio.wait({running})
+        assert running.cancelled(), running.exception()
+
+
+async def until(condition: Callable[[], object], within: float = 60) -> None:
+    """Return when it holds."""
+    async with asyncio.timeout(within):
+        while not condition():  # noqa: ASYNC110 of some of it nobody tells
+            await asyncio.sleep(0.01)
+
+
+def said(caplog: pytest.LogCaptureFixture) -> str:
+    """The log with the errors that its lines carry."""
+    return "\n".join(f"{each.getMessage()}: {getattr(each, 'error', '')}" for each in caplog.records)

@@ -1,0 +1,75 @@
+"""Shelves with content on a real disk, for tests: content that differs by digest, and damage to it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from catalogd.shelf import KEEP, Shelf
+from catalogd.world import Record
+from catalogd.writing import Writer
+from olmkit.fbc.blobs import blob
+from olmkit.fbc.documents import Document
+from olmkit.store import Store
+
+ONE, TWO = "sha256:" + "1" * 64, "sha256:" + "2" * 64
+
+
+def publish(root: Path, digest: str, name: str = "p", size: int = 0) -> None:
+    """Content of one package in the store of the shelf at `root`, and a blob of `size` bytes."""
+    with Store(root / "content").publish(digest) as folder, Writer(folder, digest) as writer:
+        writer.add(blob(Document({"schema": "olm.package", "name": name}, b"", 1)))
+        if size:
+            writer.add(
+                blob(Document({"schema": "test", "data": f"{digest} " * (size // (len(digest) + 1) + 1)}, b"", 2))
+            )
+        writer.finish()
+
+
+def record(digest: str) -> Record:
+    return Record("registry.example/c:v1", f"registry.example/c@{digest}", digest, "2026-01-01T00:00:00Z")
+
+
+async def served(root: Path) -> dict[str, str]:
+    """What a process that starts now serves: digest by name."""
+    shelf = Shelf(root)
+    await shelf.restore()
+    return {name: found.record.digest for name in shelf.names if (found := shelf.get(name))}
+
+
+async def shelved(root: Path, keep: timedelta = KEEP, **digests: str) -> Shelf:
+    """A shelf that serves these digests by name, and their content."""
+    shelf = Shelf(root, keep)
+    for name, digest in digests.items():
+        publish(root, digest)
+        await shelf.put(name, record(digest))
+    return shelf
+
+
+def blobs_of(shelf: Shelf, name: str) -> Path:
+    found = shelf.get(name)
+    assert found is not None
+    return found.content.blobs
+
+
+def on_disk(root: Path) -> set[str]:
+    return Store(root / "content").digests()
+
+
+def damage(blobs: Path, how: str) -> None:
+    manifest, index = blobs.parents[1] / "manifest.json", blobs.parent / "index.json"
+    match how:
+        case "flipped":
+            blobs.write_bytes(b"?" + blobs.read_bytes()[1:])
+        case "cut":
+            blobs.write_bytes(blobs.read_bytes()[:-1])
+        case "grown":
+            blobs.write_bytes(blobs.read_bytes() + b"x")
+        case "removed":
+            blobs.unlink()
+        case "manifest torn":
+            manifest.write_bytes(manifest.read_bytes()[:-9])
+        case "manifest removed":
+            manifest.unlink()
+        case _:
+            index.write_bytes(index.read_bytes()[:-1])

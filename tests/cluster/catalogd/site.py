@@ -1,0 +1,86 @@
+"""A server with catalogs on its shelf, over real HTTP on loopback, and clients of it: for the tests of catalogd's HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+import aiohttp
+from yarl import URL
+
+from catalogd.answers import CHUNK
+from catalogd.content import FORMAT
+from catalogd.encoding import Encodings
+from catalogd.server import Server
+from catalogd.shelf import Shelf
+from catalogd.world import Record
+from catalogd.writing import Writer
+from olmkit.fbc.blobs import blob
+from olmkit.fbc.documents import Document
+from olmkit.store import Store
+
+DIGEST = "sha256:" + "1" * 64
+TAG = f'"{DIGEST}.{FORMAT}"'
+"""The entity tag of the content DIGEST, as it is."""
+UNPACKED = "2026-01-02T03:04:05Z"
+MODIFIED = "Fri, 02 Jan 2026 03:04:05 GMT"
+VERSION = {"type": "olm.package", "value": {"packageName": "p", "version": "1.0.0"}}
+BLOBS: list[dict[str, Any]] = [
+    {"schema": "olm.package", "name": "p", "defaultChannel": "stable"},
+    {"schema": "olm.channel", "package": "p", "name": "stable", "entries": [{"name": "p.v1"}]},
+    {"schema": "olm.bundle", "package": "p", "name": "p.v1", "image": "i", "properties": [VERSION]},
+    {"schema": "olm.package", "name": "q", "description": "x" * (8 * CHUNK + 17)},
+    {"schema": "my.own", "text": "é"},
+]
+LINES = [blob(Document(each, b"", 1)).line for each in BLOBS]
+WHOLE = b"".join(LINES)
+
+
+class Site:
+    """A server, its shelf and a client."""
+
+    def __init__(self, server: Server, shelf: Shelf, session: aiohttp.ClientSession, port: int) -> None:
+        self.server, self.shelf, self.session, self.port = server, shelf, session, port
+        self.base = f"http://127.0.0.1:{port}"
+
+    async def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes, Mapping[str, str]]:
+        """Status, body and headers; `If_Match` is If-Match."""
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        url = URL(self.base + path, encoded=True)
+        async with self.session.request(method, url, headers=sent) as answer:
+            return answer.status, await answer.read(), answer.headers
+
+    async def speak(self, sent: bytes = b"") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection of bytes."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        writer.write(sent)
+        await writer.drain()
+        return reader, writer
+
+
+async def put(shelf: Shelf, name: str, digest: str, blobs: Sequence[Mapping[str, Any]] = BLOBS) -> None:
+    """Write that content and serve it under the name."""
+    with Store(shelf.folder).publish(digest) as folder, Writer(folder, digest) as writer:
+        for each in blobs:
+            writer.add(blob(Document(dict(each), b"", 1)))
+        writer.finish()
+    await shelf.put(name, Record(f"r/{name}:v1", f"r/{name}@{digest}", digest, UNPACKED))
+
+
+@contextlib.asynccontextmanager
+async def serving(
+    shelf: Shelf, encodings: Encodings | None = None, tls: ssl.SSLContext | None = None, **more: Any
+) -> AsyncIterator[Site]:
+    """The server at work; `c` and `fresh` exist, whatever is on the shelf."""
+    known = {"c": True, "fresh": True}
+    authorize = more.pop("authorize", None)
+    server = Server(shelf, lambda name: known.get(name, False), encodings, **more)
+    port = await server.start("127.0.0.1:0", tls, authorize)
+    try:
+        async with aiohttp.ClientSession(auto_decompress=False, skip_auto_headers=["Accept-Encoding"]) as session:
+            yield Site(server, shelf, session, port)
+    finally:
+        await server.close()

@@ -1,0 +1,54 @@
+"""Package objects at the limit of what etcd takes: the largest that are written whole, and what larger ones lose."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from catalogd.specs import SIZE_LIMIT
+from tests.cluster.catalogd.conftest import World, lines, package
+
+ROOM = 2_000
+"""More bytes than the rest of a spec takes."""
+
+
+def with_icon(name: str, size: int) -> list[dict[str, Any]]:
+    return package(name, "1.0.0", icon={"base64data": "A" * (size // 4 * 4), "mediatype": "image/png"})
+
+
+async def test_packages_as_large_as_they_may_be_are_written_whole_and_larger_ones_say_what_they_lose(
+    world: World, catalogd: Path
+) -> None:
+    edges = [{"name": f"many.v{number}.0.0", "skips": ["x" * 1000]} for number in range(SIZE_LIMIT // 1000)]
+    many = package("many", "1.0.0")
+    many[1]["entries"] = edges
+    await world.push(
+        lines(
+            with_icon("fits", SIZE_LIMIT - ROOM),
+            with_icon("icon", SIZE_LIMIT),
+            # Go writes each of them as six bytes: the largest object that there can be, on its way through the API server too.
+            package("escaped", "1.0.0", description="<" * ((SIZE_LIMIT - ROOM) // 6)),
+            package("too-escaped", "1.0.0", description="<" * (SIZE_LIMIT // 6)),
+            many,
+        )
+    )
+    await world.catalog(world.ref())
+    found = await world.ready()
+    specs = {each["spec"]["packageName"]: each["spec"] for each in world.packages().values()}
+    whole = {name: _raw(world, name) for name in ("fits", "icon", "escaped", "too-escaped", "many")}
+    assert specs.keys() == whole.keys()
+    assert len(whole["fits"]["icon"]["data"]) > SIZE_LIMIT - ROOM - 4
+    assert "icon" not in whole["icon"]
+    assert len(whole["escaped"]["description"]) == (SIZE_LIMIT - ROOM) // 6
+    assert (whole["too-escaped"]["description"], whole["too-escaped"]["channels"]) == ("", [])
+    assert whole["many"]["channels"] == []
+    said = json.dumps(found["status"])
+    for name, what in (("icon", "its icon"), ("many", "its icon, description and channels")):
+        assert f'the Package of \\"{name}\\" is too large and does without {what}' in said
+
+
+def _raw(world: World, package: str) -> dict[str, Any]:
+    obj = json.loads(world.cluster.kubectl("get", "package", f"{world.name}-{package}", "-o", "json"))
+    spec: dict[str, Any] = obj["spec"]
+    return spec

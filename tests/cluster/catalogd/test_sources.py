@@ -1,0 +1,146 @@
+"""Catalogs out of a guarded registry, a git repository and a web server, by a whole catalogd: logins, moves, faults, status."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from olmkit.api import catalogs
+from olmkit.api.meta import Kind
+from tests.certificates import Authority
+from tests.cluster.catalogd.conftest import NAMESPACE, Object, World, lines, package, running, triple
+from tests.git_server import GitServer, Repository
+from tests.images import push, tar
+from tests.own_registry import PASSWORD, USER, basic_auth, own_registry
+from tests.secrets import auth, docker_config, secret
+from tests.web_server import WebServer
+
+SECRET = Kind("", "v1", "Secret", "secrets", namespaced=True)
+LABELS = {"operators.operatorframework.io.index.configs.v1": "/configs"}
+WRONG = "n0t-the-password"
+
+
+def files(*names: str) -> dict[str, bytes]:
+    """A catalog of these packages as files without a folder."""
+    return {"catalog.json": lines(*(package(name, "1.0.0") for name in names))["configs/catalog.json"]}
+
+
+async def put(world: World, body: Mapping[str, Any], name: str) -> None:
+    """Apply a Secret of the test's namespace."""
+    await world.client.apply(
+        SECRET, {**body, "metadata": {**body["metadata"], "name": name, "namespace": NAMESPACE}}, "test"
+    )
+
+
+async def listed(world: World, *names: str) -> Object:
+    """The Catalog as soon as it serves these packages and is done."""
+    await world.until(f"{names} are served", lambda: world.seen().get("status", {}).get("packages") == ",".join(names))
+    return await world.ready()
+
+
+def untold(found: Object) -> bool:
+    """Nothing of a password is in the object."""
+    return PASSWORD not in json.dumps(found) and WRONG not in json.dumps(found)
+
+
+async def test_a_guarded_registry_is_asked_with_the_pull_secret_and_again_when_that_changes(
+    world: World, tmp_path: Path
+) -> None:
+    name = f"{world.name}-login"
+    async with own_registry(tmp_path / "images") as opened:
+        push(opened, "c", "v1", [tar(lines(package("p", "1.0.0")))], LABELS)
+    async with own_registry(tmp_path / "images", basic_auth(tmp_path / "users")) as guarded:
+        conf = tmp_path / "guarded.conf"
+        conf.write_text(f'[[registry]]\nprefix = "{guarded}"\ninsecure = true\n')
+        async with running(world, tmp_path / "cache", "--registries-conf", str(conf)):
+            await put(world, docker_config({guarded: auth(USER, WRONG)}), name)
+            await world.catalog_of(
+                {"source": {"type": "image", "image": {"ref": f"{guarded}/c:v1", "pullSecret": name}}}
+            )
+            found = await world.when("Unpacked", "False", "UnpackFailed")
+            assert name in triple(found, "Unpacked")[2]
+            assert untold(found)
+            await put(world, docker_config({guarded: auth(USER, PASSWORD)}), name)
+            assert (await world.ready())["status"]["packages"] == "p"
+    assert all(untold(each) for each in world.history)
+    await world.client.delete(SECRET, name, NAMESPACE)
+
+
+async def test_the_cluster_wide_pull_secret_serves_catalogs_without_one(world: World, tmp_path: Path) -> None:
+    name = f"{world.name}-all"
+    async with own_registry(tmp_path / "images") as opened:
+        push(opened, "c", "v1", [tar(lines(package("p", "1.0.0")))], LABELS)
+    async with own_registry(tmp_path / "images", basic_auth(tmp_path / "users")) as guarded:
+        conf = tmp_path / "guarded.conf"
+        conf.write_text(f'[[registry]]\nprefix = "{guarded}"\ninsecure = true\n')
+        async with running(world, tmp_path / "cache", "--registries-conf", str(conf), "--pull-secret", name):
+            await world.catalog_of({"source": {"type": "image", "image": {"ref": f"{guarded}/c:v1"}}})
+            await world.when("Unpacked", "False", "UnpackFailed")
+            await put(world, docker_config({guarded: auth(USER, PASSWORD)}), name)
+            await world.ready()
+    await world.client.delete(SECRET, name, NAMESPACE)
+
+
+async def test_a_branch_is_followed_and_its_content_outlives_the_server(world: World, tmp_path: Path) -> None:
+    name = f"{world.name}-git"
+    repository = Repository(tmp_path / "repositories" / "r.git")
+    first = repository.commit({"catalogs/a/catalog.json": files("p")["catalog.json"], "README.md": "not a catalog"})
+    async with running(world, tmp_path / "cache"):
+        async with GitServer(tmp_path / "repositories", login=("robot", PASSWORD)) as server:
+            values = {"username": "robot", "password": PASSWORD}
+            await put(world, secret("kubernetes.io/basic-auth", values, server.address), name)
+            git = {
+                **{"repository": f"{server.url}/r.git", "ref": {"branch": "main"}, "directory": "catalogs"},
+                **{"auth": {"secret": {"name": name}}, "pollInterval": "1s"},
+            }
+            await world.catalog_of({"source": {"type": "git", "git": git}})
+            found = await listed(world, "p")
+            resolved = {"repository": git["repository"], "commit": first, "directory": "catalogs"}
+            assert found["status"]["resolvedSource"] == {"type": "git", "git": resolved}
+            assert found["status"]["contentDigest"].startswith("sha256:")
+            second = repository.commit({"catalogs/catalog.json": files("p", "q")["catalog.json"]}, on=first)
+            found = await listed(world, "p", "q")
+            assert found["status"]["resolvedSource"]["git"]["commit"] == second
+        found = await world.when("Ready", "True", "ServingOldContent")
+        assert found["status"]["packages"] == "p,q"
+        assert (await world.get(f"{world.name}/all.json"))[0] == 200
+        assert untold(found)
+    await world.client.delete(SECRET, name, NAMESPACE)
+
+
+async def test_an_archive_over_tls_is_followed_and_not_read_twice(world: World, tmp_path: Path) -> None:
+    name = f"{world.name}-http"
+    authority = Authority()
+    served = tmp_path / "served"
+    served.mkdir()
+    (served / "catalog.tar").write_bytes(tar(files("p")))
+    asked = asyncio.Event()
+
+    async def note(request: web.Request) -> None:
+        if "If-None-Match" in request.headers or "If-Modified-Since" in request.headers:
+            asked.set()
+
+    async with (
+        WebServer(served, login=("robot", PASSWORD), tls=authority.server_context(tmp_path)) as server,
+        running(world, tmp_path / "cache", "--pull-cas-dir", str(authority.folder(tmp_path))),
+    ):
+        server.fault = note
+        values = {"username": "robot", "password": PASSWORD}
+        await put(world, secret("kubernetes.io/basic-auth", values, server.address), name)
+        http = {"url": f"{server.url}/catalog.tar", "auth": {"secret": {"name": name}}, "pollInterval": "1s"}
+        await world.catalog_of({"source": {"type": "http", "http": http}})
+        found = await listed(world, "p")
+        assert found["status"]["resolvedSource"]["http"]["url"] == http["url"]
+        version = found["metadata"]["resourceVersion"]
+        for _ in range(2):
+            asked.clear()
+            await asyncio.wait_for(asked.wait(), 30)
+        assert (await world.client.get(catalogs.KIND, world.name))["metadata"]["resourceVersion"] == version
+        (served / "catalog.tar").write_bytes(tar(files("p", "q")))
+        await listed(world, "p", "q")
+    await world.client.delete(SECRET, name, NAMESPACE)

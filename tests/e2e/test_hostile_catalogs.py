@@ -1,0 +1,221 @@
+"""Whatever a Catalog brings: its status says what is wrong, its reader stays small, nothing is left, and the others go on.
+
+One catalog is asked without a pause while all of it happens, and so is the memory of catalogd with its jobs.
+"""
+
+import json
+import re
+import threading
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.demo.whole import catalog_object
+from devcluster.suite import Suite
+from devcluster.watching import Object, condition, is_true
+from tests.e2e import hostile, hostile_contents
+from tests.e2e.faulty_registry import HOST, FaultyRegistry
+from tests.e2e.packages import package_blobs, publish
+from tests.e2e.stage import Stage, triple
+
+ALLOWANCE = 80_000_000
+"""Bytes that reading a catalog may cost, whatever it holds."""
+_SAMPLE_SECONDS = 0.05
+_ANSWER_SECONDS = 10.0
+_CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+class Witness:
+    """Asks a catalog all the time, and how much memory catalogd has, in threads until the end of its `with` block."""
+
+    def __init__(self, suite: Suite, name: str) -> None:
+        self._url = f"https://{suite.addresses['catalogd'].catalogs}/catalogs/{name}/all.json"
+        self._suite = suite
+        self._ended = threading.Event()
+        self._threads = [threading.Thread(target=each, daemon=True) for each in (self._ask, self._measure)]
+        self.answers = 0
+        self.faults: list[str] = []
+        self.idle = self.peak = suite.memory("catalogd")
+
+    def __enter__(self) -> Self:
+        for each in self._threads:
+            each.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        for each in self._threads:
+            each.join()
+
+    def begin(self) -> None:
+        """What was the highest before does not count any more."""
+        self.peak = 0
+
+    def check(self) -> None:
+        """Fails when an answer did not come, or when it took too much memory."""
+        assert self.faults == []
+        assert self.peak < self.idle + ALLOWANCE, f"{self.peak:,} bytes, idle {self.idle:,}"
+
+    def _ask(self) -> None:
+        trust = self._suite.trust()
+        while not self._ended.wait(_SAMPLE_SECONDS):
+            try:
+                with urllib.request.urlopen(self._url, timeout=_ANSWER_SECONDS, context=trust) as answer:
+                    answer.read()
+                    self.answers += 1
+            except OSError as error:
+                self.faults.append(str(error))
+
+    def _measure(self) -> None:
+        while not self._ended.wait(_SAMPLE_SECONDS):
+            self.peak = max(self.peak, self._suite.memory("catalogd"))
+
+
+@pytest.fixture(scope="module")
+def arena(cluster: Cluster, suite: Suite) -> Iterator[Stage]:
+    """One share of the cluster for all tests here, with a catalog that is served all the time, called as it."""
+    stage = Stage(cluster, suite, "hostile")
+    try:
+        publish(stage, package_blobs("witness-operator", {"1.0.0": "registry.example.com/bundles/never-pulled:v1"}))
+        yield stage
+    finally:
+        stage.close()
+
+
+@pytest.fixture(scope="module")
+def witness(arena: Stage, suite: Suite) -> Iterator[Witness]:
+    """Whoever asks the served catalog all the time."""
+    with Witness(suite, arena.name) as asking:
+        yield asking
+    assert asking.answers > 0
+    assert asking.faults == []
+
+
+@pytest.fixture
+def name(request: pytest.FixtureRequest) -> str:
+    """A Catalog's name for this test."""
+    return "hostile-" + re.sub(r"[^a-z0-9]+", "-", request.node.name.lower())[-50:].strip("-")
+
+
+def _contents(suite: Suite) -> set[str]:
+    return {str(path) for path in (suite.folder / "catalogd-cache").rglob("*") if "encoded" not in path.parts}
+
+
+def _is_settled(found: Object) -> bool:
+    return triple(found, "Unpacked")[1] == "UnpackFailed" or is_true(found, "Ready")
+
+
+def _refused(arena: Stage, name: str, *, stalled: bool = True, seconds: float = 120) -> str:
+    """What the Catalog says when it is refused."""
+    found = arena.catalog_when(name, "UnpackFailed or Ready", _is_settled, seconds)
+    assert triple(found, "Unpacked")[:2] == ("False", "UnpackFailed"), found["status"]
+    assert triple(found, "Ready")[0] == "False"
+    assert condition(found, "Stalled" if stalled else "Reconciling")["status"] == "True", found["status"]
+    assert "contentURL" not in found["status"]
+    message = triple(found, "Unpacked")[2]
+    assert "\n" not in message
+    assert not _CONTROL.search(message.encode())
+    assert len(message) < 2000
+    return message
+
+
+@pytest.mark.parametrize("attack", [pytest.param(each, id=each.what) for each in hostile_contents.REFUSED])
+def test_what_is_refused(arena: Stage, witness: Witness, name: str, attack: hostile_contents.Refused) -> None:
+    reference = hostile.push(arena.cluster.registry, f"catalogs/{name}", [attack.layer()])
+    before = _contents(arena.suite)
+    witness.begin()
+    arena.catalog(reference, name, "1h")
+    message = _refused(arena, name)
+    witness.check()
+    assert attack.words in message
+    assert _contents(arena.suite) == before
+
+
+@pytest.mark.parametrize("attack", [pytest.param(each, id=each.what) for each in hostile_contents.SERVED])
+def test_what_is_odd_and_served(arena: Stage, witness: Witness, name: str, attack: hostile_contents.Served) -> None:
+    reference = hostile.push(arena.cluster.registry, f"catalogs/{name}", [attack.layer()])
+    witness.begin()
+    arena.catalog(reference, name, "1h")
+    found = arena.catalog_when(name, "Ready", lambda o: is_true(o, "Ready"), 120)
+    witness.check()
+    message = triple(found, "Valid")[2]
+    assert attack.words in message
+    assert not _CONTROL.search(message.encode())
+    served = _get(arena.suite, f"/catalogs/{name}/api/v1/packages")
+    assert isinstance(json.loads(served)["packages"], list)
+    arena.delete("Catalog", name)
+
+
+def test_an_image_of_10_000_layers(arena: Stage, witness: Witness, name: str) -> None:
+    layer = hostile.catalog((hostile.blob("x"), 1))
+    reference = hostile.push(arena.cluster.registry, f"catalogs/{name}", [layer], repeat=10_000)
+    witness.begin()
+    arena.catalog(reference, name, "1h")
+    assert "layers" in _refused(arena, name)
+    witness.check()
+
+
+_WAYS = (
+    ("trickles", "sends too slowly"),
+    ("is-longer", "other bytes"),
+    ("is-shorter", "bytes"),
+    ("other-bytes", "bytes"),
+    ("hangs", "does not answer"),
+    ("endless-head", "registry"),
+    ("one-endless-header", "registry"),
+    ("closes-midway", "broke off"),
+    ("garbage", "what is no HTTP"),
+    ("to-a-file", "redirects to what is no http or https address"),
+    ("to-metadata", "169.254.169.254"),
+    ("to-itself", "redirects more than"),
+)
+
+
+def test_servers_that_lie_stall_and_never_end(
+    arena: Stage, witness: Witness, faulty_registry: FaultyRegistry, suite: Suite
+) -> None:
+    """All at once, since some are waited for; and what is asked for meanwhile is served all the same."""
+    before = _contents(suite)
+    for way, _ in _WAYS:
+        arena.catalog(f"{HOST}/{way}/catalog:latest", f"hostile-registry-{way}", "1h")
+        arena.catalog(f"{HOST}/{way}-at-once/catalog:latest", f"hostile-manifest-{way}", "1h")
+        arena.apply(_other(f"hostile-http-{way}", "http", url=f"http://{faulty_registry.address}/{way}/c.tar.gz"))
+        repository = f"http://{faulty_registry.address}/{way}/c.git"
+        arena.apply(_other(f"hostile-git-{way}", "git", repository=repository, ref={"branch": "main"}))
+    for way, words in _WAYS:
+        message = _refused(arena, f"hostile-registry-{way}", stalled=False, seconds=240)
+        assert words in message, (way, message)
+        for kind in ("manifest", "http", "git"):
+            message = _refused(arena, f"hostile-{kind}-{way}", stalled=False, seconds=240)
+            assert "unexpected error" not in message, (kind, way)
+    assert witness.faults == []
+    assert _contents(suite) == before
+
+
+def _other(name: str, kind: str, **source: Any) -> Object:
+    made = catalog_object(name, "")
+    made["spec"]["source"] = {"type": kind, kind: {**source, "pollInterval": "1h"}}
+    return made
+
+
+def _get(suite: Suite, path: str) -> bytes:
+    url = f"https://{suite.addresses['catalogd'].catalogs}{path}"
+    with urllib.request.urlopen(url, timeout=_ANSWER_SECONDS, context=suite.trust()) as answer:
+        data: bytes = answer.read()
+        return data
+
+
+def test_afterwards_the_log_holds_no_traceback_and_nothing_that_was_not_to_be_printed(
+    witness: Witness, suite: Suite
+) -> None:
+    witness.check()
+    log = Path(suite.log("catalogd")).read_bytes()
+    assert b"Traceback" not in log
+    assert not _CONTROL.search(log)

@@ -1,0 +1,135 @@
+"""What a spec asks for: identities, words, times and what it needs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from catalogd.wishes import needed, secret_name, source_of, wished
+from catalogd.world import Needed, Wish
+from olmkit.api.catalogs import CatalogSource
+from olmkit.errors import Blocked
+from olmkit.sources.source import GitReference, GitSource, HttpSource, ImageSource, RefKind
+from tests.unit.catalogd.decide.worlds import world
+
+REPOSITORY, URL = "https://git.example/r", "https://files.example/c.tar.gz"
+DIGEST = "sha256:" + "a" * 64
+AUTH = {"auth": {"secret": {"name": "login"}, "insecureSkipVerify": True}}
+
+
+def of_git(**changes: Any) -> dict[str, Any]:
+    return {"type": "git", "git": {"repository": REPOSITORY, "ref": {"branch": "main"}, **changes}}
+
+
+def of_http(**changes: Any) -> dict[str, Any]:
+    return {"type": "http", "http": {"url": URL, **changes}}
+
+
+def of_maps(*names: str) -> dict[str, Any]:
+    return {"type": "configMaps", "configMaps": [{"configMap": {"name": name}} for name in names]}
+
+
+SOURCES = [
+    pytest.param({"type": "image", "image": {"ref": "r/c:v1"}}, ImageSource("r/c:v1"), (), id="an image"),
+    pytest.param(
+        {"type": "image", "image": {"ref": "r/c:v1", "pullSecret": "login"}},
+        *(ImageSource("r/c:v1"), (Needed("Secret", "login"),)),
+        id="an image with a pull secret",
+    ),
+    pytest.param(of_git(), GitSource(REPOSITORY, GitReference(RefKind.BRANCH, "main")), (), id="a branch"),
+    pytest.param(
+        of_git(ref={"tag": "v1"}, directory="./a/b/", **AUTH),
+        GitSource(REPOSITORY, GitReference(RefKind.TAG, "v1"), "a/b", True),
+        (Needed("Secret", "login"),),
+        id="a folder at a tag, with a login",
+    ),
+    pytest.param(
+        of_git(ref={"commit": "c" * 40}, directory="."),
+        GitSource(REPOSITORY, GitReference(RefKind.COMMIT, "c" * 40)),
+        (),
+        id="the whole at a commit",
+    ),
+    pytest.param(of_http(), HttpSource(URL), (), id="an archive"),
+    pytest.param(
+        of_http(checksum=DIGEST, **AUTH),
+        HttpSource(URL, DIGEST, True),
+        (Needed("Secret", "login"),),
+        id="an archive with a checksum and a login",
+    ),
+    pytest.param(
+        of_maps("a", "b"), None, (Needed("ConfigMap", "a"), Needed("ConfigMap", "b")), id="ConfigMaps, read later"
+    ),
+    pytest.param(
+        {**of_maps("a"), "image": {"ref": "r/c:v1", "pullSecret": "login"}},
+        *(None, (Needed("ConfigMap", "a"),)),
+        id="members that the type does not name do not count",
+    ),
+]
+
+
+@pytest.mark.parametrize(("spec", "source", "needs"), SOURCES)
+def test_sources(spec: dict[str, Any], source: Any, needs: tuple[Needed, ...]) -> None:
+    model = CatalogSource.load(spec)
+    assert source_of(model) == source
+    assert tuple(needed(model)) == needs
+    assert secret_name(model) == next((each.name for each in needs if each.kind == "Secret"), "")
+
+
+WISHES = [
+    pytest.param(
+        {"type": "image", "image": {"ref": "r/c:v1"}}, True, 'the catalog image "r/c:v1"', id="a tag is polled"
+    ),
+    pytest.param(
+        {"type": "image", "image": {"ref": f"r/c@{DIGEST}"}},
+        False,
+        f'the catalog image "r/c@{DIGEST}"',
+        id="a digest never",
+    ),
+    pytest.param(of_git(), True, f"the catalog at branch main of {REPOSITORY}", id="a branch is polled"),
+    pytest.param(of_git(ref={"tag": "v1"}), True, f"the catalog at tag v1 of {REPOSITORY}", id="so is a tag"),
+    pytest.param(
+        of_git(ref={"commit": "c" * 40}),
+        False,
+        f"the catalog at commit {'c' * 40} of {REPOSITORY}",
+        id="a commit never",
+    ),
+    pytest.param(
+        of_git(pollInterval="0s"), False, f"the catalog at branch main of {REPOSITORY}", id="nor a branch with 0s"
+    ),
+    pytest.param(of_http(), True, f"the catalog archive {URL}", id="an archive is polled"),
+    pytest.param(of_http(checksum=DIGEST), False, f"the catalog archive {URL}", id="not with a checksum"),
+    pytest.param(
+        of_http(url=f"{URL}?token=x"), True, f"the catalog archive {URL}", id="the query of an address is not shown"
+    ),
+    pytest.param(of_maps("a"), False, "the catalog in ConfigMaps", id="ConfigMaps are watched"),
+]
+
+
+@pytest.mark.parametrize(("spec", "polled", "words"), WISHES)
+def test_wishes(spec: dict[str, Any], polled: bool, words: str) -> None:
+    wish = wished(world(source=spec, needed={Needed("ConfigMap", "a"): "1"}))
+    assert isinstance(wish, Wish)
+    assert (wish.interval is not None, wish.words) == (polled, words)
+    assert "token" not in wish.source
+
+
+def test_a_config_map_that_changes_is_another_wish() -> None:
+    def wish(version: str) -> Wish | Blocked | None:
+        return wished(world(source=of_maps("a"), needed={Needed("ConfigMap", "a"): version}))
+
+    assert wish("1") == wish("1") != wish("2")
+
+
+def test_an_interval_is_as_asked() -> None:
+    wish = wished(world(source=of_git(pollInterval="1m")))
+    assert isinstance(wish, Wish)
+    assert wish.interval is not None
+    assert timedelta(minutes=1) <= wish.interval <= timedelta(minutes=1) * 1.01
+
+
+def test_a_config_map_that_is_not_there_is_named() -> None:
+    wish = wished(world(source=of_maps("a"), needed={Needed("ConfigMap", "a"): None}))
+    assert isinstance(wish, Blocked)
+    assert wish.message == 'ConfigMap "a" not found in the namespace of the suite: create it there'

@@ -1,0 +1,61 @@
+"""Modules without what their packages import beside them; each in a fresh interpreter, because imports are for good."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from olmkit.bare_packages import bare_package
+
+
+def fresh(code: str) -> list[str]:
+    """The words that the code prints."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_a_module_of_a_bare_package_comes_alone() -> None:
+    code = """
+import sys
+from olmkit.bare_packages import bare_package
+bare_package("xml")
+bare_package("xml.etree")
+import xml.etree.ElementPath
+print(*sorted(each for each in sys.modules if each.split(".")[0] == "xml"))
+"""
+    assert fresh(code) == ["xml", "xml.etree", "xml.etree.ElementPath"]
+
+
+def test_a_package_that_is_there_already_stays_as_it_is() -> None:
+    assert bare_package("subprocess") is subprocess
+
+
+def test_a_package_that_does_not_exist_is_named() -> None:
+    with pytest.raises(ModuleNotFoundError, match="no_such_package"):
+        bare_package("no_such_package")
+
+
+@pytest.mark.parametrize(
+    ("modules", "unwanted"),
+    [
+        (
+            "catalogd.__main__, olmkit.client",
+            "kubernetes_asyncio.client.models catalogd.loading olmkit.fbc.catalog msgspec",
+        ),
+        (
+            "olmkit.jobs.server, catalogd.loading",
+            "pydantic kubernetes_asyncio cryptography prometheus_client aiohttp.web",
+        ),
+    ],
+    ids=["the process that serves catalogs", "the process that its jobs are forked from"],
+)
+def test_what_would_cost_memory_for_nothing_is_not_loaded_by(modules: str, unwanted: str) -> None:
+    code = f"""
+import sys, {modules}
+if "olmkit.client" in sys.modules:
+    olmkit.client._driver()
+print(*(each for each in {unwanted.split()!r} if each in sys.modules))
+"""
+    assert fresh(code) == []

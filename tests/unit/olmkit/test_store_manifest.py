@@ -1,0 +1,53 @@
+"""What a manifest says, and what is none: nothing that leaves its folder or says nonsense is believed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from olmkit.store_manifest import File, Manifest
+
+DIGEST = "sha256:" + "a" * 64
+PORTION = "0" * 64
+
+
+def parsed(files: object, **more: object) -> Manifest:
+    return Manifest.parse(json.dumps({"format": 2, "digest": DIGEST, "files": files, **more}).encode(), DIGEST)
+
+
+def test_it_comes_back_as_it_was_written() -> None:
+    manifest = Manifest(DIGEST, {"a": File(0, ()), "b/c": File(1, (PORTION,)), "d": File(2**24 + 1, (PORTION,) * 2)})
+    assert Manifest.parse(manifest.to_bytes(), DIGEST) == manifest
+
+
+@pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../x", "a//b", "./a", "", ".", "..", "a/", "a\0b"])
+def test_a_path_that_leaves_the_folder_or_has_another_spelling_is_refused(path: str) -> None:
+    with pytest.raises(ValueError, match="no file of a content"):
+        parsed({path: [1, [PORTION]]})
+
+
+@pytest.mark.parametrize(
+    "file", [None, [], [1], [1, []], [-1, []], ["1", ["0"]], [1, [2]], [1, ["0", "0"]], {"size": 1}]
+)
+def test_nonsense_about_a_file_is_refused(file: object) -> None:
+    with pytest.raises(ValueError, match="no file of a content"):
+        parsed({"a": file})
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "torn"),
+        (b"{", "torn"),
+        (b"\0\0\0\0", "torn"),
+        (b"null", "another format"),
+        (b"{}", "another format"),
+        (b'{"format": 2}', "another content"),
+        (b'{"format": 2, "digest": "sha256:00", "files": {}}', "another content"),
+        (b'{"format": 2, "digest": "%s"}' % DIGEST.encode(), "no files"),
+    ],
+)
+def test_what_is_no_manifest_of_that_content_is_refused_with_a_reason(data: bytes, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Manifest.parse(data, DIGEST)
