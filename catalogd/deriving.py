@@ -21,14 +21,22 @@ from catalogd.content import ICONS, PACKAGES, RESOLUTION, SUMMARIES, Summary
 from catalogd.index import Index
 from catalogd.specs import fingerprint, package_spec
 from catalogd.summaries import Head, head, summary
-from olmkit.fbc import catalog, model
+from olmkit.fbc import catalog, go_text, model
 from olmkit.fbc.catalog import Channel, Deprecations, Package
-from olmkit.fbc.errors import BadBlob
+from olmkit.fbc.errors import BadBlob, BadCatalog
 
 BUFFER = 1024 * 1024
 PROBLEMS_KEPT = 100
 PROBLEM_LIMIT = 500
 """Characters of a sentence that are kept; it may hold all names of a catalog."""
+
+PACKAGE_LIMIT = 10_000
+"""Packages of one catalog: each is an object of the cluster. The largest public catalogs have 400."""
+BLOB_LIMIT = 20_000
+"""Blobs of one package, which are looked at together. The largest public packages have 500."""
+
+NAME_SHOWN = 100
+"""Characters of a name in a sentence."""
 
 Value = TypeVar("Value")
 
@@ -137,6 +145,7 @@ class Derived:
             elif schema in (catalog.CHANNEL, catalog.BUNDLE, catalog.DEPRECATIONS):
                 found.setdefault(package, _Numbers()).by_schema[schema].append(number)
                 self._bundle_count += schema == catalog.BUNDLE
+        _check_counts(found)
         return found
 
     def _read(self, name: str, numbers: _Numbers) -> _Package:
@@ -240,3 +249,12 @@ class Derived:
             return catalog.bundle(self._blobs.value(number))
         except BadBlob:
             return None
+
+
+def _check_counts(packages: Mapping[str, _Numbers]) -> None:
+    """Raises BadCatalog for more than a cluster or a reader could bear."""
+    if len(packages) > PACKAGE_LIMIT:
+        raise BadCatalog(f"the catalog holds more than {PACKAGE_LIMIT:,} packages")
+    for name, numbers in packages.items():
+        if sum(map(len, numbers.by_schema.values())) > BLOB_LIMIT:
+            raise BadCatalog(f"package {go_text.quoted(name[:NAME_SHOWN])} has more than {BLOB_LIMIT:,} blobs")

@@ -115,10 +115,10 @@ async def _fetch(opened: Opened, store: Store, bundle_metadata: bool, progress: 
             Writer(folder, opened.digest, bundle_metadata=bundle_metadata) as writer,
         ):
             files = CatalogFiles(writer, folder, readers)
-            with _named():
-                root = await opened.unpack(files, FromLabel(LABEL), CATALOG, progress)
-            progress("reading the catalog")
             try:
+                with _named():
+                    root = await opened.unpack(files, FromLabel(LABEL), CATALOG, progress)
+                progress("reading the catalog")
                 _finish(writer, files.ranges(_within(root, folder)))
             except BadCatalog as error:
                 raise BadContent(NO_CATALOG, f"load FBC from filesystem: {error}", opened.ref) from error

@@ -82,8 +82,9 @@ class Follower:
                 while True:
                     self._woken.clear()
                     await self._look(source, copier)
-                    with suppress(TimeoutError):
-                        await asyncio.wait_for(self._woken.wait(), self._poll)
+                    with suppress(TimeoutError):  # not wait_for: that may swallow a cancellation
+                        async with asyncio.timeout(self._poll):
+                            await self._woken.wait()
             finally:
                 await self._cancel(set(self._copies))
 

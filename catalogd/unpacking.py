@@ -21,7 +21,6 @@ from olmkit.fbc.errors import BadCatalog, BadDocument
 from olmkit.fbc.files import IGNORE_FILE, IGNORE_LIMIT, counted, too_large
 from olmkit.sources.storage import Data
 
-
 YAML_ALONE = 1024 * 1024
 """Bytes of YAML that the job reads itself before it has its readers read."""
 LARGE = 4 * 1024 * 1024

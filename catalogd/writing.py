@@ -25,10 +25,13 @@ from catalogd.deriving import Blobs, Derived
 from catalogd.entries import Entry, entry
 from catalogd.index import Index
 from olmkit.fbc.blobs import Blob
+from olmkit.fbc.errors import BadCatalog
 from olmkit.store_manifest import File
 
 BUFFER = 1024 * 1024
 COPY_SIZE = 1024 * 1024
+BLOB_LIMIT = 500_000
+"""Blobs of one catalog: whoever serves it keeps the place of each in memory. The largest public catalogs have 20,000."""
 _UNORDERED = "all.unordered"
 
 
@@ -69,11 +72,12 @@ class Writer:
         return len(self._index)
 
     def add(self, blob: Blob) -> None:
-        """The next blob of the catalog."""
+        """The next blob of the catalog. Raises BadCatalog when it is one too many."""
         self.put(entry(blob, bundle_metadata=self.bundle_metadata))
 
     def put(self, made: Entry) -> None:
-        """The same of what was made of a blob elsewhere, with this writer's `bundle_metadata`."""
+        """The same of what was made of a blob elsewhere, with this writer's `bundle_metadata`. Raises BadCatalog."""
+        _check_count(len(self._index) + 1)
         self._blobs.write(made.line)
         number = self._index.add(made.schema, made.package, made.name, len(made.line))
         if made.part:
@@ -90,8 +94,10 @@ class Writer:
     def finish(self, ranges: Sequence[range] | None = None) -> Summary:
         """Write what could not be written before all blobs were known. Nothing may be added afterwards.
 
-        `ranges` are numbers of the blobs that count, in the catalog's order: without it all do, as they were added.
+        `ranges` are numbers of the blobs that count, in the catalog's order: without it all do, as they were added. Raises
+        BadCatalog.
         """
+        _check_count(sum(map(len, ranges or ())))  # links may name a blob many times
         self.hashed[BLOBS] = self._blobs.finish()
         self._parts.flush()
         numbers: Sequence[int] = range(len(self._index))
@@ -152,6 +158,11 @@ class _Written(Blobs):
 
     def bundle_part(self, number: int) -> Any:
         return self._part(self._numbers[number])
+
+
+def _check_count(count: int) -> None:
+    if count > BLOB_LIMIT:
+        raise BadCatalog(f"the catalog holds more than {BLOB_LIMIT:,} blobs")
 
 
 def _follow_each_other(ranges: Iterable[range], count: int) -> bool:

@@ -11,12 +11,12 @@ from typing import Any
 
 import orjson
 
-from olmkit.fbc.documents import DOCUMENT_LIMIT, Document
+from olmkit.fbc.documents import DOCUMENT_LIMIT, Document, holds_too_much
 from olmkit.fbc.errors import BadDocument
 from olmkit.fbc.go_text import quoted
 from olmkit.fbc.go_values import printed, printed_as_boolean
 from olmkit.fbc.numbers import exact_json
-from olmkit.fbc.yaml_values import DEPTH_LIMIT
+from olmkit.fbc.yaml_values import DEPTH_LIMIT, VALUES_LIMIT
 
 _OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
 _LINE_SEPARATOR, _PARAGRAPH_SEPARATOR = "\u2028".encode(), "\u2029".encode()
@@ -174,6 +174,8 @@ def _kept(value: dict[str, Any], text: bytes | memoryview) -> tuple[dict[str, An
             raise ValueError(f"nests deeper than {DEPTH_LIMIT} levels") from error
     if len(line) > DOCUMENT_LIMIT:
         raise ValueError(f"a blob is larger than {DOCUMENT_LIMIT // 1024 // 1024} MiB")
+    if not text and holds_too_much(line, 0, len(line)):  # aliases of YAML are written out in it
+        raise ValueError(f"a blob holds more than {VALUES_LIMIT:,} values")
     if b"\xa8" in line or b"\xa9" in line:  # as these bytes are rare, most lines are not searched for the separators
         line = line.replace(_LINE_SEPARATOR, b"\\u2028").replace(_PARAGRAPH_SEPARATOR, b"\\u2029")
     return value, line

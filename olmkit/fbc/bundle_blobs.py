@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import orjson
@@ -32,12 +33,8 @@ Group = tuple[str, str, str]
 
 def registry_blob(bundle: RegistryFiles, image: str = "", *, summarized: bool = False) -> dict[str, Any]:
     """The blob of a registry+v1 bundle; `image` is "" where it has none yet. Raises BadBundle."""
-    try:
+    with _faults_of_types():
         return _registry_blob(bundle, image, summarized)
-    except (TypeError, AttributeError) as error:
-        raise BadBundle(
-            f"the ClusterServiceVersion or a CRD has a field of another type than it should: {error}"
-        ) from error
 
 
 def plain_blob(files: Mapping[str, bytes], image: str, package: str, version: str, name: str = "") -> dict[str, Any]:
@@ -69,7 +66,18 @@ def summarized_blob(blob: Mapping[str, Any]) -> dict[str, Any]:
     if csv is None:
         return dict(blob)
     others = [each for each in properties if each.get("type") != BUNDLE_OBJECT]
-    return {**blob, "properties": [*others, _json(_summary(csv))]}
+    with _faults_of_types():
+        return {**blob, "properties": [*others, _json(_summary(csv))]}
+
+
+@contextmanager
+def _faults_of_types() -> Iterator[None]:
+    """Objects are looked into as if they were what they should be; one that is not is a fault of the bundle."""
+    try:
+        yield
+    except (TypeError, AttributeError, KeyError) as error:
+        text = f"the ClusterServiceVersion or a CRD has a field of another type than it should: {error}"
+        raise BadBundle(text) from error
 
 
 def _registry_blob(bundle: RegistryFiles, image: str, summarized: bool) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -17,9 +18,13 @@ import orjson
 from olmkit.fbc import yaml_fast, yaml_values
 from olmkit.fbc.errors import BadDocument, TooLarge
 from olmkit.fbc.numbers import exact_json, real
+from olmkit.fbc.yaml_values import VALUES_LIMIT
 
-DOCUMENT_LIMIT = 32 * 1024 * 1024
-"""Bytes of one document, and of one blob once the aliases in it are written out."""
+DOCUMENT_LIMIT = 16 * 1024 * 1024
+"""Bytes of one document, and of one blob once the aliases in it are written out. With the objects of its bundle the largest public
+one has 6 MB."""
+SMALL = 1024 * 1024
+"""Bytes of a document that may hold as many values as fit into it."""
 
 _DECODER: Final = msgspec.json.Decoder(float_hook=real)
 """As fast as orjson, and it hands over numbers with a fraction as they are written. What it refuses orjson explains."""
@@ -27,6 +32,9 @@ _UNREAD = (msgspec.MsgspecError, ValueError, RecursionError)
 _CHUNK = 1024 * 1024
 _SPACE = re.compile(rb"\s+")
 _OUTSIDE = re.compile(rb'["{}]')
+_MARK = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[,\[{]', re.DOTALL)
+"""A string, or what stands before a value."""
+_QUOTE = ord('"')
 _INSIDE = re.compile(rb'["\\]')
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89aAbB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
@@ -201,9 +209,19 @@ def _next_object(buffer: _Buffer) -> Document:
     if not buffer.unguessed and (document := _guessed_object(buffer)) is not None:
         return document
     length = _object_length(buffer)
+    if holds_too_much(buffer.data, buffer.at, buffer.at + length):
+        raise TooLarge(f"a document holds more than {VALUES_LIMIT:,} values", line)
     value, text = _parse(bytes(buffer.view(length)), line)
     buffer.skip(length)
     return Document(value, text, line)
+
+
+def holds_too_much(data: bytes, start: int, end: int) -> bool:
+    """Whether JSON holds more values than are read: a few bytes of it may be a few hundred in memory."""
+    if end - start <= SMALL or sum(data.count(mark, start, end) for mark in (b",", b"[", b"{")) <= VALUES_LIMIT:
+        return False
+    marks = (match for match in _MARK.finditer(data, start, end) if data[match.start()] != _QUOTE)
+    return next(islice(marks, VALUES_LIMIT, None), None) is not None
 
 
 def _guessed_object(buffer: _Buffer) -> Document | None:
@@ -212,7 +230,7 @@ def _guessed_object(buffer: _Buffer) -> Document | None:
     length = buffer.length_to(b"\n}" if spread else b"\n", DOCUMENT_LIMIT)
     if length < 0 and buffer.ended:
         length = buffer.left()
-    if 0 < length <= DOCUMENT_LIMIT:
+    if 0 < length <= DOCUMENT_LIMIT and not holds_too_much(buffer.data, buffer.at, buffer.at + length):
         text, line = buffer.view(length), buffer.line
         try:
             value = _DECODER.decode(text)

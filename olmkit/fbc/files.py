@@ -16,8 +16,10 @@ from pathspec.pattern import Pattern
 from olmkit.fbc.errors import BadCatalog
 
 IGNORE_FILE = ".indexignore"
-IGNORE_LIMIT = 1024 * 1024
+IGNORE_LIMIT = 64 * 1024
 """Bytes of one .indexignore."""
+LOOKS_LIMIT = 10_000_000
+"""Patterns times files: a look takes a microsecond or more."""
 
 _Ignores = Mapping[str, PathSpec[Pattern]]
 
@@ -34,13 +36,16 @@ def discover(root: Path) -> Iterator[str]:
 
 
 def counted(paths: Iterable[str], ignores: Mapping[str, bytes]) -> Iterator[str]:
-    """Those of the paths that no .indexignore excludes, as a walk meets them.
+    """Those of the paths that no .indexignore excludes, as a walk meets them. Raises BadCatalog when to find out costs too much.
 
     `ignores` are the files of that name, by their folder ("" is the root).
 
     Folders are never left out as such: patterns are asked about files only, deeper and later ones win, so that a folder a
     parent ignores can bring files back.
     """
+    paths = list(paths)
+    if len(paths) * sum(text.count(b"\n") + 1 for text in ignores.values()) > LOOKS_LIMIT:
+        raise BadCatalog(f"{len(paths):,} files are too many for as many patterns as its files {IGNORE_FILE} hold")
     patterns = {folder: _patterns(text) for folder, text in ignores.items()}
     for path in sorted(paths, key=lambda path: os.fsencode(path).split(b"/")):
         if not patterns or not _is_ignored(path.split("/"), patterns):
@@ -49,7 +54,7 @@ def counted(paths: Iterable[str], ignores: Mapping[str, bytes]) -> Iterator[str]
 
 def too_large(folder: str) -> BadCatalog:
     """What is wrong with an .indexignore of more than IGNORE_LIMIT bytes in that folder."""
-    return BadCatalog(f"{folder}/{IGNORE_FILE}: is larger than 1 MiB".lstrip("/"))
+    return BadCatalog(f"{folder}/{IGNORE_FILE}: is larger than {IGNORE_LIMIT // 1024} KiB".lstrip("/"))
 
 
 def _walk(root: Path, resolved_root: Path, folder: str, paths: list[str], ignores: dict[str, bytes]) -> None:

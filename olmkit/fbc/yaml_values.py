@@ -19,6 +19,8 @@ from olmkit.fbc.yaml_scalars import is_merge, key, resolve, resolve_key, tagged
 
 DEPTH_LIMIT = 250
 """Levels of mappings and sequences; orjson writes no more than 254."""
+VALUES_LIMIT = 200_000
+"""Values and keys of one document, aliases not written out. Each takes a few hundred bytes of memory, however short it is."""
 
 
 def load(text: bytes, weight_limit: int) -> Any:
@@ -70,6 +72,7 @@ class _Composer:
         self._marked = text.decode("utf-8-sig", errors="replace") if _MARK.search(text) else ""
         self._parser = parser
         self._limit = weight_limit
+        self._count = 0
         self._open: list[_Open] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._result: Any = None
@@ -147,6 +150,9 @@ class _Composer:
 
     def _add(self, event: Any, value: Any, weight: int, anchor: str | None) -> None:
         """Put a finished value where it belongs."""
+        self._count += 1
+        if self._count > VALUES_LIMIT:
+            raise _fault(event, f"holds more than {VALUES_LIMIT:,} values")
         if anchor is not None:
             self._anchors[anchor] = (value, weight)
         if not self._open:

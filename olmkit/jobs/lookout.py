@@ -89,7 +89,8 @@ class _Child:
         """What it says to that. Raises OSError when it ended before, ValueError when it says what is no answer."""
         self.asked += 1
         number, loop = self.asked, asyncio.get_running_loop()
-        answer = self._open[number] = loop.create_future()
+        answer: asyncio.Future[dict[str, Any]] = loop.create_future()
+        self._open[number] = answer
         question = {"id": number, "function": task.look, "arguments": task.arguments}
         try:
             # Not cut short by a cancellation: half a question would spoil the line for all others.

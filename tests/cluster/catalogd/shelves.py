@@ -15,14 +15,17 @@ from olmkit.store import Store
 ONE, TWO = "sha256:" + "1" * 64, "sha256:" + "2" * 64
 
 
+PIECE = 1024 * 1024
+"""Bytes of a blob that is there to be large."""
+
+
 def publish(root: Path, digest: str, name: str = "p", size: int = 0) -> None:
-    """Content of one package in the store of the shelf at `root`, and a blob of `size` bytes."""
+    """Content of one package in the store of the shelf at `root`, and `size` bytes of other blobs."""
     with Store(root / "content").publish(digest) as folder, Writer(folder, digest) as writer:
         writer.add(blob(Document({"schema": "olm.package", "name": name}, b"", 1)))
-        if size:
-            writer.add(
-                blob(Document({"schema": "test", "data": f"{digest} " * (size // (len(digest) + 1) + 1)}, b"", 2))
-            )
+        for line in range(0, size, PIECE):
+            text = f"{digest} " * (PIECE // (len(digest) + 1))
+            writer.add(blob(Document({"schema": "test", "name": str(line), "data": text}, b"", line)))
         writer.finish()
 
 

@@ -106,7 +106,6 @@ def test_a_shelf_that_is_killed_at_any_line(tmp_path: Path) -> None:
         assert live(lambda root=root: change(root), -1, ON_DISK)  # type: ignore[misc]
         whole(root, states[-1:])
         if is_over:
-            print(lines)
             assert lines > 100, "nothing was traced"
             return
 
@@ -152,6 +151,5 @@ def test_a_follower_that_is_killed_at_any_line(tmp_path: Path, leader: str) -> N
             assert live(lambda root=root: follow(root), -1, ON_DISK)  # type: ignore[misc]
             whole(root, states[-1:])
         if is_over:
-            print(lines)
             assert lines > 100, "nothing was traced"
             return

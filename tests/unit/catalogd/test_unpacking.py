@@ -105,10 +105,10 @@ def test_blobs_of_layers(tmp_path: Path, layers: list[list[Entry]], expected: st
             id="the first in order",
         ),
         pytest.param(
-            [file("configs/.indexignore", "#" * 1048577)], ".indexignore: is larger than 1 MiB", id="ignore file"
+            [file("configs/.indexignore", "#" * 65537)], ".indexignore: is larger than 64 KiB", id="ignore file"
         ),
         pytest.param(
-            [file("configs/x/.indexignore", "#" * 1048577)], "x/.indexignore: is larger than 1 MiB", id="deeper"
+            [file("configs/x/.indexignore", "#" * 65537)], "x/.indexignore: is larger than 64 KiB", id="deeper"
         ),
         pytest.param([file("configs", "{}")], "the catalog is a file, not a folder", id="a file in its place"),
     ],

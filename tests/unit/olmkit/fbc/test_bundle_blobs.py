@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
+from contextlib import suppress
 from typing import Any
 
 import orjson
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from olmkit.fbc.bundle_blobs import plain_blob, registry_blob, summarized_blob
 from olmkit.fbc.bundle_files import BadBundle, read_registry
-from tests.unit.olmkit.fbc.bundles import bundle, dump, service_version
+from tests.unit.olmkit.fbc.bundles import bundle, definition, dump, service_version
 
 IMAGE = "quay.io/o/bundle:v1.2.3"
 
@@ -208,3 +211,35 @@ def test_a_blob_of_a_catalog_is_summarized_if_it_has_an_image_and_a_service_vers
     assert summarized_blob(carrying) == blob(bundle())
     assert summarized_blob({**carrying, "image": ""}) == {**carrying, "image": ""}
     assert summarized_blob(blob(bundle())) == blob(bundle())
+
+
+VALUES = (
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 5)
+    | st.text(max_size=3)
+    | st.sampled_from([[], {}, [1], {"a": 1}, [{}], [[]]])
+)
+
+
+@settings(max_examples=60)
+@given(st.data(), VALUES, st.booleans())
+def test_nothing_else_is_raised_whatever_stands_in_a_field(data: st.DataObject, value: Any, summarized: bool) -> None:
+    csv = service_version(
+        relatedImages=[{"name": "x", "image": "y"}],
+        links=[{"name": "site", "url": "u"}],
+        apiservicedefinitions={"owned": [{"group": "own", "version": "v1", "kind": "Own", "name": "x"}]},
+    )
+    csv["spec"]["customresourcedefinitions"]["required"] = [{"name": "others.h.io", "version": "v2", "kind": "Other"}]
+    csv["metadata"]["annotations"]["olm.properties"] = "[]"
+    objects = {"csv": csv, "crd": definition()}
+    at: Any = objects
+    while True:
+        key = data.draw(st.sampled_from(list(at) if isinstance(at, dict) else range(len(at))))
+        if not at[key] or not isinstance(at[key], dict | list) or data.draw(st.integers(0, 3)) == 0:
+            at[key] = value
+            break
+        at = at[key]
+    files = bundle() | {f"manifests/{name}.yaml": dump(each) for name, each in objects.items()}
+    with suppress(BadBundle):
+        blob(files, summarized=summarized)

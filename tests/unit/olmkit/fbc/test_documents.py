@@ -158,8 +158,26 @@ def test_objects_without_a_line_between_them_do_not_cost_their_square(opening: b
 
 def test_a_document_beyond_the_limit_is_refused_before_it_is_whole() -> None:
     endless = b'{"a":"' + b"x" * (documents.DOCUMENT_LIMIT + (8 << 20))
-    assert read(endless) == ([], "line 1: a document is larger than 32 MiB")
-    assert read(b"a: " + endless) == ([], "line 1: a document is larger than 32 MiB")
+    assert read(endless) == ([], "line 1: a document is larger than 16 MiB")
+    assert read(b"a: " + endless) == ([], "line 1: a document is larger than 16 MiB")
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["1,", "0.1,", "[],", '{"":0},', '"",', r'"\\",'],
+    ids=["numbers", "fractions", "lists", "objects", "texts", "backslashes"],
+)
+@pytest.mark.parametrize("end", ["", "\n", '{"b":1}'], ids=["its end", "a line's end", "another object"])
+def test_more_values_than_are_read_are_refused(piece: str, end: str) -> None:
+    many = '{"a":[' + piece * (1_500_000 // len(piece)) + "0]}"
+    found, fault = read((many + end).encode())
+    assert (found, fault) == ([], "line 1: a document holds more than 200,000 values")
+
+
+def test_what_stands_in_a_string_is_no_value() -> None:
+    text = '{"a":"' + '[{,\\",' * 200_000 + '"}\n'
+    found, fault = read(text.encode())
+    assert (len(found), fault) == (1, "")
 
 
 JSON_VALUES = st.recursive(

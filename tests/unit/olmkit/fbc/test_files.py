@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from olmkit.fbc.errors import BadCatalog
-from olmkit.fbc.files import discover
+from olmkit.fbc.files import counted, discover
 
 
 def make(root: Path, *paths: str) -> None:
@@ -103,5 +103,11 @@ def test_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
 def test_an_ignore_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
     make(tmp_path, "x/a")
     (tmp_path / "x/.indexignore").write_bytes(b"#" * (1024 * 1024 + 1))
-    with pytest.raises(BadCatalog, match=r"^x/\.indexignore: is larger than 1 MiB$"):
+    with pytest.raises(BadCatalog, match=r"^x/\.indexignore: is larger than 64 KiB$"):
         list(discover(tmp_path))
+
+
+def test_patterns_that_would_take_all_day_are_refused_first() -> None:
+    paths = [f"file-{number}" for number in range(50_000)]
+    with pytest.raises(BadCatalog, match=r"50,000 files are too many for as many patterns"):
+        list(counted(paths, {"": b"a*b*c\n" * 1_000}))
