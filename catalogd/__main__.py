@@ -20,7 +20,7 @@ from catalogd.shelf import Shelf
 from catalogd.wishes import CONFIG_MAP, SECRET
 from olmkit.api import bundlemetadata, catalogs, packages
 from olmkit.controller import Controller
-from olmkit.informer import Informer
+from olmkit.informer import Informer, without_managed_fields
 from olmkit.jobs import Jobs
 from olmkit.manager import Manager, run
 from olmkit.publish import Publisher
@@ -59,7 +59,7 @@ async def build(manager: Manager) -> None:
     access.check()  # what is wrong with the configuration shall end the process now, and not each job later
     shelf = Shelf(settings.cache_dir)
     await shelf.restore()
-    known = manager.informer(catalogs.KIND)
+    known = manager.informer(catalogs.KIND, project=without_managed_fields)
     server = Server(
         shelf,
         lambda name: _is_known(known, name),

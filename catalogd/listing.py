@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from sys import intern
 from typing import Any
 
 from catalogd.specs import Offer, fingerprint
@@ -175,13 +176,19 @@ def existing(listing: Listing, obj: Mapping[str, Any], settled_version: str | No
 
 
 def project(obj: dict[str, Any]) -> dict[str, Any]:
-    """What an informer keeps of an object of either kind: a few hundred bytes instead of an icon."""
+    """What an informer keeps of an object of either kind, which is what `existing` asks: there may be ten thousand."""
     spec = obj.get("spec") or {}
-    metadata = {key: value for key, value in obj["metadata"].items() if key not in ("managedFields", "annotations")}
-    kept = {key: spec[key] for key in ("catalog", *PACKAGES.fields, *BUNDLES.fields) if key in spec}
+    metadata = {key: value for key, value in obj["metadata"].items() if key in ("name", "uid", "resourceVersion")}
+    if label := (obj["metadata"].get("labels") or {}).get(packages.CATALOG_LABEL):
+        metadata["labels"] = {packages.CATALOG_LABEL: intern(label)}
+    if owners := [each for each in obj["metadata"].get("ownerReferences") or () if each.get("controller")]:
+        metadata["ownerReferences"] = [{"controller": True, "uid": intern(owners[0]["uid"])}]
+    kept = {key: spec[key] for key in (*PACKAGES.fields, *BUNDLES.fields) if key in spec}
+    if catalog := (spec.get("catalog") or {}).get("name"):
+        kept["catalog"] = {"name": intern(catalog)}
     return {
         "apiVersion": packages.KIND.api_version,
-        "kind": obj.get("kind", ""),
+        "kind": intern(obj.get("kind", "")),
         "metadata": metadata,
         "spec": kept,
         "fingerprint": fingerprint(spec),

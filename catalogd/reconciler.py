@@ -132,6 +132,7 @@ class Catalogs:
             now=datetime.now(UTC),
             needed=self.reach.versions(catalog.spec.source) if catalog else {},
             refresh=asked != memory.refreshed,
+            lost=self.shelf.lost(name),
             lacking=self.bundles is not None and shelved is not None and not shelved.content.has_bundles,
         )
 
@@ -205,6 +206,8 @@ class Catalogs:
             memory.unreachable = (wish.job, error, time.monotonic())
             return False
         failed = memory.failed
+        if failed and failed[1].reason == StoreReason.DISK_FULL:
+            await self.shelf.make_room()
         bad = failed[1] if failed and failed[0] == wish.job and isinstance(failed[1], BadContent) else None
         state = self.jobs.state(world.name)
         again = world.refresh or (isinstance(state, Failed) and isinstance(state.error, Blocked))

@@ -163,7 +163,8 @@ def _successfully(world: World) -> str:
 
 def _serving(world: World) -> Wanted:
     if world.served is None:
-        return Wanted(ConditionType.SERVING, "False", Reason.UNAVAILABLE, NOTHING)
+        text = f"what was served is damaged on disk and is read again: {world.lost}" if world.lost else NOTHING
+        return Wanted(ConditionType.SERVING, "False", Reason.UNAVAILABLE, text)
     return Wanted(ConditionType.SERVING, "True", Reason.AVAILABLE, f'serving "{world.served.record.resolved_ref}"')
 
 

@@ -94,7 +94,7 @@ class World:
     `packages` is what separates the Package objects on the cluster from what is served, `bundles` the same for BundleMetadata;
     `needed` holds the resourceVersion of each Secret and ConfigMap that the spec names, None for one that is not there;
     `refresh`: a person asked for a look that has not been begun; `lacking`: what is served was written without something that is
-    to be offered now.
+    to be offered now; `lost`: what is wrong with content that was served and is not any more.
     """
 
     name: str
@@ -110,6 +110,7 @@ class World:
     needed: Mapping[Needed, str | None] = field(default_factory=dict)
     refresh: bool = False
     lacking: bool = False
+    lost: str = ""
 
 
 @dataclass(frozen=True)

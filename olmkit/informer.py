@@ -39,6 +39,12 @@ log = logging.getLogger(__name__)
 Handler = Callable[[Change], None]
 
 
+def without_managed_fields(obj: Object) -> Object:
+    """For `project`: the object without who owns which field, often the half of it."""
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
+    return {**obj, "metadata": metadata}
+
+
 class Informer:
     """One kind, in one namespace or all, by label or all; `project` trims what is kept, but for what identifies it.
 

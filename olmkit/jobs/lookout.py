@@ -44,13 +44,19 @@ class Lookout:
                 return None
         return result
 
-    def close(self) -> None:
-        """End the child; looks under way are not answered."""
-        if self._idle is not None:
-            self._idle.cancel()
+    def drop(self) -> None:
+        """End the child; looks under way are not answered, and the next one gets another child."""
         if self._child is not None:
             self._child.hang_up()
             self._child = None
+
+    async def close(self) -> None:
+        """End the child for good."""
+        if self._idle is not None:
+            self._idle.cancel()
+        if (child := self._child) is not None:
+            self.drop()
+            await child.ended()
 
     def _reached(self) -> _Child:
         """A child to ask. Raises OSError when there cannot be one."""
@@ -111,6 +117,10 @@ class _Child:
         """The child ends."""
         self.is_over = True
         self._listening.cancel()
+
+    async def ended(self) -> None:
+        """Wait until the line is closed."""
+        await asyncio.wait([self._listening])
 
     async def _send(self, line: bytes) -> None:
         async with self._sending:

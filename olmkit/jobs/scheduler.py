@@ -151,7 +151,7 @@ class Jobs:
             self.cancel(key)
         if self._runs:
             await asyncio.wait(self._runs)
-        self._lookout.close()
+        await self._lookout.close()
         await self._forks.close()
 
     async def _run(self, job: _Job) -> None:
@@ -175,7 +175,7 @@ class Jobs:
             async with asyncio.timeout(LOOK_LIMIT.total_seconds()):
                 result = await self._lookout.ask(job.task)
         except TimeoutError:
-            self._lookout.close()  # one look may keep all others from being answered
+            self._lookout.drop()  # one look may keep all others from being answered
             result = None
         job.state = Running(job.state.identity, WAITING)
         return result

@@ -58,7 +58,10 @@ class Server:
             os.kill(pid, signal.SIGKILL)
 
     def _obey(self) -> bool:
-        data, descriptors, _, _ = socket.recv_fds(self._control, MESSAGE_LIMIT, 1)
+        try:
+            data, descriptors, _, _ = socket.recv_fds(self._control, MESSAGE_LIMIT, 1)
+        except ConnectionResetError:
+            return False  # it hung up without having heard how the last children ended
         if not data:
             return False
         message = orjson.loads(data)

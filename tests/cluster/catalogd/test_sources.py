@@ -39,7 +39,7 @@ async def put(world: World, body: Mapping[str, Any], name: str) -> None:
 
 async def listed(world: World, *names: str) -> Object:
     """The Catalog as soon as it serves these packages and is done."""
-    await world.until(f"{names} are served", lambda: world.seen().get("status", {}).get("packages") == ",".join(names))
+    await world.until(f"{names} are served", lambda: world.find().get("status", {}).get("packages") == ",".join(names))
     return await world.ready()
 
 

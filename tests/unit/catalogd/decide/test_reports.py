@@ -77,6 +77,7 @@ def failing(message: str) -> list[tuple[str, str, str, str]]:
 
 PENDING_TEXT, READING_TEXT = f'the catalog image "{TAG}" is about to be read', f'reading the catalog image "{TAG}"'
 AWAY_TEXT, BAD_TEXT = AWAY.message, BAD.message
+DAMAGE = "all.jsonl is shorter than it was"
 OFF_TEXT = "Catalog availability mode is set to Unavailable"
 NO_SECRET = 'Secret "login" not found in the namespace of the suite: create it there, or name another one'
 GIT = {"type": "git", "git": {"repository": "https://git.example/r", "ref": {"branch": "main"}}}
@@ -215,6 +216,17 @@ REPORTS = [
             ),
         ],
         id="names and sizes that had to give way are told",
+    ),
+    pytest.param(
+        *(world(job=Reading(TAG), lost=DAMAGE), KEPT, "Unpacking"),
+        [
+            ("Unpacked", "False", "Unpacking", READING_TEXT),
+            ("Serving", "False", "Unavailable", f"what was served is damaged on disk and is read again: {DAMAGE}"),
+            NOT_VALID_YET,
+            ("Ready", "False", "NotServed", READING_TEXT),
+            ("Reconciling", "True", "Unpacking", READING_TEXT),
+        ],
+        id="content that was damaged on disk is told of until it is read again",
     ),
     pytest.param(
         *(world(**OFF), KEPT, None),

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from olmkit.fbc.__main__ import main
+from olmkit.fbc.documents import DOCUMENT_LIMIT
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -50,7 +51,10 @@ def test_all_that_a_package_may_have(tmp_path: Path, capsys: pytest.CaptureFixtu
         pytest.param("--icon", b"", 'detected invalid type "": not an image', id="an empty icon"),
         pytest.param("--description", b"\xff", "is no text in UTF-8", id="a description that is no text"),
         pytest.param(
-            "--description", bytes(16 * 1024**2 + 1), "is larger than 16 MiB, too large for a catalog", id="too large"
+            "--description",
+            bytes(DOCUMENT_LIMIT // 2 + 1),
+            f"is larger than {DOCUMENT_LIMIT // 2**21} MiB, too large for a catalog",
+            id="too large",
         ),
     ],
 )
