@@ -26,6 +26,8 @@ from olmkit.jobs import child
 
 FRAME_BYTES = 256 * 1024
 """Of what was made of documents; with more of it the frame is sent. It may hold one document more."""
+FRAME_ENTRIES = 512
+"""The same: a line takes some KB while it is kept, however short it is."""
 UNEXPECTED_LIMIT = 500
 """Characters."""
 
@@ -106,7 +108,7 @@ class _Reading:
     def frames(self, batch: Batch) -> Iterator[Frame]:
         """What there is to say about a batch, as it is read."""
         parts: list[Part] = []
-        size = 0
+        size = count = 0
         for file, line, text in batch.documents:
             if file == self._stopped_in:
                 continue
@@ -118,10 +120,10 @@ class _Reading:
                 parts[-1].fault, self._stopped_in = str(error), file
                 continue
             parts[-1].entries.append(made)
-            size += len(made.line) + len(made.part) + len(made.spec)
-            if size >= FRAME_BYTES:
+            size, count = size + len(made.line) + len(made.part) + len(made.spec), count + 1
+            if size >= FRAME_BYTES or count >= FRAME_ENTRIES:
                 yield Frame(parts)
-                parts, size = [], 0
+                parts, size, count = [], 0, 0
         yield Frame(parts, is_last=True)
 
 

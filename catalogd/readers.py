@@ -61,7 +61,8 @@ class Readers:
     Raises ReaderDied, MemoryError when a reader needed more than its limit, and RuntimeError for an error nobody foresaw.
     """
 
-    def __init__(self, *, bundle_metadata: bool, count: int = COUNT) -> None:
+    def __init__(self, *, bundle_metadata: bool, count: int = COUNT, batch_bytes: int = BATCH_BYTES) -> None:
+        self._batch_bytes = batch_bytes
         self._all: list[_Reader] = []
         self._turns: deque[_Reader] = deque()
         self._batch: list[tuple[int, int, bytes]] = []
@@ -86,7 +87,7 @@ class Readers:
         """Have a document read. `file` is the file's number; files come one after the other."""
         self._batch.append((file, document.line, document.text))
         self._size += len(document.text)
-        if self._size >= BATCH_BYTES:
+        if self._size >= self._batch_bytes:
             self._send()
             while len(self._turns) > UNDER_WAY * len(self._all):
                 self._receive(take)

@@ -23,7 +23,7 @@ from olmkit.sources.storage import Data
 
 YAML_ALONE = 1024 * 1024
 """Bytes of YAML that the job reads itself before it has its readers read."""
-LARGE = 4 * 1024 * 1024
+LARGE = 1024 * 1024
 """Bytes of a document that the job always reads itself: no two such shall be in memory at a time."""
 
 
@@ -38,14 +38,17 @@ class _Segment:
 class CatalogFiles:
     """Files by path; their blobs go to `writer`. `folder` is where the source may work.
 
-    `readers` have to make what the writer wants; without them all is read here. Methods raise what theirs do.
+    `readers` have to make what the writer wants; without them all is read here, as are the first `alone` bytes of YAML. Methods
+    raise what theirs do.
     """
 
-    def __init__(self, writer: Writer, folder: Path, readers: Readers | None = None) -> None:
+    def __init__(
+        self, writer: Writer, folder: Path, readers: Readers | None = None, *, alone: int = YAML_ALONE
+    ) -> None:
         self.folder = folder
         self._writer = writer
         self._readers = readers
-        self._alone = YAML_ALONE
+        self._alone = alone
         self._read: list[_Segment] = []
         self._segments: dict[str, _Segment] = {}
         self._ignores: dict[str, bytes] = {}

@@ -19,6 +19,8 @@ _INDICATORS_LIMIT = 50_000
 """ryaml needs up to 450 bytes of memory for each."""
 _LOOKS_LIMIT = 100_000_000
 """libyaml looks at every open flow collection for each token; this many looks take about a second."""
+_CHEAP = 10_000
+"""Bytes that cannot hold as much of either, whatever they are."""
 
 _NO_INDICATORS = bytes(set(range(256)) - set(b"-?:,[]{}"))
 _BYTE_ORDER_MARK = "\ufeff".encode()
@@ -50,7 +52,7 @@ def load(text: bytes, weight_limit: int) -> Any:
 
 def quick(text: bytes, weight_limit: int) -> Any:
     """What yaml_values.load returns, at twice its speed. Raises Unsure for a document that it leaves to the reference."""
-    if not _is_cheap(text, weight_limit) or _BYTE_ORDER_MARK in text or _has_properties(text):
+    if not _is_cheap(text, weight_limit) or _has_mark(text) or _has_properties(text):
         raise Unsure
     try:
         value = ryaml.loads(text.decode())  # type: ignore[attr-defined] # not named in its __all__
@@ -65,8 +67,15 @@ def _is_cheap(text: bytes, weight_limit: int) -> bool:
     """Whether ryaml needs little time and memory. Without aliases no value weighs more than two for each byte."""
     if len(text) > _SIZE_LIMIT or 2 * len(text) > weight_limit:
         return False
+    if len(text) <= _CHEAP:
+        return True
     indicators = len(text.translate(None, _NO_INDICATORS))
     return indicators <= _INDICATORS_LIMIT and indicators * (text.count(b"{") + text.count(b"[")) <= _LOOKS_LIMIT
+
+
+def _has_mark(text: bytes) -> bool:
+    """Whether there is a byte order mark. One byte is found several times as fast as three."""
+    return _BYTE_ORDER_MARK[:1] in text and _BYTE_ORDER_MARK in text
 
 
 def _has_properties(text: bytes) -> bool:

@@ -25,6 +25,7 @@ from olmkit.errors import OlmError
 from olmkit.jobs import looking, wire
 
 PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
 PROGRESS_EVERY = 0.2
 """Seconds between two progress lines on the wire; the ones between are dropped."""
 
@@ -35,6 +36,12 @@ def die_with_parent(parent: int) -> None:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def inherit_orphans() -> None:
+    """Processes whose parent ends become children of this one, if that comes from here; it has to wait for them."""
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
 
 
 def live(channel: int, parent: int, limits: Mapping[str, int], *, looks: bool) -> NoReturn:

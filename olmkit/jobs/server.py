@@ -87,11 +87,14 @@ class Server:
         self._children[job] = pid
 
     def _reap(self) -> None:
-        for job, pid in list(self._children.items()):
-            ended, status = os.waitpid(pid, os.WNOHANG)
-            if ended:
-                del self._children[job]
-                self._tell(job, status)
+        """Also processes that a job had and left behind when it was killed: they end with it, and somebody has to wait."""
+        jobs = {pid: job for job, pid in self._children.items()}
+        with suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                job = jobs.get(ended[0])
+                if job is not None:
+                    del self._children[job]
+                    self._tell(job, ended[1])
 
     def _tell(self, job: int, status: int) -> None:
         with suppress(BrokenPipeError):
@@ -101,6 +104,7 @@ class Server:
 def main(argv: Sequence[str]) -> None:
     """Serve on the descriptor argv[0] for the process argv[1], with the modules argv[2:] loaded."""
     child.die_with_parent(int(argv[1]))
+    child.inherit_orphans()
     for number in (signal.SIGINT, signal.SIGTERM):
         # The controller decides when its jobs end; it drains first.
         signal.signal(number, signal.SIG_IGN)

@@ -368,3 +368,29 @@ async def test_a_catalog_made_anew_under_its_old_name_takes_its_packages_over(wo
 
     new = await world.until("the new Catalog is Ready", anew)
     await world.until("its Packages are its own", lambda: owners() == {new})
+
+
+async def test_content_that_was_damaged_while_it_was_down_is_not_served_but_said_and_read_again(
+    world: World, tmp_path: Path
+) -> None:
+    await world.push(FOUR)
+    async with running(world, tmp_path / "cache"):
+        await world.catalog(world.ref())
+        await world.ready()
+        _, whole = await world.get(f"{world.name}/all.json")
+    await asyncio.to_thread(_flip_a_bit, tmp_path / "cache" / "content")
+    world.proxy.on("/", status(500))
+    async with running(world, tmp_path / "cache"):
+        told = await world.when("Serving", "False", "Unavailable")
+        assert triple(told, "Serving")[2].startswith("what was served is damaged on disk and is read again: ")
+        assert (await world.get(f"{world.name}/all.json"))[0] == 503
+        world.proxy.on("/", None)
+        await world.ready()
+        assert await world.get(f"{world.name}/all.json") == (200, whole)
+
+
+def _flip_a_bit(store: Path) -> None:
+    (path,) = store.glob("*/content/all.jsonl")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
