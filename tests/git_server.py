@@ -7,16 +7,16 @@ when asked, and misbehaves on demand. The ssh server is in tests/git_ssh_server.
 from __future__ import annotations
 
 import asyncio
-import base64
 import os
 import ssl
 import subprocess
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 from aiohttp import web
+
+from tests.web_server import WebServer
 
 Fault: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse | None]]
 ENVIRONMENT = {
@@ -97,11 +97,10 @@ class Repository:
         return made
 
 
-class GitServer:
+class GitServer(WebServer):
     """Serves the repositories of a folder on a free port of loopback, at `address`.
 
-    `requests` are "GET /x.git/info/refs?…" lines. `login` is (user, password) that requests must bring. With version=0 it knows
-    nothing of git's protocol 2.
+    `lines` are "GET /x.git/info/refs?…" lines. With version=0 it knows nothing of git's protocol 2.
     """
 
     def __init__(
@@ -112,52 +111,21 @@ class GitServer:
         tls: ssl.SSLContext | None = None,
         version: int = 2,
     ) -> None:
-        self._folder = folder
-        self._login = login
-        self._tls = tls
+        super().__init__(folder, login=login, tls=tls)
         self._version = version
-        self._closing = asyncio.Event()
-        self.fault: Fault | None = None
-        self.requests: list[str] = []
-        self.authorizations: list[str | None] = []
-        self.address = ""
 
     @property
-    def url(self) -> str:
-        """http(s)://127.0.0.1:port"""
-        return f"{'https' if self._tls else 'http'}://{self.address}"
+    def lines(self) -> list[str]:
+        """The requests in words."""
+        return [f"{each.method} {each.path_qs}" for each in self.requests]
 
-    async def __aenter__(self) -> Self:
-        application = web.Application(client_max_size=1024**3)
-        application.router.add_route("*", "/{path:.*}", self._answer)
-        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self._tls).start()
-        host, port = self._runner.addresses[0][:2]
-        self.address = f"{host}:{port}"
-        return self
+    @property
+    def authorizations(self) -> list[str | None]:
+        """What each request brought to log in."""
+        return [each.headers.get("Authorization") for each in self.requests]
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._closing.set()
-        await self._runner.cleanup()
-
-    async def closing(self) -> None:
-        """Return when the test is over."""
-        await self._closing.wait()
-
-    async def _answer(self, request: web.Request) -> web.StreamResponse:
-        self.requests.append(f"{request.method} {request.path_qs}")
-        self.authorizations.append(request.headers.get("Authorization"))
-        if self.fault is not None:
-            answer = await self.fault(request)
-            if answer is not None:
-                return answer
-        if self._login is not None:
-            wanted = "Basic " + base64.b64encode(":".join(self._login).encode()).decode()
-            if request.headers.get("Authorization") != wanted:
-                return web.Response(status=401, headers={"WWW-Authenticate": 'Basic realm="git"'})
+    async def content(self, request: web.Request) -> web.StreamResponse:
+        """What git says."""
         return await self.run(request)
 
     async def run(self, request: web.Request) -> web.Response:
@@ -165,7 +133,7 @@ class GitServer:
         version = request.headers.get("Git-Protocol", "") if self._version == 2 else ""
         environment = {
             **ENVIRONMENT,
-            "GIT_PROJECT_ROOT": str(self._folder),
+            "GIT_PROJECT_ROOT": str(self.folder),
             "GIT_HTTP_EXPORT_ALL": "1",
             "PATH_INFO": request.path,
             "QUERY_STRING": request.query_string,

@@ -24,7 +24,7 @@ class WebServer:
     def __init__(
         self, folder: Path, *, login: tuple[str, str] | None = None, tls: ssl.SSLContext | None = None
     ) -> None:
-        self._folder = folder
+        self.folder = folder
         self._login = login
         self._tls = tls
         self._closing = asyncio.Event()
@@ -38,7 +38,7 @@ class WebServer:
         return f"{'https' if self._tls else 'http'}://{self.address}"
 
     async def __aenter__(self) -> Self:
-        application = web.Application()
+        application = web.Application(client_max_size=1024**3)
         application.router.add_route("*", "/{path:.*}", self._answer)
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
@@ -67,5 +67,9 @@ class WebServer:
             wanted = "Basic " + base64.b64encode(":".join(self._login).encode()).decode()
             if request.headers.get("Authorization") != wanted:
                 return web.Response(status=401, headers={"WWW-Authenticate": 'Basic realm="files"'})
-        path = self._folder / request.path.lstrip("/")
+        return await self.content(request)
+
+    async def content(self, request: web.Request) -> web.StreamResponse:
+        """The answer to who may ask."""
+        path = self.folder / request.path.lstrip("/")
         return web.FileResponse(path) if path.is_file() else web.Response(status=404, text="nothing here")

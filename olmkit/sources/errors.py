@@ -8,6 +8,9 @@ port of our own or a time.
 
 from __future__ import annotations
 
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from enum import StrEnum
 
@@ -61,6 +64,18 @@ class BadContent(Blocked):
 
 class ImageNotFound(Waiting):
     """404 for the manifest: the tag may be pushed later, and so may a digest."""
+
+
+@contextmanager
+def disk_full_said() -> Iterator[None]:
+    """A disk without room, or a limit on the size of a file, as Waiting(DiskFull)."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        text = "the disk that content is unpacked on is full: free some space or give the cache a larger volume"
+        raise Waiting(Reason.DISK_FULL, text, timedelta(minutes=1)) from error
 
 
 def unavailable(message: str, after: timedelta = SOON) -> Waiting:

@@ -6,21 +6,18 @@ controller's loop. Never runs anything of an image and never trusts a byte befor
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import IO, TypeVar
 
 from olmkit.errors import Waiting
 from olmkit.sources import layers, manifests
-from olmkit.sources.errors import BadContent, Reason, quoted
+from olmkit.sources.errors import BadContent, Reason, disk_full_said, quoted
 from olmkit.sources.manifests import Descriptor, Manifest, ManifestError
 from olmkit.sources.reference import Reference, parse
 from olmkit.sources.registries import Registries
@@ -113,7 +110,7 @@ async def pull(
         found = await source.find()
         wanted = _wanted(found, only)
         tree = Tree(into, wanted, limits)
-        with _disk_full_said():
+        with disk_full_said():
             await _Unpacking(source, found, tree, progress).run()
     return PulledImage(found.ref, found.digest, found.labels, wanted[0], tree.files, tree.size)
 
@@ -243,14 +240,3 @@ def _wanted(found: _Found, only: str | Sequence[str] | FromLabel | None) -> tupl
             text = f"image {found.ref} says its content is at {quoted(path)}: a path outside the image"
             raise BadContent(Reason.UNSAFE, text, found.ref)
     return tuple("/".join(part for part in path.split("/") if part not in ("", ".")) for path in paths)
-
-
-@contextmanager
-def _disk_full_said() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise
-        text = "the disk that images are unpacked on is full: free some space or give the cache a larger volume"
-        raise Waiting(Reason.DISK_FULL, text, timedelta(minutes=1)) from error

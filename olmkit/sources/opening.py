@@ -10,18 +10,15 @@ people, BadContent (with the content's name in `ref`) when the bytes themselves 
 
 from __future__ import annotations
 
-import errno
 import io
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from datetime import timedelta
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from olmkit.errors import Waiting
 from olmkit.sources import http, image
 from olmkit.sources.access import Access
-from olmkit.sources.errors import BadContent, Reason
+from olmkit.sources.errors import BadContent, disk_full_said
 from olmkit.sources.image import FromLabel
 from olmkit.sources.registries import Registries
 from olmkit.sources.source import (
@@ -153,7 +150,7 @@ class _Git:
     ) -> Path:
         from olmkit.sources import git
 
-        with _disk_full_said():
+        with disk_full_said():
             fetched = await git.fetch(self._source, self._commit, self._access, into, limits, progress)
         return _root(into) / fetched.root
 
@@ -164,7 +161,7 @@ async def _open_http(
     http.check(source)
     if source.checksum:
         return _Http(source, access, http.Download(None, source.checksum, ""), scratch)
-    with _disk_full_said():
+    with disk_full_said():
         found = await http.download(source, access, scratch, limits.bytes, known, progress)
     return _Http(source, access, found, scratch)
 
@@ -187,7 +184,7 @@ class _Http:
     async def unpack(
         self, into: Path | Storage, only: Only = None, limits: ContentLimits = CATALOG, progress: Progress = _silent
     ) -> Path:
-        with _disk_full_said():
+        with disk_full_said():
             if self._found.file is None:
                 where = self._scratch or _root(into)
                 self._found = await http.download(self._source, self._access, where, limits.bytes, "", progress)
@@ -220,7 +217,7 @@ class _Files:
     ) -> Path:
         tree = Tree(into, ("",), limits, layer=1)
         try:
-            with _disk_full_said():
+            with disk_full_said():
                 for path, data in self._source.files:
                     tree.file(path, io.BytesIO(data))
         except LayerError as error:
@@ -230,14 +227,3 @@ class _Files:
 
 def _root(into: Path | Storage) -> Path:
     return into if isinstance(into, Path) else into.folder
-
-
-@contextmanager
-def _disk_full_said() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise
-        text = "the disk that content is unpacked on is full: free some space or give the cache a larger volume"
-        raise Waiting(Reason.DISK_FULL, text, timedelta(minutes=1)) from error

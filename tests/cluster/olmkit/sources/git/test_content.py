@@ -50,7 +50,7 @@ async def test_looking_for_a_new_commit_fetches_none(
     repository.commit(FILES)
     async with open_source(branch(url), desk.access):
         pass
-    assert [line.partition("?")[0] for line in server.requests] == [
+    assert [line.partition("?")[0] for line in server.lines] == [
         "GET /team/x.git/info/refs",
         "POST /team/x.git/git-upload-pack",
     ]
