@@ -7,14 +7,14 @@
     summaries.json     the lines of catalogd.summaries, as one answer
     icons              the pictures of the packages, one after the other
     bundles.jsonl      per bundle the spec of its BundleMetadata object, without the catalog's name; only if that was asked for
-    content.json       what there is in all, and where the parts of the files above lie
+    content.json       what there is in all, which packages provide a kind, and where the parts of the files above lie
 
 Names no Catalog: the same image may be served under several names. Never writes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,6 +96,7 @@ class Content:
         self.bundle_offers = tuple(Offer(subject, fingerprint) for subject, fingerprint, _, _ in facts["bundles"] or ())
         self._bundles = _Lines(folder / BUNDLES, facts["bundles"] or ())
         self._documents: dict[str, Range] = {package: (start, length) for package, start, length in facts["resolution"]}
+        self._providers: dict[str, list[str]] = facts["provides"]
         self._icons: dict[str, tuple[Range, str]] = {
             package: ((start, length), media_type) for package, (start, length, media_type) in facts["icons"].items()
         }
@@ -110,6 +111,15 @@ class Content:
     def resolution(self, package: str) -> Range | None:
         """Where in `resolutions` the document of a package lies; None for a package that no blob names."""
         return self._documents.get(package)
+
+    @property
+    def resolved(self) -> Iterable[str]:
+        """The packages that have a resolution document, sorted."""
+        return self._documents.keys()
+
+    def providers(self, kind: str) -> Sequence[str]:
+        """The packages of which a bundle provides a `<group>/<kind>`, sorted."""
+        return self._providers.get(kind, ())
 
     def icon(self, package: str) -> tuple[Range, str] | None:
         """Where in `icons` the picture of a package lies, and its media type as the catalog has it; None without one."""

@@ -106,6 +106,7 @@ class Derived:
         self._specs: list[tuple[str, str, int, int]] = []
         self._documents: list[tuple[str, int, int]] = []
         self._icons: dict[str, tuple[int, int, str]] = {}
+        self._providers: dict[str, list[str]] = {}
         self._bundle_count = 0
 
     def write(self) -> dict[str, Any]:
@@ -124,7 +125,8 @@ class Derived:
                     self._document(package, documents)
                     self._offer(package, specs, icons, summaries)
             summaries.write(b"]}\n")
-        return {"packages": self._specs, "resolution": self._documents, "icons": self._icons}
+        places = {"packages": self._specs, "resolution": self._documents, "icons": self._icons}
+        return {**places, "provides": self._providers}
 
     def summary(self, notes: Iterable[str] = ()) -> Summary:
         """What there is, after `write`."""
@@ -145,6 +147,8 @@ class Derived:
             elif schema in (catalog.CHANNEL, catalog.BUNDLE, catalog.DEPRECATIONS):
                 found.setdefault(package, _Numbers()).by_schema[schema].append(number)
                 self._bundle_count += schema == catalog.BUNDLE
+            if len(found) > PACKAGE_LIMIT:
+                raise BadCatalog(f"the catalog holds more than {PACKAGE_LIMIT:,} packages")
         _check_counts(found)
         return found
 
@@ -196,6 +200,8 @@ class Derived:
         )
         document = resolution.document(parts, self._digest)
         self._documents.append((package.name, file.tell(), len(document)))
+        for kind in resolution.provided(document):
+            self._providers.setdefault(kind, []).append(package.name)
         file.write(document)
 
     @staticmethod
@@ -252,9 +258,7 @@ class Derived:
 
 
 def _check_counts(packages: Mapping[str, _Numbers]) -> None:
-    """Raises BadCatalog for more than a cluster or a reader could bear."""
-    if len(packages) > PACKAGE_LIMIT:
-        raise BadCatalog(f"the catalog holds more than {PACKAGE_LIMIT:,} packages")
+    """Raises BadCatalog for more than can be looked at together."""
     for name, numbers in packages.items():
         if sum(map(len, numbers.by_schema.values())) > BLOB_LIMIT:
             raise BadCatalog(f"package {go_text.quoted(name[:NAME_SHOWN])} has more than {BLOB_LIMIT:,} blobs")

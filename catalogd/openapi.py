@@ -136,7 +136,8 @@ def _content(route: Route) -> Json:
     if route.media_type == ANY_IMAGE:
         return {ANY_IMAGE: {}, "application/octet-stream": {}}
     if route.operation in schemas:
-        return {JSON: {"schema": {"$ref": f"#/components/schemas/{schemas[route.operation]}"}}}
+        content: Json = {JSON: {"schema": {"$ref": f"#/components/schemas/{schemas[route.operation]}"}}}
+        return content | ({route.also: {}} if route.also else {})
     if route.operation == "getOpenAPI":
         return {JSON: {"schema": {"type": "object", "required": ["openapi", "paths"]}}}
     # Lines of objects have no schema: neither type is one JSON value.

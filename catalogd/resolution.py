@@ -79,6 +79,21 @@ def document(parts: Parts, catalog_digest: str) -> bytes:
     return orjson.dumps(whole, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
 
 
+def provided(document: bytes) -> set[str]:
+    """The kinds that bundles of a document provide, as `<group>/<kind>`; an olm.gvk that says none gives none."""
+    kinds = set()
+    for bundle in orjson.loads(document)["bundles"] if b'"olm.gvk"' in document else ():
+        for each in bundle["properties"]:
+            value = each["value"] if each["type"] == "olm.gvk" else None
+            if (
+                isinstance(value, dict)
+                and isinstance(value.get("kind"), str)
+                and isinstance(value.get("group", ""), str)
+            ):
+                kinds.add(f"{value.get('group', '')}/{value['kind']}")
+    return kinds
+
+
 def _channel(channel: Channel) -> dict[str, Any]:
     entries = [
         {"name": each.name, "replaces": each.replaces, "skips": each.skips, "skipRange": each.skip_range}

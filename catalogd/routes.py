@@ -11,6 +11,8 @@ JSON, JSON_LINES, ANY_IMAGE = "application/json", "application/jsonl", "image/*"
 DIGEST_PATTERN = r"^sha256:[0-9a-f]{64}$|^sha384:[0-9a-f]{96}$|^sha512:[0-9a-f]{128}$"
 NAME_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 
+PROVIDED_PATTERN = r"^$|^[^/]*/[^/]+$"
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -28,7 +30,8 @@ class Route:
 
     `of_catalog`: it begins with /catalogs/{catalog}, takes `digest`, names the digest it answers from, may be asked for in parts
     and under conditions, and is 503 while this replica has no content. `is_encoded`: gzip and zstd of it are made in advance.
-    `absent`: when it is 404 besides a catalog or digest that is not there; "" for never.
+    `absent`: when it is 404 besides a catalog or digest that is not there; "" for never. `also`: the media type of answers of
+    another form.
     """
 
     operation: str
@@ -39,6 +42,7 @@ class Route:
     absent: str = ""
     is_encoded: bool = False
     of_catalog: bool = True
+    also: str = ""
 
     @property
     def query(self) -> tuple[str, ...]:
@@ -102,10 +106,20 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "getResolution",
         "/catalogs/{catalog}/api/v1/resolution",
-        "What a resolver needs to know of one package: channels, entries, versions, deprecations, dependencies.",
+        "What a resolver needs to know of a package: channels, entries, versions, deprecations, dependencies. The document of the"
+        " package named, or those of all packages that match, one per line and sorted by name.",
         JSON,
-        (Parameter("package", "The package.", is_required=True), _DIGEST),
+        (
+            Parameter("package", "The package. Empty asks nothing."),
+            Parameter(
+                "provides",
+                "Packages of which a bundle provides the kind, as <group>/<kind>. Empty asks nothing.",
+                pattern=PROVIDED_PATTERN,
+            ),
+            _DIGEST,
+        ),
         absent="the catalog has no such package",
+        also=JSON_LINES,
     ),
     Route("getOpenAPI", "/openapi.json", "This document.", JSON, of_catalog=False),
 )

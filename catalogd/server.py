@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -25,7 +26,7 @@ from catalogd.content import FORMAT
 from catalogd.encoding import Encodings, Form
 from catalogd.middlewares import RETRY, bodiless, measured, refusals_as_json
 from catalogd.negotiation import IDENTITY, accepts, encoding, name_faults
-from catalogd.routes import ROUTES, Route
+from catalogd.routes import PROVIDED_PATTERN, ROUTES, Route
 from catalogd.shelf import Shelf, Shelved
 from olmkit.store import DIGEST
 
@@ -158,13 +159,18 @@ class Server:
         return await self._send(request, route, body)
 
     async def _resolution(self, request: web.Request, route: Route) -> web.StreamResponse:
-        package = _parameters(request, route)["package"]
+        """One package is one document; what is asked otherwise is a document per line."""
+        asked = _parameters(request, route)
+        package, provided = asked.get("package", ""), asked.get("provides", "")
 
         def body(shelved: Shelved) -> Body:
-            place = shelved.content.resolution(package)
-            if place is None:
+            content = shelved.content
+            if package and content.resolution(package) is None:
                 raise Refused(404, "the catalog has no such package", _named(shelved))
-            return Body(shelved.content, shelved.content.resolutions, [place], route.media_type)
+            names = content.providers(provided) if provided else content.resolved
+            places = [place for name in names if package in ("", name) and (place := content.resolution(name))]
+            kind = route.media_type if package and not provided else route.also
+            return Body(content, content.resolutions, places, kind)
 
         return await self._send(request, route, body)
 
@@ -286,6 +292,8 @@ def _parameters(request: web.Request, route: Route) -> dict[str, str]:
     for parameter in route.parameters:
         if parameter.is_required and not found.get(parameter.name):
             raise Refused(400, f"name the {parameter.name}: ?{parameter.name}=<name>")
+    if not re.search(PROVIDED_PATTERN, found.get("provides", "")):
+        raise Refused(400, "provides is written as <group>/<kind>, such as cert-manager.io/Certificate")
     if "digest" in found and not DIGEST.fullmatch(found["digest"]):
         raise Refused(400, "digest is no digest: write sha256:<64 hex digits>")
     return found

@@ -29,6 +29,7 @@ def _with_examples() -> schemathesis.BaseSchema:
         for operation in item.values():
             for parameter in operation["parameters"]:
                 known = {"catalog": "c", "package": "p", "schema": "olm.bundle", "name": "p.v1", "digest": DIGEST}
+                known["provides"] = "example.com/Party"
                 if parameter["in"] != "header":
                     parameter["example"] = known[parameter["name"]]
     # A range behind the end and an encoding that is not there fit the document, and are refused.

@@ -14,6 +14,7 @@ from catalogd.server import Server
 from catalogd.shelf import Shelf
 from olmkit.errors import OlmError
 from olmkit.store import Store
+from tests.cluster.catalogd.conftest import package
 from tests.cluster.catalogd.site import DIGEST, LINES, MODIFIED, TAG, WHOLE, Site, put, serving
 
 NO_NAME = "this cannot be the name of a catalog: "
@@ -81,6 +82,24 @@ async def test_a_resolution_document(site: Site) -> None:
     assert document["bundles"][0]["version"] == "1.0.0"
 
 
+async def test_documents_of_all_packages_that_provide_a_kind(tmp_path: Path) -> None:
+    gvk = {"type": "olm.gvk", "value": {"group": "example.com", "version": "v1", "kind": "Party"}}
+    found = package("p", "1.0.0"), package("q", "1.0.0"), package("r", "1.0.0")
+    for blobs in found[:2]:
+        blobs[2]["properties"].append(gvk)
+    shelf = Shelf(tmp_path)
+    await put(shelf, "c", DIGEST, [blob for blobs in found for blob in blobs])
+    async with serving(shelf) as other:
+        status, body, headers = await other.ask("/catalogs/c/api/v1/resolution?provides=example.com/Party")
+        assert (status, headers["Content-Type"]) == (200, "application/jsonl")
+        assert [json.loads(line)["package"] for line in body.splitlines()] == ["p", "q"]
+        _, one, _ = await other.ask("/catalogs/c/api/v1/resolution?provides=example.com/Party&package=q")
+        assert [json.loads(line)["package"] for line in one.splitlines()] == ["q"]
+        assert (await other.ask("/catalogs/c/api/v1/resolution?provides=example.com/Other"))[:2] == (200, b"")
+        _, everything, _ = await other.ask("/catalogs/c/api/v1/resolution")
+        assert [json.loads(line)["package"] for line in everything.splitlines()] == ["p", "q", "r"]
+
+
 @pytest.mark.parametrize(
     ("path", "status", "error"),
     [
@@ -94,7 +113,12 @@ async def test_a_resolution_document(site: Site) -> None:
         pytest.param(
             "/catalogs/c/api/v1/resolution?package=x", 404, "the catalog has no such package", id="no such package"
         ),
-        pytest.param("/catalogs/c/api/v1/resolution", 400, "name the package: ?package=<name>", id="no package named"),
+        pytest.param(
+            "/catalogs/c/api/v1/resolution?provides=Certificate",
+            400,
+            "provides is written as <group>/<kind>, such as cert-manager.io/Certificate",
+            id="a kind without its group",
+        ),
         pytest.param(
             "/catalogs/c/api/v1/metas?pkg=p",
             400,
