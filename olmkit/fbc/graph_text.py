@@ -13,6 +13,8 @@ from olmkit.fbc import graph
 from olmkit.fbc.catalog import BUNDLE, CHANNEL, PACKAGE, Channel, Deprecations, Entry, Package
 from olmkit.versions import BadRange, BadVersion, BlangRange, Version, parse_version
 
+_RANGE_EDGES = 5
+"""More bundles than these that one skipRange alone leads from are drawn as one: a hundred would have ten thousand edges."""
 _MERMAID_SAFE = frozenset(" ._-/+=:,()")
 _DOT_ESCAPES = {ord("\\"): "\\\\", ord('"'): '\\"', ord("\n"): "\\n", ord("\r"): " ", 0: "\ufffd"}
 
@@ -28,10 +30,18 @@ class Node:
 
 
 @dataclass(frozen=True)
+class Range:
+    """Many bundles of a channel as one: `count` of those in the range of a skipRange."""
+
+    text: str
+    count: int
+
+
+@dataclass(frozen=True)
 class Edge:
     """`old` may be updated to `new` because of the entry of `new`: `why` is replaces, skips, or skipRange with the range."""
 
-    old: str
+    old: str | Range
     new: str
     why: str
 
@@ -50,6 +60,11 @@ class ChannelDrawing:
     is_deprecated: bool
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """Those that edges lead from, each once."""
+        return tuple(dict.fromkeys(edge.old for edge in self.edges if isinstance(edge.old, Range)))
 
 
 @dataclass(frozen=True)
@@ -109,8 +124,9 @@ def _edges(entries: Sequence[Entry], versions: Mapping[str, str]) -> Iterator[Ed
                 yield Edge(skip, entry.name, "skips")
         if entry.skip_range:
             said = {entry.replaces, entry.name, *entry.skips}
-            olds = _inside(entry.skip_range, known)
-            yield from (Edge(old, entry.name, f"skipRange {entry.skip_range}") for old in olds if old not in said)
+            olds: list[str] = [old for old in _inside(entry.skip_range, known) if old not in said]
+            drawn = olds if len(olds) <= _RANGE_EDGES else [Range(entry.skip_range, len(olds))]
+            yield from (Edge(old, entry.name, f"skipRange {entry.skip_range}") for old in drawn)
 
 
 def _inside(text: str, versions: Mapping[str, Version]) -> Iterator[str]:
@@ -140,15 +156,17 @@ def _mermaid(drawn: Drawing) -> Iterator[str]:
     yield "  classDef missing stroke-dasharray:6 4,opacity:0.6"
     yield f'  subgraph p["{_in_mermaid(_title(drawn.package, deprecated=drawn.is_deprecated))}"]'
     for number, channel in enumerate(drawn.channels):
-        ids = {node.name: f"b{number}x{index}" for index, node in enumerate(channel.nodes)}
+        ids = _ids(number, channel)
         title = _title(channel.name, default=channel.is_default, deprecated=channel.is_deprecated)
         yield f'    subgraph c{number}["{_in_mermaid(title)}"]'
         for node in channel.nodes:
             yield f'      {ids[node.name]}["{_in_mermaid(_node_title(node))}"]'
+        for each in channel.ranges:
+            yield f'      {ids[each]}(["{_in_mermaid(_range_title(each))}"])'
         yield "    end"
     yield "  end"
     for number, channel in enumerate(drawn.channels):
-        ids = {node.name: f"b{number}x{index}" for index, node in enumerate(channel.nodes)}
+        ids = _ids(number, channel)
         for edge in channel.edges:
             arrow = "-->" if edge.is_main else "-.->"
             yield f'  {ids[edge.old]} {arrow}|"{_in_mermaid(edge.why)}"| {ids[edge.new]}'
@@ -171,17 +189,30 @@ def _dot(drawn: Drawing) -> Iterator[str]:
     yield "  node [shape=box]"
     yield f"  label={_in_dot(_title(drawn.package, deprecated=drawn.is_deprecated))}"
     for number, channel in enumerate(drawn.channels):
-        ids = {node.name: f"b{number}x{index}" for index, node in enumerate(channel.nodes)}
+        ids = _ids(number, channel)
         title = _title(channel.name, default=channel.is_default, deprecated=channel.is_deprecated)
         yield f"  subgraph cluster_{number} {{"
         yield f"    label={_in_dot(title)}"
         for node in channel.nodes:
             yield f"    {ids[node.name]} [label={_in_dot(_node_title(node))}{_dot_style(node)}]"
+        for each in channel.ranges:
+            yield f"    {ids[each]} [label={_in_dot(_range_title(each))}, shape=ellipse]"
         for edge in channel.edges:
             style = "" if edge.is_main else ", style=dashed"
             yield f"    {ids[edge.old]} -> {ids[edge.new]} [label={_in_dot(edge.why)}{style}]"
         yield "  }"
     yield "}"
+
+
+def _ids(number: int, channel: ChannelDrawing) -> dict[str | Range, str]:
+    """The ids of a channel's nodes and ranges."""
+    ids: dict[str | Range, str] = {node.name: f"b{number}x{index}" for index, node in enumerate(channel.nodes)}
+    ids.update((each, f"r{number}x{index}") for index, each in enumerate(channel.ranges))
+    return ids
+
+
+def _range_title(each: Range) -> str:
+    return f"{each.count} bundles in {each.text}"
 
 
 def _dot_style(node: Node) -> str:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olmkit.fbc.catalog import Channel, Deprecation, Deprecations, Entry, Package
-from olmkit.fbc.graph_text import Edge, Node, Parts, dot, drawing, mermaid
+from olmkit.fbc.graph_text import Edge, Node, Parts, Range, dot, drawing, mermaid
 
 PARTS = Parts(
     Package("p", "stable", "", None),
@@ -63,6 +63,23 @@ def test_a_skip_range_leads_from_every_entry_in_it_that_no_other_edge_leads_from
     versions = {"v3": "3.0.0", "v2": "2.0.0", "v1": "1.0.0"}
     (channel,) = drawing("p", Parts(None, [Channel("c", "p", entries)], versions)).channels
     assert channel.edges == (Edge("v2", "v3", "replaces"), Edge("v1", "v3", "skipRange <=3.0.0"))
+
+
+def test_a_skip_range_of_many_bundles_is_one_edge_from_their_range() -> None:
+    entries = (Entry("v9", "", (), "<9.0.0"), *(Entry(f"v{number}", "", (), "<0.0.9") for number in range(6)))
+    versions = {"v9": "9.0.0"} | {f"v{number}": f"0.0.{number}" for number in range(6)}
+    (channel,) = drawing("p", Parts(None, [Channel("c", "p", entries)], versions)).channels
+    many = Range("<9.0.0", 6)
+    assert channel.ranges == (many,)
+    assert channel.edges[0] == Edge(many, "v9", "skipRange <9.0.0")
+    assert len(channel.edges) == 1 + 6 * 5
+    drawn = drawing("p", Parts(None, [Channel("c", "p", entries[:1] + entries[2:])], versions))
+    assert drawn.channels[0].ranges == ()
+    text = mermaid(drawing("p", Parts(None, [Channel("c", "p", entries)], versions)))
+    assert '      r0x0(["6 bundles in #60;9.0.0"])\n' in text
+    assert '  r0x0 -.->|"skipRange #60;9.0.0"| b0x0\n' in text
+    graph = dot(drawing("p", Parts(None, [Channel("c", "p", entries)], versions)))
+    assert '    r0x0 [label="6 bundles in <9.0.0", shape=ellipse]\n    r0x0 -> b0x0 [label=' in graph
 
 
 def test_mermaid() -> None:

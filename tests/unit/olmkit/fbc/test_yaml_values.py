@@ -152,6 +152,11 @@ def test_an_alias_bomb_is_refused_before_it_goes_off() -> None:
         yaml_values.load("\n".join(levels).encode(), LIMIT)
 
 
+def test_more_values_than_are_read_are_refused() -> None:
+    with pytest.raises(BadDocument, match="line 1, column 400002: holds more than 200,000 values"):
+        yaml_values.load(b"[" + b"a," * 250_000, 10 * LIMIT)
+
+
 VALUES = st.recursive(
     st.none()
     | st.booleans()
