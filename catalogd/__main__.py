@@ -53,9 +53,7 @@ def add_flags(parser: ArgumentParser) -> None:
 async def build(manager: Manager) -> None:
     """Serve what was served before, then wire the controller."""
     settings, flags = manager.settings, manager.settings.extra
-    access = Access(
-        settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr, (manager.client.host,)
-    )
+    access = Access(settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr, (manager.client.host,))
     access.check()  # what is wrong with the configuration shall end the process now, and not each job later
     shelf = Shelf(settings.cache_dir)
     await shelf.restore()
@@ -68,7 +66,9 @@ async def build(manager: Manager) -> None:
         mount=Replication(shelf).add_routes,
     )
     manager.on_close(server.close)
-    serving = await setup.prepare(manager, CATALOGS, flags.external_address or _reached_at(flags.catalogs_server_addr, 0))
+    serving = await setup.prepare(
+        manager, CATALOGS, flags.external_address or _reached_at(flags.catalogs_server_addr, 0)
+    )
     port = await server.start(flags.catalogs_server_addr, serving.context, serving.authorize)
     replicas.join(
         manager, shelf, known, flags.replica_address or _reached_at(flags.catalogs_server_addr, port), serving.peers

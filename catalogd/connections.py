@@ -15,6 +15,7 @@ import logging
 import socket
 import ssl
 import time
+from asyncio import sslproto
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import cast
@@ -32,6 +33,8 @@ LINE_LIMIT = 8190
 """Bytes of the request line, and of one header."""
 HELD = 64 * 1024
 """Bytes that wait for the client before the next portion is read; TLS's default is 512 KiB."""
+TLS_READ = 32 * 1024
+"""Bytes of the buffer for what one client sends over TLS, two records; asyncio would take 256 KiB for each client."""
 _ACCEPT_PAUSE = 0.5
 _LOOK_SECONDS = 1.0
 
@@ -39,6 +42,7 @@ OPEN = Gauge("catalogd_http_connections", "Connections that clients of catalogs 
 
 log = logging.getLogger(__name__)
 _silent = logging.getLogger(f"{__name__}.protocol")
+sslproto.SSLProtocol.max_size = TLS_READ
 _silent.setLevel(logging.CRITICAL + 1)  # aiohttp logs a traceback per bad request; what is unexpected the server logs
 
 

@@ -21,9 +21,10 @@ from catalogd.content import ICONS, PACKAGES, RESOLUTION, SUMMARIES, Summary
 from catalogd.index import Index
 from catalogd.specs import fingerprint, package_spec
 from catalogd.summaries import Head, head, summary
-from olmkit.fbc import catalog, go_text, model
+from olmkit.fbc import catalog, model
 from olmkit.fbc.catalog import Channel, Deprecations, Package
 from olmkit.fbc.errors import BadBlob, BadCatalog
+from olmkit.sources.errors import quoted
 
 BUFFER = 1024 * 1024
 PROBLEMS_KEPT = 100
@@ -200,7 +201,7 @@ class Derived:
         )
         document = resolution.document(parts, self._digest)
         self._documents.append((package.name, file.tell(), len(document)))
-        for kind in resolution.provided(document):
+        for kind in sorted(resolution.provided(document)):
             self._providers.setdefault(kind, []).append(package.name)
         file.write(document)
 
@@ -214,7 +215,9 @@ class Derived:
         described, channels = package.packages[-1][1], package.last_channels()
         spec, left_out = package_spec(described, channels)
         if left_out:
-            self._notes.append(f'the Package of "{package.name}" is too large and does without {left_out}')
+            self._notes.append(
+                f"the Package of {quoted(package.name, NAME_SHOWN)} is too large and does without {left_out}"
+            )
         line = orjson.dumps(spec, option=orjson.OPT_APPEND_NEWLINE)
         if self._specs:
             summaries.write(b",")
@@ -261,4 +264,4 @@ def _check_counts(packages: Mapping[str, _Numbers]) -> None:
     """Raises BadCatalog for more than can be looked at together."""
     for name, numbers in packages.items():
         if sum(map(len, numbers.by_schema.values())) > BLOB_LIMIT:
-            raise BadCatalog(f"package {go_text.quoted(name[:NAME_SHOWN])} has more than {BLOB_LIMIT:,} blobs")
+            raise BadCatalog(f"package {quoted(name, NAME_SHOWN)} has more than {BLOB_LIMIT:,} blobs")

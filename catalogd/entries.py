@@ -15,6 +15,7 @@ from catalogd.specs import bundle_spec, fingerprint
 from olmkit.fbc import catalog, model
 from olmkit.fbc.blobs import Blob
 from olmkit.fbc.errors import BadBlob
+from olmkit.sources.errors import quoted
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -60,5 +61,7 @@ def _offered(blob: Blob, bundle: catalog.Bundle) -> tuple[bytes, str, str, str]:
     """Entry's last four."""
     spec, left_out = bundle_spec(blob.value, bundle)
     line = orjson.dumps(spec, option=orjson.OPT_APPEND_NEWLINE)
-    note = f'the BundleMetadata of "{bundle.name}" is too large and does without {left_out}' if left_out else ""
+    note = (
+        f"the BundleMetadata of {quoted(bundle.name, 100)} is too large and does without {left_out}" if left_out else ""
+    )
     return line, f"{bundle.package}/{bundle.name}", fingerprint(orjson.loads(line)), note

@@ -27,6 +27,12 @@ REQUESTS = Histogram(
 )
 IN_FLIGHT = Gauge("catalogd_http_requests_in_flight", "Requests for catalogs that are being answered.")
 
+_SENTENCES = {
+    "Not Found": "there is no such path: /openapi.json names those that there are",
+    "Method Not Allowed": "only GET and HEAD are answered here",
+}
+"""What is said in place of the bare phrases of aiohttp's router."""
+
 log = logging.getLogger(__name__)
 
 
@@ -66,7 +72,7 @@ async def refusals_as_json(request: web.Request, handler: Handler) -> web.Stream
         return refused.response()
     except web.HTTPException as error:
         kept = {name: value for name, value in error.headers.items() if name not in ("Content-Type", "Content-Length")}
-        return Refused(error.status, error.reason, kept).response()
+        return Refused(error.status, _SENTENCES.get(error.reason, error.reason), kept).response()
     except (ConnectionError, asyncio.CancelledError):
         raise
     except Exception:

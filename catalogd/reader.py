@@ -72,7 +72,7 @@ def live(channel: int, parent: int, *, bundle_metadata: bool) -> NoReturn:
             _Reading(bundle_metadata).answer_all(connection)
         code = 0
     except BaseException:  # nothing may unwind into the job's frames
-        traceback.print_exc()
+        _log_error()
     finally:
         with suppress(OSError):
             sys.stderr.flush()
@@ -99,7 +99,7 @@ class _Reading:
         except ConnectionError:
             return
         except Exception as error:
-            traceback.print_exc()
+            _log_error()
             text = f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
             last = msgspec.msgpack.encode(Frame([], unexpected=text[:UNEXPECTED_LIMIT]))
         # Whatever filled the memory hung on the traceback's frames.
@@ -125,6 +125,11 @@ class _Reading:
                 yield Frame(parts)
                 parts, size, count = [], 0, 0
         yield Frame(parts, is_last=True)
+
+
+def _log_error() -> None:
+    with suppress(OSError):
+        traceback.print_exc()
 
 
 def _next(batches: IO[bytes]) -> Batch | None:

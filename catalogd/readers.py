@@ -63,7 +63,7 @@ class Readers:
 
     def __init__(self, *, bundle_metadata: bool, count: int = COUNT, batch_bytes: int = BATCH_BYTES) -> None:
         self._batch_bytes = batch_bytes
-        self._all: list[_Reader] = []
+        self._all: deque[_Reader] = deque()
         self._turns: deque[_Reader] = deque()
         self._batch: list[tuple[int, int, bytes]] = []
         self._size = 0
@@ -100,9 +100,9 @@ class Readers:
 
     def _send(self) -> None:
         if self._batch:
-            idlest = min(self._all, key=self._turns.count)
-            self._turns.append(idlest)
-            idlest.send(Batch(self._batch))
+            self._all.rotate()
+            self._turns.append(self._all[0])
+            self._all[0].send(Batch(self._batch))
             self._batch, self._size = [], 0
 
     def _receive(self, take: Take) -> None:

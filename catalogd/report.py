@@ -17,6 +17,7 @@ from olmkit.api.catalogs import Catalog, CatalogStatus, ConditionType, Reason
 from olmkit.api.content import Phase, ResolvedImage, ResolvedSource, SourceType
 from olmkit.conditions import ConditionValue, Report, Wanted, merge
 from olmkit.errors import Blocked
+from olmkit.sources.errors import printable, quoted
 
 SHOWN_SENTENCES = 10
 NAMES_LIMIT = 65_536
@@ -182,7 +183,7 @@ def _valid(world: World) -> Wanted:
 
 
 def _renamed(difference: Difference, kind: str) -> list[str]:
-    return [f'the {kind} of "{package}" is named {name}' for package, name in difference.renamed]
+    return [f"the {kind} of {quoted(package, 100)} is named {name}" for package, name in difference.renamed]
 
 
 def _ready(world: World, catalog: Catalog, attempt: _Attempt, unpacked: Wanted) -> Wanted:
@@ -216,10 +217,11 @@ def _listed(sentences: Sequence[str], count: int = 0) -> str:
 
 
 def _brief(sentence: str, limit: int = 300) -> str:
+    sentence = printable(sentence)  # it may hold any name that a catalog gives
     return sentence if len(sentence) <= limit else sentence[:limit] + "…"
 
 
 def _names(names: Sequence[str]) -> str:
     """Comma-separated, cut after a name where the field is full."""
-    text = ",".join(names)
-    return text if len(text) <= NAMES_LIMIT else text[: text.rindex(",", 0, NAMES_LIMIT)]
+    text = ",".join(map(printable, names))
+    return text if len(text) <= NAMES_LIMIT else text[: max(text.rfind(",", 0, NAMES_LIMIT), 0)]

@@ -254,7 +254,8 @@ class Server:
 
 
 def _unavailable() -> Refused:
-    return Refused(503, "the catalog is not served yet", RETRY)
+    message = "the catalog is not served: it is not read yet, cannot be read, or its availability is Unavailable"
+    return Refused(503, message, RETRY)
 
 
 def _named(shelved: Shelved) -> dict[str, str]:

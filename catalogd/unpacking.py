@@ -2,7 +2,7 @@
 
 The storage that catalogd.loading gives to a source (olmkit.sources.storage). What a file's blobs are is known when it has passed;
 whether it counts only at the end, when all layers and every .indexignore are known: until then its blobs are a segment of the
-writer's. Documents of YAML are read by other processes (catalogd.readers) once there are many.
+writer's. Documents of YAML are read by other processes (catalogd.readers).
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from olmkit.fbc.errors import BadCatalog, BadDocument
 from olmkit.fbc.files import IGNORE_FILE, IGNORE_LIMIT, counted, too_large
 from olmkit.sources.storage import Data
 
-YAML_ALONE = 1024 * 1024
-"""Bytes of YAML that the job reads itself before it has its readers read."""
 LARGE = 1024 * 1024
 """Bytes of a document that the job always reads itself: no two such shall be in memory at a time."""
 
@@ -38,17 +36,13 @@ class _Segment:
 class CatalogFiles:
     """Files by path; their blobs go to `writer`. `folder` is where the source may work.
 
-    `readers` have to make what the writer wants; without them all is read here, as are the first `alone` bytes of YAML. Methods
-    raise what theirs do.
+    `readers` read YAML; without them it is read here, like JSON. Methods raise what theirs do.
     """
 
-    def __init__(
-        self, writer: Writer, folder: Path, readers: Readers | None = None, *, alone: int = YAML_ALONE
-    ) -> None:
+    def __init__(self, writer: Writer, folder: Path, readers: Readers | None = None) -> None:
         self.folder = folder
         self._writer = writer
         self._readers = readers
-        self._alone = alone
         self._read: list[_Segment] = []
         self._segments: dict[str, _Segment] = {}
         self._ignores: dict[str, bytes] = {}
@@ -78,11 +72,9 @@ class CatalogFiles:
 
     def _add(self, segment: _Segment, document: Document | Unread) -> None:
         """Have a document of the file that is read become a blob. Raises BadDocument."""
-        if self._readers is not None and isinstance(document, Unread):
-            if self._alone <= 0 and len(document.text) < LARGE:
-                self._readers.add(len(self._read) - 1, document, self._take)
-                return
-            self._alone -= len(document.text)
+        if self._readers is not None and isinstance(document, Unread) and len(document.text) < LARGE:
+            self._readers.add(len(self._read) - 1, document, self._take)
+            return
         self._drain()
         if not segment.fault:
             read = document if isinstance(document, Document) else document.read()

@@ -30,8 +30,10 @@ from olmkit.store_manifest import File
 
 BUFFER = 1024 * 1024
 COPY_SIZE = 1024 * 1024
-BLOB_LIMIT = 500_000
+BLOB_LIMIT = 300_000
 """Blobs of one catalog: whoever serves it keeps the place of each in memory. The largest public catalogs have 20,000."""
+NAMES_LIMIT = 32 * 1024 * 1024
+"""Characters of the schemas, packages and names of all blobs, which are kept with the places."""
 _UNORDERED = "all.unordered"
 
 
@@ -52,6 +54,7 @@ class Writer:
         self._bundles = open(folder / BUNDLES, "wb", buffering=BUFFER) if bundle_metadata else None  # noqa: SIM115
         self._bundle_places: dict[int, tuple[str, str, int, int]] = {}
         self._notes: list[str] = []
+        self._names = 0
         self._index = Index()
         self._with_parts, self._part_ends = array("Q"), array("Q", [0])
 
@@ -77,7 +80,10 @@ class Writer:
 
     def put(self, made: Entry) -> None:
         """The same of what was made of a blob elsewhere, with this writer's `bundle_metadata`. Raises BadCatalog."""
+        self._names += len(made.schema) + len(made.package) + len(made.name)
         _check_count(len(self._index) + 1)
+        if self._names > NAMES_LIMIT:
+            raise BadCatalog(f"the names of the catalog's blobs take more than {NAMES_LIMIT // 1024**2} MiB")
         self._blobs.write(made.line)
         number = self._index.add(made.schema, made.package, made.name, len(made.line))
         if made.part:

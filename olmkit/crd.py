@@ -69,7 +69,7 @@ DEFINITIONS = (
             AGE,
             Column("Source", ".spec.source.type", priority=1),
             Column("Image", ".spec.source.image.ref", priority=1),
-            Column("Content", ".status.resolvedSource.image.ref", priority=1),
+            Column("Content", ".status.contentDigest", priority=1),
             Column("Display name", ".spec.displayName", priority=1),
             Column("Publisher", ".spec.publisher", priority=1),
             MESSAGE,
@@ -86,7 +86,6 @@ DEFINITIONS = (
             Column("Catalog", ".spec.catalog.name"),
             Column("Default channel", ".spec.defaultChannel"),
             AGE,
-            Column("Channels", ".spec.channels[*].name", priority=1),
         ),
         reconciled=False,
     ),
@@ -268,7 +267,9 @@ class _Plain(yaml.SafeDumper):
 def render() -> dict[str, str]:
     """File name -> YAML of every CRD, and the kustomization that lists them."""
     files = {
-        f"{definition.kind.plural}.yaml": yaml.dump(definition_of(definition), Dumper=_Plain, sort_keys=False, width=120)
+        f"{definition.kind.plural}.yaml": yaml.dump(
+            definition_of(definition), Dumper=_Plain, sort_keys=False, width=120
+        )
         for definition in DEFINITIONS
     }
     kustomization = {

@@ -12,6 +12,7 @@ import logging
 import signal
 import time
 from argparse import ArgumentParser
+from asyncio.sslproto import SSLProtocol
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -35,6 +36,9 @@ END_SECONDS = 25.0
 """How long the whole end may take; a pod is killed 30 s after SIGTERM."""
 
 CLOSE_SECONDS = 5.0
+
+TLS_BUFFER = 32 * 1024
+"""Bytes that each TLS connection holds for what arrives; asyncio's own idea is 256 KiB."""
 
 log = logging.getLogger(__name__)
 Build = Callable[["Manager"], Awaitable[None]]
@@ -89,7 +93,7 @@ def make_parser(name: str) -> ArgumentParser:
         "--allow-source-cidr",
         action="append",
         default=[],
-        help="addresses that sources may be read from although they are private; may be given several times",
+        help="addresses that sources may have although they are loopback, link-local or alike; may be given several times",
     )
     add("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="least level that is logged")
     return parser
@@ -272,6 +276,7 @@ async def _run(service: Service) -> None:
 async def _main(name: str, settings: Settings, build: Build, *, open_first: bool) -> None:
     loop, main = asyncio.get_running_loop(), asyncio.current_task()
     assert main is not None
+    SSLProtocol.max_size = TLS_BUFFER
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, main.cancel)
     async with Client(settings.kubeconfig) as client:

@@ -68,7 +68,8 @@ def _rule(rule: str, message: str) -> dict[str, Any]:
     return {"x-kubernetes-validations": [{"rule": rule, "message": message}]}
 
 
-PollInterval = Annotated[str, Field(max_length=64, pattern=_INTERVAL)]
+PollInterval = Annotated[str, Field(max_length=64)]
+_POLLED = _rule(f"self.matches(r'{_INTERVAL}')", "must be a duration such as 30s, 10m or 1h30m, or 0s for never")
 
 
 class Availability(StrEnum):
@@ -105,6 +106,7 @@ class ImageSource(Model):
             "How often a tag is looked up again, as a Go duration such as 10m. 10m when absent; 0s never. "
             "A digest is never looked up again."
         ),
+        json_schema_extra=_POLLED,
     )
 
 
@@ -121,6 +123,7 @@ class GitSource(content.GitSource):
     poll_interval: PollInterval | None = Field(
         default=None,
         description="How often a branch or tag is looked up again, such as 10m. 10m when absent; 0s never.",
+        json_schema_extra=_POLLED,
     )
 
 
@@ -137,6 +140,7 @@ class HttpSource(content.HttpSource):
     poll_interval: PollInterval | None = Field(
         default=None,
         description="How often the server is asked whether the archive has changed, such as 10m. 10m when absent; 0s never.",
+        json_schema_extra=_POLLED,
     )
 
 
@@ -181,7 +185,8 @@ class CatalogStatus(ConditionedStatus):
     )
     resolved_source: ResolvedSource | None = Field(default=None, description="The content that is served, by digest.")
     content_digest: str | None = Field(
-        default=None, description="Digest of the content that is served; answers name it in the header Olm-Catalog-Digest."
+        default=None,
+        description="Digest of the content that is served; answers name it in the header Olm-Catalog-Digest.",
     )
     content_url: Annotated[str | None, Field(alias="contentURL")] = Field(
         default=None, description="Where the whole catalog can be read over HTTP."

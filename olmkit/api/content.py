@@ -25,10 +25,12 @@ def _matches(pattern: str, message: str) -> dict[str, Any]:
 
 
 _REF_NAME_RULE = (
-    "!self.contains('..') && !self.contains('//') && !self.contains('/.') && !self.contains('@{')"
+    f"self.matches(r'{REF_NAME}')"
+    " && !self.contains('..') && !self.contains('//') && !self.contains('/.') && !self.contains('@{')"
     " && !self.endsWith('/') && !self.endsWith('.') && !self.endsWith('.lock') && self != '@'",
-    "must be a name that git allows for a branch or a tag",
+    "must be a name that git allows for a branch or a tag, such as main or v1.2.0",
 )
+_RELATIVE = _matches(RELATIVE_PATH, "must be a relative path without empty parts and '..', such as team/catalog")
 
 
 class Phase(StrEnum):
@@ -94,16 +96,18 @@ class GitRef(Model):
         )
     )
 
-    branch: Annotated[str, Field(min_length=1, max_length=255, pattern=REF_NAME)] | None = Field(
+    branch: Annotated[str, Field(min_length=1, max_length=255)] | None = Field(
         default=None,
         description="Name of a branch, such as main: its newest commit.",
         json_schema_extra=_rules(_REF_NAME_RULE),
     )
-    tag: Annotated[str, Field(min_length=1, max_length=255, pattern=REF_NAME)] | None = Field(
+    tag: Annotated[str, Field(min_length=1, max_length=255)] | None = Field(
         default=None, description="Name of a tag, such as v1.2.0.", json_schema_extra=_rules(_REF_NAME_RULE)
     )
-    commit: Annotated[str, Field(max_length=64, pattern=COMMIT)] | None = Field(
-        default=None, description="A commit by its full hash, 40 or 64 lower-case hex digits."
+    commit: Annotated[str, Field(max_length=64)] | None = Field(
+        default=None,
+        description="A commit by its full hash, 40 or 64 lower-case hex digits.",
+        json_schema_extra=_matches(COMMIT, "must be all 40 or 64 lower-case hex digits of a commit"),
     )
 
 
@@ -122,9 +126,10 @@ class GitSource(Model):
         ),
     )
     ref: GitRef = Field(description="Which commit: exactly one of branch, tag and commit.")
-    directory: Annotated[str, Field(max_length=1000, pattern=RELATIVE_PATH)] | None = Field(
+    directory: Annotated[str, Field(max_length=1000)] | None = Field(
         default=None,
         description="The folder that holds the content, relative to the repository. The whole repository when absent.",
+        json_schema_extra=_RELATIVE,
     )
     auth: Auth | None = Field(default=None, description="How to log in.")
 
@@ -139,9 +144,10 @@ class HttpSource(Model):
             "must be https://host/path or http://host/path; user and password belong in the Secret that auth.secret.name names",
         ),
     )
-    checksum: Annotated[str, Field(max_length=71, pattern=CHECKSUM)] | None = Field(
+    checksum: Annotated[str, Field(max_length=71)] | None = Field(
         default=None,
         description="What the archive must be, as sha256:<64 hex digits>. With it, other bytes are refused and none are polled.",
+        json_schema_extra=_matches(CHECKSUM, "must be sha256: and the 64 lower-case hex digits that sha256sum prints"),
     )
     auth: Auth | None = Field(default=None, description="How to log in.")
 
@@ -156,8 +162,10 @@ class ConfigMapSource(Model):
     """The keys of one ConfigMap as files."""
 
     config_map: ConfigMapName = Field(description="The ConfigMap, in the suite's namespace. Its keys become files.")
-    path: Annotated[str, Field(max_length=1000, pattern=RELATIVE_PATH)] | None = Field(
-        default=None, description="The folder within the content that its files are put in. The top when absent."
+    path: Annotated[str, Field(max_length=1000)] | None = Field(
+        default=None,
+        description="The folder within the content that its files are put in. The top when absent.",
+        json_schema_extra=_RELATIVE,
     )
 
 

@@ -21,8 +21,8 @@ from olmkit.fbc.numbers import exact_json, real
 from olmkit.fbc.yaml_values import VALUES_LIMIT
 
 DOCUMENT_LIMIT = 16 * 1024 * 1024
-"""Bytes of one document, and of one blob once the aliases in it are written out. With the objects of its bundle the largest public
-one has 6 MB."""
+"""Bytes of one document, and of one blob once the aliases in it are written out. The largest public ones, with the objects of
+their bundles in them, have 6 MB."""
 SMALL = 1024 * 1024
 """Bytes of a document that may hold as many values as fit into it."""
 

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import re2
 from pathspec import PathSpec
 from pathspec.pattern import Pattern
 
@@ -46,9 +47,9 @@ def counted(paths: Iterable[str], ignores: Mapping[str, bytes]) -> Iterator[str]
     paths = list(paths)
     if len(paths) * sum(text.count(b"\n") + 1 for text in ignores.values()) > LOOKS_LIMIT:
         raise BadCatalog(f"{len(paths):,} files are too many for as many patterns as its files {IGNORE_FILE} hold")
-    patterns = {folder: _patterns(text) for folder, text in ignores.items()}
+    patterns = {folder: _patterns(text, folder) for folder, text in ignores.items()}
     for path in sorted(paths, key=lambda path: os.fsencode(path).split(b"/")):
-        if not patterns or not _is_ignored(path.split("/"), patterns):
+        if not patterns or not _is_ignored(os.fsencode(path).decode(errors="replace").split("/"), patterns):
             yield path
 
 
@@ -92,10 +93,18 @@ def _is_ignored(parts: Sequence[str], patterns: _Ignores) -> bool:
     return False
 
 
-def _patterns(text: bytes) -> PathSpec[Pattern]:
-    """A line that is no pattern matches nothing, as upstream has it."""
+def _patterns(text: bytes, folder: str) -> PathSpec[Pattern]:
+    """A line that is no pattern matches nothing, as upstream has it.
+
+    RE2 asks each character of a path once, however many stars a pattern has; Python's own expressions would not come to an end.
+    """
     lines = [line.strip() for line in text.decode(errors="replace").split("\n")]
-    return PathSpec([each for line in lines if line and not line.startswith("#") for each in _pattern(line)])
+    patterns = [each for line in lines if line and not line.startswith("#") for each in _pattern(line)]
+    try:
+        return PathSpec(patterns, backend="re2")
+    except re2.error as error:
+        fault = f"{folder}/{IGNORE_FILE}".lstrip("/")
+        raise BadCatalog(f"{fault}: holds more patterns, or longer ones, than are read") from error
 
 
 def _pattern(line: str) -> Iterable[Pattern]:

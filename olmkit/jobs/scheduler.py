@@ -10,7 +10,8 @@ import asyncio
 import logging
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeAlias
@@ -28,6 +29,9 @@ log = logging.getLogger(__name__)
 RETRY_FIRST = timedelta(seconds=5)
 RETRY_LIMIT = timedelta(minutes=5)
 LOOK_LIMIT = timedelta(minutes=2)
+PATIENCE = timedelta(seconds=30)
+BESIDE = 3
+"""Jobs that have given their turn away and still run, for each turn there is."""
 """For a look and its turn; then the job is run as if it had none."""
 WAITING = "waiting for its turn"
 """The progress of a job that is not run yet."""
@@ -83,8 +87,8 @@ class _Job:
 class Jobs:
     """`ended(key)` is called from the event loop when a job finished or failed, never when it was cancelled.
 
-    At most `concurrent` children run at a time, in the order asked for. `preload` names modules the fork server loads once, so
-    that children start with them.
+    At most `concurrent` children run at a time, in the order asked for, and beside them some that have run for `patience`.
+    `preload` names modules the fork server loads once, so that children start with them.
     """
 
     def __init__(
@@ -94,10 +98,11 @@ class Jobs:
         concurrent: int = 4,
         limits: Limits | None = None,
         preload: Sequence[str] = (),
+        patience: timedelta = PATIENCE,
     ) -> None:
         self._ended = ended
         self._limits = limits or Limits()
-        self._turn = asyncio.Semaphore(concurrent)
+        self._turns = _Turns(concurrent, patience.total_seconds())
         self._forks = Forks(preload)
         self._lookout = Lookout(self._forks, self._limits)
         self._jobs: dict[str, _Job] = {}
@@ -161,7 +166,7 @@ class Jobs:
         except OlmError as error:
             outcome = error
         if outcome is None:
-            async with self._turn:
+            async with self._turns.one():
                 outcome = await self._outcome(job, identity)
         job.state = _state(identity, outcome, job.attempts)
         self._ended(job.key)
@@ -194,6 +199,33 @@ class Jobs:
         except (ServerLost, OSError, ValueError) as error:
             log.warning("job %s was lost: %r", job.key, error)
             return Waiting(Reason.UNEXPECTED, "the process that did the work was lost", RETRY_FIRST)
+
+
+class _Turns:
+    """Whose turn it is. A job that takes long gives its own away and goes on beside, as far as there is place: those that wait
+    for slow servers must not keep the others from theirs."""
+
+    def __init__(self, count: int, patience: float) -> None:
+        self._free = asyncio.Semaphore(count)
+        self._patience = patience
+        self._places_beside = asyncio.Semaphore(BESIDE * count)
+
+    @asynccontextmanager
+    async def one(self) -> AsyncIterator[None]:
+        """Wait for a turn, and have it."""
+        async with AsyncExitStack() as stack:
+            await self._free.acquire()
+            giving = asyncio.create_task(self._give_away(stack))
+            stack.callback(self._free.release)
+            stack.callback(giving.cancel)
+            yield
+
+    async def _give_away(self, held: AsyncExitStack) -> None:
+        await asyncio.sleep(self._patience)
+        await self._places_beside.acquire()
+        held.pop_all()
+        held.callback(self._places_beside.release)
+        self._free.release()
 
 
 class _Said:

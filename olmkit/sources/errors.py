@@ -83,7 +83,14 @@ def unavailable(message: str, after: timedelta = SOON) -> Waiting:
     return Waiting(Reason.UNAVAILABLE, message, after)
 
 
+def printable(text: str) -> str:
+    """Text of others on one line, what cannot be printed escaped; surrogates too, so that it is valid UTF-8."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
 def quoted(text: str, limit: int = 200) -> str:
     """Text of others in double quotes: printable, valid UTF-8, at most `limit` characters."""
-    shown = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    shown = printable(text)
     return f'"{shown}"' if len(shown) <= limit else f'"{shown[:limit]}…"'

@@ -235,7 +235,7 @@ def _options(address: GitAddress, key: SshKey | None, *, insecure: bool) -> dict
         private = asyncssh.import_private_key(key.private_key)
     except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError, ValueError):
         words = (
-            f"Secret {key.secret} has an ssh-privatekey that cannot be read: it is a private key without a passphrase"
+            f"Secret {key.secret} has an ssh-privatekey that cannot be read: give a private key without a passphrase"
         )
         raise Blocked(Reason.INVALID_SECRET, words) from None
     try:

@@ -26,8 +26,8 @@ GZIP = b"\x1f\x8b"
 ZSTD = b"\x28\xb5\x2f\xfd"
 ZSTD_SKIP = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
 """A frame that decoders skip; zstd:chunked may begin with one."""
-ZSTD_WINDOW = 128 * 1024**2
-"""Memory a zstd frame may ask for; what `zstd --long` (27) writes."""
+ZSTD_WINDOW = 64 * 1024**2
+"""Memory that a zstd frame may ask for: eight times what the format wants every reader to grant, and builders of images use."""
 HEADER_LIMIT = 1024**2
 """Bytes of one extended header; tarfile reads it whole."""
 HEADERS_IN_A_ROW = 16

@@ -71,7 +71,7 @@ REFUSED = {
     "a Catalog of an unknown source type": (catalog("x", type="ftp"), 'Unsupported value: "ftp"'),
     "a Catalog whose poll interval is no duration": (
         catalog("x", type="image", image={"ref": IMAGE, "pollInterval": "soon"}),
-        "spec.source.image.pollInterval",
+        "must be a duration such as 30s, 10m or 1h30m",
     ),
     "a Catalog by digest with a poll interval": (
         catalog("x", type="image", image={"ref": BY_DIGEST, "pollInterval": "10m"}),

@@ -81,6 +81,15 @@ def _trickle(handler: _Handler) -> None:
             return
 
 
+def _almost_too_slow(handler: _Handler) -> None:
+    handler.head(headers={"Content-Length": len(_BLOB)})
+    for position in range(0, len(_BLOB), _PIECE):
+        handler.wfile.write(_BLOB[position : position + _PIECE])
+        handler.wfile.flush()
+        if handler.ended.wait(0.5):
+            return
+
+
 def _longer_than_said(handler: _Handler) -> None:
     handler.head(headers={"Connection": "close"})
     while not handler.ended.is_set():
@@ -140,6 +149,7 @@ def _redirect(location: str) -> Callable[[_Handler], None]:
 
 _WAYS: Mapping[str, Callable[[_Handler], None]] = {
     "trickles": _trickle,
+    "almost-too-slow": _almost_too_slow,
     "is-longer": _longer_than_said,
     "is-shorter": _shorter_than_said,
     "other-bytes": _other_bytes,

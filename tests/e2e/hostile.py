@@ -69,10 +69,10 @@ def zstd(parts: Iterable[Part]) -> bytes:
     return b"".join(compressor.compress(data) * times for data, times in parts if data)
 
 
-def header(path: str, size: int = 0, kind: bytes = tarfile.REGTYPE) -> bytes:
+def header(path: str, size: int = 0, kind: bytes = tarfile.REGTYPE, target: str = "") -> bytes:
     """The tar header of an entry; what it is of comes right behind it. Names may hold bytes that are no UTF-8."""
     entry = tarfile.TarInfo(path)
-    entry.size, entry.type, entry.mode = size, kind, 0o644
+    entry.size, entry.type, entry.mode, entry.linkname = size, kind, 0o644, target
     return entry.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
 
 

@@ -8,6 +8,8 @@ import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import zstandard
+
 from tests.e2e.hostile import MEGABYTE, ZEROS, blob, catalog, gzipped, header, member, tar, zstd
 
 _A = b'{"schema":"x","a":'
@@ -68,12 +70,38 @@ def _different(count: int, line: Callable[[int], bytes]) -> bytes:
     return b"".join(line(number) for number in range(count))
 
 
+def _channel(number: int) -> bytes:
+    return blob("olm.channel", package="p", name=f"c{number}", entries=[{"name": "b"}])
+
+
+def _package(number: int) -> bytes:
+    return blob("olm.package", name=f"p{number}", defaultChannel="c")
+
+
+def _links() -> bytes:
+    links = b"".join(header(f"configs/l{number}", kind=tarfile.SYMTYPE, target="c") for number in range(2_000))
+    return gzipped(tar(member("configs/c", (blob("x"), 1_000)), [(links, 1)]))
+
+
+def _ignores() -> bytes:
+    files = b"".join(header(f"configs/{'a' * 60}{number}") for number in range(2_000))
+    return gzipped(tar(member("configs/.indexignore", (b"a*b*c\n", 10_000)), [(files, 1)]))
+
+
+def _wide_window() -> bytes:
+    parameters = zstandard.ZstdCompressionParameters.from_level(1, window_log=27)
+    compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    parts = [compressor.compress(data) for data, times in member("other", (ZEROS, 16)) for _ in range(times)]
+    return b"".join((*parts, compressor.flush()))
+
+
 REFUSED = (
     Refused("1 GB of zeros", lambda: catalog((ZEROS, 64)), "a document is larger than"),
     Refused("1 GB of zeros, zstd", lambda: catalog((ZEROS, 64), pack=zstd), "a document is larger than"),
     Refused(
         "5 GB of zeros beside the catalog", lambda: gzipped(member("other", (ZEROS, 320))), "larger than what is read"
     ),
+    Refused("zstd that wants 128 MB at once", _wide_window, "requires too much memory"),
     Refused("gzip of gzip", lambda: gzip.compress(catalog((_PACKAGE, 1))), "is no complete tar archive"),
     Refused("gzip of a bomb", lambda: gzip.compress(gzipped([(ZEROS, 64)])), "is no complete tar archive"),
     Refused("a million files", lambda: _entries(tarfile.REGTYPE), "more files than are read"),
@@ -114,6 +142,14 @@ REFUSED = (
     Refused("YAML of millions of values", lambda: _yaml(b"schema: x\na: [", b"a,", 10, b"a]\n"), "values"),
     Refused("YAML of millions of mappings", lambda: _yaml(b"schema: x\na: [", b"{},", 10, b"a]\n"), "values"),
     Refused("10 million documents", lambda: catalog((blob("x") * 100_000, 100)), "blobs"),
+    Refused(
+        "a package with 200,000 channels",
+        lambda: catalog((_PACKAGE, 1), (_different(200_000, _channel), 1)),
+        "has more than 20,000 blobs",
+    ),
+    Refused("20,000 packages", lambda: catalog((_different(20_000, _package), 1)), "more than 10,000 packages"),
+    Refused("links that name a file over and over", _links, "more than 300,000 blobs"),
+    Refused("an .indexignore of many patterns", _ignores, "files are too many for as many patterns"),
     Refused("NUL bytes", lambda: catalog((b'{"schema":"\0"}', 1)), "catalog.json: line 1"),
     Refused("NUL bytes in YAML", lambda: catalog((b"schema: \0\n", 1), name=_YAML), "catalog.yaml: line 1"),
     Refused("YAML that is no UTF-8", lambda: catalog((b"schema: \xff\xfe\n", 1), name=_YAML), "catalog.yaml: line 1"),
@@ -130,6 +166,13 @@ def _everything_twice() -> Iterator[bytes]:
 
 
 SERVED = (
+    Served(
+        "an .indexignore of very many stars",
+        lambda: gzipped(
+            tar(member("configs/.indexignore", (b"*a" * 60 + b"*b", 1)), member("configs/" + "a" * 240, (blob("x"), 1)))
+        ),
+        "all 1 blob",
+    ),
     Served("100,000 tiny documents", lambda: catalog((blob("x"), 100_000)), "all 100000 blobs"),
     Served("everything twice", lambda: catalog((b"".join(_everything_twice()), 1)), "duplicate"),
     Served(
@@ -140,7 +183,7 @@ SERVED = (
         "a package with very many channels",
         lambda: catalog(
             (_PACKAGE, 1),
-            (_different(50_000, lambda n: blob("olm.channel", package="p", name=f"c{n}", entries=[{"name": "b"}])), 1),
+            (_different(15_000, _channel), 1),
         ),
         "problem",
     ),

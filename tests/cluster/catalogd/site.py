@@ -37,6 +37,7 @@ BLOBS: list[dict[str, Any]] = [
 ]
 LINES = [blob(Document(each, b"", 1)).line for each in BLOBS]
 WHOLE = b"".join(LINES)
+UNSERVED = "the catalog is not served: it is not read yet, cannot be read, or its availability is Unavailable"
 
 
 class Site:

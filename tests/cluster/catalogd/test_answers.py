@@ -17,7 +17,7 @@ from prometheus_client import REGISTRY
 
 from catalogd.shelf import Shelf
 from olmkit.store import Store
-from tests.cluster.catalogd.site import BLOBS, DIGEST, MODIFIED, TAG, WHOLE, Site, put, serving
+from tests.cluster.catalogd.site import BLOBS, DIGEST, MODIFIED, TAG, UNSERVED, WHOLE, Site, put, serving
 
 OTHER = "sha256:" + "2" * 64
 PICTURE = b"\x89PNG\r\n\x1a\n and so on"
@@ -182,7 +182,7 @@ async def test_a_small_answer_from_torn_content_is_none(tmp_path: Path) -> None:
     os.truncate(folder / "resolution.jsonl", 10)
     async with serving(shelf) as site:
         status, body, _ = await site.ask("/catalogs/c/api/v1/resolution?package=p")
-    assert (status, json.loads(body)) == (503, {"error": "the catalog is not served yet"})
+    assert (status, json.loads(body)) == (503, {"error": UNSERVED})
 
 
 async def test_who_may_not_read_is_told_so_everywhere(shelf: Shelf) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import mmap
 import socket
 import ssl
 from collections.abc import AsyncIterator
@@ -346,6 +347,33 @@ async def test_a_client_that_never_shakes_hands_is_let_go(
         silent_writer.close()
         wrong_writer.close()
     assert [record.getMessage() for record in caplog.records if record.levelname != "INFO"] == []
+
+
+async def test_handshakes_that_never_end_take_little_memory(
+    shelf: Shelf, contexts: tuple[ssl.SSLContext, ssl.SSLContext]
+) -> None:
+    many = 400
+    loop = asyncio.get_running_loop()
+    async with serving(shelf, tls=contexts[0], limits=Limits(handshake=600.0)) as site:
+        before = resident()
+        for _ in range(3):  # what the first wave leaves behind the others may write into
+            clients = [socket.socket() for _ in range(many)]
+            for client in clients:
+                client.setblocking(False)
+                await loop.sock_connect(client, ("127.0.0.1", site.port))
+                await loop.sock_sendall(client, b"\x16\x03\x01\x02\x00\x01")
+            async with site.session.get(
+                f"https://localhost:{site.port}/catalogs/c/all.json", ssl=contexts[1]
+            ) as answer:
+                assert answer.status == 200
+            for client in clients:
+                client.close()
+        assert resident() - before < many * 128 * 1024
+
+
+def resident() -> int:
+    """Bytes of memory of this process."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
 
 
 async def test_over_tls_a_client_that_stops_reading_is_cut_off_too(

@@ -15,8 +15,9 @@ from catalogd.shelf import Shelf
 from olmkit.errors import OlmError
 from olmkit.store import Store
 from tests.cluster.catalogd.conftest import package
-from tests.cluster.catalogd.site import DIGEST, LINES, MODIFIED, TAG, WHOLE, Site, put, serving
+from tests.cluster.catalogd.site import DIGEST, LINES, MODIFIED, TAG, UNSERVED, WHOLE, Site, put, serving
 
+NO_PATH = "there is no such path: /openapi.json names those that there are"
 NO_NAME = "this cannot be the name of a catalog: "
 LETTERS = 'it holds other characters than lower-case letters, digits, "-" and "."'
 PARTS = "it, or a part of it between dots, does not begin and end with a letter or digit"
@@ -104,12 +105,8 @@ async def test_documents_of_all_packages_that_provide_a_kind(tmp_path: Path) -> 
     ("path", "status", "error"),
     [
         pytest.param("/catalogs/d/all.json", 404, "there is no such catalog", id="a catalog that is not there"),
-        pytest.param(
-            "/catalogs/fresh/all.json", 503, "the catalog is not served yet", id="a catalog that is not read yet"
-        ),
-        pytest.param(
-            "/catalogs/fresh/api/v1/resolution?package=p", 503, "the catalog is not served yet", id="and its packages"
-        ),
+        pytest.param("/catalogs/fresh/all.json", 503, UNSERVED, id="a catalog that is not read yet"),
+        pytest.param("/catalogs/fresh/api/v1/resolution?package=p", 503, UNSERVED, id="and its packages"),
         pytest.param(
             "/catalogs/c/api/v1/resolution?package=x", 404, "the catalog has no such package", id="no such package"
         ),
@@ -144,17 +141,17 @@ async def test_documents_of_all_packages_that_provide_a_kind(tmp_path: Path) -> 
         pytest.param(
             "/catalogs/c/api/v1/metas?name=a&name=b", 400, "name is given more than once", id="a parameter twice"
         ),
-        pytest.param("/", 404, "Not Found", id="the root lists nothing"),
-        pytest.param("/catalogs/", 404, "Not Found", id="nor do the catalogs"),
-        pytest.param("/catalogs/c/", 404, "Not Found", id="nor does one"),
-        pytest.param("/catalogs/c/index.json", 404, "Not Found", id="files of the content are no pages"),
-        pytest.param("/catalogs/c", 404, "Not Found", id="one without a slash neither"),
-        pytest.param("/catalogs/c/all.json/", 404, "Not Found", id="a slash at the end"),
-        pytest.param("/catalogs/c/api/v1/all/", 404, "Not Found", id="a slash at the end of another"),
-        pytest.param("/catalogs//all.json", 404, "Not Found", id="no name"),
-        pytest.param("//catalogs/c/all.json", 404, "Not Found", id="two slashes"),
-        pytest.param("/catalogs/c/api/v1/../../all.json", 404, "Not Found", id="dots in the path"),
-        pytest.param("/catalogs/c/../c/all.json", 404, "Not Found", id="dots instead of a name"),
+        pytest.param("/", 404, NO_PATH, id="the root lists nothing"),
+        pytest.param("/catalogs/", 404, NO_PATH, id="nor do the catalogs"),
+        pytest.param("/catalogs/c/", 404, NO_PATH, id="nor does one"),
+        pytest.param("/catalogs/c/index.json", 404, NO_PATH, id="files of the content are no pages"),
+        pytest.param("/catalogs/c", 404, NO_PATH, id="one without a slash neither"),
+        pytest.param("/catalogs/c/all.json/", 404, NO_PATH, id="a slash at the end"),
+        pytest.param("/catalogs/c/api/v1/all/", 404, NO_PATH, id="a slash at the end of another"),
+        pytest.param("/catalogs//all.json", 404, NO_PATH, id="no name"),
+        pytest.param("//catalogs/c/all.json", 404, NO_PATH, id="two slashes"),
+        pytest.param("/catalogs/c/api/v1/../../all.json", 404, NO_PATH, id="dots in the path"),
+        pytest.param("/catalogs/c/../c/all.json", 404, NO_PATH, id="dots instead of a name"),
         pytest.param("/catalogs/../all.json", 400, f"{NO_NAME}{PARTS}", id="the name of the folder above"),
         pytest.param("/catalogs/%2e%2e/all.json", 400, f"{NO_NAME}{PARTS}", id="the same in hex"),
         pytest.param("/catalogs/%2e%2e%2fc/all.json", 400, f"{NO_NAME}{LETTERS}; {PARTS}", id="a name that climbs"),
@@ -178,8 +175,9 @@ async def test_errors_are_json(site: Site, path: str, status: int, error: str) -
     "path", ["all.json", "api/v1/all", "api/v1/metas", "api/v1/resolution", "api/v1/packages", "api/v1/packages/p/icon"]
 )
 async def test_other_methods_are_told_which_ones_there_are(site: Site, method: str, path: str) -> None:
-    status, _, headers = await site.ask(f"/catalogs/c/{path}", method)
+    status, body, headers = await site.ask(f"/catalogs/c/{path}", method)
     assert (status, headers["Allow"]) == (405, "GET,HEAD")
+    assert json.loads(body) == {"error": "only GET and HEAD are answered here"}
 
 
 async def test_what_a_client_has_already_is_not_sent_again(site: Site) -> None:

@@ -184,20 +184,20 @@ MEGABYTE = 1 << 20
     ("start", "piece", "size", "fault"),
     [
         pytest.param(
-            b"", bytes(MEGABYTE), 1 << 30, "bomb: line 1: a document is larger than 32 MiB", id="a GB of zeros"
+            b"", bytes(MEGABYTE), 1 << 30, "bomb: line 1: a document is larger than 16 MiB", id="a GB of zeros"
         ),
         pytest.param(
             b'{"schema":"x","name":"',
             b"x" * MEGABYTE,
             2 << 30,
-            "bomb: line 1: a document is larger than 32 MiB",
+            "bomb: line 1: a document is larger than 16 MiB",
             id="2 GB of JSON",
         ),
         pytest.param(
             b"schema: |\n",
             b" x\n" * 300_000,
             2 << 30,
-            "bomb: line 1: a document is larger than 32 MiB",
+            "bomb: line 1: a document is larger than 16 MiB",
             id="2 GB of YAML",
         ),
         pytest.param(b'{"a":', b"[" * MEGABYTE, 3_000_000, "bomb: ", id="deep JSON"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from catalogd.writing import Writer
 from olmkit.fbc import documents
 from olmkit.fbc.blobs import Blob, blob
 from olmkit.fbc.documents import Document
+from olmkit.fbc.errors import BadCatalog
 from olmkit.store_manifest import describe
 
 DIGEST = "sha256:" + "c" * 64
@@ -373,3 +374,49 @@ def test_files_that_do_not_belong_together_are_noticed(tmp_path: Path) -> None:
     (tmp_path / "index.json").write_bytes(b"{")
     with pytest.raises(ValueError, match="unexpected end of data"):
         Content(tmp_path)
+
+
+def write(folder: Path, values: Iterable[Blob], ranges: Sequence[range] | None = None) -> None:
+    with Writer(folder, DIGEST) as writer:
+        for each in values:
+            writer.add(each)
+        writer.finish(ranges)
+
+
+@pytest.mark.parametrize(
+    ("count", "value", "fault"),
+    [
+        pytest.param(
+            300_001, lambda number: {"schema": "x"}, "the catalog holds more than 300,000 blobs", id="too many blobs"
+        ),
+        pytest.param(
+            10_001,
+            lambda number: package(f"p{number}"),
+            "the catalog holds more than 10,000 packages",
+            id="too many packages",
+        ),
+        pytest.param(
+            20_001,
+            lambda number: channel("p", name=f"c{number}"),
+            'package "p" has more than 20,000 blobs',
+            id="too many blobs of a package",
+        ),
+        pytest.param(
+            33,
+            lambda number: {"schema": "x", "name": f"{number}".zfill(1024 * 1024)},
+            "the names of the catalog's blobs take more than 32 MiB",
+            id="names too long",
+        ),
+    ],
+)
+def test_more_than_can_be_served_is_refused(
+    tmp_path: Path, count: int, value: Callable[[int], Value], fault: str
+) -> None:
+    with pytest.raises(BadCatalog) as raised:
+        write(tmp_path, (blob(Document(value(number), b"", 0)) for number in range(count)))
+    assert str(raised.value) == fault
+
+
+def test_a_file_under_very_many_names_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadCatalog, match="more than 300,000 blobs"):
+        write(tmp_path, blobs([{"schema": "x"}] * 1000), [range(1000)] * 100_000)

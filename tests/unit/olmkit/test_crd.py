@@ -92,6 +92,16 @@ def test_a_reconciled_kind_starts_with_a_generation_nobody_has_observed() -> Non
         assert status["default"] == expected
 
 
+def test_no_column_asks_for_several_values_because_only_the_first_would_be_shown() -> None:
+    columns = {(each.kind.kind, column.name): column.path for each in crd.DEFINITIONS for column in each.columns}
+    assert [which for which, path in columns.items() if "*" in path or ".." in path] == []
+
+
+def test_the_content_of_a_catalog_is_shown_whatever_its_source() -> None:
+    (catalogs,) = (each for each in crd.DEFINITIONS if each.kind.kind == "Catalog")
+    assert {column.name: column.path for column in catalogs.columns}["Content"] == ".status.contentDigest"
+
+
 def test_short_names_are_free_and_all_kinds_share_a_category() -> None:
     names = [name for definition in definitions() for name in definition["spec"]["names"]["shortNames"]]
     assert len(names) == len(set(names))

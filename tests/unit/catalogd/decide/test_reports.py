@@ -200,6 +200,26 @@ REPORTS = [
     pytest.param(
         *(
             world(
+                served=served(blob_count=1, problem_count=1, problems=("a\nb\x1b\u202e",)),
+                packages=Difference(renamed=(("A\n\x1b[31m" + "y" * 10_000, "c-a-1234abcd"),)),
+                looked=NOW,
+            ),
+            *(KEPT, "Unpacked"),
+        ),
+        [
+            *(UNPACKED, SERVING, READY),
+            (
+                "Valid",
+                "False",
+                "ProblemsFound",
+                '1 problem: a\\nb\\x1b\\u202e; the Package of "A\\n\\x1b[31m' + "y" * 89 + '…" is named c-a-1234abcd',
+            ),
+        ],
+        id="names that are not to be printed are not, and long ones are cut",
+    ),
+    pytest.param(
+        *(
+            world(
                 served=served(blob_count=1, notes=("too large",)),
                 packages=Difference(renamed=(("A", "c-a-1234abcd"),)),
                 looked=NOW,
@@ -355,3 +375,16 @@ def test_a_second_look_at_the_same_says_the_same(seen: World) -> None:
     if same_ready or not seen.packages:
         assert again.status == first.status
         assert again.transitions == ()
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        pytest.param(("a", "b\n\x1b"), r"a,b\n\x1b", id="what cannot be printed is escaped"),
+        pytest.param(("a", "b" * 70_000), "a", id="a name that does not fit"),
+        pytest.param(("b" * 70_000, "c"), "", id="a first name that does not fit"),
+    ],
+)
+def test_names_of_packages_fit_into_their_field(names: tuple[str, ...], expected: str) -> None:
+    status = report(world(served=served(package_names=names), looked=NOW), KEPT).status
+    assert status.packages == expected

@@ -346,3 +346,43 @@ async def test_an_owner_that_dies_leaves_nothing_running(number: signal.Signals)
     await owner.wait()
     await end_of(child)
     await end_of(server)
+
+
+async def test_jobs_that_wait_for_something_do_not_keep_others_from_their_turn() -> None:
+    ends: asyncio.Queue[str] = asyncio.Queue()
+    jobs = Jobs(ends.put_nowait, concurrent=1, preload=[WORK], patience=timedelta(seconds=0.2))
+    try:
+        for number in range(3):
+            jobs.ensure(f"slow-{number}", "slow", task("hang"))
+        jobs.ensure("quick", "quick", task("echo"))
+        async with asyncio.timeout(30):
+            assert await ends.get() == "quick"
+        assert [type(jobs.state(f"slow-{number}")) for number in range(3)] == [Running] * 3
+    finally:
+        await jobs.close()
+
+
+async def test_no_more_than_some_give_their_turn_away() -> None:
+    ends: asyncio.Queue[str] = asyncio.Queue()
+    jobs = Jobs(ends.put_nowait, concurrent=1, preload=[WORK], patience=timedelta(seconds=0.01))
+    slow = [f"slow-{number}" for number in range(6)]
+    try:
+        for key in slow:
+            jobs.ensure(key, "slow", task("hang"))
+        await running(jobs, slow[:4])
+        await asyncio.sleep(0.2)  # in which one more could begin
+        await running(jobs, slow[:4])
+        jobs.cancel(slow[0])
+        await running(jobs, slow[1:5])
+    finally:
+        await jobs.close()
+
+
+async def running(jobs: Jobs, keys: list[str]) -> None:
+    """Wait until the slow jobs that have got their turn, which say their pid, are these."""
+    async with asyncio.timeout(30):
+        while True:
+            states = ((f"slow-{number}", jobs.state(f"slow-{number}")) for number in range(6))
+            if keys == [key for key, state in states if isinstance(state, Running) and state.progress.isdigit()]:
+                return
+            await asyncio.sleep(0.01)

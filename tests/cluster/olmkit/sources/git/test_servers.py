@@ -56,9 +56,7 @@ async def test_a_login_does_not_follow_a_redirect(desk: Desk, repository: Reposi
         assert await desk.files(branch(f"{here.url}/team/x.git", directory="catalog")) == WANTED
         assert None not in here.authorizations
         assert set(there.authorizations) == {None}
-        assert all(line.startswith("GET ") for line in here.lines), (
-            "what follows is asked where the first was sent to"
-        )
+        assert all(line.startswith("GET ") for line in here.lines), "what follows is asked where the first was sent to"
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ async def test_a_key_with_a_passphrase(desk: Desk, repository: Repository) -> No
         locked = asyncssh.generate_private_key("ssh-ed25519").export_private_key("pkcs8-pem", "s3cret").decode()
         desk.give(ssh_secret(server, **{"ssh-privatekey": locked}))
         error = await desk.refusal(branch(f"ssh://git@{server.address}/team/x.git"))
-    words = "has an ssh-privatekey that cannot be read: it is a private key without a passphrase"
+    words = "has an ssh-privatekey that cannot be read: give a private key without a passphrase"
     assert error.message == f"Secret olm-suite-system/login {words}"
 
 
