@@ -70,6 +70,7 @@ class Follower:
         self._copies: dict[str, asyncio.Task[None]] = {}
         self._failed: dict[str, _Failed] = {}
         self._trouble = ""
+        self._has_looked = False
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._woken = asyncio.Event()
 
@@ -100,9 +101,11 @@ class Follower:
         try:
             if leader and (note := await source.records(leader)) is not None:
                 self._records = note.records
-            self._say("" if leader else "the leader is not known")
+            if leader or self._has_looked:  # at the start somebody is about to lead, this replica perhaps
+                self._say("" if leader else "the leader is not known")
         except Trouble as error:
             self._say(str(error))
+        self._has_looked = True
         await self._follow(copier)
 
     async def _drop_unwanted(self) -> None:

@@ -92,16 +92,24 @@ async def listening(application: web.Application) -> AsyncIterator[str]:
 
 @dataclass
 class Sight:
-    """What a follower is told: where the leader is, and which Catalogs there are."""
+    """What a follower is told: where the leader is (`first`: at its first look, when that is another), and which Catalogs there
+    are. `looks` counts how often it asked for the leader."""
 
     leader: str | None = ""
     wanted: Collection[str] | None = None
+    first: str | None = None
+    looks: int = 0
 
 
 @contextlib.asynccontextmanager
 async def following(shelf: Shelf, sight: Sight) -> AsyncIterator[None]:
     """A follower at work that fills the shelf, looking often."""
-    follower = Follower(shelf, lambda: sight.leader, lambda: sight.wanted, poll=0.05)
+
+    def leader() -> str | None:
+        sight.looks += 1
+        return sight.leader if sight.looks > 1 or sight.first is None else sight.first
+
+    follower = Follower(shelf, leader, lambda: sight.wanted, poll=0.05)
     running = asyncio.create_task(follower.run())
     try:
         yield

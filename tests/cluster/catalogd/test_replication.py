@@ -213,6 +213,18 @@ async def test_what_is_here_is_served_whatever_becomes_of_the_leader(
             await until(lambda: follower.served() == {"a": ONE, "b": TWO})
 
 
+async def test_a_start_before_anybody_leads_is_no_trouble(follower: Replica, caplog: pytest.LogCaptureFixture) -> None:
+    sight = Sight(leader=None, first="")
+    async with following(follower.shelf, sight):
+        await until(lambda: sight.looks > 2)
+    assert said(caplog) == ""
+
+
+async def test_that_nobody_leads_for_long_is_said(follower: Replica, caplog: pytest.LogCaptureFixture) -> None:
+    async with following(follower.shelf, Sight("")):
+        await until(lambda: "the leader is not known" in said(caplog))
+
+
 async def test_only_the_catalogs_on_the_cluster_decide_what_goes(leader: Replica, follower: Replica) -> None:
     for digest, name in ((ONE, "a"), (TWO, "b")):
         await leader.serve(digest, name)
