@@ -20,6 +20,7 @@ from catalogd.shelf import Shelf
 from catalogd.wishes import CONFIG_MAP, SECRET
 from olmkit.api import bundlemetadata, catalogs, packages
 from olmkit.controller import Controller
+from olmkit.errors import OlmError
 from olmkit.informer import Informer, without_managed_fields
 from olmkit.jobs import Jobs
 from olmkit.manager import Manager, run
@@ -27,6 +28,8 @@ from olmkit.publish import Publisher
 from olmkit.serving import setup
 from olmkit.serving.names import CATALOGS
 from olmkit.sources.access import Access
+from olmkit.sources.errors import quoted
+from olmkit.sources.reference import is_host
 
 
 def add_flags(parser: ArgumentParser) -> None:
@@ -53,6 +56,8 @@ def add_flags(parser: ArgumentParser) -> None:
 async def build(manager: Manager) -> None:
     """Serve what was served before, then wire the controller."""
     settings, flags = manager.settings, manager.settings.extra
+    _check_address("--external-address", flags.external_address)
+    _check_address("--replica-address", flags.replica_address)
     access = Access(settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr, (manager.client.host,))
     access.check()  # what is wrong with the configuration shall end the process now, and not each job later
     shelf = Shelf(settings.cache_dir)
@@ -112,6 +117,14 @@ def _encodings(manager: Manager, shelf: Shelf) -> Encodings:
     manager.on_close(encodings.close)
     manager.serve(encodings.run)
     return encodings
+
+
+def _check_address(flag: str, address: str | None) -> None:
+    """What others would be told. Raises OlmError."""
+    if address and not is_host(address):
+        raise OlmError(
+            "InvalidConfiguration", f"{flag} is written as host or host:port, without a scheme: {quoted(address)}"
+        )
 
 
 def _is_known(informer: Informer, name: str) -> bool | None:

@@ -113,7 +113,9 @@ def _must_look(world: World, wish: Wish) -> bool:
     if world.served is None or world.served.record.ref != wish.source:
         return True
     after = next_look(world, wish)
-    return world.refresh or world.lacking or (after is not None and after <= AT_ONCE)
+    if world.refresh or world.lacking or wish.versions != world.read_at:
+        return True
+    return after is not None and after <= AT_ONCE
 
 
 def next_look(world: World, wish: Wish) -> timedelta | None:

@@ -5,6 +5,7 @@ Built by catalogd.__main__, run on the leader. Reads the source in jobs only; de
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -54,6 +55,8 @@ from olmkit.store import Reason as StoreReason
 
 MANAGER = "catalogd"
 
+log = logging.getLogger(__name__)
+
 
 def keys_of_catalog(change: Change) -> list[str]:
     """A Catalog's own key."""
@@ -88,6 +91,10 @@ class Memory:
     """A wish whose job could not even begin, why, and when (monotonic)."""
     refreshed: str = ""
     """The value of the annotation that asked for the last look."""
+    read_at: str = ""
+    """Wish.versions of the last look with success."""
+    looking_at: str = ""
+    """The same of the look that was begun last."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +139,7 @@ class Catalogs:
             now=datetime.now(UTC),
             needed=self.reach.versions(catalog.spec.source) if catalog else {},
             refresh=asked != memory.refreshed,
+            read_at=memory.read_at,
             lost=self.shelf.lost(name),
             lacking=self.bundles is not None and shelved is not None and not shelved.content.has_bundles,
         )
@@ -146,6 +154,8 @@ class Catalogs:
                 return Read(identity, result["ref"], digest, result["resolved"], result["validator"])
             case Failed(identity, error, finished_at):
                 error = _of_content(error)
+                if memory.failed is None or memory.failed[1].message != error.message:
+                    log.warning("a catalog cannot be read", extra={"catalog": name, "error": error.message})
                 memory.failed = (identity, error)
                 return Refused(identity, error, timedelta(seconds=time.monotonic() - finished_at))
             case None if memory.unreachable is not None:
@@ -198,7 +208,7 @@ class Catalogs:
         """Whether a job was started; why not is remembered."""
         assert world.catalog is not None
         memory, spec = self.memories[world.name], world.catalog.spec.source
-        memory.refreshed, memory.unreachable = _refresh(world.raw), None
+        memory.refreshed, memory.unreachable, memory.looking_at = _refresh(world.raw), None, wish.versions
         try:
             source, credentials = await self.reach.source(spec), await self.reach.credentials(spec)
         except OlmError as error:
@@ -226,11 +236,13 @@ class Catalogs:
         except OSError as error:
             text = f"the cache folder cannot be written: {error.strerror}"
             raise Waiting(StoreReason.DISK_FULL, text, timedelta(minutes=1)) from error
+        log.info("serving", extra={"catalog": world.name, "content": record.resolved_ref, "digest": record.digest})
         self._read(world)
 
     def _read(self, world: World) -> None:
         self.jobs.forget(world.name)
-        self.memories[world.name] = Memory(looked=world.now, refreshed=self.memories[world.name].refreshed)
+        before = self.memories[world.name]
+        self.memories[world.name] = Memory(world.now, refreshed=before.refreshed, read_at=before.looking_at)
 
     async def _label(self, world: World) -> None:
         assert world.catalog is not None
@@ -255,9 +267,20 @@ class Catalogs:
             await self.bundles.sync(catalog, bundles, content.bundle_spec if content else _nothing)
 
     async def publish(self, world: World, told: Report[CatalogStatus]) -> None:
-        """Write the status of a Catalog that is there to stay."""
-        if world.raw is not None and world.catalog is not None and not world.catalog.metadata.deleting:
+        """Write the status of a Catalog that is there to stay; not of one that has changed since: its next pass is due."""
+        current = self.catalogs.get(world.name)
+        if (
+            world.raw is None
+            or current is None
+            or current["metadata"]["resourceVersion"] != world.raw["metadata"]["resourceVersion"]
+        ):
+            return
+        if world.catalog is not None and not world.catalog.metadata.deleting:
             await self.publisher(dict(world.raw), told.status.dump(), told.transitions)
+
+
+def _version(raw: Mapping[str, Any]) -> str:
+    return str(raw["metadata"].get("resourceVersion", ""))
 
 
 def _refresh(raw: Mapping[str, Any] | None) -> str:

@@ -15,7 +15,7 @@ from catalogd.wishes import wished
 from catalogd.world import Done, Read, Reading, Wish, World
 from olmkit.api.catalogs import Catalog, CatalogStatus, ConditionType, Reason
 from olmkit.api.content import Phase, ResolvedImage, ResolvedSource, SourceType
-from olmkit.conditions import ConditionValue, Report, Wanted, merge
+from olmkit.conditions import ConditionValue, Report, Transition, Wanted, merge
 from olmkit.errors import Blocked
 from olmkit.sources.errors import printable, quoted
 
@@ -44,7 +44,18 @@ def report(world: World, outcome: Done | Exception) -> Report[CatalogStatus]:
     status = CatalogStatus(observed_generation=generation, conditions=conditions, phase=_PHASES.get(wanted[0].reason))
     if world.served is not None:
         status = status.model_copy(update=_content(world))
-    return Report(status, transitions)
+    return Report(status, (*transitions, *_moved(world, world.catalog, transitions)))
+
+
+def _moved(world: World, catalog: Catalog, told: Sequence[Transition]) -> Sequence[Transition]:
+    """Other content is served than the status says so far: worth an Event, although no condition flips."""
+    before = catalog.status.content_digest
+    if world.served is None or before in (None, world.served.record.digest):
+        return ()
+    if any(each.type == ConditionType.SERVING for each in told):
+        return ()
+    serving = _serving(world)
+    return (Transition(serving.type, serving.status, serving.reason, serving.message),)
 
 
 def _content(world: World) -> dict[str, object]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 
 from catalogd.world import Needed, Wish, World
@@ -128,18 +128,16 @@ def _wish(world: World, spec: CatalogSource) -> Wish:
             fixed, words = bool(checksum), f"the catalog archive {without_query(url)}"
             polled = spec.http.poll_interval if spec.http else None
         case _:
-            return Wish(_config_maps(world, spec), "the catalog in ConfigMaps", is_fixed=True)
+            names, versions = _config_maps(world, spec)
+            return Wish(names, "the catalog in ConfigMaps", is_fixed=True, versions=versions)
     return Wish(identity(source), words, access, fixed, None if fixed else _interval(world.name, polled))
 
 
-def _config_maps(world: World, spec: CatalogSource) -> str:
-    """Names, paths and versions: what the files are is known when they are read."""
-    versions: Mapping[Needed, str | None] = world.needed
-    parts = (
-        f"{each.config_map.name}@{versions.get(Needed(CONFIG_MAP, each.config_map.name))}:{each.path or ''}"
-        for each in spec.config_maps or ()
-    )
-    return "configMaps " + " ".join(sorted(parts))
+def _config_maps(world: World, spec: CatalogSource) -> tuple[str, str]:
+    """Names with paths, and versions: what the files are is known when they are read."""
+    maps = sorted((each.config_map.name, each.path or "") for each in spec.config_maps or ())
+    names = " ".join(f"{name}:{path}" for name, path in maps)
+    return f"configMaps {names}", " ".join(str(world.needed.get(Needed(CONFIG_MAP, name))) for name, _ in maps)
 
 
 def _names_digest(ref: str) -> bool:

@@ -39,7 +39,8 @@ class Wish:
     """What the spec asks for.
 
     `source` identifies it, `access` what it is reached with (a Secret's version): a job is known by both. `words` name it in
-    sentences. `is_fixed`: it can mean nothing else later. `interval` is the time between two looks, None for never.
+    sentences. `is_fixed`: it can mean nothing else later. `interval` is the time between two looks, None for never;
+    `versions` are those of the ConfigMaps it is made of: another look is due when they differ.
     """
 
     source: str
@@ -47,11 +48,12 @@ class Wish:
     access: str = ""
     is_fixed: bool = False
     interval: timedelta | None = None
+    versions: str = ""
 
     @property
     def job(self) -> str:
         """The identity of the job that reads it."""
-        return f"{self.source} {self.access}" if self.access else self.source
+        return " ".join(part for part in (self.source, self.access, self.versions) if part)
 
 
 @dataclass(frozen=True)
@@ -91,10 +93,11 @@ class World:
     """Everything the decision may look at.
 
     `catalog` and `raw` are None when the object is gone; `looked` is when this process last asked the source with success;
-    `packages` is what separates the Package objects on the cluster from what is served, `bundles` the same for BundleMetadata;
-    `needed` holds the resourceVersion of each Secret and ConfigMap that the spec names, None for one that is not there;
-    `refresh`: a person asked for a look that has not been begun; `lacking`: what is served was written without something that is
-    to be offered now; `lost`: what is wrong with content that was served and is not any more.
+    `packages` is what separates the Package objects on the cluster from what is served, `bundles` the same for
+    BundleMetadata; `needed` holds the resourceVersion of each Secret and ConfigMap that the spec names, None for one that is
+    not there; `refresh`: a person asked for a look that has not been begun; `lacking`: what is served was written without
+    something that is to be offered now; `read_at`: Wish.versions when what is served was read or confirmed; `lost`: what is
+    wrong with content that was served and is not any more.
     """
 
     name: str
@@ -111,6 +114,7 @@ class World:
     refresh: bool = False
     lacking: bool = False
     lost: str = ""
+    read_at: str = ""
 
 
 @dataclass(frozen=True)

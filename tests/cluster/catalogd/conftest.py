@@ -161,8 +161,11 @@ class World:
         return await self.until(f"{kind} {status} {reason}", so, within)
 
     async def ready(self, name: str = "") -> Object:
-        """The Catalog as soon as all that its source holds is served."""
-        return await self.when("Ready", "True", "Succeeded", name)
+        """The Catalog as soon as all that its source holds is served, and its Packages are seen here too."""
+        found = await self.when("Ready", "True", "Succeeded", name)
+        count = found["status"]["packageCount"]
+        await self.until("its Packages are seen", lambda: len(self.packages(name)) >= count)
+        return found
 
     async def serves(self, digest: str, name: str = "") -> Object:
         """The Catalog as soon as its status names that digest and nothing is left to do."""

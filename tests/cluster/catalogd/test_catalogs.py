@@ -225,7 +225,8 @@ async def test_a_blob_that_is_not_what_it_says_is_served_and_costs_its_package_o
         ' (package "bad", bundle "bad.v1.0.0")'
     )
     assert triple(found, "Valid") == ("False", "ProblemsFound", f"1 problem: {sentence}")
-    assert world.packages().keys() == {f"{world.name}-good", f"{world.name}-bad"}
+    wanted = {f"{world.name}-good", f"{world.name}-bad"}
+    await world.until("both Packages are there", lambda: world.packages().keys() == wanted)
     document = json.loads((await world.get(f"{world.name}/api/v1/resolution?package=bad"))[1])
     assert document["bundles"][0]["problem"] == sentence
     assert len((await world.get(f"{world.name}/all.json"))[1].splitlines()) == 6

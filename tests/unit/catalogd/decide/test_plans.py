@@ -14,6 +14,7 @@ from catalogd.world import (
     Keep,
     Label,
     Load,
+    Needed,
     Plan,
     Read,
     Reading,
@@ -50,6 +51,9 @@ from tests.unit.catalogd.decide.worlds import (
     wish,
     world,
 )
+
+MAP = Needed("ConfigMap", "m")
+MAPS = {"type": "configMaps", "configMaps": [{"configMap": {"name": "m"}}]}
 
 
 def wish_rest() -> timedelta | None:
@@ -149,6 +153,16 @@ def wish_rest() -> timedelta | None:
         ),
         pytest.param(
             world(lacking=True, job=Read(TAG, IMAGE_ONE, ONE), **LOOKED), Serve(record()), id="and opened again"
+        ),
+        pytest.param(
+            world(source=MAPS, needed={MAP: "2"}, read_at="1", served=served(record("configMaps m:"))),
+            Load(Wish("configMaps m:", "the catalog in ConfigMaps", is_fixed=True, versions="2")),
+            id="ConfigMaps that have changed are read",
+        ),
+        pytest.param(
+            world(source=MAPS, needed={MAP: "2"}, read_at="2", served=served(record("configMaps m:"))),
+            Keep(None),
+            id="ConfigMaps that have not are not",
         ),
         pytest.param(world(labels={}), load(), id="a new Catalog is read before it gets its label"),
         pytest.param(world(labels={}, job=Reading(TAG)), Label(), id="while it is read it gets its label"),

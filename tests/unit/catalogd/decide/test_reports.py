@@ -306,6 +306,23 @@ def test_the_status_names_what_is_served_and_nothing_else() -> None:
     assert "resolvedSource" not in report(world(), Done(load())).status.dump()
 
 
+def test_content_that_replaces_another_is_worth_an_event() -> None:
+    told = report(world(said=TWO, ready=True, **LOOKED), KEPT)
+    again = world(said=ONE, ready=True, **LOOKED)
+    conditions = told.status.conditions
+    assert again.catalog is not None
+    seen = World(
+        **{
+            **vars(world(said=TWO, ready=True, **LOOKED)),
+            "catalog": again.catalog.model_copy(
+                update={"status": told.status.model_copy(update={"content_digest": TWO, "conditions": conditions})}
+            ),
+        }
+    )
+    (moved,) = report(seen, KEPT).transitions
+    assert (moved.type, moved.reason, moved.message) == ("Serving", "Available", f'serving "{IMAGE_ONE}"')
+
+
 def test_names_of_packages_end_where_the_field_does() -> None:
     names = tuple(f"package-{number:05}" for number in range(10_000))
     told = report(world(served=served(package_names=names), looked=NOW), KEPT).status.packages
