@@ -56,10 +56,7 @@ def add_flags(parser: ArgumentParser) -> None:
 async def build(manager: Manager) -> None:
     """Serve what was served before, then wire the controller."""
     settings, flags = manager.settings, manager.settings.extra
-    _check_address("--external-address", flags.external_address)
-    _check_address("--replica-address", flags.replica_address)
-    access = Access(settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr, (manager.client.host,))
-    access.check()  # what is wrong with the configuration shall end the process now, and not each job later
+    access = _checked_access(manager)
     shelf = Shelf(settings.cache_dir)
     await shelf.restore()
     known = manager.informer(catalogs.KIND, project=without_managed_fields)
@@ -117,6 +114,16 @@ def _encodings(manager: Manager, shelf: Shelf) -> Encodings:
     manager.on_close(encodings.close)
     manager.serve(encodings.run)
     return encodings
+
+
+def _checked_access(manager: Manager) -> Access:
+    """How sources are reached. What is wrong with the configuration ends the process now, and not each job later."""
+    settings, flags = manager.settings, manager.settings.extra
+    _check_address("--external-address", flags.external_address)
+    _check_address("--replica-address", flags.replica_address)
+    access = Access(settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr, (manager.client.host,))
+    access.check()
+    return access
 
 
 def _check_address(flag: str, address: str | None) -> None:
