@@ -8,15 +8,16 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser
 
-from catalogd import listing, replicas
-from catalogd.encoding import Encodings
+from catalogd import listing
+from catalogd.keeping.shelf import Shelf
 from catalogd.listed import Listed
-from catalogd.loader import JOB, Loader
 from catalogd.reaching import CONFIG_MAPS, SECRETS, Reach
+from catalogd.reading.loader import JOB, Loader
 from catalogd.reconciler import MANAGER, Catalogs, keys_of_catalog, keys_of_listed, keys_of_needed
-from catalogd.replication import Replication
-from catalogd.server import Server
-from catalogd.shelf import Shelf
+from catalogd.replication import joining as replicas
+from catalogd.replication.protocol import Replication
+from catalogd.serving.encoding import Encodings
+from catalogd.serving.server import Server
 from catalogd.wishes import CONFIG_MAP, SECRET
 from olmkit.api import bundlemetadata, catalogs, packages
 from olmkit.controller import Controller

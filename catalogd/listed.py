@@ -13,7 +13,7 @@ from typing import Any
 
 from catalogd import listing
 from catalogd.listing import Difference, Listing, Write
-from catalogd.specs import Offer, fingerprint
+from catalogd.reading.specs import Offer, fingerprint
 from olmkit.api.catalogs import Catalog
 from olmkit.client import Client
 from olmkit.errors import NotFound

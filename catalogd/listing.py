@@ -1,6 +1,7 @@
 """The Package and BundleMetadata objects of one Catalog: their names, and which on the cluster differ from what is offered.
 
-Used by catalogd.reconciler to observe and to write. What an object says comes from catalogd.specs. Knows no catalog file. Pure.
+Used by catalogd.reconciler to observe and to write. What an object says comes from catalogd.reading.specs. Knows no catalog
+file. Pure.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from sys import intern
 from typing import Any
 
-from catalogd.specs import Offer, fingerprint
+from catalogd.reading.specs import Offer, fingerprint
 from olmkit.api import bundlemetadata, catalogs, packages
 from olmkit.api.meta import Kind
 from olmkit.names import LABEL_LIMIT, is_dns1123_subdomain, safe_name

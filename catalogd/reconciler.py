@@ -14,12 +14,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from catalogd.decide import AT_ONCE, decide
+from catalogd.keeping.shelf import Shelf, Shelved
 from catalogd.listed import Listed, catalog_of
 from catalogd.listing import Difference
-from catalogd.loader import Loader
 from catalogd.reaching import Reach
+from catalogd.reading.loader import Loader
 from catalogd.report import report
-from catalogd.shelf import Shelf, Shelved
 from catalogd.wishes import SECRET, asks
 from catalogd.world import (
     Confirm,

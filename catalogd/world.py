@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
+from catalogd.keeping.record import Record as Record
 from catalogd.listing import NO_DIFFERENCE, Difference
-from catalogd.record import Record as Record
 from olmkit.api.catalogs import Catalog
 from olmkit.errors import OlmError
 

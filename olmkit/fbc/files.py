@@ -1,7 +1,7 @@
 """The files of a catalog, in the order they count: every regular file that no .indexignore excludes (formats 1.1).
 
-Called by olmkit.fbc.reading for a folder, and by catalogd.unpacking for files that never were in one. Never opens a catalog file
-itself and never leaves the catalog's folder.
+Called by olmkit.fbc.reading for a folder, and by catalogd.reading.unpacking for files that never were in one. Never opens a
+catalog file itself and never leaves the catalog's folder.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The manifests that olm.bundle.object properties carry as base64, and the CSV among them (formats 1.5). Pure.
 
-Called where a bundle's own words are needed: by olmkit.fbc.catalog and catalogd.summaries. A manifest is decoded only if it may
-be what is looked for: a catalog with bundle objects is a gigabyte of them.
+Called where a bundle's own words are needed: by olmkit.fbc.catalog and catalogd.reading.summaries. A manifest is decoded only
+if it may be what is looked for: a catalog with bundle objects is a gigabyte of them.
 """
 
 from __future__ import annotations

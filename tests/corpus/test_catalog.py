@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from catalogd.content import BLOBS, Content
-from catalogd.loading import write
+from catalogd.reading.content import BLOBS, Content
+from catalogd.reading.loading import write
 from olmkit.fbc.reading import read_folder
 
 pytestmark = pytest.mark.corpus

@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 
 from catalogd.__main__ import add_flags, build
-from catalogd.loading import LABEL
+from catalogd.reading.loading import LABEL
 from devcluster.claim import spare_port
 from devcluster.cluster import Cluster
 from olmkit.api import bundlemetadata, catalogs, packages

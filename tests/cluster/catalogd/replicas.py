@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from catalogd.record import Record
-from catalogd.replication import Replication
-from catalogd.replication_follower import Follower
-from catalogd.shelf import Shelf
+from catalogd.keeping.record import Record
+from catalogd.keeping.shelf import Shelf
+from catalogd.replication.follower import Follower
+from catalogd.replication.protocol import Replication
 from tests.cluster.catalogd.shelves import publish, record
 
 Requests = list[tuple[str, str]]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-from catalogd.shelf import KEEP, Shelf
+from catalogd.keeping.shelf import KEEP, Shelf
+from catalogd.reading.writing import Writer
 from catalogd.world import Record
-from catalogd.writing import Writer
 from olmkit.fbc.blobs import blob
 from olmkit.fbc.documents import Document
 from olmkit.store import Store

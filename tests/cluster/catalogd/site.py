@@ -11,13 +11,13 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
-from catalogd.answers import CHUNK
-from catalogd.content import FORMAT
-from catalogd.encoding import Encodings
-from catalogd.server import Server
-from catalogd.shelf import Shelf
+from catalogd.keeping.shelf import Shelf
+from catalogd.reading.content import FORMAT
+from catalogd.reading.writing import Writer
+from catalogd.serving.answers import CHUNK
+from catalogd.serving.encoding import Encodings
+from catalogd.serving.server import Server
 from catalogd.world import Record
-from catalogd.writing import Writer
 from olmkit.fbc.blobs import blob
 from olmkit.fbc.documents import Document
 from olmkit.store import Store

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from catalogd.routes import ROUTES
-from catalogd.shelf import Shelf
+from catalogd.keeping.shelf import Shelf
+from catalogd.reading.writing import Writer
+from catalogd.serving.routes import ROUTES
 from catalogd.world import Record
-from catalogd.writing import Writer
 from olmkit.fbc.reading import read_folder
 from olmkit.serving.authority import create
 from olmkit.store import Store
+from tests.cluster.catalogd.serving.test_encoding import encoding, until_made
 from tests.cluster.catalogd.site import DIGEST, UNPACKED, serving
-from tests.cluster.catalogd.test_encoding import encoding, until_made
 
 REPOSITORY = Path(__file__).parents[3]
 PAGE = (REPOSITORY / "docs" / "catalogd-http.md").read_text()

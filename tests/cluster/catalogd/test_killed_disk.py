@@ -19,8 +19,13 @@ from typing import Any
 
 import pytest
 
-from catalogd import replication_copy, replication_follower, replication_source, shelf, shelf_disk, shelf_note
-from catalogd.shelf import Shelf
+from catalogd.keeping import disk as shelf_disk
+from catalogd.keeping import note as shelf_note
+from catalogd.keeping import shelf
+from catalogd.keeping.shelf import Shelf
+from catalogd.replication import copy as replication_copy
+from catalogd.replication import follower as replication_follower
+from catalogd.replication import source as replication_source
 from olmkit import store, store_manifest
 from tests.cluster.catalogd.replicas import Sight, following, replica, until
 from tests.cluster.catalogd.shelves import ONE, TWO, publish, record, shelved

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from catalogd.shelf_note import dump
+from catalogd.keeping.note import dump
 from tests.cluster.catalogd.replicas import Replica, Sight, following, listening, replica, said, until
 from tests.cluster.catalogd.shelves import ONE, TWO, publish, record
 

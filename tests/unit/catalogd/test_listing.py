@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from catalogd import listing
 from catalogd.listing import Difference, Existing, Write
-from catalogd.specs import Offer, fingerprint
+from catalogd.reading.specs import Offer, fingerprint
 from olmkit.names import is_dns1123_subdomain
 
 SPEC = {

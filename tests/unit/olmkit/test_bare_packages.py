@@ -42,10 +42,10 @@ def test_a_package_that_does_not_exist_is_named() -> None:
     [
         (
             "catalogd.__main__, olmkit.client",
-            "kubernetes_asyncio.client.models catalogd.loading olmkit.fbc.catalog msgspec",
+            "kubernetes_asyncio.client.models catalogd.reading.loading olmkit.fbc.catalog msgspec",
         ),
         (
-            "olmkit.jobs.server, catalogd.loading",
+            "olmkit.jobs.server, catalogd.reading.loading",
             "pydantic kubernetes_asyncio cryptography prometheus_client aiohttp.web",
         ),
     ],

@@ -1,0 +1,91 @@
+"""The note of what is served, as JSON: catalogs.json of catalogd.keeping.shelf, and what replicas tell each other.
+
+    {"format": 2, "catalogs": {name: record}, "kept": [{"catalog": name, "record": record, "until": seconds since 1970}]}
+
+What cannot be read costs only itself: a note of another format is empty, a record of another version is left out, and its
+Catalog is read again. Values only: opens no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from catalogd.keeping.record import Record
+from olmkit.store import DIGEST
+
+FORMAT = 2
+_TEXTS = tuple(each.name for each in fields(Record) if each.name != "resolved")
+
+
+@dataclass(frozen=True)
+class KeptRecord:
+    """What a Catalog served before; `until` is by the clock of the machine, seconds since 1970."""
+
+    catalog: str
+    record: Record
+    until: float
+
+
+@dataclass(frozen=True)
+class Note:
+    """What is noted; `faults` say what could not be read of it."""
+
+    records: Mapping[str, Record] = field(default_factory=dict)
+    kept: tuple[KeptRecord, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+def record_from_json(value: Any) -> Record:
+    """A record of a note. Raises ValueError, with a sentence, for anything else."""
+    if not isinstance(value, dict) or value.keys() != {*_TEXTS, "resolved"}:
+        raise ValueError("the record is of another version")
+    if not all(isinstance(value[name], str) for name in _TEXTS) or not isinstance(value["resolved"], dict):
+        raise ValueError("the record is no record")
+    if not DIGEST.fullmatch(value["digest"]):
+        raise ValueError("the record names no digest")
+    datetime.fromisoformat(value["unpacked"])
+    return Record(**value)
+
+
+def dump(records: Mapping[str, Record], kept: Iterable[KeptRecord] = ()) -> bytes:
+    """The note."""
+    before = [{"catalog": each.catalog, "record": each.record, "until": each.until} for each in kept]
+    note = {"format": FORMAT, "catalogs": dict(records), "kept": before}
+    return orjson.dumps(note, default=dict, option=orjson.OPT_SORT_KEYS)
+
+
+def parse(data: bytes) -> Note:
+    """What dump() gave, as far as it can be read."""
+    try:
+        value = orjson.loads(data)
+    except ValueError:
+        return Note(faults=("it is torn",))
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        return Note(faults=("it is of another format",))
+    catalogs, kept = value.get("catalogs"), value.get("kept")
+    if not isinstance(catalogs, dict) or not isinstance(kept, list):
+        return Note(faults=("it is of another format",))
+    records: dict[str, Record] = {}
+    faults: list[str] = []
+    for name, each in catalogs.items():
+        try:
+            records[name] = record_from_json(each)
+        except ValueError as error:
+            faults.append(f"{name}: {error}")
+    return Note(records, tuple(_kept(kept)), tuple(faults))
+
+
+def _kept(values: list[Any]) -> Iterable[KeptRecord]:
+    """What cannot be read is not kept any longer, and not missed."""
+    for each in values:
+        match each:
+            case {"catalog": str(name), "record": dict(value), "until": int() | float() as until}:
+                try:
+                    yield KeptRecord(name, record_from_json(value), float(until))
+                except ValueError:
+                    continue

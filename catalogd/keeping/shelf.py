@@ -1,0 +1,309 @@
+"""What is served under which Catalog's name, and the note on disk that lets a restart serve it again.
+
+Filled by catalogd.reconciler on the leader and by catalogd.replication.follower on the other replicas, read by
+catalogd.serving.server for every request. One event loop uses it; what blocks (catalogd.keeping.disk) runs in threads.
+Content that was replaced stays for a while, so that who was told its digest can still have it. Content that no name stands
+for any more is removed.
+
+    noted on disk --> expected --(every byte verified)--> served --(another put)--> kept --(time, or the disk is full)--> removed
+                         +--(damaged)--> lost: removed, and read again by who fills the shelf <--(damaged)--+
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from catalogd.keeping.disk import ShelfDisk, log
+from catalogd.keeping.note import KeptRecord, Note
+from catalogd.keeping.record import Record
+from catalogd.keeping.uninterrupted import to_its_end
+from catalogd.reading.content import Content
+from olmkit.store import FULL
+
+KEEP = timedelta(minutes=10)
+"""How long replaced content stays."""
+KEPT_AT_MOST = 3
+"""Replaced contents of one Catalog that stay: a tag that moves all the time must not fill the disk."""
+LOOK_SECONDS = 60.0
+"""Between two looks at what is on disk."""
+AT_ONCE = 4
+"""Contents that are verified at a time at the start."""
+
+
+@dataclass(frozen=True)
+class Shelved:
+    """One Catalog's content."""
+
+    record: Record
+    content: Content
+
+
+@dataclass(frozen=True)
+class _Kept:
+    shelved: Shelved
+    until: float
+    """By the monotonic clock."""
+
+
+class Shelf:
+    """Records by Catalog name in `root`/catalogs.json, content by digest in `root`/content; `keep` is for replaced content.
+
+    Raises OlmError(CacheUnusable) when `root` cannot be used.
+    """
+
+    def __init__(self, root: Path, keep: timedelta = KEEP) -> None:
+        self.folder = root / "content"
+        self._disk = ShelfDisk(root)
+        self.store = self._disk.store
+        self._keep = keep.total_seconds()
+        self._shelved: dict[str, Shelved] = {}
+        self._kept: dict[str, tuple[_Kept, ...]] = {}
+        self._expected: frozenset[str] = frozenset()
+        self._lost: dict[str, str] = {}
+        self._suspected: set[str] = set()
+        self._is_noted = True
+        self._callbacks: list[Callable[[], None]] = []
+        self._lost_callbacks: list[Callable[[str], None]] = []
+        self._changes = asyncio.Lock()
+
+    @property
+    def names(self) -> Iterable[str]:
+        """Catalogs that are served."""
+        return tuple(self._shelved)
+
+    @property
+    def digests(self) -> set[str]:
+        """All content that is served or kept."""
+        return {each.record.digest for each in self._all()}
+
+    @property
+    def expected(self) -> frozenset[str]:
+        """Catalogs that were served before this process began and will be as soon as their content is verified."""
+        return self._expected - self._shelved.keys()
+
+    def get(self, name: str) -> Shelved | None:
+        """What is served under that name."""
+        return self._shelved.get(name)
+
+    def find(self, name: str, digest: str) -> Shelved | None:
+        """That content if it is served under the name, or was until a while ago."""
+        now = time.monotonic()
+        current = self._shelved.get(name)
+        kept = (each.shelved for each in self._kept.get(name, ()) if each.until > now)
+        return next((each for each in (current, *kept) if each and each.record.digest == digest), None)
+
+    def lost(self, name: str) -> str:
+        """What is wrong with the content that was served under the name and is not any more; "" when there is none."""
+        return self._lost.get(name, "")
+
+    def subscribe(self, callback: Callable[[], None]) -> None:
+        """Call it after every change, in the event loop. It must be quick and must not raise."""
+        self._callbacks.append(callback)
+
+    def on_lost(self, callback: Callable[[str], None]) -> None:
+        """Call it with the name of a Catalog whose content turned out to be damaged, to have it read again."""
+        self._lost_callbacks.append(callback)
+
+    async def restore(self) -> None:
+        """Serve what was served before this process began, each content as soon as every byte of it is verified; remove all else.
+
+        Survives whatever the disk holds.
+        """
+        async with self._changes:
+            note = self._disk.read_note()  # small; nobody may ask before it is known what is expected
+            self._expected = frozenset(note.records)
+            turns = asyncio.Semaphore(AT_ONCE)
+            current = {record.digest for record in note.records.values()}
+            kept = {each.record.digest for each in note.kept} - current
+
+            async def restore(digest: str) -> None:
+                names = [name for name, record in note.records.items() if record.digest == digest]
+                async with turns:
+                    content, fault = await asyncio.to_thread(self._disk.verified, digest, names)
+                if content is None:
+                    self._lost.update(dict.fromkeys(names, fault))
+                else:
+                    self._take(note, digest, content)
+
+            await asyncio.gather(*map(restore, [*sorted(current), *sorted(kept)]))
+            self._expected = frozenset()
+            await asyncio.to_thread(self._disk.collect, self.digests, timedelta(0))
+
+    async def put(self, name: str, record: Record) -> None:
+        """Serve that content under the name from now on.
+
+        Raises LookupError when it is not in the store, or damaged, and OSError when it cannot be noted: what was served stays.
+        """
+        await to_its_end(self._put(name, record))
+
+    async def _put(self, name: str, record: Record) -> None:
+        async with self._changes:
+            shelved = Shelved(record, await self._opened(record.digest))
+            try:
+                await self._note(name, record)
+            except OSError as error:
+                if error.errno not in FULL:
+                    raise
+                await self._let_kept_go()
+                await self._note(name, record)
+            before = self.digests
+            self._kept[name] = self._kept_beside(name, record.digest)
+            self._shelved[name] = shelved
+            self._lost.pop(name, None)
+            self._tell()
+            await self._forget(before - self.digests)
+
+    async def drop(self, name: str) -> None:
+        """Serve nothing under the name, and keep nothing: at once, also if the disk fails afterwards."""
+        self._lost.pop(name, None)
+        if name not in self._shelved and not self._kept.get(name):
+            return
+        before = self.digests
+        self._remove(name)
+        await to_its_end(self._drop(name, before))
+
+    async def _drop(self, name: str, before: set[str]) -> None:
+        async with self._changes:
+            self._remove(name)  # it may have been put meanwhile
+            await self._forget(before - self.digests)  # first, for the note needs room
+            await self._note_if_possible()
+
+    async def damaged(self, digest: str) -> None:
+        """Who reads that content found it too short or gone: if it is, it is served no longer, and removed."""
+        if digest in self._suspected or digest not in self.digests:
+            return
+        self._suspected.add(digest)
+        await to_its_end(self._look_at(digest))
+
+    async def _look_at(self, digest: str) -> None:
+        try:
+            async with self._changes:
+                if fault := await asyncio.to_thread(self.store.fault, digest):
+                    await self._lose(digest, fault)
+        finally:
+            self._suspected.discard(digest)
+
+    async def make_room(self) -> None:
+        """The disk is full: what is only kept goes."""
+        await to_its_end(self._make_room())
+
+    async def _make_room(self) -> None:
+        async with self._changes:
+            await self._let_kept_go()
+            await self._note_if_possible()
+
+    async def tidy(self) -> None:
+        """End what was kept long enough, remove what nobody asked for, and look whether what is served is still on the disk."""
+        await to_its_end(self._tidy())
+
+    async def _tidy(self) -> None:
+        async with self._changes:
+            now, before = time.monotonic(), self.digests
+            living = {name: tuple(each for each in kept if each.until > now) for name, kept in self._kept.items()}
+            if living != self._kept:
+                self._kept, self._is_noted = living, False
+                self._tell()
+                await self._forget(before - self.digests)
+            for digest, fault in (await asyncio.to_thread(self._disk.look, self.digests)).items():
+                await self._lose(digest, fault)
+            if not self._is_noted:
+                await self._note_if_possible()
+            await asyncio.to_thread(self._disk.collect, self.digests)
+
+    async def run(self) -> None:
+        """tidy() as often as it is due, until cancelled."""
+        while True:
+            ends = [each.until - time.monotonic() for kept in self._kept.values() for each in kept]
+            await asyncio.sleep(max(0.1, min([*ends, LOOK_SECONDS])))
+            await self.tidy()
+
+    def _all(self) -> Iterator[Shelved]:
+        yield from self._shelved.values()
+        for kept in self._kept.values():
+            yield from (each.shelved for each in kept)
+
+    async def _opened(self, digest: str) -> Content:
+        """The content; one and the same for all names that share it."""
+        shared = next((each.content for each in self._all() if each.record.digest == digest), None)
+        if shared is not None and await asyncio.to_thread(shared.is_current):
+            return shared
+        return await asyncio.to_thread(self._disk.opened, digest)
+
+    def _kept_beside(self, name: str, digest: str) -> tuple[_Kept, ...]:
+        """What is kept for the name when content `digest` is served, the newest first."""
+        now = time.monotonic()
+        kept = list(self._kept.get(name, ()))
+        if (old := self._shelved.get(name)) is not None:
+            kept.insert(0, _Kept(old, now + self._keep))
+        others = (each for each in kept if each.shelved.record.digest != digest and each.until > now)
+        return tuple(others)[:KEPT_AT_MOST]
+
+    async def _note(self, name: str = "", record: Record | None = None) -> None:
+        """Note what is served, with `record` under `name` if it is given. Raises OSError."""
+        records = {each: shelved.record for each, shelved in self._shelved.items()}
+        kept = dict(self._kept)
+        if record is not None:
+            records[name], kept[name] = record, self._kept_beside(name, record.digest)
+        clock = time.time() - time.monotonic()
+        flat = [(catalog, each) for catalog, several in kept.items() for each in several]
+        lines = [KeptRecord(catalog, each.shelved.record, each.until + clock) for catalog, each in flat]
+        await asyncio.to_thread(self._disk.write_note, records, lines)
+        self._is_noted = True
+
+    async def _note_if_possible(self) -> None:
+        try:
+            await self._note()
+        except OSError as error:
+            self._is_noted = False
+            log.warning("what is served cannot be noted, trying again", extra={"error": str(error)})
+
+    async def _forget(self, digests: set[str]) -> None:
+        if digests:
+            await asyncio.to_thread(self._disk.forget, digests)
+
+    def _remove(self, name: str) -> None:
+        self._shelved.pop(name, None)
+        self._kept.pop(name, None)
+        self._tell()
+
+    async def _lose(self, digest: str, fault: str) -> None:
+        names = [name for name, shelved in self._shelved.items() if shelved.record.digest == digest]
+        self._disk.say_damaged(digest, fault, names)
+        for name in names:
+            del self._shelved[name]
+            self._lost[name] = fault
+        for name, kept in list(self._kept.items()):
+            self._kept[name] = tuple(each for each in kept if each.shelved.record.digest != digest)
+        self._tell()
+        await self._forget({digest})
+        await self._note_if_possible()
+        for callback in self._lost_callbacks:
+            for name in names:
+                callback(name)
+
+    async def _let_kept_go(self) -> None:
+        before = self.digests
+        self._kept = {}
+        self._tell()
+        await self._forget(before - self.digests)
+
+    def _take(self, note: Note, digest: str, content: Content) -> None:
+        """Verified content, for all names that were noted with it."""
+        for name, record in note.records.items():
+            if record.digest == digest:
+                self._shelved[name] = Shelved(record, content)
+        for each in note.kept:
+            left = min(each.until - time.time(), self._keep)  # the clock may have been set since
+            if each.record.digest == digest and each.catalog in note.records and left > 0:
+                kept = _Kept(Shelved(each.record, content), time.monotonic() + left)
+                self._kept[each.catalog] = (*self._kept.get(each.catalog, ()), kept)
+        self._tell()
+
+    def _tell(self) -> None:
+        for callback in self._callbacks:
+            callback()

@@ -1,0 +1,154 @@
+"""The content of one catalog on disk, as catalogd.reading.writing leaves it and the server and the reconciler read it.
+
+    all.jsonl          the blobs, one per line (formats 1.3)
+    index.json         catalogd.reading.index: where they lie
+    packages.jsonl     per package the spec of its Package object, without the catalog's name
+    resolution.jsonl   per package the document of catalogd.reading.resolution
+    summaries.json     the lines of catalogd.reading.summaries, as one answer
+    icons              the pictures of the packages, one after the other
+    bundles.jsonl      per bundle the spec of its BundleMetadata object, without the catalog's name; only if that was asked for
+    content.json       what there is in all, which packages provide a kind, and where the parts of the files above lie
+
+Names no Catalog: the same image may be served under several names. Never writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from catalogd.reading.index import Index, Range
+from catalogd.reading.specs import Offer
+
+FORMAT = 2
+"""Of the files above, all together. Content of another format is read again."""
+BLOBS, INDEX, PACKAGES, RESOLUTION, FACTS = (
+    "all.jsonl",
+    "index.json",
+    "packages.jsonl",
+    "resolution.jsonl",
+    "content.json",
+)
+SUMMARIES, ICONS, BUNDLES = "summaries.json", "icons", "bundles.jsonl"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a catalog holds, for its status. `problems` are the first sentences about what could not be read or does not fit
+    together, `problem_count` counts all; `notes` say what Package objects had to leave out."""
+
+    package_names: tuple[str, ...]
+    bundle_count: int
+    blob_count: int
+    problem_count: int
+    problems: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """For content.json."""
+        return {
+            "packageNames": self.package_names,
+            "bundleCount": self.bundle_count,
+            "blobCount": self.blob_count,
+            "problemCount": self.problem_count,
+            "problems": self.problems,
+            "notes": self.notes,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Summary:
+        """What to_json() gave."""
+        return cls(
+            tuple(value["packageNames"]),
+            value["bundleCount"],
+            value["blobCount"],
+            value["problemCount"],
+            tuple(value["problems"]),
+            tuple(value["notes"]),
+        )
+
+
+class Content:
+    """A folder of content, opened: indexes in memory, the rest on disk.
+
+    Raises OSError, ValueError and LookupError when it is not whole, and LookupError for content of another format.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._facts = folder / FACTS
+        self._opened_as = _identity(self._facts)
+        facts = orjson.loads(self._facts.read_bytes())
+        if facts.get("format") != FORMAT:
+            raise LookupError("it was written by another version")
+        self.index = Index.load((folder / INDEX).read_bytes())
+        self.summary = Summary.from_json(facts["summary"])
+        self.blobs = folder / BLOBS
+        self.resolutions = folder / RESOLUTION
+        self.summaries = folder / SUMMARIES
+        self.icons = folder / ICONS
+        self.offers = tuple(Offer(package, fingerprint) for package, fingerprint, _, _ in facts["packages"])
+        self._packages = _Lines(folder / PACKAGES, facts["packages"])
+        self.has_bundles = facts["bundles"] is not None
+        self.bundle_offers = tuple(Offer(subject, fingerprint) for subject, fingerprint, _, _ in facts["bundles"] or ())
+        self._bundles = _Lines(folder / BUNDLES, facts["bundles"] or ())
+        self._documents: dict[str, Range] = {package: (start, length) for package, start, length in facts["resolution"]}
+        self._providers: dict[str, list[str]] = facts["provides"]
+        self._icons: dict[str, tuple[Range, str]] = {
+            package: ((start, length), media_type) for package, (start, length, media_type) in facts["icons"].items()
+        }
+
+    def is_current(self) -> bool:
+        """Whether the folder is still the one that was opened: the same digest may have been written again, with more in it."""
+        try:
+            return _identity(self._facts) == self._opened_as
+        except OSError:
+            return False
+
+    def resolution(self, package: str) -> Range | None:
+        """Where in `resolutions` the document of a package lies; None for a package that no blob names."""
+        return self._documents.get(package)
+
+    @property
+    def resolved(self) -> Iterable[str]:
+        """The packages that have a resolution document, sorted."""
+        return self._documents.keys()
+
+    def providers(self, kind: str) -> Sequence[str]:
+        """The packages of which a bundle provides a `<group>/<kind>`, sorted."""
+        return self._providers.get(kind, ())
+
+    def icon(self, package: str) -> tuple[Range, str] | None:
+        """Where in `icons` the picture of a package lies, and its media type as the catalog has it; None without one."""
+        return self._icons.get(package)
+
+    def package_spec(self, package: str) -> dict[str, Any]:
+        """The spec of a package's object, without its catalog. Reads the disk. Raises KeyError for one that is not offered."""
+        return self._packages.read(package)
+
+    def bundle_spec(self, subject: str) -> dict[str, Any]:
+        """The same of a bundle's object; `subject` is `<package>/<bundle>`, as bundle_offers has it."""
+        return self._bundles.read(subject)
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_ino, status.st_mtime_ns
+
+
+class _Lines:
+    """JSON lines of a file, by name."""
+
+    def __init__(self, path: Path, places: Any) -> None:
+        self._path = path
+        self._places: dict[str, Range] = {name: (start, length) for name, _, start, length in places}
+
+    def read(self, name: str) -> dict[str, Any]:
+        start, length = self._places[name]
+        with open(self._path, "rb", buffering=0) as file:
+            file.seek(start)
+            value: dict[str, Any] = orjson.loads(file.read(length))
+            return value

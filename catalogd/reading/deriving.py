@@ -1,0 +1,267 @@
+"""What is derived from all blobs of a package: its Package object, resolution document, summary, icon, and what is wrong with it.
+
+Used by catalogd.reading.writing when all blobs are on disk. Takes one package at a time: memory does not grow with the
+catalog. Blobs that are not what their schema says cost their own package only.
+"""
+
+from __future__ import annotations
+
+import base64
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Protocol, TypeVar
+
+import orjson
+
+from catalogd.reading import resolution
+from catalogd.reading.content import ICONS, PACKAGES, RESOLUTION, SUMMARIES, Summary
+from catalogd.reading.index import Index
+from catalogd.reading.specs import fingerprint, package_spec
+from catalogd.reading.summaries import Head, head, summary
+from olmkit.fbc import catalog, model
+from olmkit.fbc.catalog import Channel, Deprecations, Package
+from olmkit.fbc.errors import BadBlob, BadCatalog
+from olmkit.sources.errors import quoted
+
+BUFFER = 1024 * 1024
+PROBLEMS_KEPT = 100
+PROBLEM_LIMIT = 500
+"""Characters of a sentence that are kept; it may hold all names of a catalog."""
+
+PACKAGE_LIMIT = 10_000
+"""Packages of one catalog: each is an object of the cluster. The largest public catalogs have 400."""
+BLOB_LIMIT = 20_000
+"""Blobs of one package, which are looked at together. The largest public packages have 500."""
+
+NAME_SHOWN = 100
+"""Characters of a name in a sentence."""
+
+Value = TypeVar("Value")
+
+
+class Blobs(Protocol):
+    """All blobs of a catalog, by their number in its order."""
+
+    index: Index
+
+    def value(self, number: int) -> Any:
+        """A blob, read again."""
+        ...
+
+    def bundle_part(self, number: int) -> Any:
+        """What was kept of a bundle: [resolution.bundle_part, model.bundle_part as JSON, why not ("" nothing)]."""
+        ...
+
+
+@dataclass(slots=True)
+class _Numbers:
+    """Which blobs speak of one package."""
+
+    by_schema: dict[str, array[int]] = field(
+        default_factory=lambda: {
+            each: array("Q") for each in (catalog.PACKAGE, catalog.CHANNEL, catalog.BUNDLE, catalog.DEPRECATIONS)
+        }
+    )
+
+
+@dataclass(slots=True)
+class _Package:
+    """One package: its blobs with their numbers, as far as they can be read, and sentences about the others."""
+
+    name: str
+    packages: list[tuple[int, Package]]
+    channels: list[tuple[int, Channel]]
+    deprecations: list[tuple[int, Deprecations]]
+    bundles: list[tuple[int, Any]]
+    faults: list[tuple[int, str]]
+
+    def parts(self) -> model.PackageParts:
+        """For the check."""
+        bundles = [(number, model.BundlePart.from_json(part)) for number, (_, part, _) in self.bundles if part]
+        return model.PackageParts(
+            self.name, self.packages, self.channels, bundles, self.deprecations, sorted(self.faults)
+        )
+
+    def last_channels(self) -> list[Channel]:
+        """Of several channels of one name the last counts, in the place of the first."""
+        return list({channel.name: channel for _, channel in self.channels}.values())
+
+    def last_bundles(self) -> dict[str, tuple[int, Any]]:
+        """The same of bundles: number and resolution part."""
+        return {part["name"]: (number, part) for number, (part, _, _) in self.bundles}
+
+
+class Derived:
+    """Writes the derived files of one content into `folder`, and gathers what there is to say about the catalog."""
+
+    def __init__(self, folder: Path, catalog_digest: str, blobs: Blobs) -> None:
+        self._folder = folder
+        self._digest = catalog_digest
+        self._blobs = blobs
+        self._problems: list[str] = []
+        self._problem_count = 0
+        self._notes: list[str] = []
+        self._specs: list[tuple[str, str, int, int]] = []
+        self._documents: list[tuple[str, int, int]] = []
+        self._icons: dict[str, tuple[int, int, str]] = {}
+        self._providers: dict[str, list[str]] = {}
+        self._bundle_count = 0
+
+    def write(self) -> dict[str, Any]:
+        """All of it. Returns where things lie, for content.json."""
+        packages = self._packages()
+        with ExitStack() as stack:
+            specs, documents, icons, summaries = (
+                stack.enter_context(open(self._folder / name, "wb", buffering=BUFFER))
+                for name in (PACKAGES, RESOLUTION, ICONS, SUMMARIES)
+            )
+            summaries.write(b'{"packages":[')
+            for name in sorted(packages):
+                package = self._read(name, packages[name])
+                self._check(package)
+                if name:  # else nobody can ask for it; that it has blobs has been said
+                    self._document(package, documents)
+                    self._offer(package, specs, icons, summaries)
+            summaries.write(b"]}\n")
+        places = {"packages": self._specs, "resolution": self._documents, "icons": self._icons}
+        return {**places, "provides": self._providers}
+
+    def summary(self, notes: Iterable[str] = ()) -> Summary:
+        """What there is, after `write`."""
+        return Summary(
+            tuple(name for name, *_ in self._specs),
+            self._bundle_count,
+            len(self._blobs.index),
+            self._problem_count,
+            tuple(self._problems),
+            (*self._notes, *notes),
+        )
+
+    def _packages(self) -> dict[str, _Numbers]:
+        found: dict[str, _Numbers] = {}
+        for number, (schema, package, name) in enumerate(self._blobs.index.envelopes()):
+            if schema == catalog.PACKAGE:
+                found.setdefault(name, _Numbers()).by_schema[schema].append(number)
+            elif schema in (catalog.CHANNEL, catalog.BUNDLE, catalog.DEPRECATIONS):
+                found.setdefault(package, _Numbers()).by_schema[schema].append(number)
+                self._bundle_count += schema == catalog.BUNDLE
+            if len(found) > PACKAGE_LIMIT:
+                raise BadCatalog(f"the catalog holds more than {PACKAGE_LIMIT:,} packages")
+        _check_counts(found)
+        return found
+
+    def _read(self, name: str, numbers: _Numbers) -> _Package:
+        """A package's blobs as values."""
+        faults: list[tuple[int, str]] = []
+        bundles = [(number, self._blobs.bundle_part(number)) for number in numbers.by_schema[catalog.BUNDLE]]
+        faults.extend((number, fault) for number, (_, _, fault) in bundles if fault)
+        return _Package(
+            name,
+            self._values(numbers.by_schema[catalog.PACKAGE], catalog.package, faults),
+            self._values(numbers.by_schema[catalog.CHANNEL], catalog.channel, faults),
+            self._values(numbers.by_schema[catalog.DEPRECATIONS], catalog.deprecations, faults),
+            bundles,
+            faults,
+        )
+
+    def _values(
+        self, numbers: Iterable[int], read: Callable[[Mapping[str, Any]], Value], faults: list[tuple[int, str]]
+    ) -> list[tuple[int, Value]]:
+        found = []
+        for number in numbers:
+            try:
+                found.append((number, read(self._blobs.value(number))))
+            except BadBlob as error:
+                faults.append((number, str(error)))
+        return found
+
+    def _check(self, package: _Package) -> None:
+        verdict = model.check_package(package.parts())
+        self._problem_count += verdict.count
+        if verdict.count and len(self._problems) < PROBLEMS_KEPT:
+            for sentence in verdict.sentences():
+                self._problems.append(sentence if len(sentence) <= PROBLEM_LIMIT else f"{sentence[:PROBLEM_LIMIT]}…")
+                if len(self._problems) == PROBLEMS_KEPT:
+                    break
+
+    def _document(self, package: _Package, file: IO[bytes]) -> None:
+        faults = [fault for number, fault in sorted(package.faults) if not self._is_bundle(package, number)]
+        if not package.packages:
+            faults.append(f'unknown package "{package.name}"')
+        parts = resolution.Parts(
+            package.name,
+            package.packages[-1][1] if package.packages else None,
+            package.last_channels(),
+            [part for _, part in package.last_bundles().values()],
+            [each for _, each in package.deprecations],
+            faults,
+        )
+        document = resolution.document(parts, self._digest)
+        self._documents.append((package.name, file.tell(), len(document)))
+        for kind in sorted(resolution.provided(document)):
+            self._providers.setdefault(kind, []).append(package.name)
+        file.write(document)
+
+    @staticmethod
+    def _is_bundle(package: _Package, number: int) -> bool:
+        return any(number == each for each, _ in package.bundles)
+
+    def _offer(self, package: _Package, specs: IO[bytes], icons: IO[bytes], summaries: IO[bytes]) -> None:
+        if not package.packages:
+            return
+        described, channels = package.packages[-1][1], package.last_channels()
+        spec, left_out = package_spec(described, channels)
+        if left_out:
+            self._notes.append(
+                f"the Package of {quoted(package.name, NAME_SHOWN)} is too large and does without {left_out}"
+            )
+        line = orjson.dumps(spec, option=orjson.OPT_APPEND_NEWLINE)
+        if self._specs:
+            summaries.write(b",")
+        self._specs.append((package.name, fingerprint(spec), specs.tell(), len(line)))
+        specs.write(line)
+        has_icon = self._icon(described, icons)
+        summaries.write(orjson.dumps(self._summary(package, described, channels, has_icon=has_icon)))
+
+    def _icon(self, package: Package, file: IO[bytes]) -> bool:
+        data, media_type = package.icon or ("", "")
+        try:
+            picture = base64.b64decode(data)
+        except ValueError:
+            return False
+        if picture:
+            self._icons[package.name] = (file.tell(), file.write(picture), media_type)
+        return bool(picture)
+
+    def _summary(
+        self, package: _Package, described: Package, channels: Sequence[Channel], *, has_icon: bool
+    ) -> dict[str, Any]:
+        bundles = package.last_bundles()
+        heads: list[tuple[str, Head | None]] = []
+        newest = None
+        for channel in channels:
+            name = head(channel)
+            number, part = bundles.get(name) or (None, {})
+            heads.append((channel.name, Head(name, part.get("version", "")) if name else None))
+            if channel.name == described.default_channel:
+                newest = self._bundle(number)
+        deprecations = [each for _, each in package.deprecations]
+        return summary(described, heads, deprecations, newest, has_icon=has_icon)
+
+    def _bundle(self, number: int | None) -> catalog.Bundle | None:
+        if number is None:
+            return None
+        try:
+            return catalog.bundle(self._blobs.value(number))
+        except BadBlob:
+            return None
+
+
+def _check_counts(packages: Mapping[str, _Numbers]) -> None:
+    """Raises BadCatalog for more than can be looked at together."""
+    for name, numbers in packages.items():
+        if sum(map(len, numbers.by_schema.values())) > BLOB_LIMIT:
+            raise BadCatalog(f"package {quoted(name, NAME_SHOWN)} has more than {BLOB_LIMIT:,} blobs")

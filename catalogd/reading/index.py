@@ -1,0 +1,168 @@
+"""Where the blobs of one catalog lie in its file, by schema, package and name.
+
+Made by catalogd.reading.loading while the file is written, asked by catalogd.serving.server for each filtered request. Holds
+no blob and opens no file: it is given lengths and gives ranges. Answers in the order of the file.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from olmkit.fbc.schemas import PACKAGE
+
+_Numbers = dict[int, "array[int]"]
+Range = tuple[int, int]
+"""Offset and length in bytes."""
+
+
+class Index:
+    """The envelope of every blob and its place. Blobs lie one after the other from the start of the file."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, int] = {"": 0}
+        self._schema, self._package, self._name = array("L"), array("L"), array("L")
+        self._start = array("Q", [0])
+        self._by: tuple[_Numbers, _Numbers, _Numbers] | None = None
+
+    def __len__(self) -> int:
+        return len(self._schema)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all blobs."""
+        return self._start[-1]
+
+    def add(self, schema: str, package: str, name: str, length: int) -> int:
+        """The next blob of the file. Returns its number, counted from 0."""
+        number = len(self)
+        self._schema.append(self._number(schema))
+        self._package.append(self._number(package))
+        self._name.append(self._number(name))
+        self._start.append(self._start[-1] + length)
+        self._by = None
+        return number
+
+    def find(self, schema: str = "", package: str = "", name: str = "") -> Sequence[int]:
+        """Numbers of the blobs that match all that is asked, in order; "" asks nothing.
+
+        A package's own olm.package blob belongs to it, although its envelope names no package (olmv1.md 5.3, trap 14).
+        """
+        asked = _Asked(*(self._texts.get(text, -1) for text in (schema, package, name)))
+        if -1 in (asked.schema, asked.package, asked.name):
+            return ()
+        candidates = self._candidates(asked)
+        return candidates if candidates is not None else range(len(self))
+
+    def envelopes(self) -> Iterator[tuple[str, str, str]]:
+        """Schema, package and name of every blob, in order."""
+        texts = list(self._texts)
+        for schema, package, name in zip(self._schema, self._package, self._name, strict=True):
+            yield texts[schema], texts[package], texts[name]
+
+    def reordered(self, numbers: Iterable[int]) -> Index:
+        """The index of a file in which the blobs of these numbers follow each other; a number may come several times."""
+        texts, other = list(self._texts), Index()
+        for number in numbers:
+            schema, package, name = (texts[column[number]] for column in (self._schema, self._package, self._name))
+            other.add(schema, package, name, self.range(number)[1])
+        return other
+
+    def range(self, number: int) -> Range:
+        """The place of one blob."""
+        return self._start[number], self._start[number + 1] - self._start[number]
+
+    def ranges(self, numbers: Iterable[int]) -> list[Range]:
+        """The places of blobs, neighbours made one."""
+        found: list[Range] = []
+        for number in numbers:
+            start, length = self.range(number)
+            if found and sum(found[-1]) == start:
+                found[-1] = (found[-1][0], found[-1][1] + length)
+            else:
+                found.append((start, length))
+        return found
+
+    def dump(self) -> bytes:
+        """As JSON: texts once, and per blob the numbers of its three texts and its length."""
+        lengths = [after - before for before, after in zip(self._start, self._start[1:], strict=False)]
+        columns = {"schema": list(self._schema), "package": list(self._package), "name": list(self._name)}
+        return orjson.dumps({"texts": list(self._texts), **columns, "length": lengths})
+
+    @classmethod
+    def load(cls, data: bytes) -> Index:
+        """What dump() wrote."""
+        stored: dict[str, Any] = orjson.loads(data)
+        index, texts = cls(), stored["texts"]
+        for text in texts:
+            index._number(text)
+        for schema, package, name, length in zip(
+            stored["schema"], stored["package"], stored["name"], stored["length"], strict=True
+        ):
+            index.add(texts[schema], texts[package], texts[name], length)
+        return index
+
+    def _lists(self) -> tuple[_Numbers, _Numbers, _Numbers]:
+        """By schema, package and name the numbers of blobs; made when they are first needed, as whoever writes asks nothing."""
+        if self._by is None:
+            self._by = _by_text(self._schema), _by_text(self._package), _by_text(self._name)
+        return self._by
+
+    def _number(self, text: str) -> int:
+        return self._texts.setdefault(text, len(self._texts))
+
+    def _candidates(self, asked: _Asked) -> list[int] | None:
+        """The smallest list that holds every match, then those in it that match; None: nothing was asked."""
+        lists: list[Sequence[int]] = []
+        by_schema, _, by_name = self._lists()
+        if asked.schema:
+            lists.append(by_schema.get(asked.schema, ()))
+        if asked.name:
+            lists.append(by_name.get(asked.name, ()))
+        if asked.package:
+            lists.append(self._of_package(asked.package))
+        if not lists:
+            return None
+        return [number for number in min(lists, key=len) if self._matches(number, asked)]
+
+    def _of_package(self, package: int) -> array[int]:
+        _, by_package, by_name = self._lists()
+        own = [n for n in by_name.get(package, ()) if self._is_package_blob(n) and self._package[n] != package]
+        return array("L", sorted([*own, *by_package.get(package, ())]))
+
+    def _matches(self, number: int, asked: _Asked) -> bool:
+        return (
+            (not asked.schema or self._schema[number] == asked.schema)
+            and (not asked.name or self._name[number] == asked.name)
+            and (
+                not asked.package
+                or self._package[number] == asked.package
+                or (self._name[number] == asked.package and self._is_package_blob(number))
+            )
+        )
+
+    def _is_package_blob(self, number: int) -> bool:
+        return self._schema[number] == self._texts.get(PACKAGE, -1)
+
+
+def _by_text(texts: Iterable[int]) -> _Numbers:
+    found: dict[int, array[int]] = {}
+    for number, text in enumerate(texts):
+        numbers = found.get(text)
+        if numbers is None:
+            numbers = found[text] = array("L")
+        numbers.append(number)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The numbers of the texts asked for; 0 (the empty text) asks nothing, -1 is a text no blob has."""
+
+    schema: int
+    package: int
+    name: int

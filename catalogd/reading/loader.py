@@ -1,0 +1,44 @@
+"""What the job that reads one catalog (catalogd.reading.loading) is told. Called by catalogd.reconciler.
+
+Apart from the job: this process never imports what reads catalogs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from catalogd.world import Record
+from olmkit.jobs import Task
+from olmkit.sources.access import Access
+from olmkit.sources.credentials import Credentials
+from olmkit.sources.errors import BadContent
+from olmkit.sources.source import ImageSource, Source, to_json
+
+JOB = "catalogd.reading.loading"
+
+
+@dataclass(frozen=True)
+class Loader:
+    """What all loading jobs of a process have in common: the store's folder, and how sources are reached.
+
+    `bundle_metadata`: contents also hold what BundleMetadata objects say.
+    """
+
+    store: Path
+    access: Access
+    bundle_metadata: bool = False
+
+    def task(self, source: Source, credentials: Credentials, known: Record | None, bad: BadContent | None) -> Task:
+        """The job for a source. `known` is what is served, `bad` what was found wrong the last time."""
+        arguments = {
+            "source": to_json(source),
+            "access": self.access.with_credentials(credentials).to_json(),
+            "store": str(self.store),
+            "known": known.digest if known else "",
+            "validator": known.validator if known else "",
+            "bad": [bad.reason, bad.message, bad.ref] if bad else None,
+            "bundleMetadata": self.bundle_metadata,
+        }
+        is_cheap = known is not None and isinstance(source, ImageSource)
+        return Task(f"{JOB}:load", arguments, look=f"{JOB}:look" if is_cheap else "")

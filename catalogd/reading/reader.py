@@ -1,0 +1,142 @@
+"""The life of one process that reads YAML documents for the job that forked it (catalogd.reading.readers).
+
+Batches come over a socket, frames go back, each with its length in front of it. Ends when the socket does, and with the job.
+Writes nothing else anywhere.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import socket
+import struct
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import IO, Final, NoReturn
+
+import msgspec
+
+from catalogd.reading.entries import Entry, entry
+from olmkit.fbc.blobs import blob
+from olmkit.fbc.documents import Unread
+from olmkit.fbc.errors import BadDocument
+from olmkit.jobs import child
+
+FRAME_BYTES = 256 * 1024
+"""Of what was made of documents; with more of it the frame is sent. It may hold one document more."""
+FRAME_ENTRIES = 512
+"""The same: a line takes some KB while it is kept, however short it is."""
+UNEXPECTED_LIMIT = 500
+"""Characters."""
+
+_HEAD: Final = struct.Struct("<I")
+
+
+class Batch(msgspec.Struct, array_like=True):
+    """Documents of one or more files: number of the file, line in it, text."""
+
+    documents: list[tuple[int, int, bytes]]
+
+
+class Part(msgspec.Struct, array_like=True):
+    """What some documents of one file are, in their order. `fault` is what stopped its reading behind them ("" nothing)."""
+
+    file: int
+    entries: list[Entry]
+    fault: str = ""
+
+
+class Frame(msgspec.Struct, array_like=True):
+    """Some of what a batch holds, or why there is no more. `memory`: it would need more than there may be."""
+
+    parts: list[Part]
+    is_last: bool = False
+    memory: bool = False
+    unexpected: str = ""
+
+
+_DECODER: Final = msgspec.msgpack.Decoder(Batch)
+_NO_MEMORY: Final = msgspec.msgpack.encode(Frame([], memory=True))
+
+
+def live(channel: int, parent: int, *, bundle_metadata: bool) -> NoReturn:
+    """Read what arrives on `channel`, a socket, and end the process. To be called right after the fork."""
+    code = 1
+    try:
+        child.die_with_parent(parent)
+        child.leave_everything_but(channel)
+        gc.freeze()  # the collector must not touch, and so copy, pages that the job shares
+        with socket.socket(fileno=channel) as connection, suppress(ConnectionError):
+            _Reading(bundle_metadata).answer_all(connection)
+        code = 0
+    except BaseException:  # nothing may unwind into the job's frames
+        _log_error()
+    finally:
+        with suppress(OSError):
+            sys.stderr.flush()
+        os._exit(code)
+
+
+class _Reading:
+    """What is read of batches, one after the other."""
+
+    def __init__(self, bundle_metadata: bool) -> None:
+        self._bundle_metadata = bundle_metadata
+        self._stopped_in = -1
+
+    def answer_all(self, connection: socket.socket) -> None:
+        """Until the other end is closed, or something is wrong with this process rather than with a document."""
+        batches = connection.makefile("rb")
+        try:
+            while (batch := _next(batches)) is not None:
+                for frame in self.frames(batch):
+                    _send(connection, msgspec.msgpack.encode(frame))
+            return
+        except MemoryError:
+            last = _NO_MEMORY
+        except ConnectionError:
+            return
+        except Exception as error:
+            _log_error()
+            text = f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
+            last = msgspec.msgpack.encode(Frame([], unexpected=text[:UNEXPECTED_LIMIT]))
+        # Whatever filled the memory hung on the traceback's frames.
+        _send(connection, last)
+
+    def frames(self, batch: Batch) -> Iterator[Frame]:
+        """What there is to say about a batch, as it is read."""
+        parts: list[Part] = []
+        size = count = 0
+        for file, line, text in batch.documents:
+            if file == self._stopped_in:
+                continue
+            if not parts or parts[-1].file != file:
+                parts.append(Part(file, []))
+            try:
+                made = entry(blob(Unread(text, line).read()), bundle_metadata=self._bundle_metadata)
+            except BadDocument as error:
+                parts[-1].fault, self._stopped_in = str(error), file
+                continue
+            parts[-1].entries.append(made)
+            size, count = size + len(made.line) + len(made.part) + len(made.spec), count + 1
+            if size >= FRAME_BYTES or count >= FRAME_ENTRIES:
+                yield Frame(parts)
+                parts, size, count = [], 0, 0
+        yield Frame(parts, is_last=True)
+
+
+def _log_error() -> None:
+    with suppress(OSError):
+        traceback.print_exc()
+
+
+def _next(batches: IO[bytes]) -> Batch | None:
+    head = batches.read(_HEAD.size)
+    return _DECODER.decode(batches.read(_HEAD.unpack(head)[0])) if len(head) == _HEAD.size else None
+
+
+def _send(connection: socket.socket, data: bytes) -> None:
+    connection.sendall(_HEAD.pack(len(data)))
+    connection.sendall(data)

@@ -1,0 +1,144 @@
+"""The files of a catalog, read as they come out of an image: none of them is ever written to a disk.
+
+The storage that catalogd.reading.loading gives to a source (olmkit.sources.storage). What a file's blobs are is known when it
+has passed; whether it counts only at the end, when all layers and every .indexignore are known: until then its blobs are a
+segment of the writer's. Documents of YAML are read by other processes (catalogd.reading.readers).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from catalogd.reading.entries import Entry, entry
+from catalogd.reading.reader import Part
+from catalogd.reading.readers import Readers
+from catalogd.reading.writing import Writer
+from olmkit.fbc.blobs import blob
+from olmkit.fbc.documents import Document, Unread, cut
+from olmkit.fbc.errors import BadCatalog, BadDocument
+from olmkit.fbc.files import IGNORE_FILE, IGNORE_LIMIT, counted, too_large
+from olmkit.sources.storage import Data
+
+LARGE = 1024 * 1024
+"""Bytes of a document that the job always reads itself: no two such shall be in memory at a time."""
+
+
+@dataclass(slots=True)
+class _Segment:
+    """Numbers of the blobs of one file, and what stopped its reading ("" its end): as far as they are known yet."""
+
+    blobs: range = range(0)
+    fault: str = ""
+
+
+class CatalogFiles:
+    """Files by path; their blobs go to `writer`. `folder` is where the source may work.
+
+    `readers` read YAML; without them it is read here, like JSON. Methods raise what theirs do.
+    """
+
+    def __init__(self, writer: Writer, folder: Path, readers: Readers | None = None) -> None:
+        self.folder = folder
+        self._writer = writer
+        self._readers = readers
+        self._read: list[_Segment] = []
+        self._segments: dict[str, _Segment] = {}
+        self._ignores: dict[str, bytes] = {}
+
+    def make_folder(self, path: str) -> None:
+        """Folders are of no interest."""
+
+    def remove_folder(self, path: str) -> None:
+        """Folders are of no interest."""
+
+    def write(self, path: str, data: Data) -> None:
+        """Read the file's blobs. What is wrong with it counts only if the file does in the end."""
+        folder, _, name = path.rpartition("/")
+        if name == IGNORE_FILE:
+            self._ignores[folder] = _all(data, IGNORE_LIMIT + 1)
+            return
+        segment = self._segments[path] = _Segment()
+        self._read.append(segment)
+        try:
+            for document in cut(data):
+                if segment.fault:
+                    break
+                self._add(segment, document)
+        except BadDocument as error:
+            self._drain()
+            segment.fault = segment.fault or str(error)
+
+    def _add(self, segment: _Segment, document: Document | Unread) -> None:
+        """Have a document of the file that is read become a blob. Raises BadDocument."""
+        if self._readers is not None and isinstance(document, Unread) and len(document.text) < LARGE:
+            self._readers.add(len(self._read) - 1, document, self._take)
+            return
+        self._drain()
+        if not segment.fault:
+            read = document if isinstance(document, Document) else document.read()
+            self._put(segment, entry(blob(read), bundle_metadata=self._writer.bundle_metadata))
+
+    def _drain(self) -> None:
+        if self._readers is not None:
+            self._readers.drain(self._take)
+
+    def _take(self, part: Part) -> None:
+        segment = self._read[part.file]
+        for made in part.entries:
+            self._put(segment, made)
+        segment.fault = part.fault
+
+    def _put(self, segment: _Segment, made: Entry) -> None:
+        first = segment.blobs.start if segment.blobs else self._writer.blob_count
+        self._writer.put(made)
+        segment.blobs = range(first, self._writer.blob_count)
+
+    def remove(self, path: str) -> None:
+        """What was read of it does not count."""
+        folder, _, name = path.rpartition("/")
+        if name == IGNORE_FILE:
+            del self._ignores[folder]
+        else:
+            del self._segments[path]
+
+    def link(self, path: str, target: str) -> None:
+        """The same blobs once more. A file under two names of which one is .indexignore has no meaning: it is left out."""
+        if target in self._segments and not f"/{path}".endswith(f"/{IGNORE_FILE}"):
+            self._segments[path] = self._segments[target]
+
+    def ranges(self, root: str) -> list[range]:
+        """Which blobs count, in the catalog's order. `root` is the catalog's folder. Raises BadCatalog."""
+        self._drain()
+        if root in self._segments:
+            raise BadCatalog("the catalog is a file, not a folder")
+        above = f"{root}/" if root else ""
+        segments = {path.removeprefix(above): each for path, each in self._segments.items() if path.startswith(above)}
+        return list(_ranges(segments, _below(self._ignores, above)))
+
+
+def _ranges(segments: dict[str, _Segment], ignores: dict[str, bytes]) -> Iterable[range]:
+    for path in counted(segments, ignores):
+        if segments[path].fault:
+            raise BadCatalog(f"{path}: {segments[path].fault}")
+        yield segments[path].blobs
+
+
+def _below(ignores: dict[str, bytes], above: str) -> dict[str, bytes]:
+    """The ignore files within the catalog, by their folder within it. Raises BadCatalog."""
+    found = {}
+    for folder, text in sorted(ignores.items()):
+        if f"{folder}/".startswith(above) or not above:
+            inner = f"{folder}/".removeprefix(above).rstrip("/")
+            if len(text) > IGNORE_LIMIT:
+                raise too_large(inner)
+            found[inner] = text
+    return found
+
+
+def _all(data: Data, limit: int) -> bytes:
+    found = b""
+    while len(found) < limit and (part := data.read(limit - len(found))):
+        found += part
+    return found

@@ -1,0 +1,1 @@
+"""The other replicas: they copy what the leader serves, verify it, and serve it too."""

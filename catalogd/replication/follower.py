@@ -1,0 +1,196 @@
+"""A replica that does not lead: serves what the leader serves, from a copy of its own on its own disk.
+
+Wired by catalogd.__main__, runs on every replica and rests while this one leads. Asks the leader every two seconds what it
+serves, copies what is not here by digest, verifies it and puts it on the shelf. What it has it keeps serving, whoever is away; it
+takes from the shelf only what its own informer says is gone or withdrawn: a leader that lost its disk has lost nothing here.
+
+    the leader's records --> here with the same record: nothing
+                         --> content is on the shelf: put under the name
+                         --> content is not here: copied (a few at a time), then put
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+import aiohttp
+from prometheus_client import Counter, Gauge
+
+from catalogd.keeping.record import Record
+from catalogd.keeping.shelf import Shelf
+from catalogd.replication.copy import Copier
+from catalogd.replication.source import Peers, PlainPeers, Source, Trouble
+from olmkit.backoff import Backoff
+from olmkit.errors import OlmError, Waiting
+from olmkit.store import Reason
+
+POLL_SECONDS = 2.0
+AT_ONCE = 4
+"""Contents copied at a time."""
+RETRY = Backoff(first=1.0, cap=30.0)
+
+COPIES = Counter("catalogd_replication_copies_total", "Contents copied from the leader, by result.", ["result"])
+BEHIND = Gauge("catalogd_replication_behind", "Catalogs that the leader serves and this replica not yet.")
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Failed:
+    """A content that could not be copied: how often, why the last time, and when it is tried again by the monotonic clock."""
+
+    times: int
+    text: str
+    again_at: float
+
+
+class Follower:
+    """`leader` says where the leader is asked (host:port; "" when that is not known, None when this replica leads); `wanted`
+    names the Catalogs that are to be served (None until the API server has been asked); `peers` is how replicas are asked."""
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        leader: Callable[[], str | None],
+        wanted: Callable[[], Collection[str] | None],
+        peers: Peers | None = None,
+        poll: float = POLL_SECONDS,
+    ) -> None:
+        self._shelf = shelf
+        self._leader = leader
+        self._wanted = wanted
+        self._peers = peers or PlainPeers()
+        self._poll = poll
+        self._records: Mapping[str, Record] = {}
+        self._copies: dict[str, asyncio.Task[None]] = {}
+        self._failed: dict[str, _Failed] = {}
+        self._trouble = ""
+        self._has_looked = False
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._woken = asyncio.Event()
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False) as session:
+            source = Source(session, self._peers)
+            copier = Copier(self._shelf.store, source, lambda: self._leader() or "")
+            try:
+                while True:
+                    self._woken.clear()
+                    await self._look(source, copier)
+                    with suppress(TimeoutError):  # not wait_for: that may swallow a cancellation
+                        async with asyncio.timeout(self._poll):
+                            await self._woken.wait()
+            finally:
+                await self._cancel(set(self._copies))
+
+    async def _look(self, source: Source, copier: Copier) -> None:
+        """One look at the leader. Raises nothing."""
+        leader = self._leader()
+        if leader is None:
+            await self._cancel(set(self._copies))
+            self._failed.clear()
+            BEHIND.set(0)
+            return
+        await self._drop_unwanted()
+        try:
+            if leader and (note := await source.records(leader)) is not None:
+                self._records = note.records
+            if leader or self._has_looked:  # at the start somebody is about to lead, this replica perhaps
+                self._say("" if leader else "the leader is not known")
+        except Trouble as error:
+            self._say(str(error))
+        self._has_looked = True
+        await self._follow(copier)
+
+    async def _drop_unwanted(self) -> None:
+        wanted = self._wanted()
+        for name in self._shelf.names:
+            if wanted is not None and name not in wanted:
+                await self._shelf.drop(name)
+
+    async def _follow(self, copier: Copier) -> None:
+        """Put what is here, have copied what is not, stop copying what nobody wants."""
+        missing = self._missing()
+        BEHIND.set(len(missing))
+        needed = {record.digest for record in missing.values()}
+        await self._cancel(self._copies.keys() - needed)
+        self._failed = {digest: failed for digest, failed in self._failed.items() if digest in needed}
+        for name, record in missing.items():
+            if record.digest in self._shelf.digests:
+                await self._put(name, record)
+            elif record.digest not in self._copies and self._is_due(record.digest):
+                copy = asyncio.create_task(self._copy(copier, record.digest), name=f"copy {record.digest}")
+                self._copies[record.digest] = copy
+
+    def _missing(self) -> dict[str, Record]:
+        """Records of the leader that are not served here but ought to be, by name."""
+        wanted = self._wanted()
+        return {
+            name: record
+            for name, record in self._records.items()
+            if (wanted is None or name in wanted) and ((here := self._shelf.get(name)) is None or here.record != record)
+        }
+
+    def _is_due(self, digest: str) -> bool:
+        failed = self._failed.get(digest)
+        return failed is None or time.monotonic() >= failed.again_at
+
+    async def _copy(self, copier: Copier, digest: str) -> None:
+        started = time.monotonic()
+        try:
+            async with self._turns:
+                await copier.copy(digest)
+            COPIES.labels("success").inc()
+            log.info("content copied", extra={"digest": digest, "seconds": round(time.monotonic() - started, 2)})
+            self._failed.pop(digest, None)
+            for name, record in self._missing().items():
+                if record.digest == digest:
+                    await self._put(name, record)
+        except (Trouble, OlmError, OSError, ValueError) as error:
+            await self._fail(digest, error)
+        finally:
+            if self._copies.get(digest) is asyncio.current_task():
+                del self._copies[digest]
+            self._woken.set()
+
+    async def _put(self, name: str, record: Record) -> None:
+        try:
+            await self._shelf.put(name, record)
+        except LookupError:
+            pass  # damaged since, and removed: copied again
+        except OSError as error:
+            await self._fail(record.digest, error)
+
+    async def _fail(self, digest: str, error: Exception) -> None:
+        is_full = isinstance(error, Waiting) and error.reason == Reason.DISK_FULL
+        COPIES.labels("disk full" if is_full else "failure").inc()
+        before = self._failed.get(digest)
+        times = before.times + 1 if before else 1
+        text = str(error)
+        if before is None or before.text != text:
+            log.warning("content cannot be copied, trying again", extra={"digest": digest, "error": text})
+        self._failed[digest] = _Failed(times, text, time.monotonic() + RETRY.delay(times))
+        if is_full:
+            await self._shelf.make_room()
+
+    async def _cancel(self, digests: Collection[str]) -> None:
+        copies = [self._copies.pop(digest) for digest in list(digests)]
+        for copy in copies:
+            copy.cancel()
+        if copies:
+            await asyncio.wait(copies)
+
+    def _say(self, trouble: str) -> None:
+        """Once, until it changes."""
+        if trouble != self._trouble:
+            if trouble:
+                log.warning("the leader cannot be followed, what is here is served", extra={"error": trouble})
+            else:
+                log.info("following the leader")
+        self._trouble = trouble

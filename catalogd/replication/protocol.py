@@ -1,0 +1,101 @@
+"""What a replica gives the others: the records of what it serves, and the content on its shelf, file by file.
+
+    GET /replication/v1/records                     the note of catalogd.keeping.note; has an ETag
+    GET /replication/v1/content/<digest>            the manifest of olmkit.store_manifest
+    GET /replication/v1/content/<digest>/<file>     a file that the manifest lists; ranges are answered
+
+Routes of catalogd.serving.server's application; asked by catalogd.replication.follower. Only what is on the shelf is given,
+and of that only files that were published: a path of a request is looked up in the manifest, it never becomes a path on disk
+by itself. Content that is found to be shorter than it was published is reported to the shelf and not given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from pathlib import Path
+
+from aiohttp import web
+
+from catalogd.keeping.note import dump
+from catalogd.keeping.shelf import Shelf
+from olmkit.store_manifest import Manifest
+
+ADDRESS = "catalogd.operatorframework.io/address"
+"""The annotation on the lease that says where the holder is asked, host:port."""
+RECORDS = "/replication/v1/records"
+CONTENT = "/replication/v1/content"
+RETRY_AFTER = "2"
+
+
+class Replication:
+    """The routes over one shelf."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._records = b""
+        self._reports: set[asyncio.Task[None]] = set()
+        shelf.subscribe(self._changed)
+
+    def add_routes(self, application: web.Application) -> None:
+        """For the application that serves catalogs."""
+        get = application.router.add_get
+        get(RECORDS, self._get_records)
+        get(CONTENT + "/{digest}", self._get_manifest)
+        get(CONTENT + "/{digest}/{file:.+}", self._get_file)
+
+    def _changed(self) -> None:
+        self._records = b""
+
+    async def _get_records(self, request: web.Request) -> web.StreamResponse:
+        if not self._records:
+            served = {name: shelved.record for name in self._shelf.names if (shelved := self._shelf.get(name))}
+            self._records = dump(served)
+        tag = hashlib.sha256(self._records).hexdigest()
+        headers = {"ETag": f'"{tag}"'}
+        if any(each.value == tag for each in request.if_none_match or ()):
+            return web.Response(status=304, headers=headers)
+        return web.Response(body=self._records, content_type="application/json", headers=headers)
+
+    async def _get_manifest(self, request: web.Request) -> web.StreamResponse:
+        manifest = await self._manifest(request.match_info["digest"])
+        return web.Response(body=manifest.to_bytes(), content_type="application/json")
+
+    async def _get_file(self, request: web.Request) -> web.StreamResponse:
+        digest, name = request.match_info["digest"], request.match_info["file"]
+        file = (await self._manifest(digest)).files.get(name)
+        if file is None:
+            raise web.HTTPNotFound(reason="the content has no such file")
+        folder = self._shelf.store.path(digest)
+        if folder is None or await asyncio.to_thread(_size, folder / name) != file.size:
+            self._report(digest)
+            raise _unavailable("the content is damaged")
+        return web.FileResponse(
+            folder / name, chunk_size=1024 * 1024, headers={"Content-Type": "application/octet-stream"}
+        )
+
+    async def _manifest(self, digest: str) -> Manifest:
+        """Of content on the shelf. Raises 404, and 503 when it cannot be read."""
+        if digest not in self._shelf.digests:
+            raise web.HTTPNotFound(reason="there is no such content here")
+        manifest = await asyncio.to_thread(self._shelf.store.manifest, digest)
+        if manifest is None:
+            self._report(digest)
+            raise _unavailable("the content is damaged")
+        return manifest
+
+    def _report(self, digest: str) -> None:
+        report = asyncio.create_task(self._shelf.damaged(digest))
+        self._reports.add(report)
+        report.add_done_callback(self._reports.discard)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except OSError:
+        return -1
+
+
+def _unavailable(reason: str) -> web.HTTPException:
+    return web.HTTPServiceUnavailable(reason=reason, headers={"Retry-After": RETRY_AFTER})

@@ -1,0 +1,101 @@
+"""What a GET or HEAD with preconditions and a Range gets: RFC 9110 sections 13 and 14, for one representation of known size.
+
+Asked by catalogd.serving.answers. Of ranges, one is answered; a request for several gets the whole, as the RFC allows. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+_ETAG = re.compile(r'(W/)?"([^"]*)"')
+_BYTES = re.compile(r"bytes=(.*)", re.IGNORECASE)
+_RANGE = re.compile(r"([0-9]*)-([0-9]*)")
+_LONGEST_NUMBER = 18
+
+
+@dataclass(frozen=True)
+class Representation:
+    """What there is: size in bytes, strong entity tag without quotes, last change to the second."""
+
+    size: int
+    etag: str
+    modified: datetime
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Status 200, 206, 304, 412 or 416, and which bytes go with it."""
+
+    status: int
+    start: int = 0
+    length: int = 0
+
+
+def answer(method: str, headers: Mapping[str, str], there: Representation) -> Answer:
+    """The order of RFC 9110 13.2.2. `headers` are looked up by their usual names; lines of one name are joined by a comma."""
+    if not _holds_if_match(headers, there):
+        return Answer(412)
+    if _is_unchanged(headers, there):
+        return Answer(304)
+    if method == "GET" and "Range" in headers and _range_applies(headers, there):
+        return _ranged(headers["Range"], there.size)
+    return Answer(200, 0, there.size)
+
+
+def _holds_if_match(headers: Mapping[str, str], there: Representation) -> bool:
+    if "If-Match" in headers:
+        wanted = headers["If-Match"]
+        return wanted.strip() == "*" or there.etag in (tag for weak, tag in _ETAG.findall(wanted) if not weak)
+    since = _date(headers.get("If-Unmodified-Since"))
+    return since is None or there.modified <= since
+
+
+def _is_unchanged(headers: Mapping[str, str], there: Representation) -> bool:
+    if "If-None-Match" in headers:
+        known = headers["If-None-Match"]
+        return known.strip() == "*" or there.etag in (tag for _, tag in _ETAG.findall(known))
+    since = _date(headers.get("If-Modified-Since"))
+    return since is not None and there.modified <= since
+
+
+def _range_applies(headers: Mapping[str, str], there: Representation) -> bool:
+    condition = headers.get("If-Range")
+    if condition is None:
+        return True
+    if match := _ETAG.fullmatch(condition.strip()):
+        return not match[1] and match[2] == there.etag
+    return _date(condition) == there.modified
+
+
+def _ranged(wanted: str, size: int) -> Answer:
+    whole = Answer(200, 0, size)
+    in_bytes = _BYTES.fullmatch(wanted.strip())
+    if in_bytes is None:
+        return whole
+    ranges = [part for part in (part.strip(" \t") for part in in_bytes[1].split(",")) if part]
+    match = _RANGE.fullmatch(ranges[0]) if len(ranges) == 1 else None
+    if match is None or match.groups() == ("", ""):
+        return whole
+    first, last = (text if len(text) <= _LONGEST_NUMBER else "9" * _LONGEST_NUMBER for text in match.groups())
+    if not first:
+        start = max(size - int(last), 0)
+        return Answer(206, start, size - start) if int(last) and size else Answer(416)
+    if last and int(last) < int(first):
+        return whole
+    end = min(int(last), size - 1) if last else size - 1
+    return Answer(206, int(first), end - int(first) + 1) if int(first) < size else Answer(416)
+
+
+def _date(text: str | None) -> datetime | None:
+    """An HTTP date in any of its three forms; one that cannot be read is as good as none."""
+    if text is None:
+        return None
+    try:
+        date = parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return date if date.tzinfo is not None else date.replace(tzinfo=UTC)

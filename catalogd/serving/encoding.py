@@ -1,0 +1,142 @@
+"""gzip and zstd of what the shelf holds, made once per content at low priority. Filled after the shelf; asked by
+catalogd.serving.server.
+
+Serving does not wait for it: until a file is made, the plain one is sent. Kept under <cache-dir>/encoded in a Store of its own,
+verified after a restart, removed with the content. A service of catalogd on every replica: run() until cancelled, then close().
+The work is catalogd.serving.encoding_job's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import orjson
+
+from catalogd.keeping.shelf import Shelf
+from catalogd.serving.encoding_job import ENCODINGS, FILES, MADE_OF, made_of
+from olmkit.errors import OlmError
+from olmkit.jobs import Failed, Finished, Jobs, Limits, Running, Task
+from olmkit.store import Store
+
+JOB = "catalogd.serving.encoding_job"
+IDENTITY = "1"
+"""Of the way files are encoded; Jobs keeps an end under it."""
+LIMITS = Limits(memory=256 * 1024 * 1024, cpu=3600, wall=timedelta(hours=2))
+LOOK_SECONDS = 30.0
+"""Between two looks when nothing happens: a job that failed may be due again."""
+_NONE: Mapping[str, Form] = {}
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Form:
+    """An encoded file. `tag` tells its bytes from those another version of the compressor made."""
+
+    path: Path
+    size: int
+    tag: str
+
+
+class Encodings:
+    """Encoded files below `root`/encoded. Raises OlmError when `root` cannot be used."""
+
+    def __init__(self, root: Path, shelf: Shelf) -> None:
+        self._root = root / "encoded"
+        self._store = Store(self._root)
+        self._shelf = shelf
+        self._jobs = Jobs(lambda _: self._changed.set(), concurrent=1, limits=LIMITS, preload=[JOB])
+        self._forms: dict[str, dict[str, dict[str, Form]]] = {}
+        self._asked: set[str] = set()
+        self._failed: set[str] = set()
+        self._changed = asyncio.Event()
+        shelf.subscribe(self._changed.set)
+
+    def find(self, digest: str, file: str) -> Mapping[str, Form]:
+        """The forms of a file of that content by encoding, best first; none when they are not made (yet)."""
+        return self._forms.get(digest, {}).get(file, _NONE)
+
+    async def run(self) -> None:
+        """Keep step with the shelf until cancelled."""
+        while True:
+            self._changed.clear()
+            try:
+                await self._step()
+            except (OSError, OlmError) as error:
+                log.warning("encoded files cannot be kept: catalogs are sent as they are", extra={"error": str(error)})
+            try:
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._changed.wait()
+            except TimeoutError:
+                pass
+
+    async def close(self) -> None:
+        """End the work under way."""
+        await self._jobs.close()
+
+    async def _step(self) -> None:
+        wanted = self._shelf.digests
+        for digest in [*self._forms.keys() - wanted]:
+            del self._forms[digest]
+        for digest in self._asked - wanted:
+            self._jobs.cancel(digest)
+        self._asked &= wanted
+        self._failed &= wanted
+        await asyncio.to_thread(self._store.collect, wanted | self._shelf.digests)
+        for digest in sorted(wanted - self._forms.keys()):
+            await self._look(digest)
+        if not self._asked:
+            await self._jobs.close()  # its fork server holds memory that nobody needs until the next content
+
+    async def _look(self, digest: str) -> None:
+        """Take what there is, else have it made."""
+        state = self._jobs.state(digest)
+        if not isinstance(state, Running):
+            if (found := await asyncio.to_thread(self._opened, digest)) is not None:
+                self._forms[digest] = found
+                self._asked.discard(digest)
+                self._failed.discard(digest)
+                self._jobs.forget(digest)
+                return
+            if isinstance(state, Finished):
+                self._jobs.forget(digest)  # what it made is damaged, or the content is another by now
+            if isinstance(state, Failed) and digest not in self._failed:
+                self._failed.add(digest)
+                log.warning("a catalog is sent uncompressed", extra={"digest": digest, "error": state.error.message})
+        arguments = {"content": str(self._shelf.folder), "encoded": str(self._root), "digest": digest}
+        self._asked.add(digest)
+        self._jobs.ensure(digest, IDENTITY, Task(f"{JOB}:encode", arguments))
+
+    def _opened(self, digest: str) -> dict[str, dict[str, Form]] | None:
+        """The forms on disk, verified; None, and nothing on disk, when there are none of the content as it is."""
+        folder = self._store.path(digest)
+        if folder is None:
+            return None
+        try:
+            noted = orjson.loads((folder / MADE_OF).read_bytes())
+        except (OSError, ValueError):
+            noted = None
+        manifest = self._store.manifest(digest)
+        if (
+            manifest is None
+            or noted is None
+            or noted != made_of(self._shelf.store, digest)
+            or not self._store.verify(digest)
+        ):
+            self._store.forget(digest)
+            return None
+        found: dict[str, dict[str, Form]] = {}
+        for name in FILES:
+            plain = noted["files"].get(name, [0])[0]
+            for encoding, ending in ENCODINGS.items():
+                file = manifest.files.get(name + ending)
+                if file is not None and file.size < plain:
+                    tag = hashlib.sha256("".join(file.portions).encode()).hexdigest()[:8]
+                    found.setdefault(name, {})[encoding] = Form(folder / (name + ending), file.size, tag)
+        return found

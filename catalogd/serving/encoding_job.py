@@ -1,0 +1,93 @@
+"""The job that makes gzip and zstd of a content's files, once. Started by catalogd.serving.encoding in a child process.
+
+    <root>/sha256-<hex>/content/all.jsonl.gz, all.jsonl.zst, summaries.json.gz, ...
+    <root>/sha256-<hex>/content/made-of.json       the files they were made of, by size and sha256
+
+Reads a portion at a time: memory does not grow with the catalog. Runs when nobody else wants the processor.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Protocol
+
+import orjson
+import zstandard
+
+from olmkit.errors import Waiting
+from olmkit.store import Store
+
+FILES = ("all.jsonl", "summaries.json")
+"""What is worth it: whole answers that clients ask for often. All else is sent as it is."""
+ENCODINGS = {"zstd": ".zst", "gzip": ".gz"}
+"""By the name HTTP has for it, best first, and the ending of its files."""
+MADE_OF = "made-of.json"
+FORMAT = 1
+LEAST_SIZE = 1400
+"""Smaller files fit into one packet as they are."""
+AGAIN = timedelta(seconds=10)
+READ_SIZE = 1024 * 1024
+GZIP_LEVEL = 6
+"""Measured on a catalog of 41 MB: level 9 is 1 % smaller and takes 1.4 times as long, level 3 is 27 % larger."""
+ZSTD_LEVEL = 9
+"""Measured likewise: level 3 is 6 % larger, level 19 is 3 % smaller and takes thirty times as long. Its window is 4 MiB, and
+browsers take up to 8 (RFC 9659)."""
+
+
+class _Compressor(Protocol):
+    def compress(self, data: bytes, /) -> bytes: ...
+
+    def flush(self) -> bytes: ...
+
+
+def encode(arguments: Mapping[str, Any], progress: Callable[[str], None]) -> dict[str, Any]:
+    """arguments: `content` and `encoded` (roots of Stores), `digest`. Returns bytes by file. Raises Waiting."""
+    _be_idle()
+    content, digest = Store(Path(arguments["content"])), arguments["digest"]
+    sources = made_of(content, digest)
+    folder = content.path(digest)
+    if sources is None or folder is None:
+        raise Waiting("ContentGone", "the content is not on the disk", AGAIN)
+    with Store(Path(arguments["encoded"])).publish(digest) as target:
+        for name, (size, *_) in sources["files"].items():
+            if size >= LEAST_SIZE:
+                progress(f"encoding {name}")
+                _encode(folder / name, target)
+        if made_of(content, digest) != sources:
+            raise Waiting("ContentGone", "the content was replaced meanwhile", AGAIN)
+        (target / MADE_OF).write_bytes(orjson.dumps(sources))
+        return {path.name: path.stat().st_size for path in target.iterdir()}
+
+
+def made_of(content: Store, digest: str) -> dict[str, Any] | None:
+    """What MADE_OF says of files made of that content as it is now; None when it is not there."""
+    manifest = content.manifest(digest)
+    if manifest is None:
+        return None
+    found = {name: manifest.files[name] for name in FILES if name in manifest.files}
+    return {"format": FORMAT, "files": {name: [file.size, *file.portions] for name, file in found.items()}}
+
+
+def _encode(source: Path, target: Path) -> None:
+    compressors: dict[str, _Compressor] = {
+        "gzip": zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, 16 + zlib.MAX_WBITS),
+        "zstd": zstandard.ZstdCompressor(level=ZSTD_LEVEL).compressobj(size=source.stat().st_size),
+    }
+    for encoding, ending in ENCODINGS.items():
+        compressor = compressors[encoding]
+        with open(source, "rb") as read, open(target / (source.name + ending), "wb") as written:
+            while data := read.read(READ_SIZE):
+                written.write(compressor.compress(data))
+            written.write(compressor.flush())
+
+
+def _be_idle() -> None:
+    with suppress(OSError):
+        os.nice(19)
+    with suppress(OSError, AttributeError):
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))

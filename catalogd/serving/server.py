@@ -1,0 +1,324 @@
+"""Catalogs over HTTP: the paths of catalogd.serving.routes, answered from the shelf. docs/catalogd-http.md is its page.
+
+Runs on every replica, also while the API server is away. Reads the shelf, and the files of catalogd.serving.encoding, and
+nothing else; a path of a request never becomes a path on disk. Errors are JSON: {"error": "..."}. `Server` is wired in
+catalogd.__main__.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import orjson
+from aiohttp import web
+from aiohttp.typedefs import Middleware
+
+from catalogd.keeping.shelf import Shelf, Shelved
+from catalogd.reading.content import FORMAT
+from catalogd.serving import openapi
+from catalogd.serving.answers import Body, OpenFiles, Refused, Torn, respond
+from catalogd.serving.conditional import Representation
+from catalogd.serving.connections import Limits, Listener
+from catalogd.serving.encoding import Encodings, Form
+from catalogd.serving.middlewares import RETRY, bodiless, measured, refusals_as_json
+from catalogd.serving.negotiation import IDENTITY, accepts, encoding, name_faults
+from catalogd.serving.routes import PROVIDED_PATTERN, ROUTES, Route
+from olmkit.store import DIGEST
+
+DIGEST_HEADER = "Olm-Catalog-Digest"
+GRACE = 3.0
+"""Seconds that requests under way have when the server ends."""
+_DRAWN = frozenset(
+    f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "avif", "bmp", "x-icon", "vnd.microsoft.icon")
+)
+"""Images that hold no script."""
+_SVG = "image/svg+xml"
+_BYTES = "application/octet-stream"
+
+log = logging.getLogger(__name__)
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Choice = Callable[[Shelved], Body]
+
+
+class Server:
+    """`is_known` says whether a Catalog of that name exists: None when that cannot be told, then the shelf alone counts.
+
+    `is_leading` says whether this replica fills the shelf itself: one that does not may be told of a digest before it has it.
+    `mount` adds the routes of others (replication).
+    """
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        is_known: Callable[[str], bool | None],
+        encodings: Encodings | None = None,
+        *,
+        is_leading: Callable[[], bool] = lambda: True,
+        mount: Callable[[web.Application], None] | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self._shelf = shelf
+        self._is_known = is_known
+        self._encodings = encodings
+        self._is_leading = is_leading
+        self._mount = mount
+        self._limits = limits or Limits()
+        self._files = OpenFiles()
+        self._runner: web.AppRunner | None = None
+        self._listener: Listener | None = None
+        self._document = orjson.dumps(openapi.document())
+        tag = hashlib.sha256(self._document).hexdigest()[:32]
+        self._described = Representation(len(self._document), tag, datetime.now(UTC).replace(microsecond=0))
+
+    def application(self, authorize: Middleware | None = None) -> web.Application:
+        """The routes; `authorize` is asked before each."""
+        asked = () if authorize is None else (authorize,)
+        application = web.Application(middlewares=[measured, refusals_as_json, *asked, bodiless])
+        application.on_response_prepare.append(_signed)
+        handlers = {
+            "getCatalogFile": self._all,
+            "getAll": self._all,
+            "getMetas": self._metas,
+            "getPackages": self._packages,
+            "getIcon": self._icon,
+            "getResolution": self._resolution,
+            "getOpenAPI": self._openapi,
+        }
+        for route in ROUTES:
+            handler = _bound(route, handlers[route.operation])
+            application.router.add_get(route.path, handler, expect_handler=_no_continue)
+        if self._mount is not None:
+            self._mount(application)
+        return application
+
+    async def start(
+        self, address: str, ssl_context: ssl.SSLContext | None = None, authorize: Middleware | None = None
+    ) -> int:
+        """Listen on `host:port`, with TLS if there is a context; returns the port. Raises OlmError when that cannot be."""
+        self._runner = web.AppRunner(self.application(authorize), access_log=None, shutdown_timeout=GRACE)
+        await self._runner.setup()
+        assert self._runner.server is not None
+        self._listener = Listener(self._runner.server, ssl_context, self._limits)
+        host, port = await self._listener.start(address)
+        log.info("listening", extra={"server": "catalogs", "address": f"{host}:{port}"})
+        return port
+
+    async def close(self) -> None:
+        """Take no more requests; those under way have 3 seconds to end."""
+        if self._listener is not None:
+            await self._listener.stop()
+        if self._runner is not None:
+            await self._runner.cleanup()
+        if self._listener is not None:
+            self._listener.close()
+
+    # --- the paths
+
+    async def _all(self, request: web.Request, route: Route) -> web.StreamResponse:
+        _parameters(request, route)
+        return await self._send(request, route, lambda shelved: _whole(shelved, route))
+
+    async def _metas(self, request: web.Request, route: Route) -> web.StreamResponse:
+        asked = _parameters(request, route)
+        filters = {name: value for name, value in asked.items() if name != "digest" and value}
+
+        def body(shelved: Shelved) -> Body:
+            if not filters:
+                return _whole(shelved, route)
+            index = shelved.content.index
+            return Body(shelved.content, shelved.content.blobs, index.ranges(index.find(**filters)), route.media_type)
+
+        return await self._send(request, route, body)
+
+    async def _packages(self, request: web.Request, route: Route) -> web.StreamResponse:
+        _parameters(request, route)
+
+        def body(shelved: Shelved) -> Body:
+            path = shelved.content.summaries
+            return Body(shelved.content, path, [(0, path.stat().st_size)], route.media_type, is_whole=True)
+
+        return await self._send(request, route, body)
+
+    async def _icon(self, request: web.Request, route: Route) -> web.StreamResponse:
+        _parameters(request, route)
+        package = request.match_info["package"]
+
+        def body(shelved: Shelved) -> Body:
+            found = shelved.content.icon(package)
+            if found is None:
+                raise Refused(404, "the catalog has no such package, or it has no icon", _named(shelved))
+            place, media_type = found
+            media_type, headers = _harmless(media_type)
+            return Body(shelved.content, shelved.content.icons, [place], media_type, headers=headers)
+
+        return await self._send(request, route, body)
+
+    async def _resolution(self, request: web.Request, route: Route) -> web.StreamResponse:
+        """One package is one document; what is asked otherwise is a document per line."""
+        asked = _parameters(request, route)
+        package, provided = asked.get("package", ""), asked.get("provides", "")
+
+        def body(shelved: Shelved) -> Body:
+            content = shelved.content
+            if package and content.resolution(package) is None:
+                raise Refused(404, "the catalog has no such package", _named(shelved))
+            names = content.providers(provided) if provided else content.resolved
+            places = [place for name in names if package in ("", name) and (place := content.resolution(name))]
+            kind = route.media_type if package and not provided else route.also
+            return Body(content, content.resolutions, places, kind)
+
+        return await self._send(request, route, body)
+
+    async def _openapi(self, request: web.Request, route: Route) -> web.StreamResponse:
+        _parameters(request, route)
+        _check_acceptable(request, route.media_type)
+        body = Body(self, None, [(0, len(self._document))], route.media_type)
+        return await respond(request, self._described, body, self._document)
+
+    # --- from the shelf to an answer
+
+    async def _send(self, request: web.Request, route: Route, choose: Choice) -> web.StreamResponse:
+        """Content that is replaced and removed between look-up and opening is looked up again."""
+        shelved = self._served(request)
+        try:
+            return await self._answer(request, route, shelved, choose(shelved))
+        except FileNotFoundError:
+            await self._shelf.damaged(shelved.record.digest)
+        shelved = self._served(request)
+        try:
+            # As it is: it may be the encoded file that has gone.
+            return await self._answer(request, route, shelved, replace(choose(shelved), is_whole=False))
+        except FileNotFoundError:
+            raise _unavailable() from None
+
+    async def _answer(self, request: web.Request, route: Route, shelved: Shelved, body: Body) -> web.StreamResponse:
+        _check_acceptable(request, body.media_type)
+        digest = shelved.record.digest
+        headers = {**body.headers, **_named(shelved)}
+        if route.is_encoded:
+            headers["Vary"] = "Accept-Encoding"
+        body = replace(self._encode(request, digest, body), headers=headers)
+        since = datetime.fromisoformat(shelved.record.unpacked).astimezone(UTC)
+        # The same catalog is other bytes after a catalogd that writes content in another way.
+        there = Representation(body.size, f"{digest}.{FORMAT}{body.tag}", since)
+        with self._files.reading(body) as file:
+            try:
+                return await respond(request, there, body, file)
+            except Torn as torn:
+                await self._shelf.damaged(digest)
+                if torn.is_under_way:  # the client shall not take a part for the whole
+                    raise ConnectionResetError("the content on disk is torn") from None
+                raise _unavailable() from None
+
+    def _encode(self, request: web.Request, digest: str, body: Body) -> Body:
+        """The form of it that the client takes. Raises Refused(406)."""
+        forms: Mapping[str, Form] = {}
+        if self._encodings is not None and body.path is not None and body.is_whole:
+            forms = self._encodings.find(digest, body.path.name)
+        wanted = request.headers.getall("Accept-Encoding", [])
+        chosen = encoding(",".join(wanted) if wanted else None, tuple(forms))
+        if chosen is None:
+            offered = ", ".join((*forms, IDENTITY))
+            raise Refused(406, f"Accept-Encoding allows nothing that there is: {offered}", {"Vary": "Accept-Encoding"})
+        if chosen == IDENTITY:
+            return body
+        form = forms[chosen]
+        return Body(form, form.path, [(0, form.size)], body.media_type, chosen, f"-{chosen}-{form.tag}")
+
+    def _served(self, request: web.Request) -> Shelved:
+        name = request.match_info["catalog"]
+        shelved = self._shelf.get(name)
+        if shelved is None and (faults := name_faults(name)):
+            raise Refused(400, f"this cannot be the name of a catalog: {'; '.join(faults)}")
+        is_known = self._is_known(name)
+        is_expected = name in self._shelf.expected
+        if is_known is False or (is_known is None and shelved is None and not is_expected):
+            raise Refused(404, "there is no such catalog")
+        if shelved is None:
+            raise _unavailable()
+        digest = request.query.get("digest")
+        if digest is None or digest == shelved.record.digest:
+            return shelved
+        found = self._shelf.find(name, digest)
+        if found is not None:
+            return found
+        if not self._is_leading():
+            raise Refused(503, "this replica does not have that content of the catalog (yet)", RETRY)
+        message = "the catalog does not have that content, or no longer: content that was replaced is kept 10 minutes"
+        raise Refused(404, message)
+
+
+def _unavailable() -> Refused:
+    message = "the catalog is not served: it is not read yet, cannot be read, or its availability is Unavailable"
+    return Refused(503, message, RETRY)
+
+
+def _named(shelved: Shelved) -> dict[str, str]:
+    return {DIGEST_HEADER: shelved.record.digest}
+
+
+def _whole(shelved: Shelved, route: Route) -> Body:
+    everything = [(0, shelved.content.index.size)]
+    return Body(shelved.content, shelved.content.blobs, everything, route.media_type, is_whole=True)
+
+
+def _harmless(media_type: str) -> tuple[str, dict[str, str]]:
+    """As what an icon of that type is sent, so that no browser runs what is in it."""
+    headers = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
+    plain = media_type.partition(";")[0].strip().lower()
+    if plain in _DRAWN:
+        return plain, headers
+    if plain == _SVG:
+        headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+        return _SVG, headers
+    return _BYTES, {**headers, "Content-Disposition": "attachment"}
+
+
+def _parameters(request: web.Request, route: Route) -> dict[str, str]:
+    """Query parameters, each at most once. Raises Refused(400)."""
+    known = route.query
+    found: dict[str, str] = {}
+    for name, value in request.query.items():
+        if name not in known:
+            there_are = f"known are {', '.join(known)}" if known else "there is none"
+            raise Refused(400, f"unknown query parameter; {there_are}")
+        if name in found:
+            raise Refused(400, f"{name} is given more than once")
+        found[name] = value
+    for parameter in route.parameters:
+        if parameter.is_required and not found.get(parameter.name):
+            raise Refused(400, f"name the {parameter.name}: ?{parameter.name}=<name>")
+    if not re.search(PROVIDED_PATTERN, found.get("provides", "")):
+        raise Refused(400, "provides is written as <group>/<kind>, such as cert-manager.io/Certificate")
+    if "digest" in found and not DIGEST.fullmatch(found["digest"]):
+        raise Refused(400, "digest is no digest: write sha256:<64 hex digits>")
+    return found
+
+
+def _check_acceptable(request: web.Request, media_type: str) -> None:
+    wanted = request.headers.getall("Accept", [])
+    if not accepts(",".join(wanted) if wanted else None, media_type):
+        raise Refused(406, f"Accept does not allow what this is: {media_type}")
+
+
+def _bound(route: Route, handler: Callable[[web.Request, Route], Awaitable[web.StreamResponse]]) -> Handler:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        return await handler(request, route)
+
+    return handle
+
+
+async def _signed(_: web.Request, response: web.StreamResponse) -> None:
+    """No versions of what it is made of."""
+    response.headers["Server"] = "catalogd"
+
+
+async def _no_continue(request: web.Request) -> web.StreamResponse | None:
+    """A client that waits before it sends a body learns at once that none is taken."""
+    return None

@@ -1,0 +1,86 @@
+"""The shelf on a disk that is full or became read-only: a real one, small, mounted for the test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from catalogd.keeping.shelf import Shelf
+from olmkit.errors import OlmError
+from tests.cluster.catalogd.shelves import ONE, TWO, blobs_of, damage, publish, record, served, shelved
+from tests.cluster.disk import fill_up, remount, small_disk
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path / "disk") as folder:
+        yield folder
+
+
+async def test_on_a_full_disk_what_was_served_stays_and_the_next_is_put_when_there_is_room(disk: Path) -> None:
+    shelf = await shelved(disk, a=ONE)
+    publish(disk, TWO)
+    full = fill_up(disk)
+    with pytest.raises(OSError, match="No space left"):
+        await shelf.put("a", record(TWO))
+    assert shelf.find("a", ONE) is shelf.get("a")
+    assert await served(disk) == {"a": ONE}
+    full.unlink()
+    publish(disk, TWO)
+    await shelf.put("a", record(TWO))
+    assert await served(disk) == {"a": TWO}
+
+
+async def test_on_a_full_disk_what_is_only_kept_makes_room(disk: Path) -> None:
+    shelf = await shelved(disk, a=ONE, b=TWO)
+    three = "sha256:" + "3" * 64
+    publish(disk, three)
+    await shelf.put("a", record(three))
+    assert shelf.find("a", ONE) is not None
+    fill_up(disk)
+    await shelf.put("b", record(three))
+    assert shelf.find("a", ONE) is None
+    assert await served(disk) == {"a": three, "b": three}
+
+
+async def test_on_a_full_disk_a_catalog_can_be_withdrawn_and_stays_so(disk: Path) -> None:
+    shelf = await shelved(disk, a=ONE, b=TWO)
+    fill_up(disk)
+    await shelf.drop("a")
+    assert list(shelf.names) == ["b"]
+    assert await served(disk) == {"b": TWO}
+
+
+async def test_on_a_full_disk_a_restart_serves_what_was_served(disk: Path) -> None:
+    await shelved(disk, a=ONE, b=TWO)
+    fill_up(disk)
+    assert await served(disk) == {"a": ONE, "b": TWO}
+
+
+async def test_a_disk_that_became_read_only_is_served_from_and_said(
+    disk: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    shelf = await shelved(disk, a=ONE, b=TWO)
+    damage(blobs_of(shelf, "b"), "flipped")
+    remount(disk, "ro")
+    shelf = Shelf(disk)
+    await shelf.restore()
+    assert list(shelf.names) == ["a"]
+    assert "content cannot be removed" in caplog.text
+    with pytest.raises(OSError, match="Read-only"):
+        await shelf.put("c", record(ONE))
+    await shelf.tidy()
+    await shelf.drop("a")
+    assert list(shelf.names) == []
+    assert "what is served cannot be noted" in caplog.text
+    remount(disk, "rw")
+    await shelf.tidy()
+    assert await served(disk) == {}
+
+
+def test_a_folder_that_cannot_be_made_is_said_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OlmError, match="name a folder that can be written"):
+        Shelf(tmp_path / "file")

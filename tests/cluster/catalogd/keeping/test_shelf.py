@@ -1,0 +1,294 @@
+"""What is served survives a restart if every byte of it is there, and nothing else stays on disk. A real disk, no cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from catalogd.keeping.shelf import KEPT_AT_MOST, Shelf
+from catalogd.world import Record
+from olmkit.store import Store
+from tests.cluster.catalogd.shelves import ONE, TWO, blobs_of, damage, on_disk, publish, record, served, shelved
+
+
+async def test_what_was_served_is_served_after_a_restart(tmp_path: Path) -> None:
+    await shelved(tmp_path, a=ONE, b=ONE)
+    assert await served(tmp_path) == {"a": ONE, "b": ONE}
+
+
+async def test_names_that_share_a_digest_share_one_content(tmp_path: Path) -> None:
+    for shelf in (await shelved(tmp_path, a=ONE, b=ONE), Shelf(tmp_path)):
+        await shelf.restore()
+        first, second = shelf.get("a"), shelf.get("b")
+        assert first is not None
+        assert second is not None
+        assert first.content is second.content
+
+
+async def test_a_record_comes_back_as_it_was_put(tmp_path: Path) -> None:
+    publish(tmp_path, ONE)
+    put = Record("source", "ref", ONE, "2026-01-01T00:00:00Z", {"type": "git", "git": {"commit": "c"}}, "etag")
+    await Shelf(tmp_path).put("a", put)
+    shelf = Shelf(tmp_path)
+    await shelf.restore()
+    found = shelf.get("a")
+    assert found is not None
+    assert found.record == put
+
+
+@pytest.mark.parametrize(
+    "how", ["flipped", "cut", "grown", "removed", "manifest torn", "manifest removed", "index torn"]
+)
+async def test_content_that_was_damaged_is_not_served_but_said(
+    tmp_path: Path, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    blobs = blobs_of(await shelved(tmp_path, a=ONE, b=TWO), "a")
+    damage(blobs, how)
+    shelf = Shelf(tmp_path)
+    await shelf.restore()
+    assert list(shelf.names) == ["b"]
+    assert shelf.lost("a")
+    assert on_disk(tmp_path) == {TWO}
+    (said,) = [each for each in caplog.records if getattr(each, "digest", "") == ONE]
+    assert vars(said)["catalogs"] == ["a"]
+    assert vars(said)["fault"]
+
+
+async def test_content_that_is_whole_but_cannot_be_read_is_not_served(tmp_path: Path) -> None:
+    await shelved(tmp_path, b=TWO)
+    with Store(tmp_path / "content").publish(ONE) as folder:
+        (folder / "index.json").write_text("[]")
+    shelf = Shelf(tmp_path)
+    await shelf.restore()
+    with pytest.raises(LookupError):
+        await shelf.put("a", record(ONE))
+    assert list(shelf.names) == ["b"]
+    assert on_disk(tmp_path) == {TWO}
+
+
+@pytest.mark.parametrize(
+    "note", [b'{"a": {"ref"', b"", b"[]", b"null", b"{}", b'{"format": 2, "catalogs": [], "kept": {}}', b"\xff\0"]
+)
+async def test_a_note_that_cannot_be_read_serves_nothing_and_is_survived(
+    tmp_path: Path, note: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    await shelved(tmp_path, a=ONE)
+    (tmp_path / "catalogs.json").write_bytes(note)
+    assert await served(tmp_path) == {}
+    assert on_disk(tmp_path) == set()
+    assert "the note of what was served is damaged" in caplog.text
+
+
+async def test_a_record_of_another_version_costs_only_its_own_catalog(tmp_path: Path) -> None:
+    await shelved(tmp_path, a=ONE, b=TWO)
+    file = tmp_path / "catalogs.json"
+    note = json.loads(file.read_bytes())
+    del note["catalogs"]["a"]["validator"]
+    file.write_text(json.dumps(note))
+    assert await served(tmp_path) == {"b": TWO}
+
+
+async def test_a_folder_where_the_note_should_be_is_survived(tmp_path: Path) -> None:
+    (tmp_path / "catalogs.json").mkdir()
+    shelf = Shelf(tmp_path)
+    await shelf.restore()
+    publish(tmp_path, ONE)
+    with pytest.raises(OSError, match="directory"):
+        await shelf.put("a", record(ONE))
+    assert shelf.get("a") is None
+
+
+async def test_foreign_files_are_left_alone(tmp_path: Path) -> None:
+    await shelved(tmp_path, a=ONE)
+    foreign = [tmp_path / "content" / "lost+found", tmp_path / "notes.txt"]
+    foreign[0].mkdir()
+    foreign[1].touch()
+    assert await served(tmp_path) == {"a": ONE}
+    assert all(each.exists() for each in foreign)
+
+
+async def test_content_goes_with_the_last_name_that_stands_for_it(tmp_path: Path) -> None:
+    shelf = await shelved(tmp_path, a=ONE, b=ONE)
+    await shelf.drop("a")
+    assert on_disk(tmp_path) == {ONE}
+    await shelf.drop("b")
+    await shelf.drop("b")
+    assert on_disk(tmp_path) == set()
+    assert await served(tmp_path) == {}
+
+
+async def test_what_was_replaced_is_found_by_its_digest_and_only_by_that(tmp_path: Path) -> None:
+    shelf = await shelved(tmp_path, a=ONE, b=TWO)
+    await shelf.put("a", record(TWO))
+    current, before = shelf.find("a", TWO), shelf.find("a", ONE)
+    assert current is shelf.get("a")
+    assert before is not None
+    assert before.content.blobs.exists()
+    assert shelf.find("b", ONE) is None
+    assert shelf.find("c", ONE) is None
+    assert shelf.digests == {ONE, TWO}
+
+
+async def test_what_was_replaced_is_found_after_a_restart_too_but_not_longer_than_it_should(tmp_path: Path) -> None:
+    shelf = await shelved(tmp_path, a=ONE)
+    publish(tmp_path, TWO)
+    await shelf.put("a", record(TWO))
+    again = Shelf(tmp_path)
+    await again.restore()
+    assert again.find("a", ONE) is not None
+    late = Shelf(tmp_path, keep=timedelta(0))
+    await late.restore()
+    assert late.find("a", ONE) is None
+    assert on_disk(tmp_path) == {TWO}
+
+
+async def test_the_clock_that_was_set_back_keeps_nothing_for_ever(tmp_path: Path) -> None:
+    shelf = await shelved(tmp_path, a=ONE)
+    publish(tmp_path, TWO)
+    await shelf.put("a", record(TWO))
+    note = json.loads((tmp_path / "catalogs.json").read_bytes())
+    note["kept"][0]["until"] += 10**9
+    (tmp_path / "catalogs.json").write_text(json.dumps(note))
+    again = Shelf(tmp_path, keep=timedelta(seconds=0.05))
+    await again.restore()
+    await until_gone(again, "a", ONE)
+
+
+async def until_gone(shelf: Shelf, name: str, digest: str) -> None:
+    running = asyncio.create_task(shelf.run())
+    async with asyncio.timeout(30):
+        while shelf.find(name, digest) or digest in shelf.store.digests():  # noqa: ASYNC110 nobody tells of it
+            await asyncio.sleep(0.02)
+    running.cancel()
+    await asyncio.wait({running})
+
+
+async def test_what_was_replaced_goes_when_its_time_is_over(tmp_path: Path) -> None:
+    shelf = await shelved(tmp_path, keep=timedelta(seconds=0.2), a=ONE)
+    publish(tmp_path, TWO)
+    await shelf.put("a", record(TWO))
+    assert on_disk(tmp_path) == {ONE, TWO}
+    await until_gone(shelf, "a", ONE)
+    assert on_disk(tmp_path) == {TWO}
+    assert await served(tmp_path) == {"a": TWO}
+
+
+async def test_a_tag_that_moves_all_the_time_does_not_fill_the_disk(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    digests = [f"sha256:{number:064x}" for number in range(9)]
+    for digest in digests:
+        publish(tmp_path, digest)
+        await shelf.put("a", record(digest))
+    assert on_disk(tmp_path) == set(digests[-1 - KEPT_AT_MOST :])
+
+
+async def test_going_back_to_what_was_replaced_needs_nothing_new(tmp_path: Path) -> None:
+    shelf = await shelved(tmp_path, a=ONE)
+    publish(tmp_path, TWO)
+    for digest in (TWO, ONE, TWO, ONE):
+        await shelf.put("a", record(digest))
+    assert shelf.digests == {ONE, TWO}
+    assert await served(tmp_path) == {"a": ONE}
+
+
+async def test_what_is_withdrawn_is_found_no_more_nor_what_it_replaced(tmp_path: Path) -> None:
+    shelf = await shelved(tmp_path, a=ONE)
+    publish(tmp_path, TWO)
+    await shelf.put("a", record(TWO))
+    await shelf.drop("a")
+    assert shelf.find("a", ONE) is None
+    assert shelf.find("a", TWO) is None
+    assert on_disk(tmp_path) == set()
+
+
+async def test_subscribers_are_told_of_every_change(tmp_path: Path) -> None:
+    shelf = await shelved(tmp_path, b=TWO)
+    told: list[tuple[str, ...]] = []
+    shelf.subscribe(lambda: told.append(tuple(shelf.names)))
+    publish(tmp_path, ONE)
+    await shelf.put("a", record(ONE))
+    await shelf.drop("b")
+    blobs_of(shelf, "a").unlink()
+    await shelf.damaged(ONE)
+    assert [each for at, each in enumerate(told) if at == 0 or told[at - 1] != each] == [("b", "a"), ("a",), ()]
+
+
+async def test_content_that_is_not_there_is_said(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    with pytest.raises(LookupError):
+        await shelf.put("a", record(ONE))
+    assert shelf.get("a") is None
+
+
+async def test_content_that_no_name_stands_for_is_removed_at_the_start(tmp_path: Path) -> None:
+    publish(tmp_path, ONE)
+    assert await served(tmp_path) == {}
+    assert on_disk(tmp_path) == set()
+
+
+async def test_content_that_no_name_stands_for_yet_is_not_taken_from_the_job_that_made_it(tmp_path: Path) -> None:
+    shelf = await shelved(tmp_path, b=TWO)
+    publish(tmp_path, ONE)
+    await shelf.tidy()
+    await shelf.put("a", record(ONE))
+    assert set(shelf.names) == {"a", "b"}
+
+
+@pytest.mark.parametrize("how", ["flipped", "cut", "removed", "manifest torn"])
+async def test_content_that_breaks_while_it_is_served_is_served_no_more(tmp_path: Path, how: str) -> None:
+    shelf = await shelved(tmp_path, a=ONE, b=TWO, c=ONE)
+    lost: list[str] = []
+    shelf.on_lost(lost.append)
+    damage(blobs_of(shelf, "a"), how)
+    await asyncio.gather(*(shelf.damaged(ONE) for _ in range(9)))
+    assert lost == ["a", "c"]
+    assert list(shelf.names) == ["b"]
+    assert shelf.lost("a") == shelf.lost("c") != ""
+    assert on_disk(tmp_path) == {TWO}
+    assert await served(tmp_path) == {"b": TWO}
+    publish(tmp_path, ONE)
+    await shelf.put("a", record(ONE))
+    assert shelf.lost("a") == ""
+
+
+async def test_a_false_alarm_changes_nothing(tmp_path: Path) -> None:
+    shelf = await shelved(tmp_path, a=ONE)
+    await shelf.damaged(ONE)
+    await shelf.damaged(TWO)
+    assert list(shelf.names) == ["a"]
+
+
+async def test_a_file_that_becomes_shorter_is_noticed_without_anybody_reading_it(tmp_path: Path) -> None:
+    shelf = await shelved(tmp_path, a=ONE, b=TWO)
+    damage(blobs_of(shelf, "a"), "cut")
+    await shelf.tidy()
+    assert list(shelf.names) == ["b"]
+
+
+async def test_a_change_is_made_to_its_end_when_who_asked_for_it_is_cancelled(tmp_path: Path) -> None:
+    shelf = await shelved(tmp_path, b=TWO)
+    publish(tmp_path, ONE)
+    putting = asyncio.create_task(shelf.put("a", record(ONE)))
+    await asyncio.sleep(0)
+    putting.cancel()
+    await asyncio.wait({putting})
+    assert putting.cancelled()
+    names = set(shelf.names)
+    assert names == {"a", "b"}
+    assert set(await served(tmp_path)) == names
+
+
+async def test_until_it_is_verified_content_is_expected_and_each_is_served_as_soon_as_it_is(tmp_path: Path) -> None:
+    await shelved(tmp_path, a=ONE, b=TWO)
+    shelf = Shelf(tmp_path)
+    seen: list[tuple[set[str], frozenset[str]]] = []
+    shelf.subscribe(lambda: seen.append((set(shelf.names), shelf.expected)))
+    await shelf.restore()
+    assert len(seen) >= 2
+    for names, expected in seen:
+        assert names | expected == {"a", "b"}
+    assert shelf.expected == frozenset()

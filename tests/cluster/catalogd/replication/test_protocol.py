@@ -1,0 +1,319 @@
+"""A replica that follows another over a real socket: what it serves is the leader's, byte for byte, whatever happens between."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from prometheus_client import REGISTRY
+
+from catalogd.keeping.shelf import Shelf
+from catalogd.replication.follower import AT_ONCE
+from tests.cluster.catalogd.replicas import Replica, Sight, following, replica, said, until
+from tests.cluster.catalogd.shelves import ONE, TWO, blobs_of, damage
+from tests.cluster.disk import small_disk
+from tests.cluster.proxy import Proxy
+
+LARGE = 24 * 1024 * 1024
+"""Bytes of content that is on its way for a while."""
+
+
+@pytest.fixture
+async def leader(tmp_path: Path) -> AsyncIterator[Replica]:
+    async with replica(tmp_path / "leader") as running:
+        yield running
+
+
+@pytest.fixture
+async def other(tmp_path: Path) -> AsyncIterator[Replica]:
+    async with replica(tmp_path / "other") as running:
+        yield running
+
+
+@pytest.fixture
+async def follower(tmp_path: Path) -> AsyncIterator[Replica]:
+    async with replica(tmp_path / "follower") as running:
+        yield running
+
+
+def proxied(upstream: Replica) -> Proxy:
+    """A proxy before a replica."""
+    host, _, port = upstream.address.partition(":")
+    return Proxy((host, int(port)), None)
+
+
+def at(proxy: Proxy) -> str:
+    return f"127.0.0.1:{proxy.port}"
+
+
+def hold(proxy: Proxy) -> None:
+    """Let half of a large file pass, then silence."""
+    passed = 0
+
+    def count(chunk: bytes) -> bytes:
+        nonlocal passed
+        passed += len(chunk)
+        if passed > LARGE // 2:
+            proxy.silence()
+        return chunk
+
+    proxy.touch(count)
+
+
+async def half_is_here(follower: Replica) -> None:
+    await until(lambda: max(staged(follower), default=0) > LARGE // 4)
+
+
+def staged(one: Replica) -> list[int]:
+    """Sizes of the files that are being copied, or left of it."""
+    sizes = []
+    for parent, _, names in os.walk(one.root / "content" / ".staging"):
+        for name in names:
+            with suppress(FileNotFoundError):
+                sizes.append(os.stat(os.path.join(parent, name)).st_size)
+    return sizes
+
+
+async def test_a_follower_serves_what_the_leader_serves_byte_for_byte(leader: Replica, follower: Replica) -> None:
+    await leader.serve(ONE, "a", "b", size=LARGE)
+    await leader.serve(TWO, "c")
+    async with following(follower.shelf, Sight(leader.address)):
+        await until(lambda: follower.served() == {"a": ONE, "b": ONE, "c": TWO})
+    for digest in (ONE, TWO):
+        assert follower.files(digest) == leader.files(digest)
+        assert len(leader.asked(f"/content/{digest}/all.jsonl")) == 1, "one copy for all names that share it"
+    assert follower.records() == leader.records()
+    again = Shelf(follower.root)
+    await again.restore()
+    assert set(again.names) == {"a", "b", "c"}
+
+
+async def test_a_follower_moves_with_the_leader_and_keeps_what_was_before(leader: Replica, follower: Replica) -> None:
+    await leader.serve(ONE, "a")
+    async with following(follower.shelf, Sight(leader.address)):
+        await until(lambda: follower.served() == {"a": ONE})
+        await leader.serve(TWO, "a")
+        await until(lambda: follower.served() == {"a": TWO})
+        assert follower.shelf.find("a", ONE)
+        await leader.serve(ONE, "a")
+        await until(lambda: follower.served() == {"a": ONE})
+    assert len(leader.asked(f"/content/{ONE}/all.jsonl")) == 1, "what was kept is not copied again"
+
+
+async def test_nothing_is_asked_twice_while_nothing_changes(leader: Replica, follower: Replica) -> None:
+    await leader.serve(ONE, "a")
+    async with following(follower.shelf, Sight(leader.address)):
+        await until(lambda: follower.served())
+        copied = len(leader.asked("/content/"))
+        looks = len(leader.asked("/records"))
+        await until(lambda: len(leader.asked("/records")) > looks + 5)
+    assert len(leader.asked("/content/")) == copied
+
+
+async def test_a_copy_that_is_cut_goes_on_where_it_was(leader: Replica, follower: Replica) -> None:
+    await leader.serve(ONE, "a", size=LARGE)
+    async with proxied(leader) as proxy, following(follower.shelf, Sight(at(proxy))):
+        hold(proxy)
+        await half_is_here(follower)
+        proxy.touch(None)
+        proxy.cut()
+        proxy.resume()
+        await until(lambda: follower.served() == {"a": ONE})
+    assert follower.files(ONE) == leader.files(ONE)
+    first, second, *_ = (each[1] for each in leader.asked("all.jsonl"))
+    assert first == ""
+    assert int(second.removeprefix("bytes=").removesuffix("-")) > LARGE // 8
+
+
+async def test_a_copy_goes_on_with_the_next_leader_that_has_the_same_files(
+    leader: Replica, other: Replica, follower: Replica
+) -> None:
+    for each in (leader, other):
+        await each.serve(ONE, "a", size=LARGE)
+    async with proxied(leader) as proxy:
+        hold(proxy)
+        sight = Sight(at(proxy))
+        async with following(follower.shelf, sight):
+            await half_is_here(follower)
+            proxy.close()
+            proxy.cut()
+            sight.leader = other.address
+            await until(lambda: follower.served() == {"a": ONE})
+    assert follower.files(ONE) == other.files(ONE)
+    assert all(each[1].startswith("bytes=") for each in other.asked("all.jsonl"))
+
+
+async def test_a_copy_begins_anew_with_a_leader_that_has_other_files(
+    leader: Replica, other: Replica, follower: Replica
+) -> None:
+    await leader.serve(ONE, "a", size=LARGE)
+    await other.serve(ONE, "a", size=LARGE // 2)
+    async with proxied(leader) as proxy:
+        hold(proxy)
+        sight = Sight(at(proxy))
+        async with following(follower.shelf, sight):
+            await half_is_here(follower)
+            proxy.close()
+            proxy.cut()
+            sight.leader = other.address
+            await until(lambda: follower.served() == {"a": ONE})
+    assert follower.files(ONE) == other.files(ONE)
+
+
+async def test_bytes_that_change_on_the_way_are_never_served(
+    leader: Replica, follower: Replica, caplog: pytest.LogCaptureFixture
+) -> None:
+    await leader.serve(ONE, "a", size=LARGE)
+    async with proxied(leader) as proxy:
+        proxy.touch(lambda chunk: chunk.replace(b"11111111", b"11111112") if len(chunk) > 20000 else chunk)
+        async with following(follower.shelf, Sight(at(proxy))):
+            await until(lambda: "all.jsonl has other bytes than were published" in said(caplog))
+            assert follower.served() == {}
+            assert follower.shelf.store.digests() == set()
+            proxy.touch(None)
+            await until(lambda: follower.served() == {"a": ONE})
+    assert follower.files(ONE) == leader.files(ONE)
+    assert staged(follower) == []
+
+
+async def test_a_leader_whose_disk_rots_is_not_believed_and_one_whose_files_are_short_finds_out(
+    leader: Replica, follower: Replica, caplog: pytest.LogCaptureFixture
+) -> None:
+    await leader.serve(ONE, "a", size=1000)
+    await leader.serve(TWO, "b")
+    damage(blobs_of(leader.shelf, "a"), "flipped")
+    damage(blobs_of(leader.shelf, "b"), "cut")
+    async with following(follower.shelf, Sight(leader.address)):
+        await until(lambda: leader.served() == {"a": ONE})
+        await until(lambda: "all.jsonl has other bytes than were published" in said(caplog))
+        assert follower.served() == {}
+        assert leader.shelf.lost("b")
+
+
+async def test_what_is_here_is_served_whatever_becomes_of_the_leader(
+    leader: Replica, follower: Replica, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await leader.serve(ONE, "a")
+    async with proxied(leader) as proxy, replica(tmp_path / "empty") as empty:
+        sight = Sight(at(proxy))
+        async with following(follower.shelf, sight):
+            await until(lambda: follower.served() == {"a": ONE})
+            proxy.close()
+            proxy.cut()
+            await until(lambda: "the leader cannot be followed" in said(caplog))
+            for sight.leader in ("", empty.address, leader.address):
+                looks = len(empty.requests), len(leader.requests)
+                if sight.leader:
+                    await until(lambda looks=looks: (len(empty.requests), len(leader.requests)) != looks)  # type: ignore[misc]
+                assert follower.served() == {"a": ONE}
+            await leader.serve(TWO, "b")
+            await until(lambda: follower.served() == {"a": ONE, "b": TWO})
+
+
+async def test_a_start_before_anybody_leads_is_no_trouble(follower: Replica, caplog: pytest.LogCaptureFixture) -> None:
+    sight = Sight(leader=None, first="")
+    async with following(follower.shelf, sight):
+        await until(lambda: sight.looks > 2)
+    assert said(caplog) == ""
+
+
+async def test_that_nobody_leads_for_long_is_said(follower: Replica, caplog: pytest.LogCaptureFixture) -> None:
+    async with following(follower.shelf, Sight("")):
+        await until(lambda: "the leader is not known" in said(caplog))
+
+
+async def test_only_the_catalogs_on_the_cluster_decide_what_goes(leader: Replica, follower: Replica) -> None:
+    for digest, name in ((ONE, "a"), (TWO, "b")):
+        await leader.serve(digest, name)
+    sight = Sight(leader.address, wanted=None)
+    async with following(follower.shelf, sight):
+        await until(lambda: follower.served() == {"a": ONE, "b": TWO})
+        await leader.shelf.drop("b")
+        looks = len(leader.asked("/records"))
+        await until(lambda: len(leader.asked("/records")) > looks + 2)
+        assert follower.served() == {"a": ONE, "b": TWO}
+        sight.wanted = {"b"}
+        await until(lambda: follower.served() == {"b": TWO})
+        await until(lambda: follower.shelf.store.digests() == {TWO})
+        sight.wanted = {"a", "b"}
+        await until(lambda: follower.served() == {"a": ONE, "b": TWO})
+
+
+async def test_a_copy_of_what_nobody_wants_any_more_is_given_up(leader: Replica, follower: Replica) -> None:
+    await leader.serve(ONE, "a", size=LARGE)
+    sight = Sight(None, {"a", "b"})
+    async with proxied(leader) as proxy:
+        hold(proxy)
+        sight.leader = at(proxy)
+        async with following(follower.shelf, sight):
+            await half_is_here(follower)
+            sight.wanted = {"b"}
+            await until(lambda: staged(follower) == [])
+            proxy.touch(None)
+            proxy.resume()
+            await leader.serve(TWO, "b")
+            await until(lambda: follower.served() == {"b": TWO})
+    assert follower.shelf.store.digests() == {TWO}
+
+
+async def test_a_replica_that_becomes_the_leader_goes_on_with_what_it_has(leader: Replica, follower: Replica) -> None:
+    await leader.serve(ONE, "a")
+    sight = Sight(leader.address)
+    async with following(follower.shelf, sight):
+        await until(lambda: follower.served() == {"a": ONE})
+        async with proxied(leader) as proxy:
+            hold(proxy)
+            sight.leader = at(proxy)
+            await leader.serve(TWO, "b", size=LARGE)
+            await half_is_here(follower)
+            sight.leader, sight.wanted = None, set()
+            await until(lambda: staged(follower) == [])
+        assert follower.served() == {"a": ONE}, "what a leader serves is its reconciler's business"
+
+
+async def test_a_hundred_catalogs_are_copied_a_few_at_a_time(leader: Replica, follower: Replica) -> None:
+    digests = {f"c-{number}": f"sha256:{number:064x}" for number in range(100)}
+    for name, digest in digests.items():
+        await leader.serve(digest, name)
+    async with following(follower.shelf, Sight(leader.address)):
+        await until(lambda: follower.served() == digests)
+    assert 1 < leader.most <= AT_ONCE
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path / "disk") as folder:
+        yield folder
+
+
+def full() -> float:
+    """How often a disk was full."""
+    return REGISTRY.get_sample_value("catalogd_replication_copies_total", {"result": "disk full"}) or 0.0
+
+
+async def test_content_that_finds_no_room_is_said_and_the_others_are_served(
+    leader: Replica, disk: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await leader.serve(ONE, "large", size=3 * 1024 * 1024)
+    await leader.serve(TWO, "small")
+    failed = full()
+    async with replica(disk / "cache") as follower, following(follower.shelf, Sight(leader.address)):
+        await until(lambda: follower.served() == {"small": TWO})
+        await until(lambda: "is full: free some space" in said(caplog))
+        await until(lambda: REGISTRY.get_sample_value("catalogd_replication_behind") == 1)
+        assert full() > failed
+        assert follower.shelf.store.digests() == {TWO}
+        assert staged(follower) == []
+
+
+async def test_a_follower_that_is_stopped_leaves_nothing_half_done(leader: Replica, follower: Replica) -> None:
+    await leader.serve(ONE, "a", size=LARGE)
+    async with proxied(leader) as proxy:
+        hold(proxy)
+        async with following(follower.shelf, Sight(at(proxy))):
+            await half_is_here(follower)
+        assert staged(follower) == []
+        assert follower.shelf.store.digests() == set()

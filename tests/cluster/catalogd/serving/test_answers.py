@@ -1,0 +1,231 @@
+"""What catalogd serves beside blobs (summaries, icons), pinned digests, what a client accepts, torn files, tokens. Real HTTP."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.typedefs import Handler
+from prometheus_client import REGISTRY
+
+from catalogd.keeping.shelf import Shelf
+from olmkit.store import Store
+from tests.cluster.catalogd.site import BLOBS, DIGEST, MODIFIED, TAG, UNSERVED, WHOLE, Site, put, serving
+
+OTHER = "sha256:" + "2" * 64
+PICTURE = b"\x89PNG\r\n\x1a\n and so on"
+ICON = "/catalogs/c/api/v1/packages/{}/icon"
+
+
+def package(name: str, media_type: str, picture: bytes = PICTURE) -> dict[str, Any]:
+    """A package's blob with an icon."""
+    icon = {"base64data": base64.b64encode(picture).decode(), "mediatype": media_type}
+    return {"schema": "olm.package", "name": name, "defaultChannel": "stable", "icon": icon}
+
+
+PICTURES = [
+    *BLOBS[:3],
+    package("drawn", "image/png"),
+    package("vector", "image/svg+xml", b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"),
+    package("capitals", "IMAGE/PNG; q=1"),
+    package("page", "text/html", b"<script>alert(1)</script>"),
+    package("split", "image/png\r\nX-Evil: 1"),
+    package("a b/c", "image/gif"),
+]
+
+
+@pytest.fixture
+async def shelf(tmp_path: Path) -> Shelf:
+    """`c` has packages with icons."""
+    shelf = Shelf(tmp_path)
+    await put(shelf, "c", DIGEST, PICTURES)
+    return shelf
+
+
+@pytest.fixture
+async def site(shelf: Shelf) -> AsyncIterator[Site]:
+    """Serves it."""
+    async with serving(shelf) as site:
+        yield site
+
+
+async def test_summaries_of_all_packages(site: Site) -> None:
+    status, body, headers = await site.ask("/catalogs/c/api/v1/packages")
+    assert (status, headers["Content-Type"]) == (200, "application/json")
+    assert (headers["Olm-Catalog-Digest"], headers["ETag"]) == (DIGEST, TAG)
+    assert headers["Last-Modified"] == MODIFIED
+    summaries = {each["name"]: each for each in json.loads(body)["packages"]}
+    assert list(summaries) == sorted(summaries)
+    assert summaries["p"]["channels"] == [{"name": "stable", "head": {"name": "p.v1", "version": "1.0.0"}}]
+
+
+async def test_the_icon_that_a_summary_names_is_there(site: Site) -> None:
+    summaries = json.loads((await site.ask("/catalogs/c/api/v1/packages"))[1])["packages"]
+    links = {each["name"]: each["icon"] for each in summaries if "icon" in each}
+    assert {"drawn", "vector", "a b/c"} <= links.keys()
+    for link in links.values():
+        assert (await site.ask(f"/catalogs/c/api/v1/{link}"))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "media_type", "is_attached"),
+    [
+        pytest.param("drawn", "image/png", False, id="a picture"),
+        pytest.param("vector", "image/svg+xml", False, id="a drawing that may hold a script"),
+        pytest.param("capitals", "image/png", False, id="a type in capitals, with a parameter"),
+        pytest.param("page", "application/octet-stream", True, id="a page is no picture"),
+        pytest.param("split", "application/octet-stream", True, id="a type that would be a header more"),
+        pytest.param("a%20b%2Fc", "image/gif", False, id="a name that has to be escaped"),
+    ],
+)
+async def test_an_icon_is_sent_so_that_nothing_in_it_runs(
+    site: Site, name: str, media_type: str, is_attached: bool
+) -> None:
+    status, _, headers = await site.ask(ICON.format(name))
+    assert (status, headers["Content-Type"]) == (200, media_type)
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Content-Security-Policy"].endswith("; sandbox")
+    assert ("Content-Disposition" in headers) is is_attached
+    assert "X-Evil" not in headers
+
+
+async def test_an_icon_is_the_picture(site: Site) -> None:
+    assert (await site.ask(ICON.format("drawn")))[1] == PICTURE
+    status, part, headers = await site.ask(ICON.format("drawn"), Range="bytes=1-3")
+    assert (status, part, headers["Content-Range"]) == (206, b"PNG", f"bytes 1-3/{len(PICTURE)}")
+
+
+@pytest.mark.parametrize("name", ["p", "nobody", "..%2f..%2fall.jsonl", "%00", "x" * 300])
+async def test_no_icon(site: Site, name: str) -> None:
+    status, body, headers = await site.ask(ICON.format(name))
+    assert (status, json.loads(body)) == (404, {"error": "the catalog has no such package, or it has no icon"})
+    assert headers["Olm-Catalog-Digest"] == DIGEST
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "status"),
+    [
+        pytest.param("all.json", "application/json", 200, id="the very type"),
+        pytest.param("all.json", "application/json;q=0.9, */*;q=0.1", 200, id="the type among others"),
+        pytest.param("all.json", "text/html", 406, id="a page"),
+        pytest.param("api/v1/all", "application/jsonl", 200, id="lines"),
+        pytest.param("api/v1/all", "application/json", 406, id="one value instead of lines"),
+        pytest.param("api/v1/packages", "text/*", 406, id="a text"),
+        pytest.param("api/v1/packages/drawn/icon", "image/png,image/*;q=0.8", 200, id="a picture"),
+        pytest.param("api/v1/packages/drawn/icon", "image/webp", 406, id="a picture of another kind"),
+        pytest.param("api/v1/resolution?package=p", "*/*;q=0", 406, id="nothing"),
+    ],
+)
+async def test_what_a_client_accepts(site: Site, path: str, accept: str, status: int) -> None:
+    got, body, headers = await site.ask(f"/catalogs/c/{path}", Accept=accept)
+    assert got == status
+    if status == 406:
+        assert headers["Content-Type"] == "application/json"
+        assert json.loads(body)["error"].startswith("Accept does not allow what this is: ")
+
+
+async def test_content_that_was_replaced_is_there_by_its_digest(site: Site) -> None:
+    await put(site.shelf, "c", OTHER, BLOBS[:3])
+    new = await site.ask("/catalogs/c/api/v1/all")
+    assert (new[0], new[2]["Olm-Catalog-Digest"]) == (200, OTHER)
+    for digest, blobs in ((DIGEST, len(PICTURES)), (OTHER, 3)):
+        for path in ("all.json?", "api/v1/all?", "api/v1/metas?schema=&"):
+            status, body, headers = await site.ask(f"/catalogs/c/{path}digest={digest}")
+            assert (status, headers["Olm-Catalog-Digest"], len(body.splitlines())) == (200, digest, blobs)
+            assert headers["ETag"] == TAG.replace(DIGEST, digest)
+    old = await site.ask(f"/catalogs/c/api/v1/packages/drawn/icon?digest={DIGEST}")
+    assert (old[0], old[1]) == (200, PICTURE)
+    assert (await site.ask(f"/catalogs/c/api/v1/resolution?package=p&digest={DIGEST}"))[0] == 200
+    assert (await site.ask("/catalogs/c/api/v1/packages/drawn/icon"))[0] == 404
+
+
+async def test_a_replica_that_follows_may_not_have_a_digest_yet(shelf: Shelf) -> None:
+    async with serving(shelf, is_leading=lambda: False) as site:
+        status, body, headers = await site.ask(f"/catalogs/c/all.json?digest={OTHER}")
+        assert (status, headers["Retry-After"]) == (503, "2")
+        assert json.loads(body) == {"error": "this replica does not have that content of the catalog (yet)"}
+        assert (await site.ask(f"/catalogs/c/all.json?digest={DIGEST}"))[0] == 200
+
+
+async def test_a_catalog_without_content_costs_the_others_nothing(site: Site) -> None:
+    assert (await site.ask("/catalogs/fresh/api/v1/packages"))[0] == 503
+    assert (await site.ask("/catalogs/c/api/v1/packages"))[0] == 200
+    assert (await site.ask("/openapi.json"))[0] == 200
+
+
+async def test_content_that_is_torn_ends_the_download_and_is_served_no_more(tmp_path: Path) -> None:
+    """Less than was promised is no whole answer to any client; the next is told to come again."""
+    shelf = Shelf(tmp_path)
+    await put(shelf, "c", DIGEST)
+    folder = Store(shelf.folder).path(DIGEST)
+    assert folder is not None
+    os.truncate(folder / "all.jsonl", len(WHOLE) // 2)
+    async with serving(shelf) as site:
+        with pytest.raises(aiohttp.ClientPayloadError):
+            await site.ask("/catalogs/c/all.json")
+        status, _, headers = await site.ask("/catalogs/c/all.json")
+        assert (status, headers["Retry-After"]) == (503, "2")
+
+
+async def test_a_small_answer_from_torn_content_is_none(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    await put(shelf, "c", DIGEST)
+    folder = Store(shelf.folder).path(DIGEST)
+    assert folder is not None
+    os.truncate(folder / "resolution.jsonl", 10)
+    async with serving(shelf) as site:
+        status, body, _ = await site.ask("/catalogs/c/api/v1/resolution?package=p")
+    assert (status, json.loads(body)) == (503, {"error": UNSERVED})
+
+
+async def test_who_may_not_read_is_told_so_everywhere(shelf: Shelf) -> None:
+    @web.middleware
+    async def authorize(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.headers.get("Authorization") != "Bearer good":
+            raise web.HTTPUnauthorized(reason="who are you?", headers={"WWW-Authenticate": "Bearer"})
+        return await handler(request)
+
+    async with serving(shelf, authorize=authorize) as site:
+        for path in ("/catalogs/c/all.json", "/catalogs/x/all.json", "/openapi.json", "/nothing"):
+            status, body, headers = await site.ask(path)
+            assert (status, headers["WWW-Authenticate"]) == (401, "Bearer")
+            assert json.loads(body) == {"error": "who are you?"}
+        assert (await site.ask("/catalogs/c/all.json", Authorization="Bearer good"))[0] == 200
+        assert (await site.ask("/catalogs/x/all.json", Authorization="Bearer good"))[0] == 404
+
+
+async def test_others_may_mount_routes(shelf: Shelf) -> None:
+    async def hello(_: web.Request) -> web.Response:
+        return web.Response(text="hello")
+
+    async def broken(_: web.Request) -> web.Response:
+        raise ValueError("secret")
+
+    def mount(application: web.Application) -> None:
+        application.router.add_get("/hello", hello)
+        application.router.add_get("/broken", broken)
+
+    async with serving(shelf, mount=mount) as site:
+        assert (await site.ask("/hello"))[1] == b"hello"
+        status, body, _ = await site.ask("/broken")
+    assert (status, json.loads(body)) == (500, {"error": "an unexpected error, which catalogd's log tells"})
+
+
+async def test_bytes_and_requests_under_way_are_counted(site: Site) -> None:
+    def sent() -> float:
+        return REGISTRY.get_sample_value("catalogd_http_response_bytes_total", {"encoding": "identity"}) or 0
+
+    before = sent()
+    _, body, _ = await site.ask("/catalogs/c/all.json")
+    assert sent() - before == len(body)
+    assert REGISTRY.get_sample_value("catalogd_http_requests_in_flight") == 0
+    for path in ("all.json", "api/v1/packages"):
+        await site.ask(f"/catalogs/c/{path}", "HEAD")
+    assert sent() - before == len(body)

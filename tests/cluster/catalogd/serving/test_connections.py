@@ -1,0 +1,394 @@
+"""Clients that are slow, silent, greedy or broken: each is told or cut off, and the others are served. Real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import mmap
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from prometheus_client import REGISTRY
+
+from catalogd.keeping.shelf import Shelf
+from catalogd.serving.connections import LINE_LIMIT, RESERVE, Limits
+from olmkit.serving.authority import create
+from tests.cluster.catalogd.site import DIGEST, WHOLE, Site, put, serving
+
+BIG = "sha256:" + "b" * 64
+"""Of content that is larger than all buffers between two processes."""
+SIZE = 48 * 1024 * 1024
+LIMITS = Limits(connections=4, handshake=1.0, head=1.0, head_bytes=64 * 1024, idle=60.0, stalled=2.0)
+GET = b"GET /catalogs/c/api/v1/metas?package=p HTTP/1.1\r\nHost: c\r\n"
+PART = b"".join(WHOLE.splitlines(keepends=True)[:3])
+
+
+@pytest.fixture
+async def shelf(tmp_path: Path) -> Shelf:
+    """`c` is small, `fresh` large."""
+    shelf = Shelf(tmp_path)
+    await put(shelf, "c", DIGEST)
+    await put(shelf, "fresh", BIG, [{"schema": "big", "name": str(at), "text": "x" * (SIZE // 8)} for at in range(8)])
+    return shelf
+
+
+@pytest.fixture
+async def site(shelf: Shelf) -> AsyncIterator[Site]:
+    """With limits so low that they are met."""
+    async with serving(shelf, limits=LIMITS) as site:
+        yield site
+
+
+async def head_of(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:
+    """Status and headers of the next answer."""
+    first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().strip().split("\r\n")
+    return int(first.split(" ")[1]), {key.lower(): value for key, _, value in (line.partition(": ") for line in lines)}
+
+
+async def answer_of(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+    """Status and body of the next answer."""
+    status, headers = await head_of(reader)
+    return status, await reader.readexactly(int(headers["content-length"]))
+
+
+async def is_closed(reader: asyncio.StreamReader, within: float = 20) -> bool:
+    """Whether the server ends the connection by then, having said no more."""
+    async with asyncio.timeout(within):
+        try:
+            return await reader.read(1) == b""
+        except ConnectionError:
+            return True
+
+
+def reader_of_little(site: Site) -> socket.socket:
+    """A client of the large catalog with a small window, which has asked and reads nothing yet."""
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)
+    client.connect(("127.0.0.1", site.port))
+    client.sendall(b"GET /catalogs/fresh/all.json HTTP/1.1\r\nHost: c\r\n\r\n")
+    client.setblocking(False)
+    return client
+
+
+async def test_a_head_that_does_not_come_to_its_end_is_given_up(site: Site) -> None:
+    reader, writer = await site.speak(GET + b"X-Slow: ")
+    status, body = await answer_of(reader)
+    assert (status, json.loads(body)) == (408, {"error": "the request did not come to its end in time"})
+    assert await is_closed(reader)
+    writer.close()
+
+
+async def test_a_head_that_trickles_is_given_up_all_the_same(site: Site) -> None:
+    """A byte now and then buys no time."""
+    reader, writer = await site.speak(GET)
+
+    async def trickle() -> None:
+        while not writer.is_closing():
+            writer.write(b"X-Drip: 1\r\n")
+            await asyncio.sleep(0.1)
+
+    dripping = asyncio.create_task(trickle())
+    async with asyncio.timeout(20):
+        assert (await head_of(reader))[0] == 408
+    writer.close()
+    await dripping
+
+
+async def test_a_client_that_says_nothing_is_let_go(site: Site) -> None:
+    reader, writer = await site.speak()
+    assert await is_closed(reader)
+    writer.close()
+
+
+async def test_a_second_head_has_its_own_time(site: Site) -> None:
+    reader, writer = await site.speak(GET + b"\r\n")
+    assert await answer_of(reader) == (200, PART)
+    writer.write(GET + b"X-Slow: ")
+    assert (await answer_of(reader))[0] == 408
+    writer.close()
+
+
+async def test_a_client_that_stops_reading_is_cut_off_and_others_are_served(site: Site) -> None:
+    stalled = [reader_of_little(site) for _ in range(3)]
+    try:
+        assert (await site.ask("/catalogs/c/all.json"))[1] == WHOLE
+        async with asyncio.timeout(30):
+            while REGISTRY.get_sample_value("catalogd_http_connections") != 1:  # noqa: ASYNC110 the client of `ask`
+                await asyncio.sleep(0.05)
+        assert (await site.ask("/catalogs/c/all.json"))[1] == WHOLE
+        for client in stalled:
+            got = await _all_of(client)
+            assert got < SIZE
+    finally:
+        for client in stalled:
+            client.close()
+
+
+async def _all_of(client: socket.socket) -> int:
+    """How many bytes come until the connection is closed or reset."""
+    loop, count = asyncio.get_running_loop(), 0
+    try:
+        while data := await loop.sock_recv(client, 1 << 20):
+            count += len(data)
+    except ConnectionError:
+        pass
+    return count
+
+
+async def test_a_client_that_reads_slowly_is_served_to_the_end(site: Site) -> None:
+    """It takes longer than a silent one is waited for."""
+    client = reader_of_little(site)
+    loop = asyncio.get_running_loop()
+    count, until = 0, loop.time() + 3 * LIMITS.stalled
+    while loop.time() < until:
+        count += len(await loop.sock_recv(client, 64 * 1024))
+        await asyncio.sleep(0.05)
+    while count < SIZE:
+        data = await loop.sock_recv(client, 1 << 20)
+        assert data
+        count += len(data)
+    client.close()
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "error"),
+    [
+        pytest.param(
+            b"GET /" + b"a" * LINE_LIMIT + b" HTTP/1.1\r\nHost: c\r\n\r\n",
+            431,
+            "the request line or a header is longer than 8190 bytes",
+            id="a long request line",
+        ),
+        pytest.param(
+            GET + b"X: " + b"a" * (LINE_LIMIT + 1) + b"\r\n\r\n",
+            431,
+            "the request line or a header is longer than 8190 bytes",
+            id="a long header",
+        ),
+        pytest.param(
+            GET + b"".join(b"X-%d: %s\r\n" % (at, b"a" * 8000) for at in range(9)),
+            431,
+            "the headers of the request are too large",
+            id="many large headers",
+        ),
+        pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", 400, "the request is no HTTP", id="TLS to plain HTTP"),
+        pytest.param(b"HELLO\r\n\r\n", 400, "the request is no HTTP", id="another protocol"),
+        pytest.param(
+            b"GET /catalogs/c\x00/all.json HTTP/1.1\r\nHost: c\r\n\r\n", 400, "the request is no HTTP", id="a bare NUL"
+        ),
+        pytest.param(GET + b"Content-Length: 5\r\n\r\nhello", 400, "requests here have no body", id="a body"),
+        pytest.param(
+            GET + b"Content-Length: 5\r\nExpect: 100-continue\r\n\r\n",
+            400,
+            "requests here have no body",
+            id="a body announced",
+        ),
+        pytest.param(
+            GET + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+            400,
+            "requests here have no body",
+            id="a body in chunks",
+        ),
+        pytest.param(
+            GET + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            400,
+            "the request is no HTTP",
+            id="two lengths",
+        ),
+    ],
+)
+async def test_what_is_no_request_of_ours_is_answered_and_ended(
+    site: Site, sent: bytes, status: int, error: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    reader, writer = await site.speak(sent)
+    got, body = await answer_of(reader)
+    assert (got, json.loads(body)) == (status, {"error": error})
+    assert await is_closed(reader)
+    writer.close()
+    assert caplog.records == []
+
+
+async def test_many_small_headers_are_refused(site: Site) -> None:
+    reader, writer = await site.speak(GET + b"".join(b"X-%d: 1\r\n" % at for at in range(1000)) + b"\r\n")
+    assert (await answer_of(reader))[0] in (400, 431)
+    assert await is_closed(reader)
+    writer.close()
+
+
+async def test_requests_sent_ahead_are_answered_in_order(site: Site) -> None:
+    paths = [b"package=p", b"name=nobody", b"package=p", b"schema=my.own"]
+    lines = [b"GET /catalogs/c/api/v1/metas?%s HTTP/1.1\r\nHost: c\r\n\r\n" % path for path in paths]
+    reader, writer = await site.speak(b"".join(lines))
+    assert [await answer_of(reader) for _ in lines] == [
+        (200, PART),
+        (200, b""),
+        (200, PART),
+        (200, WHOLE.splitlines(keepends=True)[-1]),
+    ]
+    writer.close()
+
+
+async def test_a_client_that_ends_its_side_gets_its_answers(site: Site) -> None:
+    reader, writer = await site.speak(GET + b"\r\nGET /catalogs/c/all.json HTTP/1.1\r\nHost: c\r\n\r\n")
+    writer.write_eof()
+    assert await answer_of(reader) == (200, PART)
+    assert await answer_of(reader) == (200, WHOLE)
+    assert await is_closed(reader)
+    writer.close()
+
+
+async def test_a_client_that_ends_its_side_gets_its_refusal(site: Site) -> None:
+    reader, writer = await site.speak(b"GET / HTTP/1.1\r\nHost: c\r\n\r\n")
+    writer.write_eof()
+    assert (await answer_of(reader))[0] == 404
+    assert await is_closed(reader)
+    writer.close()
+
+
+async def test_a_client_too_many_is_told_to_come_again(site: Site) -> None:
+    busy = [reader_of_little(site) for _ in range(LIMITS.connections)]
+    async with asyncio.timeout(10):
+        while REGISTRY.get_sample_value("catalogd_http_connections") != len(busy):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    reader, writer = await site.speak(GET + b"\r\n")
+    status, headers = await head_of(reader)
+    assert (status, headers["retry-after"], headers["connection"]) == (503, "2", "close")
+    assert json.loads(await reader.readexactly(int(headers["content-length"]))) == {"error": "too many connections"}
+    assert await is_closed(reader)
+    writer.close()
+    for client in busy:
+        client.close()
+
+
+async def test_an_idle_client_makes_room(site: Site) -> None:
+    idle = [await site.speak(GET + b"\r\n") for _ in range(LIMITS.connections)]
+    for reader, _ in idle:
+        assert await answer_of(reader) == (200, PART)
+    reader, writer = await site.speak(GET + b"\r\n")
+    assert await answer_of(reader) == (200, PART)
+    assert await is_closed(idle[0][0])
+    idle[1][1].write(GET + b"\r\n")
+    assert await answer_of(idle[1][0]) == (200, PART)
+    for each in (writer, *(writer for _, writer in idle)):
+        each.close()
+
+
+async def test_a_flood_of_clients_takes_no_more_descriptors_than_there_are_places(shelf: Shelf) -> None:
+    patient = Limits(connections=4, head=600.0)
+    async with serving(shelf, limits=patient) as site:
+        clients = []
+        for _ in range(patient.connections + RESERVE + 20):
+            client = socket.socket()
+            client.setblocking(False)
+            await asyncio.get_running_loop().sock_connect(client, ("127.0.0.1", site.port))
+            clients.append(client)
+        try:
+            async with asyncio.timeout(20):
+                assert await _all_of(clients[-1]) == 0
+            assert REGISTRY.get_sample_value("catalogd_http_connections") == patient.connections + RESERVE
+        finally:
+            for client in clients:
+                client.close()
+
+
+async def test_a_download_may_end_when_the_server_does(shelf: Shelf) -> None:
+    async with serving(shelf, limits=LIMITS) as site:
+        idle, idle_writer = await site.speak(GET + b"\r\n")
+        await answer_of(idle)
+        reader, writer = await site.speak(b"GET /catalogs/fresh/all.json HTTP/1.1\r\nHost: c\r\n\r\n")
+        _, headers = await head_of(reader)
+        closing = asyncio.create_task(site.server.close())
+        assert await is_closed(idle)
+        assert len(await reader.readexactly(int(headers["content-length"]))) > SIZE
+        await closing
+        with pytest.raises(OSError, match=r".*"):
+            await site.speak()
+        writer.close()
+        idle_writer.close()
+
+
+# --- TLS
+
+
+@pytest.fixture
+def contexts(tmp_path: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """Of the server, and of a client that trusts it."""
+    material = create(["localhost", "127.0.0.1"], datetime.now(UTC))
+    pair = tmp_path / "pair.pem"
+    pair.write_bytes(material.leaf.chain + material.leaf.key)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(pair)
+    return server, ssl.create_default_context(cadata=material.bundle().decode())
+
+
+async def test_over_tls_the_same_is_served(shelf: Shelf, contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+    async with serving(shelf, tls=contexts[0], limits=LIMITS) as site:
+        for path, size in (("c/all.json", len(WHOLE)), ("fresh/all.json", None)):
+            url = f"https://localhost:{site.port}/catalogs/{path}"
+            async with site.session.get(url, ssl=contexts[1]) as answer:
+                assert answer.status == 200
+                assert len(await answer.read()) == (size or answer.content_length)
+
+
+async def test_a_client_that_never_shakes_hands_is_let_go(
+    shelf: Shelf, contexts: tuple[ssl.SSLContext, ssl.SSLContext], caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(shelf, tls=contexts[0], limits=LIMITS) as site:
+        silent, silent_writer = await site.speak()
+        wrong, wrong_writer = await site.speak(GET + b"\r\n")
+        assert await is_closed(wrong)
+        async with site.session.get(f"https://localhost:{site.port}/catalogs/c/all.json", ssl=contexts[1]) as answer:
+            assert answer.status == 200
+        assert await is_closed(silent)
+        silent_writer.close()
+        wrong_writer.close()
+    assert [record.getMessage() for record in caplog.records if record.levelname != "INFO"] == []
+
+
+async def test_handshakes_that_never_end_take_little_memory(
+    shelf: Shelf, contexts: tuple[ssl.SSLContext, ssl.SSLContext]
+) -> None:
+    many = 400
+    loop = asyncio.get_running_loop()
+    async with serving(shelf, tls=contexts[0], limits=Limits(handshake=600.0)) as site:
+        before = resident()
+        for _ in range(3):  # what the first wave leaves behind the others may write into
+            clients = [socket.socket() for _ in range(many)]
+            for client in clients:
+                client.setblocking(False)
+                await loop.sock_connect(client, ("127.0.0.1", site.port))
+                await loop.sock_sendall(client, b"\x16\x03\x01\x02\x00\x01")
+            async with site.session.get(
+                f"https://localhost:{site.port}/catalogs/c/all.json", ssl=contexts[1]
+            ) as answer:
+                assert answer.status == 200
+            for client in clients:
+                client.close()
+        assert resident() - before < many * 128 * 1024
+
+
+def resident() -> int:
+    """Bytes of memory of this process."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+
+
+async def test_over_tls_a_client_that_stops_reading_is_cut_off_too(
+    shelf: Shelf, contexts: tuple[ssl.SSLContext, ssl.SSLContext]
+) -> None:
+    async with serving(shelf, tls=contexts[0], limits=LIMITS) as site:
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", site.port, ssl=contexts[1], server_hostname="localhost", limit=1024
+        )
+        writer.write(b"GET /catalogs/fresh/all.json HTTP/1.1\r\nHost: c\r\n\r\n")
+        assert (await head_of(reader))[0] == 200
+        assert REGISTRY.get_sample_value("catalogd_http_connections") == 1
+        async with asyncio.timeout(30):
+            while REGISTRY.get_sample_value("catalogd_http_connections") != 0:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        writer.transport.abort()
+        with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+            await reader.readexactly(SIZE)

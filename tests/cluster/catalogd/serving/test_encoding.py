@@ -1,0 +1,222 @@
+"""gzip and zstd of catalogs: made once, negotiated, kept over a restart, collected. Real HTTP on loopback, no cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from catalogd.keeping.shelf import Shelf
+from catalogd.serving.encoding import Encodings
+from catalogd.serving.encoding_job import FILES, MADE_OF
+from olmkit.store import Store
+from tests.cluster.catalogd.site import BLOBS, DIGEST, WHOLE, Site, put, serving
+
+OTHER = "sha256:" + "2" * 64
+ALL = "/catalogs/c/api/v1/all"
+
+
+@contextlib.asynccontextmanager
+async def encoding(root: Path, shelf: Shelf) -> AsyncIterator[Encodings]:
+    """At work."""
+    encodings = Encodings(root, shelf)
+    run = asyncio.create_task(encodings.run())
+    try:
+        yield encodings
+    finally:
+        run.cancel()
+        await asyncio.wait({run})
+        await encodings.close()
+
+
+async def until_made(encodings: Encodings, digest: str = DIGEST) -> None:
+    """Return when there are encoded files of that content."""
+    async with asyncio.timeout(60):
+        while not encodings.find(digest, FILES[0]):  # noqa: ASYNC110 nobody is told
+            await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+async def shelf(tmp_path: Path) -> Shelf:
+    """With the catalog `c`."""
+    shelf = Shelf(tmp_path)
+    await put(shelf, "c", DIGEST)
+    return shelf
+
+
+@pytest.fixture
+async def site(tmp_path: Path, shelf: Shelf) -> AsyncIterator[Site]:
+    """Serves `c`, encoded."""
+    async with encoding(tmp_path, shelf) as encodings, serving(shelf, encodings) as site:
+        await until_made(encodings)
+        yield site
+
+
+def decoded(body: bytes, encoding: str | None) -> bytes:
+    """What a client makes of it."""
+    if encoding == "gzip":
+        return gzip.decompress(body)
+    return zstandard.ZstdDecompressor().decompress(body) if encoding == "zstd" else body
+
+
+@pytest.mark.parametrize(
+    ("accepted", "expected"),
+    [
+        pytest.param("gzip", "gzip", id="gzip alone"),
+        pytest.param("zstd", "zstd", id="zstd alone"),
+        pytest.param("gzip, deflate, br, zstd", "zstd", id="as a browser asks"),
+        pytest.param("gzip;q=1.0, *;q=0.5", "gzip", id="rather gzip"),
+        pytest.param("identity", None, id="plain"),
+        pytest.param("br", None, id="what there is not"),
+    ],
+)
+@pytest.mark.parametrize("path", ["all.json", "api/v1/all", "api/v1/metas", f"api/v1/all?digest={DIGEST}"])
+async def test_the_client_gets_what_it_takes(site: Site, path: str, accepted: str, expected: str | None) -> None:
+    status, body, headers = await site.ask(f"/catalogs/c/{path}", Accept_Encoding=accepted)
+    assert (status, headers.get("Content-Encoding"), headers["Vary"]) == (200, expected, "Accept-Encoding")
+    assert decoded(body, expected) == WHOLE
+    assert headers["Content-Length"] == str(len(body))
+    _, nothing, head = await site.ask(f"/catalogs/c/{path}", "HEAD", Accept_Encoding=accepted)
+    assert nothing == b""
+    assert {**head, "Date": ""} == {**headers, "Date": ""}
+
+
+async def test_an_answer_that_is_a_part_of_the_catalog_is_sent_plain(site: Site) -> None:
+    _, body, headers = await site.ask("/catalogs/c/api/v1/metas?package=q", Accept_Encoding="gzip")
+    assert "Content-Encoding" not in headers
+    assert body in WHOLE
+
+
+async def test_each_encoding_has_a_tag_of_its_own(site: Site) -> None:
+    tags = {}
+    for accepted in ("identity", "gzip", "zstd"):
+        tags[accepted] = (await site.ask(ALL, Accept_Encoding=accepted))[2]["ETag"]
+    assert len(set(tags.values())) == 3
+    for accepted, tag in tags.items():
+        status, _, headers = await site.ask(ALL, Accept_Encoding=accepted, If_None_Match=tag)
+        assert (status, headers["ETag"], headers["Vary"]) == (304, tag, "Accept-Encoding")
+    assert (await site.ask(ALL, Accept_Encoding="gzip", If_None_Match=tags["identity"]))[0] == 200
+
+
+async def test_a_range_counts_in_the_encoded_bytes(site: Site) -> None:
+    _, whole, headers = await site.ask(ALL, Accept_Encoding="gzip")
+    half = len(whole) // 2
+    tag = headers["ETag"]
+    status, first, _ = await site.ask(ALL, Accept_Encoding="gzip", Range=f"bytes=0-{half - 1}")
+    assert status == 206
+    status, rest, headers = await site.ask(ALL, Accept_Encoding="gzip", Range=f"bytes={half}-", If_Range=tag)
+    assert (status, headers["Content-Range"]) == (206, f"bytes {half}-{len(whole) - 1}/{len(whole)}")
+    assert gzip.decompress(first + rest) == WHOLE
+    assert (await site.ask(ALL, Range=f"bytes={half}-", If_Range=tag))[0] == 200
+
+
+async def test_a_client_that_takes_nothing_there_is_is_told_what_there_is(site: Site) -> None:
+    status, body, headers = await site.ask(ALL, Accept_Encoding="br, identity;q=0")
+    assert (status, headers["Vary"]) == (406, "Accept-Encoding")
+    assert b"zstd, gzip, identity" in body
+
+
+async def test_until_it_is_encoded_a_catalog_is_sent_plain(tmp_path: Path, shelf: Shelf) -> None:
+    encodings = Encodings(tmp_path, shelf)
+    async with serving(shelf, encodings) as site:
+        _, body, headers = await site.ask(ALL, Accept_Encoding="gzip")
+    assert (body, headers.get("Content-Encoding"), headers["Vary"]) == (WHOLE, None, "Accept-Encoding")
+
+
+async def test_what_was_made_is_there_after_a_restart(tmp_path: Path, shelf: Shelf) -> None:
+    async with encoding(tmp_path, shelf) as encodings:
+        await until_made(encodings)
+        form = encodings.find(DIGEST, FILES[0])["gzip"]
+    made_at = form.path.stat().st_mtime_ns
+    async with encoding(tmp_path, shelf) as encodings:
+        await until_made(encodings)
+        assert encodings.find(DIGEST, FILES[0])["gzip"] == form
+    assert form.path.stat().st_mtime_ns == made_at
+
+
+def _flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def _of_another_content(path: Path) -> None:
+    note = path.parent / MADE_OF
+    note.write_bytes(note.read_bytes().replace(b'"format":1', b'"format":0'))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(_flip, id="a bit that flipped"),
+        pytest.param(Path.unlink, id="a file that is gone"),
+        pytest.param(lambda path: path.write_bytes(path.read_bytes()[:100]), id="a file that is cut"),
+        pytest.param(_of_another_content, id="made of other content"),
+    ],
+)
+async def test_what_was_damaged_meanwhile_is_made_anew(tmp_path: Path, shelf: Shelf, damage: object) -> None:
+    async with encoding(tmp_path, shelf) as encodings:
+        await until_made(encodings)
+        path = encodings.find(DIGEST, FILES[0])["gzip"].path
+    whole = path.read_bytes()
+    assert callable(damage)
+    damage(path)
+    async with encoding(tmp_path, shelf) as encodings:
+        await until_made(encodings)
+        assert encodings.find(DIGEST, FILES[0])["gzip"].path.read_bytes() == whole
+
+
+async def test_it_goes_with_its_content(tmp_path: Path, shelf: Shelf) -> None:
+    async with encoding(tmp_path, shelf) as encodings:
+        await until_made(encodings)
+        await put(shelf, "d", OTHER, BLOBS[:4])
+        await until_made(encodings, OTHER)
+        await shelf.drop("c")
+        async with asyncio.timeout(30):
+            while (tmp_path / "encoded" / DIGEST.replace(":", "-")).exists():  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        assert not encodings.find(DIGEST, FILES[0])
+        assert encodings.find(OTHER, FILES[0])
+
+
+async def test_a_download_ends_well_when_its_content_goes(tmp_path: Path, shelf: Shelf) -> None:
+    async with encoding(tmp_path, shelf) as encodings, serving(shelf, encodings) as site:
+        await until_made(encodings)
+        async with site.session.get(site.base + ALL, headers={"Accept-Encoding": "gzip"}) as answer:
+            await shelf.drop("c")
+            assert gzip.decompress(await answer.read()) == WHOLE
+
+
+async def test_an_encoded_file_that_vanished_costs_nobody_the_catalog(tmp_path: Path, shelf: Shelf) -> None:
+    async with encoding(tmp_path, shelf) as encodings, serving(shelf, encodings) as site:
+        await until_made(encodings)
+        shutil.rmtree(tmp_path / "encoded")
+        status, body, headers = await site.ask(ALL, Accept_Encoding="gzip")
+    assert (status, body, headers.get("Content-Encoding")) == (200, WHOLE, None)
+
+
+async def test_small_files_are_left_as_they_are(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    await put(shelf, "c", DIGEST, BLOBS[:1])
+    async with encoding(tmp_path, shelf), serving(shelf) as site:
+        folder = tmp_path / "encoded" / DIGEST.replace(":", "-") / "content"
+        async with asyncio.timeout(60):
+            while not folder.exists():  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        assert [path.name for path in folder.iterdir() if path.name.startswith("all")] == []
+        assert (await site.ask(ALL, Accept_Encoding="gzip"))[0] == 200
+
+
+async def test_content_that_cannot_be_read_is_served_on(tmp_path: Path, shelf: Shelf) -> None:
+    """The job fails; nothing else does."""
+    (Store(shelf.folder).path(DIGEST) or tmp_path).joinpath("all.jsonl").unlink()
+    async with encoding(tmp_path, shelf) as encodings:
+        await put(shelf, "d", OTHER)
+        await until_made(encodings, OTHER)
+        assert not encodings.find(DIGEST, FILES[0])

@@ -1,0 +1,98 @@
+"""A file that a thread writes and hashes."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from catalogd.reading.appending import BATCH, Appended
+from olmkit.store_manifest import PORTION, File, describe
+
+DIGEST = "sha256:" + "c" * 64
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        pytest.param([], id="nothing"),
+        pytest.param([0, 1, 0], id="a byte"),
+        pytest.param([PORTION], id="one portion to the byte"),
+        pytest.param([PORTION + 1], id="a byte more than a portion"),
+        pytest.param([1000] * 20_000, id="many pieces over a portion's end"),
+        pytest.param([BATCH * 3, 1, PORTION * 2], id="pieces larger than a batch and a portion"),
+    ],
+)
+def test_the_hashes_are_those_of_the_file(tmp_path: Path, sizes: list[int]) -> None:
+    pieces = [bytes([number % 256]) * size for number, size in enumerate(sizes)]
+    with Appended(tmp_path / "f") as file:
+        for piece in pieces:
+            file.write(piece)
+        told = file.finish()
+        if sum(sizes) > 5:
+            assert file.read(sum(sizes) - 5, 5) == b"".join(pieces)[-5:]
+    assert (tmp_path / "f").read_bytes() == b"".join(pieces)
+    assert told == describe(tmp_path, DIGEST).files["f"]
+
+
+def test_small_pieces_do_not_cost_what_they_were_before_they_shrank(tmp_path: Path) -> None:
+    """orjson gives what it wrote without moving it: each of the pieces holds a place of a kilobyte or more while it waits."""
+    used = subprocess.run([sys.executable, "-c", _SMALL, str(tmp_path / "f")], capture_output=True, check=True)
+    assert int(used.stdout) < 50_000
+
+
+_SMALL = """
+import resource, sys
+import orjson
+from pathlib import Path
+from catalogd.reading.appending import Appended
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+with Appended(Path(sys.argv[1])) as file:
+    for number in range(200_000):
+        file.write(orjson.dumps({"schema": number}))
+    file.finish()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def fill(path: Path) -> None:
+    with Appended(path) as file:
+        for _ in range(100):
+            file.write(bytes(BATCH))
+        file.finish()
+
+
+def give_up(path: Path) -> None:
+    with Appended(path) as file:
+        file.write(bytes(3 * BATCH))
+        raise KeyError
+
+
+def test_a_disk_that_fails_is_told_and_no_thread_stays(tmp_path: Path) -> None:
+    before = threading.active_count()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (BATCH, hard))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            fill(tmp_path / "f")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert threading.active_count() == before
+
+
+def test_who_gives_up_leaves_no_thread(tmp_path: Path) -> None:
+    before = threading.active_count()
+    with pytest.raises(KeyError):
+        give_up(tmp_path / "f")
+    assert threading.active_count() == before
+
+
+def test_a_manifest_takes_hashes_that_are_known_for_files_of_that_size_only(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"12345")
+    true = describe(tmp_path, DIGEST).files["f"]
+    assert describe(tmp_path, DIGEST, {"f": File(5, ("known",))}).files["f"] == File(5, ("known",))
+    assert describe(tmp_path, DIGEST, {"f": File(6, ("known",)), "gone": true}).files == {"f": true}

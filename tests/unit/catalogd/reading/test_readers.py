@@ -1,0 +1,343 @@
+"""YAML that is read by other processes: the same as if the job read it, whatever is in it, and nothing of them stays."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import signal
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalogd.reading.loader import Loader
+from catalogd.reading.reader import Part
+from catalogd.reading.readers import ReaderDied, Readers
+from catalogd.reading.unpacking import LARGE, CatalogFiles
+from catalogd.reading.writing import Writer
+from olmkit.errors import Blocked, OlmError, Waiting
+from olmkit.fbc.documents import Unread
+from olmkit.fbc.errors import BadCatalog
+from olmkit.jobs import Failed, Finished, Jobs, JobState, Limits, Reason, Task
+from olmkit.sources.access import Access
+from olmkit.sources.credentials import Credentials
+from olmkit.sources.layers import Budget, unpack
+from olmkit.sources.source import ConfigMapsSource
+from olmkit.sources.tree import CATALOG, Tree
+from olmkit.store import Store
+from tests.images import Entry, file, tar
+from tests.unit.olmkit.jobs.test_scheduler import parent_of
+
+DIGEST = "sha256:" + "c" * 64
+Layers = Sequence[Sequence[Entry]]
+
+
+def found(layers: Layers, readers: Readers | None) -> dict[str, bytes] | str:
+    """All files of the content, or the error."""
+    with tempfile.TemporaryDirectory() as folder, Writer(Path(folder), DIGEST, bundle_metadata=True) as writer:
+        files = CatalogFiles(writer, Path(folder), readers)
+        tree = Tree(files, ("configs",), CATALOG)
+        for number, layer in enumerate(layers, start=1):
+            tree.layer = number
+            unpack(io.BytesIO(tar(layer)), tree, Budget(CATALOG.bytes, CATALOG.files))
+        tree.finish()
+        try:
+            writer.finish(files.ranges("configs"))
+        except BadCatalog as error:
+            return str(error)
+        return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+def bundle(number: int) -> str:
+    """A bundle's document, with what YAML alone has."""
+    return (
+        f"schema: olm.bundle\nname: p.v1.{number}.0\npackage: p\nimage: i/p:{number}\n"
+        "relatedImages:\n- &a {image: x, name: y}\n- *a\n"
+        f"properties:\n- type: olm.package\n  value: {{packageName: p, version: 1.{number}.0}}\n"
+        f"- type: other\n  value: [1.50, 0x1F, yes, 1e400, '{'x' * number * 40}', 12345678901234567890123, !!str 7]\n"
+    )
+
+
+GOOD = [
+    "schema: olm.package\nname: p\ndefaultChannel: stable\n",
+    "schema: olm.channel\nname: stable\npackage: p\nentries:\n- name: p.v1.1.0\n- {name: p.v1.2.0, replaces: p.v1.1.0}\n",
+    *map(bundle, range(1, 5)),
+    "schema: olm.bundle\nname: bad\npackage: p\nproperties: 7\n",
+    "schema: x\n",
+    "schema: x\nmany: [&a [1, 2, 3, 4], &b [*a, *a, *a], [*b, *b, *b, *b]]\n",
+    '{"schema": "x", "name": "json"}\n',
+]
+FAULTS = [
+    "name: none\n",
+    "- no mapping\n",
+    "schema: x\na: [\n",
+    "schema: x\n\tb: 1\n",
+    "schema: x\nSchema: y\n",
+    "schema: [x]\n",
+    "schema: x\na: *nowhere\n",
+    "schema: \x00\n",
+    "",
+    "# nothing\n",
+]
+DOCUMENTS = st.one_of(st.sampled_from(GOOD), st.sampled_from(GOOD), st.sampled_from(GOOD), st.sampled_from(FAULTS))
+SEPARATORS = st.sampled_from(
+    ["---\n", "---\n", "---\n", "---\n", "--- # one\n", "--- no separator\n", "---\n---\n", ""]
+)
+FILES = st.lists(st.tuples(SEPARATORS, DOCUMENTS).map("".join), max_size=8).map("".join)
+NAMES = st.sampled_from(["a.yaml", "b.yaml", "c/d", "e.json", "z"])
+ENTRIES = st.tuples(NAMES, FILES).map(lambda each: file(f"configs/{each[0]}", each[1]))
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.lists(ENTRIES, max_size=4), min_size=1, max_size=2), st.sampled_from([1, 200, 1000, 100_000]))
+def test_what_readers_read_is_what_the_job_would_have_read(layers: Layers, batch_bytes: int) -> None:
+    with Readers(bundle_metadata=True, batch_bytes=batch_bytes) as readers:
+        assert found(layers, readers) == found(layers, None)
+
+
+@pytest.mark.parametrize("fault", FAULTS[:-2])
+def test_the_first_fault_of_a_file_counts_wherever_it_is(fault: str) -> None:
+    documents = [bundle(number) for number in range(1, 10)]
+    for place in range(len(documents)):
+        faulty = [*documents[:place], fault, *documents[place + 1 :], "- later\n"]
+        layers = [[file("configs/a", "---\n".join(documents)), file("configs/b", "---\n".join(faulty))]]
+        with Readers(bundle_metadata=True, batch_bytes=(1, 1000, 100_000)[place % 3]) as readers:
+            told = found(layers, readers)
+        assert isinstance(told, str)
+        assert told == found(layers, None)
+        assert told.startswith("b: line ")
+
+
+def test_large_documents_keep_their_place() -> None:
+    large = f"schema: x\nname: large\ntext: {'x' * LARGE}\n"
+    layers = [[file("configs/a", "---\n".join([bundle(1), large, bundle(2), "- no mapping\n", large]))]]
+    layers.append([file("configs/b", "---\n".join([bundle(3), large, bundle(4)]))])
+    with Readers(bundle_metadata=True) as readers:
+        assert found(layers, readers) == found(layers, None)
+    with Readers(bundle_metadata=True) as readers:
+        assert found(layers[1:], readers) == found(layers[1:], None)
+
+
+def test_answers_may_be_larger_than_anything_that_waits_for_them() -> None:
+    """Each document becomes 300 KB: neither side may wait for the other, and the order stays."""
+    text = (
+        b"schema: x\nname: '%d'\na: &a ["
+        + b"x" * 300
+        + b"]\nb: &b ["
+        + b"*a, " * 30
+        + b"]\nc: ["
+        + b"*b, " * 30
+        + b"]\n"
+    )
+    names: list[str] = []
+
+    def take(part: Part) -> None:
+        assert not part.fault
+        names.extend(made.name for made in part.entries)
+        assert all(len(made.line) > 270_000 for made in part.entries)
+
+    with Readers(bundle_metadata=False, batch_bytes=20_000) as readers:
+        for number in range(200):
+            readers.add(number // 3, Unread(text % number, 1), take)
+        readers.drain(take)
+    assert names == [str(number) for number in range(200)]
+
+
+def test_an_error_that_nobody_foresaw_is_told() -> None:
+    with Readers(bundle_metadata=False, count=1) as readers:
+        readers.add(0, Unread(b"schema: x", "no number"), lambda part: None)  # type: ignore[arg-type]
+        with pytest.raises(RuntimeError, match="ValidationError: "):
+            readers.drain(lambda part: None)
+
+
+def test_readers_end_with_their_block() -> None:
+    descriptors, children = os.listdir("/proc/self/fd"), children_of(os.getpid())
+    with Readers(bundle_metadata=False, count=3) as readers:
+        assert len(children_of(os.getpid()) - children) == 3
+        readers.add(0, Unread(b"schema: x", 1), lambda part: None)
+    assert children_of(os.getpid()) == children
+    assert os.listdir("/proc/self/fd") == descriptors
+
+
+def test_a_reader_inherits_nothing_but_its_socket() -> None:
+    children = children_of(os.getpid())
+    with open("/dev/null") as ours, Readers(bundle_metadata=False) as readers:
+        os.set_inheritable(ours.fileno(), True)
+        readers.add(0, Unread(b"schema: x", 1), lambda part: None)
+        readers.drain(lambda part: None)
+        readers.add(0, Unread(b"schema: x", 1), lambda part: None)
+        readers.drain(lambda part: None)
+        for child in children_of(os.getpid()) - children:
+            held = {int(name) for name in os.listdir(f"/proc/{child}/fd")} - {0, 1, 2}
+            assert len(held) == 1
+            assert os.readlink(f"/proc/{child}/fd/{held.pop()}").startswith("socket:")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+def test_a_reader_that_dies_is_noticed(number: signal.Signals) -> None:
+    children = children_of(os.getpid())
+    with Readers(bundle_metadata=False) as readers:
+        for child in children_of(os.getpid()) - children:
+            os.kill(child, number)
+        with pytest.raises(ReaderDied) as caught:
+            have_read_much(readers)
+        assert caught.value.signal == number
+    assert children_of(os.getpid()) == children
+
+
+def have_read_much(readers: Readers) -> None:
+    """More than waits in any buffer."""
+    for _ in range(1000):
+        readers.add(0, Unread(b"schema: " + b"x" * 100_000, 1), lambda part: None)
+
+
+def children_of(pid: int) -> set[int]:
+    """From /proc, with remains of such that ended."""
+    found: set[int] = set()
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        found.update(map(int, task.read_text().split()))
+    return found
+
+
+class Desk:
+    """Jobs, one at a time."""
+
+    def __init__(self) -> None:
+        self.ends: asyncio.Queue[str] = asyncio.Queue()
+        limits = Limits(memory=768 << 20, cpu=60, wall=timedelta(seconds=60))
+        preload = ["catalogd.reading.loading", "tests.unit.catalogd.readers_work"]
+        self._mine = children_of(os.getpid())
+        self.jobs = Jobs(self.ends.put_nowait, concurrent=1, limits=limits, preload=preload)
+
+    async def end(self) -> JobState:
+        """The state of the job once it has ended."""
+        async with asyncio.timeout(60):
+            await self.ends.get()
+        state = self.jobs.state("key")
+        assert state is not None
+        return state
+
+    async def readers(self) -> set[int]:
+        """The readers of the job that runs, stopped as soon as they are there."""
+        found: set[int] = set()
+        async with asyncio.timeout(60):
+            while len(found) < 2:
+                for server in children_of(os.getpid()) - self._mine:
+                    found.update(*map(children_of, children_of(server)))
+                await asyncio.sleep(0)
+        for pid in found:
+            os.kill(pid, signal.SIGSTOP)
+        return found
+
+
+@pytest_asyncio.fixture
+async def desk() -> AsyncIterator[Desk]:
+    made = Desk()
+    yield made
+    await made.jobs.close()
+
+
+LOTS = "---\n".join(f"schema: x\nname: '{number}'\ntext: {'x' * 500}\n" for number in range(6000))
+
+
+def load(folder: Path, text: str) -> Task:
+    """The job that reads a catalog of two files."""
+    source = ConfigMapsSource((("a.yaml", text.encode()), ("b.yaml", b"schema: x\nname: last\n")))
+    return Loader(folder, Access()).task(source, Credentials(), None, None)
+
+
+async def test_a_job_reads_yaml_with_its_readers(desk: Desk, tmp_path: Path) -> None:
+    desk.jobs.ensure("key", "1", load(tmp_path / "store", LOTS))
+    for pid in await desk.readers():
+        os.kill(pid, signal.SIGCONT)
+    state = await desk.end()
+    assert isinstance(state, Finished)
+    folder = Store(tmp_path / "store").path(state.result["digest"])
+    assert folder is not None
+    names = [json.loads(line)["name"] for line in (folder / "all.jsonl").read_bytes().splitlines()]
+    assert names == [*map(str, range(6000)), "last"]
+
+
+async def test_a_fault_deep_in_a_file_ends_a_job_as_ever(desk: Desk, tmp_path: Path) -> None:
+    desk.jobs.ensure("key", "1", load(tmp_path / "store", LOTS + "---\n- no mapping\n---\nname: later\n"))
+    state = await desk.end()
+    assert isinstance(state, Failed)
+    sentence = "load FBC from filesystem: a.yaml: line 24001: a blob must be a mapping, not a list: "
+    assert sentence in state.error.message
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "reason"),
+    [
+        pytest.param(signal.SIGKILL, Waiting, Reason.OUT_OF_MEMORY, id="killed for want of memory"),
+        pytest.param(signal.SIGXCPU, Blocked, Reason.TOO_LONG, id="out of CPU time"),
+        pytest.param(signal.SIGSEGV, Blocked, Reason.CRASHED, id="crashed"),
+        pytest.param(signal.SIGABRT, Blocked, Reason.CRASHED, id="gave up"),
+    ],
+)
+async def test_a_job_ends_as_its_reader_did(
+    desk: Desk, tmp_path: Path, number: signal.Signals, kind: type[OlmError], reason: Reason
+) -> None:
+    desk.jobs.ensure("key", "1", load(tmp_path / "store", LOTS))
+    readers = await desk.readers()
+    os.kill(min(readers), number)
+    for pid in readers:
+        os.kill(pid, signal.SIGCONT)
+    state = await desk.end()
+    assert isinstance(state, Failed)
+    assert (type(state.error), state.error.reason) == (kind, reason)
+    await gone(readers)
+    assert list(Store(tmp_path / "store").digests()) == []
+
+
+async def test_a_reader_that_needs_too_much_memory_ends_the_job(desk: Desk) -> None:
+    limits = Limits(memory=72 << 20, cpu=60, wall=timedelta(seconds=60))
+    jobs = Jobs(desk.ends.put_nowait, concurrent=1, limits=limits, preload=["tests.unit.catalogd.readers_work"])
+    try:
+        for letters, kind in ((10, Finished), (20 << 20, Failed)):
+            jobs.ensure("key", str(letters), Task("tests.unit.catalogd.readers_work:read_one", {"letters": letters}))
+            async with asyncio.timeout(60):
+                await desk.ends.get()
+            state = jobs.state("key")
+            assert isinstance(state, kind)
+    finally:
+        await jobs.close()
+    assert isinstance(state, Failed)
+    assert (type(state.error), state.error.reason) == (Blocked, Reason.OUT_OF_MEMORY)
+
+
+@pytest.mark.parametrize("way", ["cancelled", "killed", "without its server"])
+async def test_a_job_that_is_killed_leaves_no_reader(desk: Desk, tmp_path: Path, way: str) -> None:
+    desk.jobs.ensure("key", "1", load(tmp_path / "store", LOTS))
+    readers = await desk.readers()
+    job = parent_of(min(readers))
+    if way == "cancelled":
+        desk.jobs.cancel("key")
+    elif way == "killed":
+        os.kill(job, signal.SIGKILL)
+    else:
+        await desk.jobs.close()
+    for pid in readers:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)  # it may have been stopped before it could say what ends it
+    await gone({job, *readers})
+
+
+async def gone(pids: set[int]) -> None:
+    """Wait until these are no processes any more, not even ended ones that nobody waited for."""
+
+    def processes() -> set[int]:
+        return {int(name) for name in os.listdir("/proc") if name.isdigit()}
+
+    deadline = asyncio.get_running_loop().time() + 20
+    while left := pids & processes():
+        assert asyncio.get_running_loop().time() < deadline, f"still there: {left}"
+        await asyncio.sleep(0.01)

@@ -1,0 +1,108 @@
+"""The document a resolver gets of one package."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from catalogd.reading.resolution import Parts, bad_bundle_part, bundle_part, document
+from olmkit.fbc import catalog
+
+BUNDLE = {
+    "name": "p.v1",
+    "package": "p",
+    "image": "registry.example/p@sha256:1",
+    "properties": [
+        {"type": "olm.package", "value": {"packageName": "p", "version": "1.0.0", "release": "3"}},
+        {"type": "olm.gvk", "value": {"group": "g", "version": "v1", "kind": "K"}},
+        {"type": "olm.package.required", "value": {"packageName": "q", "versionRange": ">1.0.0"}},
+        {"type": "olm.csv.metadata", "value": {"minKubeVersion": "1.25.0", "description": "long"}},
+        {"type": "my.own", "value": 5},
+    ],
+}
+
+
+def parts(**changes: Any) -> Parts:
+    values: dict[str, Any] = {
+        "name": "p",
+        "package": catalog.Package("p", "stable", "", None),
+        "channels": [
+            catalog.Channel(
+                "stable", "p", (catalog.Entry("p.v1", "", (), ""), catalog.Entry("p.v2", "p.v1", ("p.v0",), "<2"))
+            )
+        ],
+        "bundles": [bundle_part(catalog.bundle(BUNDLE))],
+        "deprecations": [],
+        "faults": [],
+    }
+    return Parts(**{**values, **changes})
+
+
+def read(given: Parts, digest: str = "sha256:c") -> dict[str, Any]:
+    line = document(given, digest)
+    assert line.endswith(b"}\n")
+    found: dict[str, Any] = json.loads(line)
+    return found
+
+
+def test_a_document_holds_what_bears_on_resolution_and_nothing_else() -> None:
+    found = read(parts())
+    del found["digest"]
+    assert found == {
+        "catalogDigest": "sha256:c",
+        "package": "p",
+        "defaultChannel": "stable",
+        "channels": [
+            {
+                "name": "stable",
+                "entries": [
+                    {"name": "p.v1", "replaces": "", "skips": [], "skipRange": ""},
+                    {"name": "p.v2", "replaces": "p.v1", "skips": ["p.v0"], "skipRange": "<2"},
+                ],
+            }
+        ],
+        "bundles": [
+            {
+                "name": "p.v1",
+                "image": "registry.example/p@sha256:1",
+                "version": "1.0.0",
+                "release": "3",
+                "mediaType": "registry+v1",
+                "properties": [
+                    {"type": "olm.gvk", "value": {"group": "g", "version": "v1", "kind": "K"}},
+                    {"type": "olm.package.required", "value": {"packageName": "q", "versionRange": ">1.0.0"}},
+                ],
+                "minKubeVersion": "1.25.0",
+            }
+        ],
+        "deprecations": [],
+    }
+
+
+def test_deprecations_name_a_bundle_or_the_package() -> None:
+    entries = (
+        catalog.Deprecation("olm.package", "", "all of it"),
+        catalog.Deprecation("olm.bundle", "p.v1", "this one"),
+    )
+    assert read(parts(deprecations=[catalog.Deprecations("p", entries)]))["deprecations"] == [
+        {"reference": {"schema": "olm.package"}, "message": "all of it"},
+        {"reference": {"schema": "olm.bundle", "name": "p.v1"}, "message": "this one"},
+    ]
+
+
+def test_the_digest_is_that_of_the_package_not_of_the_catalog() -> None:
+    assert read(parts(), "sha256:c")["digest"] == read(parts(), "sha256:d")["digest"]
+    assert read(parts())["digest"] != read(parts(channels=[]))["digest"]
+
+
+def test_a_bundle_without_version_says_what_is_wrong() -> None:
+    part = bundle_part(catalog.bundle({**BUNDLE, "properties": []}))
+    assert part["problem"] == 'package "p" bundle "p.v1" must have exactly 1 "olm.package" property, found 0'
+    assert part["version"] == ""
+
+
+def test_a_fault_of_the_package_stands_against_all_its_bundles() -> None:
+    bundles = [bundle_part(catalog.bundle(BUNDLE)), bad_bundle_part("p.v2", "its own")]
+    found = read(parts(bundles=bundles, faults=["parse channel: x", "parse package: y"], package=None))
+    assert [each["problem"] for each in found["bundles"]] == ["parse channel: x; parse package: y", "its own"]
+    assert found["defaultChannel"] == ""

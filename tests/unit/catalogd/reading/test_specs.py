@@ -1,0 +1,71 @@
+"""What a Package object says of a package."""
+
+from __future__ import annotations
+
+import pytest
+
+from catalogd.reading import specs
+from olmkit.fbc.catalog import Bundle, Channel, Entry, Package, Property
+
+CHANNELS = [
+    Channel("stable", "p", (Entry("p.v2", "p.v1", ("p.v0",), "<2.0.0"), Entry("p.v1", "", (), ""))),
+    Channel("alpha", "p", ()),
+]
+
+
+def test_a_spec_holds_what_the_guide_shows_and_leaves_out_what_is_empty() -> None:
+    spec, left_out = specs.package_spec(Package("p", "stable", "", ("eA==", "image/png")), CHANNELS)
+    assert left_out == ""
+    assert spec == {
+        "packageName": "p",
+        "defaultChannel": "stable",
+        "description": "",
+        "channels": [
+            {
+                "name": "stable",
+                "entries": [
+                    {"name": "p.v2", "replaces": "p.v1", "skips": ["p.v0"], "skipRange": "<2.0.0"},
+                    {"name": "p.v1"},
+                ],
+            },
+            {"name": "alpha", "entries": []},
+        ],
+        "icon": {"data": "eA==", "mediatype": "image/png"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("description", "icon"),
+    [
+        pytest.param("text", "x" * specs.SIZE_LIMIT, id="by its bytes"),
+        pytest.param("<" * (specs.SIZE_LIMIT // 8), "x" * (specs.SIZE_LIMIT // 2), id="as Go writes it for HTML"),
+        pytest.param("é" * (specs.SIZE_LIMIT // 4), "x" * (specs.SIZE_LIMIT * 2 // 3), id="in UTF-8"),
+    ],
+)
+def test_what_is_too_large_for_etcd_loses_its_icon_first(description: str, icon: str) -> None:
+    spec, left_out = specs.package_spec(Package("p", "stable", description, (icon, "image/png")), CHANNELS)
+    assert left_out == "its icon"
+    assert "icon" not in spec
+    assert spec["description"] == description
+
+
+def test_what_is_still_too_large_loses_its_channels() -> None:
+    many = [Channel("c", "p", tuple(Entry(f"p.v{number}", "", ("x" * 1000,), "") for number in range(1300)))]
+    spec, left_out = specs.package_spec(Package("p", "stable", "text", None), many)
+    assert left_out == "its icon, description and channels"
+    assert spec["channels"] == []
+
+
+def test_a_bundle_that_is_too_large_keeps_its_name() -> None:
+    properties = (Property("a", {"text": "x" * specs.SIZE_LIMIT}),)
+    assert specs.bundle_spec({}, Bundle("b", "p", "i", properties)) == (
+        {"package": "p", "bundleName": "b"},
+        "all but its name",
+    )
+
+
+def test_a_fingerprint_says_whether_two_specs_are_equal_whatever_their_catalog() -> None:
+    spec, _ = specs.package_spec(Package("p", "stable", "", None), CHANNELS)
+    backwards = dict(reversed({"catalog": {"name": "c"}, **spec}.items()))
+    assert specs.fingerprint(backwards) == specs.fingerprint(spec)
+    assert specs.fingerprint({**spec, "description": "x"}) != specs.fingerprint(spec)

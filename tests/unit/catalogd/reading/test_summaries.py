@@ -1,0 +1,126 @@
+"""One line of a list of packages."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from catalogd.reading.summaries import Head, head, summary
+from olmkit.fbc.catalog import Bundle, Channel, Deprecation, Deprecations, Entry, Package, Property
+
+PACKAGE = Package("p", "stable", "A package\nfor  tests.", None)
+METADATA = {
+    "displayName": "The P",
+    "description": "# Long",
+    "provider": {"name": "Example"},
+    "keywords": ["a", "b", "a", ""],
+    "annotations": {"categories": "Database, AI,", "capabilities": "Deep Insights", "description": "Does p."},
+}
+TOLD = {
+    "displayName": "The P",
+    "description": "Does p.",
+    "provider": "Example",
+    "categories": ["Database", "AI"],
+    "keywords": ["a", "b"],
+    "capability": "Deep Insights",
+}
+
+
+def of(*properties: Property) -> Bundle:
+    return Bundle("p.v1.0.0", "p", "i", properties)
+
+
+def as_object(manifest: Any) -> Property:
+    text = manifest if isinstance(manifest, str) else json.dumps(manifest)
+    return Property("olm.bundle.object", {"data": base64.b64encode(text.encode()).decode()})
+
+
+def csv() -> dict[str, Any]:
+    spec = {key: value for key, value in METADATA.items() if key != "annotations"}
+    return {
+        "apiVersion": "operators.coreos.com/v1alpha1",
+        "kind": "ClusterServiceVersion",
+        "metadata": {"annotations": METADATA["annotations"]},
+        "spec": spec,
+    }
+
+
+CRD = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": "ClusterServiceVersion"}
+
+
+@pytest.mark.parametrize(
+    ("bundle", "told"),
+    [
+        pytest.param(of(Property("olm.csv.metadata", METADATA)), TOLD, id="from its CSV metadata"),
+        pytest.param(of(as_object(CRD), as_object(csv())), TOLD, id="from the CSV among its objects"),
+        pytest.param(
+            of(as_object("spec: {displayName: The P}\nkind: ClusterServiceVersion\n")),
+            {"displayName": "The P", "description": "A package for tests."},
+            id="from a CSV in YAML whose kind comes late",
+        ),
+        pytest.param(None, {"description": "A package for tests."}, id="without a bundle"),
+        pytest.param(of(), {"description": "A package for tests."}, id="from a bundle that says nothing"),
+        pytest.param(
+            of(as_object("{"), as_object("\x00ClusterServiceVersion"), Property("olm.bundle.object", {"data": "*"})),
+            {"description": "A package for tests."},
+            id="from objects that are none",
+        ),
+        pytest.param(
+            of(Property("olm.csv.metadata", {"displayName": 5, "provider": [], "keywords": {}, "annotations": "x"})),
+            {"description": "A package for tests."},
+            id="from what has other types",
+        ),
+    ],
+)
+def test_what_a_bundle_tells(bundle: Bundle | None, told: dict[str, Any]) -> None:
+    line = summary(PACKAGE, [], [], bundle, has_icon=False)
+    assert line == {"name": "p", "defaultChannel": "stable", **told}
+
+
+def test_the_whole_line() -> None:
+    channels = [("stable", Head("p.v2", "2.0.0")), ("odd", Head("p.v3", "")), ("empty", None)]
+    deprecations = [
+        Deprecations("p", (Deprecation("olm.channel", "odd", "odd"), Deprecation("olm.package", "", "use q")))
+    ]
+    assert summary(Package("p/q", "", "", None), channels, deprecations, None, has_icon=True) == {
+        "name": "p/q",
+        "channels": [
+            {"name": "stable", "head": {"name": "p.v2", "version": "2.0.0"}},
+            {"name": "odd", "head": {"name": "p.v3"}},
+            {"name": "empty"},
+        ],
+        "deprecated": "use q",
+        "icon": "packages/p%2Fq/icon",
+    }
+
+
+def test_a_package_that_is_deprecated_without_a_word_says_so() -> None:
+    line = summary(PACKAGE, [], [Deprecations("p", (Deprecation("olm.package", "", ""),))], None, has_icon=False)
+    assert line["deprecated"] is True
+
+
+def test_long_texts_and_lists_are_cut() -> None:
+    metadata = {"displayName": "x" * 1000, "keywords": [str(each) for each in range(1000)], "description": "ab " * 500}
+    line = summary(PACKAGE, [], [], of(Property("olm.csv.metadata", metadata)), has_icon=False)
+    assert len(line["displayName"]) == 100
+    assert len(line["keywords"]) == 20
+    assert len(line["description"]) <= 200
+    assert line["description"].endswith("…")
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        pytest.param([("b", "a", ()), ("a", "", ())], "b", id="what nobody replaces"),
+        pytest.param([("a", "", ()), ("c", "", ("a", "b")), ("b", "", ())], "c", id="what nobody skips"),
+        pytest.param([("b", "a", ()), ("a", "b", ())], "b", id="in a circle, the first"),
+        pytest.param([("a", "", ()), ("b", "", ())], "a", id="of two heads, the first"),
+        pytest.param([], "", id="none of no entries"),
+    ],
+)
+def test_heads(entries: list[tuple[str, str, tuple[str, ...]]], expected: str) -> None:
+    made = tuple(Entry(name, replaces, skips, "") for name, replaces, skips in entries)
+    assert head(Channel("c", "p", made)) == expected

@@ -1,0 +1,422 @@
+"""Blobs to the files of a content: what is kept verbatim, what is derived, and what a bad blob costs."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from catalogd.reading.content import BLOBS, Content
+from catalogd.reading.deriving import PROBLEMS_KEPT
+from catalogd.reading.specs import fingerprint
+from catalogd.reading.writing import Writer
+from olmkit.fbc import documents
+from olmkit.fbc.blobs import Blob, blob
+from olmkit.fbc.documents import Document
+from olmkit.fbc.errors import BadCatalog
+from olmkit.store_manifest import describe
+
+DIGEST = "sha256:" + "c" * 64
+Value = dict[str, Any]
+
+
+def package(name: str, **more: Any) -> Value:
+    return {"schema": "olm.package", "name": name, "defaultChannel": "stable", **more}
+
+
+def channel(package: str, *bundles: str, name: str = "stable", **more: Any) -> Value:
+    return {
+        "schema": "olm.channel",
+        "package": package,
+        "name": name,
+        "entries": [{"name": each} for each in bundles],
+        **more,
+    }
+
+
+def bundle(package: str, version: str, **more: Any) -> Value:
+    own = {"type": "olm.package", "value": {"packageName": package, "version": version}}
+    name = f"{package}.v{version}"
+    return {"schema": "olm.bundle", "package": package, "name": name, "image": f"i/{name}", "properties": [own], **more}
+
+
+def whole(name: str, *versions: str) -> list[Value]:
+    """A package with nothing wrong."""
+    names = [f"{name}.v{version}" for version in versions or ("1.0.0",)]
+    edges = [
+        {"name": each, **({"replaces": below} if below else {})}
+        for each, below in zip(names, [*names[1:], ""], strict=True)
+    ]
+    return [
+        package(name),
+        {**channel(name), "entries": edges},
+        *(bundle(name, version) for version in versions or ("1.0.0",)),
+    ]
+
+
+def blobs(values: Iterable[Mapping[str, Any]]) -> list[Blob]:
+    return [blob(Document(dict(value), b"", 1)) for value in values]
+
+
+def content(folder: Path, *values: Mapping[str, Any]) -> Content:
+    """What is found after these blobs were written."""
+    with Writer(folder, DIGEST) as writer:
+        for each in blobs(values):
+            writer.add(each)
+        told = writer.finish()
+    found = Content(folder)
+    assert found.summary == told
+    return found
+
+
+def resolution(found: Content, name: str) -> Value:
+    place = found.resolution(name)
+    assert place is not None
+    start, length = place
+    document: Value = json.loads(found.resolutions.read_bytes()[start : start + length])
+    return document
+
+
+GOOD = [package("p", description="d"), channel("p", "p.v1.0.0"), bundle("p", "1.0.0"), {"schema": "my.own", "x": 1}]
+
+
+def test_blobs_are_kept_as_their_lines_in_their_order(tmp_path: Path) -> None:
+    content(tmp_path, *GOOD)
+    assert (tmp_path / BLOBS).read_bytes() == b"".join(each.line for each in blobs(GOOD))
+
+
+def test_nothing_but_the_content_is_left_in_the_folder(tmp_path: Path) -> None:
+    content(tmp_path, *GOOD)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        *("all.jsonl", "content.json", "icons", "index.json", "packages.jsonl", "resolution.jsonl", "summaries.json")
+    ]
+
+
+def test_a_good_catalog_is_counted_and_offered(tmp_path: Path) -> None:
+    found = content(tmp_path, *GOOD, *whole("a"))
+    summary = found.summary
+    assert (summary.package_names, summary.bundle_count, summary.blob_count) == (("a", "p"), 2, 7)
+    assert (summary.problem_count, summary.problems, summary.notes) == (0, (), ())
+    spec = found.package_spec("p")
+    assert (spec["packageName"], spec["description"], spec["channels"][0]["name"]) == ("p", "d", "stable")
+    assert [offer.fingerprint for offer in found.offers if offer.package == "p"] == [fingerprint(spec)]
+    assert resolution(found, "p")["bundles"][0]["version"] == "1.0.0"
+    assert found.resolution("q") is None
+
+
+def test_a_package_whose_blobs_are_scattered_is_whole(tmp_path: Path) -> None:
+    found = content(
+        tmp_path,
+        bundle("p", "1.0.0"),
+        *whole("q"),
+        channel("p", "p.v2.0.0", "p.v1.0.0"),
+        bundle("p", "2.0.0"),
+        package("p"),
+    )
+    assert [each["version"] for each in resolution(found, "p")["bundles"]] == ["1.0.0", "2.0.0"]
+    assert found.summary.problems == (
+        'invalid package "p": invalid channel "stable": multiple channel heads found in graph: p.v1.0.0, p.v2.0.0',
+    )
+
+
+BUNDLE = (
+    "parse bundle: json: cannot unmarshal number into Go struct field Bundle.image of type string"
+    ' (package "p", bundle "p.v1.0.0")'
+)
+UNVERSIONED = 'package "p" bundle "p.v1.0.0" must have exactly 1 "olm.package" property, found 0'
+PACKAGE = (
+    'parse package: json: cannot unmarshal number into Go struct field Package.description of type string (package "p")'
+)
+CHANNEL = (
+    "parse channel: json: cannot unmarshal object into Go struct field Channel.entries of type []declcfg.ChannelEntry"
+    ' (package "p", channel "stable")'
+)
+DEPRECATION = (
+    "parse deprecation: json: cannot unmarshal number into Go struct field Deprecation.entries of type"
+    ' []declcfg.DeprecationEntry (package "p")'
+)
+
+
+@pytest.mark.parametrize(
+    ("values", "problems", "against"),
+    [
+        pytest.param(
+            [package("p"), channel("p", "p.v1.0.0"), {**bundle("p", "1.0.0"), "image": 5}],
+            [BUNDLE],
+            [BUNDLE],
+            id="a bundle that cannot be read costs itself",
+        ),
+        pytest.param(
+            [package("p"), channel("p", "p.v1.0.0"), {**bundle("p", "1.0.0"), "properties": []}],
+            [UNVERSIONED],
+            [UNVERSIONED],
+            id="a bundle without version costs itself",
+        ),
+        pytest.param(
+            [package("p", description=5), channel("p", "p.v1.0.0"), bundle("p", "1.0.0")],
+            [PACKAGE],
+            [f'{PACKAGE}; unknown package "p"'],
+            id="a package that cannot be read costs its bundles",
+        ),
+        pytest.param(
+            [package("p"), channel("p", entries={}), bundle("p", "1.0.0")],
+            [CHANNEL],
+            [CHANNEL],
+            id="a channel that cannot be read costs its package's bundles",
+        ),
+        pytest.param(
+            [*whole("p"), {"schema": "olm.deprecations", "package": "p", "entries": 1}],
+            [DEPRECATION],
+            [DEPRECATION],
+            id="deprecations that cannot be read cost their package's bundles",
+        ),
+        pytest.param(
+            whole("p")[1:],
+            ['unknown package "p" for channel "stable"', 'unknown package "p" for bundle "p.v1.0.0"'],
+            ['unknown package "p"'],
+            id="a package that is not there is named",
+        ),
+        pytest.param(
+            [package("p"), *whole("p")], ['duplicate package "p"'], [None], id="a package that is there twice"
+        ),
+        pytest.param(
+            [*whole("p"), whole("p")[1]],
+            ['package "p" has duplicate channel "stable"'],
+            [None],
+            id="a channel that is there twice",
+        ),
+        pytest.param(
+            [*whole("p"), bundle("p", "1.0.0", image="later")],
+            ['package "p" has duplicate bundle "p.v1.0.0"'],
+            [None],
+            id="a bundle that is there twice counts as it is the second time",
+        ),
+        pytest.param(
+            [
+                package("p"),
+                {**channel("p"), "entries": [{"name": "a", "replaces": "b"}, {"name": "b", "replaces": "a"}]},
+            ]
+            + [{**bundle("p", version), "name": name} for name, version in (("a", "1.0.0"), ("b", "1.0.0"))],
+            [
+                'invalid package "p": invalid channel "stable": no channel head found in graph',
+                'invalid package "p": duplicate versions found in bundles: [{1.0.0: [a, b]}]',
+            ],
+            [None, None],
+            id="what the check finds in the graph",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_package_is_counted_and_costs_nobody_else(
+    tmp_path: Path, values: list[Value], problems: list[str], against: list[str | None]
+) -> None:
+    found = content(tmp_path, *values, *whole("other"))
+    assert sorted(found.summary.problems) == sorted(problems)
+    assert found.summary.problem_count == len(problems)
+    assert [each.get("problem") for each in resolution(found, "p")["bundles"]] == against
+    assert "problem" not in resolution(found, "other")["bundles"][0]
+    assert len((tmp_path / BLOBS).read_bytes().splitlines()) == len(values) + 3
+
+
+def test_of_blobs_that_are_there_twice_the_last_counts(tmp_path: Path) -> None:
+    second = [bundle("p", "1.0.0", image="later"), package("p", description="later"), channel("p", "p.v1.0.0", "x")]
+    found = content(tmp_path, *whole("p"), *second)
+    document = resolution(found, "p")
+    assert [each["image"] for each in document["bundles"]] == ["later"]
+    assert [[entry["name"] for entry in each["entries"]] for each in document["channels"]] == [["p.v1.0.0", "x"]]
+    assert found.package_spec("p")["description"] == "later"
+
+
+def test_blobs_of_no_package_are_counted_and_offered_to_nobody(tmp_path: Path) -> None:
+    found = content(tmp_path, package(""), bundle("", "1.0.0"), *whole("p"))
+    assert found.summary.problems == (
+        "config contains package with no name",
+        'package name must be set for bundle ".v1.0.0"',
+    )
+    assert found.summary.package_names == ("p",)
+    assert found.resolution("") is None
+
+
+def test_only_the_first_problems_are_kept_but_all_are_counted(tmp_path: Path) -> None:
+    found = content(tmp_path, *(bundle("p", f"1.0.{number}") for number in range(PROBLEMS_KEPT + 5)))
+    assert len(found.summary.problems) == PROBLEMS_KEPT
+    assert found.summary.problem_count == PROBLEMS_KEPT + 5
+
+
+def test_a_package_that_is_too_large_for_an_object_says_what_it_lost(tmp_path: Path) -> None:
+    found = content(tmp_path, package("p", icon={"base64data": "x" * 2_000_000, "mediatype": "image/png"}))
+    assert found.summary.notes == ('the Package of "p" is too large and does without its icon',)
+    assert "icon" not in found.package_spec("p")
+
+
+def written(folder: Path, ranges: list[range], *values: Value) -> Content:
+    """The same blobs in another order than they came."""
+    with Writer(folder, DIGEST, bundle_metadata=True) as writer:
+        for each in blobs(values):
+            writer.add(each)
+        writer.finish(ranges)
+        assert writer.hashed[BLOBS] == describe(folder, DIGEST).files[BLOBS]
+    return Content(folder)
+
+
+@pytest.mark.parametrize(
+    "ranges",
+    [
+        pytest.param([range(0, 3), range(3, 6)], id="as they came"),
+        pytest.param([range(3, 6), range(0, 3)], id="the later file first"),
+        pytest.param([range(0, 0), range(3, 6)], id="without what does not count"),
+        pytest.param([range(0, 3), range(3, 6), range(0, 3)], id="a file under two names"),
+        pytest.param([], id="nothing"),
+    ],
+)
+def test_blobs_count_in_the_order_that_is_told_at_the_end(tmp_path: Path, ranges: list[range]) -> None:
+    values = [*whole("b"), *whole("a")]
+    told, plain = tmp_path / "told", tmp_path / "plain"
+    told.mkdir()
+    plain.mkdir()
+    found = written(told, ranges, *values)
+    numbers = [number for each in ranges for number in each]
+    expected = written(plain, [range(len(numbers))], *(values[number] for number in numbers))
+    for file in sorted(path.name for path in plain.iterdir()):
+        if file not in ("content.json", "bundles.jsonl"):
+            assert (told / file).read_bytes() == (plain / file).read_bytes(), file
+    assert found.summary == expected.summary
+    assert found.bundle_offers == expected.bundle_offers
+    for offer in found.bundle_offers:
+        assert found.bundle_spec(offer.package) == expected.bundle_spec(offer.package)
+
+
+def test_a_large_catalog_is_hashed_by_portions_while_it_is_written(tmp_path: Path) -> None:
+    large = [{"schema": "x", "name": str(number), "text": "y" * 5_000_000} for number in range(10)]
+    written(tmp_path, [range(10)], *large)
+    reordered = tmp_path / "again"
+    reordered.mkdir()
+    written(reordered, [range(5, 10), range(0, 5)], *large)
+    assert len(describe(reordered, DIGEST).files[BLOBS].portions) == 3
+
+
+def test_bundles_are_told_when_they_are_asked_for(tmp_path: Path) -> None:
+    more = {"type": "olm.bundle.object", "value": {"data": "eA=="}}
+    value = bundle("p", "1.0.0", relatedImages=[{"name": "", "image": "r"}])
+    found = written(tmp_path, [range(3)], *whole("p")[:2], {**value, "properties": [*value["properties"], more]})
+    assert found.has_bundles
+    (offer,) = found.bundle_offers
+    spec = found.bundle_spec("p/p.v1.0.0")
+    assert (offer.package, offer.fingerprint) == ("p/p.v1.0.0", fingerprint(spec))
+    assert spec == {
+        "package": "p",
+        "bundleName": "p.v1.0.0",
+        "image": "i/p.v1.0.0",
+        "properties": value["properties"],
+        "relatedImages": [{"name": "", "image": "r"}],
+    }
+    with pytest.raises(KeyError):
+        found.bundle_spec("p/other")
+
+
+def test_bundles_are_not_told_when_nobody_asks(tmp_path: Path) -> None:
+    found = content(tmp_path, *whole("p"))
+    assert (found.has_bundles, found.bundle_offers) == (False, ())
+
+
+def test_numbers_beyond_64_bits_and_floats_go_through_all_files(tmp_path: Path) -> None:
+    huge = '{"schema":"olm.bundle","name":"b","package":"p","properties":[{"type":"olm.constraint","value":{"a":1%s,"b":1.0}}]}'
+    (document,) = documents.read(io.BytesIO((huge % ("0" * 30)).encode()))
+    with Writer(tmp_path, DIGEST, bundle_metadata=True) as writer:
+        writer.add(blob(document))
+        writer.finish()
+    expected = b'{"a":1' + b"0" * 30 + b',"b":1}'
+    assert expected in (tmp_path / BLOBS).read_bytes()
+    assert expected in (tmp_path / "resolution.jsonl").read_bytes()
+    assert expected in (tmp_path / "bundles.jsonl").read_bytes()
+
+
+def test_icons_are_decoded_and_found(tmp_path: Path) -> None:
+    first = {"base64data": "PHN2Zy8+", "mediatype": "image/svg+xml"}
+    second = {"base64data": "iVBORw==", "mediatype": "image/png"}
+    found = content(tmp_path, package("p", icon=first), package("q"), package("r", icon=second))
+    pictures = found.icons.read_bytes()
+    got = {name: found.icon(name) for name in "pqr"}
+    assert got["q"] is None
+    assert got["p"] == ((0, 6), "image/svg+xml")
+    assert got["r"] == ((6, 4), "image/png")
+    assert pictures == b"<svg/>\x89PNG"
+
+
+def test_summaries_are_one_answer_in_the_order_of_names(tmp_path: Path) -> None:
+    found = content(tmp_path, *whole("q"), *whole("p", "2.0.0", "1.0.0"))
+    answer = json.loads(found.summaries.read_bytes())
+    assert answer == {
+        "packages": [
+            {
+                "name": name,
+                "defaultChannel": "stable",
+                "channels": [{"name": "stable", "head": {"name": f"{name}.v{version}", "version": version}}],
+            }
+            for name, version in (("p", "2.0.0"), ("q", "1.0.0"))
+        ]
+    }
+
+
+def test_content_of_another_format_is_not_opened(tmp_path: Path) -> None:
+    content(tmp_path, *GOOD)
+    facts = json.loads((tmp_path / "content.json").read_bytes())
+    (tmp_path / "content.json").write_text(json.dumps({**facts, "format": facts["format"] - 1}))
+    with pytest.raises(LookupError, match="written by another version"):
+        Content(tmp_path)
+
+
+def test_files_that_do_not_belong_together_are_noticed(tmp_path: Path) -> None:
+    content(tmp_path, *GOOD)
+    (tmp_path / "index.json").write_bytes(b"{")
+    with pytest.raises(ValueError, match="unexpected end of data"):
+        Content(tmp_path)
+
+
+def write(folder: Path, values: Iterable[Blob], ranges: Sequence[range] | None = None) -> None:
+    with Writer(folder, DIGEST) as writer:
+        for each in values:
+            writer.add(each)
+        writer.finish(ranges)
+
+
+@pytest.mark.parametrize(
+    ("count", "value", "fault"),
+    [
+        pytest.param(
+            300_001, lambda number: {"schema": "x"}, "the catalog holds more than 300,000 blobs", id="too many blobs"
+        ),
+        pytest.param(
+            10_001,
+            lambda number: package(f"p{number}"),
+            "the catalog holds more than 10,000 packages",
+            id="too many packages",
+        ),
+        pytest.param(
+            20_001,
+            lambda number: channel("p", name=f"c{number}"),
+            'package "p" has more than 20,000 blobs',
+            id="too many blobs of a package",
+        ),
+        pytest.param(
+            33,
+            lambda number: {"schema": "x", "name": f"{number}".zfill(1024 * 1024)},
+            "the names of the catalog's blobs take more than 32 MiB",
+            id="names too long",
+        ),
+    ],
+)
+def test_more_than_can_be_served_is_refused(
+    tmp_path: Path, count: int, value: Callable[[int], Value], fault: str
+) -> None:
+    with pytest.raises(BadCatalog) as raised:
+        write(tmp_path, (blob(Document(value(number), b"", 0)) for number in range(count)))
+    assert str(raised.value) == fault
+
+
+def test_a_file_under_very_many_names_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadCatalog, match="more than 300,000 blobs"):
+        write(tmp_path, blobs([{"schema": "x"}] * 1000), [range(1000)] * 100_000)

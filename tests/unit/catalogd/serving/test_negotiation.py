@@ -1,0 +1,112 @@
+"""Accept, Accept-Encoding and names of catalogs."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catalogd.serving.negotiation import IDENTITY, accepts, encoding, name_faults
+
+BOTH = ("zstd", "gzip")
+
+
+@pytest.mark.parametrize(
+    ("header", "offered", "expected"),
+    [
+        pytest.param(None, BOTH, IDENTITY, id="a client that says nothing gets it plain"),
+        pytest.param("", BOTH, IDENTITY, id="so does one that lists nothing"),
+        pytest.param("gzip", BOTH, "gzip", id="what is asked for"),
+        pytest.param("gzip", (), IDENTITY, id="what is not made yet"),
+        pytest.param("gzip, deflate, br, zstd", BOTH, "zstd", id="of equals our first"),
+        pytest.param("zstd;q=0.5, gzip;q=0.8", BOTH, "gzip", id="the weight counts before our order"),
+        pytest.param("GZIP;Q=0.8", BOTH, "gzip", id="letters of any case"),
+        pytest.param("x-gzip", BOTH, "gzip", id="the old name of gzip"),
+        pytest.param("*", BOTH, "zstd", id="anything"),
+        pytest.param("*;q=0.5, zstd;q=0", BOTH, "gzip", id="anything but"),
+        pytest.param("gzip;q=0", BOTH, IDENTITY, id="not that"),
+        pytest.param("br", BOTH, IDENTITY, id="what there is not"),
+        pytest.param("identity", BOTH, IDENTITY, id="plain by name"),
+        pytest.param("gzip;q=0.5, identity", BOTH, IDENTITY, id="rather plain"),
+        pytest.param("gzip;q=0.5, identity;q=0.5", BOTH, "gzip", id="both alike is the smaller one"),
+        pytest.param("gzip, identity;q=0", BOTH, "gzip", id="anything but plain"),
+        pytest.param("br, identity;q=0", BOTH, None, id="nothing there is and not plain"),
+        pytest.param("identity;q=0", BOTH, None, id="nothing named and not plain"),
+        pytest.param("*;q=0", BOTH, None, id="nothing at all"),
+        pytest.param("identity, *;q=0", BOTH, IDENTITY, id="nothing but plain"),
+        pytest.param("gzip;q=2", BOTH, IDENTITY, id="a weight above one is not read"),
+        pytest.param("gzip;q=nan, zstd;q=-1", BOTH, IDENTITY, id="weights that are no numbers"),
+        pytest.param("gzip ; q = 0.7 ,, ;q=1", BOTH, "gzip", id="spaces and empty members"),
+        pytest.param("gzip;q=0.001", BOTH, "gzip", id="a thousandth is enough"),
+    ],
+)
+def test_encodings(header: str | None, offered: tuple[str, ...], expected: str | None) -> None:
+    assert encoding(header, offered) == expected
+
+
+@pytest.mark.parametrize(
+    ("header", "media_type", "expected"),
+    [
+        pytest.param(None, "application/json", True, id="nothing said"),
+        pytest.param("", "application/json", True, id="nothing listed"),
+        pytest.param("*/*", "application/jsonl", True, id="anything"),
+        pytest.param("application/json", "application/json", True, id="the very type"),
+        pytest.param("application/json; charset=utf-8", "application/json", True, id="the type with a parameter"),
+        pytest.param("Application/JSON", "application/json", True, id="letters of any case"),
+        pytest.param("application/*", "application/jsonl", True, id="the kind"),
+        pytest.param("image/*", "application/jsonl", False, id="another kind"),
+        pytest.param("text/html", "application/json", False, id="another type"),
+        pytest.param("application/json", "application/jsonl", False, id="one object is not lines of them"),
+        pytest.param("text/html, */*;q=0.1", "application/json", True, id="anything, if need be"),
+        pytest.param("*/*, application/json;q=0", "application/json", False, id="anything but that"),
+        pytest.param(
+            "application/*;q=0, application/json", "application/json", True, id="nothing of the kind but that"
+        ),
+        pytest.param("*/*;q=0", "application/json", False, id="nothing"),
+        pytest.param("json", "application/json", False, id="what is no type"),
+    ],
+)
+def test_media_types(header: str | None, media_type: str, expected: bool) -> None:
+    assert accepts(header, media_type) is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "faults"),
+    [
+        pytest.param("community", 0, id="a word"),
+        pytest.param("c-1.example", 0, id="parts"),
+        pytest.param("7", 0, id="a digit"),
+        pytest.param("a" * 253, 0, id="as long as can be"),
+        pytest.param("a" * 254, 1, id="longer"),
+        pytest.param("Community", 1, id="capitals"),
+        pytest.param("..", 1, id="the folder above"),
+        pytest.param("../c", 2, id="a path that climbs"),
+        pytest.param("c\x00", 1, id="a NUL"),
+        pytest.param("c\n", 1, id="a line feed at the end"),
+        pytest.param("-c", 1, id="a hyphen first"),
+        pytest.param("c-.d", 1, id="a hyphen before a dot"),
+        pytest.param("é", 1, id="a letter of another alphabet"),
+        pytest.param("", 1, id="nothing"),
+    ],
+)
+def test_names(name: str, faults: int) -> None:
+    assert len(name_faults(name)) == faults
+
+
+@given(st.text(max_size=60), st.lists(st.sampled_from(BOTH), unique=True))
+def test_any_text_gets_an_answer_that_is_offered(header: str, offered: list[str]) -> None:
+    """What is chosen is offered, or plain, or nothing; and never raises."""
+    assert encoding(header, offered) in {*offered, IDENTITY, None}
+    assert accepts(header, "application/json") in (True, False)
+    name_faults(header)
+
+
+@given(
+    st.lists(st.sampled_from(["gzip", "zstd", "identity", "*", "br"]), max_size=4), st.sampled_from(["0", "0.5", "1"])
+)
+def test_what_is_refused_is_never_sent(names: list[str], weight: str) -> None:
+    """Section 12.5.3: a coding of weight 0 is not acceptable."""
+    header = ", ".join(f"{name};q={weight}" for name in names)
+    chosen = encoding(header, BOTH)
+    if weight == "0" and chosen is not None:
+        assert chosen not in names
