@@ -26,7 +26,7 @@ from catalogd.world import (
     Withdraw,
     World,
 )
-from olmkit.api.catalogs import NAME_LABEL, Availability
+from olmkit.api.catalogs import NAME_LABEL
 from olmkit.conditions import timestamp
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.sources.errors import BadContent
@@ -74,11 +74,6 @@ def _rest(world: World, wish: Wish | None) -> Plan:
     if error := standing_error(world, wish):
         raise error
     return Keep(next_look(world, wish))
-
-
-def is_withdrawn(world: World) -> bool:
-    """A person asked for nothing to be served."""
-    return world.catalog is not None and world.catalog.spec.availability == Availability.UNAVAILABLE
 
 
 def _first(difference: Difference) -> Difference:

@@ -269,11 +269,7 @@ class Catalogs:
     async def publish(self, world: World, told: Report[CatalogStatus]) -> None:
         """Write the status of a Catalog that is there to stay; not of one that has changed since: its next pass is due."""
         current = self.catalogs.get(world.name)
-        if (
-            world.raw is None
-            or current is None
-            or current["metadata"]["resourceVersion"] != world.raw["metadata"]["resourceVersion"]
-        ):
+        if world.raw is None or current is None or _version(current) != _version(world.raw):
             return
         if world.catalog is not None and not world.catalog.metadata.deleting:
             await self.publisher(dict(world.raw), told.status.dump(), told.transitions)

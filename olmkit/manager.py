@@ -12,14 +12,13 @@ import logging
 import signal
 import time
 from argparse import ArgumentParser
-from asyncio.sslproto import SSLProtocol
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from olmkit import logs
+from olmkit import logs, tls_memory
 from olmkit.api.meta import Kind
 from olmkit.client import Client, DiscoveryCache
 from olmkit.controller import Controller
@@ -36,9 +35,6 @@ END_SECONDS = 25.0
 """How long the whole end may take; a pod is killed 30 s after SIGTERM."""
 
 CLOSE_SECONDS = 5.0
-
-TLS_BUFFER = 32 * 1024
-"""Bytes that each TLS connection holds for what arrives; asyncio's own idea is 256 KiB."""
 
 log = logging.getLogger(__name__)
 Build = Callable[["Manager"], Awaitable[None]]
@@ -273,19 +269,17 @@ async def _run(service: Service) -> None:
     await service()
 
 
-async def _main(name: str, settings: Settings, build: Build, *, open_first: bool) -> None:
+async def _main(name: str, settings: Settings, build: Build) -> None:
     loop, main = asyncio.get_running_loop(), asyncio.current_task()
     assert main is not None
-    SSLProtocol.max_size = TLS_BUFFER
+    tls_memory.bound()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, main.cancel)
     async with Client(settings.kubeconfig) as client:
-        if open_first:
-            await client.open()
+        await client.open()
         manager = Manager(name, settings, client)
         try:
             await build(manager)
-            await client.open()  # what is wrong with the configuration shall end the process now
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, manager.stop)
             await manager.run()
@@ -299,12 +293,9 @@ def run(
     build: Build,
     add_flags: Callable[[ArgumentParser], None] | None = None,
     argv: Sequence[str] | None = None,
-    *,
-    open_first: bool = True,
 ) -> int:
     """The body of an entry point: flags, logs, `build`, and everything it wired until SIGTERM or SIGINT.
 
-    Without `open_first`, `build` gets a client that is not open yet, so that it can serve before it takes half a second for that.
     Returns the exit status: 0 when it was stopped in order, 1 when it cannot start or a task crashed.
     """
     parser = make_parser(name)
@@ -313,7 +304,7 @@ def run(
     settings = parse_settings(parser, argv)
     logs.configure(settings.log_level)
     try:
-        asyncio.run(_main(name, settings, build, open_first=open_first))
+        asyncio.run(_main(name, settings, build))
     except asyncio.CancelledError:
         return 0  # stopped before it began
     except OlmError as error:

@@ -15,7 +15,6 @@ import logging
 import socket
 import ssl
 import time
-from asyncio import sslproto
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import cast
@@ -25,6 +24,7 @@ from aiohttp import http_exceptions, web
 from prometheus_client import Gauge
 
 from catalogd.serving.sockets import Taken, hold_little, listening_sockets
+from olmkit import tls_memory
 from olmkit.errors import OlmError
 from olmkit.probes import parse_address
 
@@ -33,8 +33,6 @@ LINE_LIMIT = 8190
 """Bytes of the request line, and of one header."""
 HELD = 64 * 1024
 """Bytes that wait for the client before the next portion is read; TLS's default is 512 KiB."""
-TLS_READ = 32 * 1024
-"""Bytes of the buffer for what one client sends over TLS, two records; asyncio would take 256 KiB for each client."""
 _ACCEPT_PAUSE = 0.5
 _LOOK_SECONDS = 1.0
 
@@ -42,7 +40,7 @@ OPEN = Gauge("catalogd_http_connections", "Connections that clients of catalogs 
 
 log = logging.getLogger(__name__)
 _silent = logging.getLogger(f"{__name__}.protocol")
-sslproto.SSLProtocol.max_size = TLS_READ
+tls_memory.bound()
 _silent.setLevel(logging.CRITICAL + 1)  # aiohttp logs a traceback per bad request; what is unexpected the server logs
 
 
