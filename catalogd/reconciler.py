@@ -131,7 +131,7 @@ class Catalogs:
             raw=raw,
             catalog=catalog,
             job=self._job(name, memory),
-            served=_served(shelved),
+            served=Served(shelved.record, shelved.content.summary) if shelved else None,
             packages=self._difference(self.packages, catalog, shelved),
             bundles=self._difference(self.bundles, catalog, shelved),
             looked=memory.looked,
@@ -285,21 +285,6 @@ def _refresh(raw: Mapping[str, Any] | None) -> str:
 
 def _nothing(name: str) -> dict[str, Any]:
     raise KeyError(name)
-
-
-def _served(shelved: Shelved | None) -> Served | None:
-    if shelved is None:
-        return None
-    summary = shelved.content.summary
-    return Served(
-        shelved.record,
-        summary.package_names,
-        summary.bundle_count,
-        summary.blob_count,
-        summary.problem_count,
-        summary.problems,
-        summary.notes,
-    )
 
 
 def _of_content(error: OlmError) -> OlmError:

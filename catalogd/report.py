@@ -68,9 +68,9 @@ def _content(world: World) -> dict[str, object]:
         "content_digest": record.digest,
         "content_url": world.content_url,
         "last_unpacked": record.unpacked,
-        "package_count": len(served.package_names),
-        "bundle_count": served.bundle_count,
-        "packages": _names(served.package_names),
+        "package_count": len(served.summary.package_names),
+        "bundle_count": served.summary.bundle_count,
+        "packages": _names(served.summary.package_names),
     }
 
 
@@ -184,12 +184,12 @@ def _valid(world: World) -> Wanted:
     served = world.served
     if served is None:
         return Wanted(ConditionType.VALID, "Unknown", Reason.NOT_READ_YET, NOTHING)
-    notes = [*served.notes, *_renamed(world.packages, "Package"), *_renamed(world.bundles, "BundleMetadata")]
+    notes = [*served.summary.notes, *_renamed(world.packages, "Package"), *_renamed(world.bundles, "BundleMetadata")]
     said = _listed(notes)
-    if served.problem_count == 0:
-        text = f"all {_count(served.blob_count, 'blob')} could be read"
+    if served.summary.problem_count == 0:
+        text = f"all {_count(served.summary.blob_count, 'blob')} could be read"
         return Wanted(ConditionType.VALID, "True", Reason.ALL_BLOBS_READ, f"{text}; {said}" if said else text)
-    text = f"{_count(served.problem_count, 'problem')}: {_listed(served.problems, served.problem_count)}"
+    text = f"{_count(served.summary.problem_count, 'problem')}: {_listed(served.summary.problems, served.summary.problem_count)}"
     return Wanted(ConditionType.VALID, "False", Reason.PROBLEMS_FOUND, f"{text}; {said}" if said else text)
 
 
@@ -210,7 +210,9 @@ def _ready(world: World, catalog: Catalog, attempt: _Attempt, unpacked: Wanted) 
     if unpacked.status != "True":
         text = f'serving "{served.record.resolved_ref}" until its successor can be read: {unpacked.message}'
         return Wanted(ConditionType.READY, "True", Reason.SERVING_OLD_CONTENT, text)
-    contents = f"{_count(len(served.package_names), 'package')} and {_count(served.bundle_count, 'bundle')}"
+    contents = (
+        f"{_count(len(served.summary.package_names), 'package')} and {_count(served.summary.bundle_count, 'bundle')}"
+    )
     return Wanted(
         ConditionType.READY, "True", Reason.SUCCEEDED, f'serving {contents} of "{served.record.resolved_ref}"'
     )

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from catalogd.keeping.record import Record as Record
 from catalogd.listing import NO_DIFFERENCE, Difference
+from catalogd.reading.totals import Summary
 from olmkit.api.catalogs import Catalog
 from olmkit.errors import OlmError
 
@@ -18,12 +19,7 @@ class Served:
     """What HTTP serves for the Catalog, and what there is to say about it."""
 
     record: Record
-    package_names: tuple[str, ...]
-    bundle_count: int
-    blob_count: int
-    problem_count: int
-    problems: tuple[str, ...]
-    notes: tuple[str, ...]
+    summary: Summary
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ Names no Catalog: the same image may be served under several names. Never writes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ import orjson
 
 from catalogd.reading.index import Index, Range
 from catalogd.reading.specs import Offer
+from catalogd.reading.totals import Summary
 
 FORMAT = 2
 """Of the files above, all together. Content of another format is read again."""
@@ -34,42 +34,6 @@ BLOBS, INDEX, PACKAGES, RESOLUTION, FACTS = (
     "content.json",
 )
 SUMMARIES, ICONS, BUNDLES = "summaries.json", "icons", "bundles.jsonl"
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What a catalog holds, for its status. `problems` are the first sentences about what could not be read or does not fit
-    together, `problem_count` counts all; `notes` say what Package objects had to leave out."""
-
-    package_names: tuple[str, ...]
-    bundle_count: int
-    blob_count: int
-    problem_count: int
-    problems: tuple[str, ...]
-    notes: tuple[str, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """For content.json."""
-        return {
-            "packageNames": self.package_names,
-            "bundleCount": self.bundle_count,
-            "blobCount": self.blob_count,
-            "problemCount": self.problem_count,
-            "problems": self.problems,
-            "notes": self.notes,
-        }
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Summary:
-        """What to_json() gave."""
-        return cls(
-            tuple(value["packageNames"]),
-            value["bundleCount"],
-            value["blobCount"],
-            value["problemCount"],
-            tuple(value["problems"]),
-            tuple(value["notes"]),
-        )
 
 
 class Content:

@@ -17,10 +17,11 @@ from typing import IO, Any, Protocol, TypeVar
 import orjson
 
 from catalogd.reading import resolution
-from catalogd.reading.content import ICONS, PACKAGES, RESOLUTION, SUMMARIES, Summary
+from catalogd.reading.content import ICONS, PACKAGES, RESOLUTION, SUMMARIES
 from catalogd.reading.index import Index
 from catalogd.reading.specs import fingerprint, package_spec
 from catalogd.reading.summaries import Head, head, summary
+from catalogd.reading.totals import Summary
 from olmkit.fbc import catalog, model
 from olmkit.fbc.catalog import Channel, Deprecations, Package
 from olmkit.fbc.errors import BadBlob, BadCatalog

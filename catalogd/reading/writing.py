@@ -20,10 +20,11 @@ from typing import Any, Self
 import orjson
 
 from catalogd.reading.appending import Appended
-from catalogd.reading.content import BLOBS, BUNDLES, FACTS, FORMAT, INDEX, Summary
+from catalogd.reading.content import BLOBS, BUNDLES, FACTS, FORMAT, INDEX
 from catalogd.reading.deriving import Blobs, Derived
 from catalogd.reading.entries import Entry, entry
 from catalogd.reading.index import Index
+from catalogd.reading.totals import Summary
 from olmkit.fbc.blobs import Blob
 from olmkit.fbc.errors import BadCatalog
 from olmkit.store_manifest import File

@@ -7,6 +7,7 @@ from typing import Any
 
 from catalogd.decide import BATCH
 from catalogd.listing import Difference, Write
+from catalogd.reading.totals import Summary
 from catalogd.wishes import wished
 from catalogd.world import Load, Needed, Record, Served, Wish, World
 from olmkit.api.catalogs import NAME_LABEL, Catalog
@@ -30,10 +31,10 @@ def record(ref: str = TAG, digest: str = ONE, unpacked: str = "2026-01-01T00:00:
 
 def served(of: Record | None = None, **changes: Any) -> Served:
     values: dict[str, Any] = {
-        **{"record": of or record(), "package_names": ("a", "b"), "bundle_count": 5, "blob_count": 9},
+        **{"package_names": ("a", "b"), "bundle_count": 5, "blob_count": 9},
         **{"problem_count": 0, "problems": (), "notes": ()},
     }
-    return Served(**{**values, **changes})
+    return Served(of or record(), Summary(**{**values, **changes}))
 
 
 def world(
