@@ -70,13 +70,27 @@ def family_cpu(pid: int) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def _descendants(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
+    """The processes that this one started and did not wait for yet; none when it is gone."""
+    tasks = Path(f"/proc/{pid}/task")
     found: list[int] = []
-    for task in Path("/proc").glob(f"{pid}/task/*/children"):
+    for task in _names(tasks):
         try:
-            children = [int(word) for word in task.read_text().split()]
+            found += [int(word) for word in (tasks / task / "children").read_text().split()]
         except OSError:
             continue
-        for child in children:
-            found += [child, *_descendants(child)]
     return found
+
+
+def _descendants(pid: int) -> list[int]:
+    found: list[int] = []
+    for child in children(pid):
+        found += [child, *_descendants(child)]
+    return found
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []

@@ -23,6 +23,7 @@ from catalogd.reading.reader import Part
 from catalogd.reading.readers import ReaderDied, Readers
 from catalogd.reading.unpacking import LARGE, CatalogFiles
 from catalogd.reading.writing import Writer
+from devcluster.processes import children
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.fbc.documents import Unread
 from olmkit.fbc.errors import BadCatalog
@@ -159,23 +160,23 @@ def test_an_error_that_nobody_foresaw_is_told() -> None:
 
 
 def test_readers_end_with_their_block() -> None:
-    descriptors, children = os.listdir("/proc/self/fd"), children_of(os.getpid())
+    descriptors, before = os.listdir("/proc/self/fd"), set(children(os.getpid()))
     with Readers(bundle_metadata=False, count=3) as readers:
-        assert len(children_of(os.getpid()) - children) == 3
+        assert len(set(children(os.getpid())) - before) == 3
         readers.add(0, Unread(b"schema: x", 1), lambda part: None)
-    assert children_of(os.getpid()) == children
+    assert set(children(os.getpid())) == before
     assert os.listdir("/proc/self/fd") == descriptors
 
 
 def test_a_reader_inherits_nothing_but_its_socket() -> None:
-    children = children_of(os.getpid())
+    before = set(children(os.getpid()))
     with open("/dev/null") as ours, Readers(bundle_metadata=False) as readers:
         os.set_inheritable(ours.fileno(), True)
         readers.add(0, Unread(b"schema: x", 1), lambda part: None)
         readers.drain(lambda part: None)
         readers.add(0, Unread(b"schema: x", 1), lambda part: None)
         readers.drain(lambda part: None)
-        for child in children_of(os.getpid()) - children:
+        for child in set(children(os.getpid())) - before:
             held = {int(name) for name in os.listdir(f"/proc/{child}/fd")} - {0, 1, 2}
             assert len(held) == 1
             assert os.readlink(f"/proc/{child}/fd/{held.pop()}").startswith("socket:")
@@ -183,28 +184,20 @@ def test_a_reader_inherits_nothing_but_its_socket() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
 def test_a_reader_that_dies_is_noticed(number: signal.Signals) -> None:
-    children = children_of(os.getpid())
+    before = set(children(os.getpid()))
     with Readers(bundle_metadata=False) as readers:
-        for child in children_of(os.getpid()) - children:
+        for child in set(children(os.getpid())) - before:
             os.kill(child, number)
         with pytest.raises(ReaderDied) as caught:
             have_read_much(readers)
         assert caught.value.signal == number
-    assert children_of(os.getpid()) == children
+    assert set(children(os.getpid())) == before
 
 
 def have_read_much(readers: Readers) -> None:
     """More than waits in any buffer."""
     for _ in range(1000):
         readers.add(0, Unread(b"schema: " + b"x" * 100_000, 1), lambda part: None)
-
-
-def children_of(pid: int) -> set[int]:
-    """From /proc, with remains of such that ended."""
-    found: set[int] = set()
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        found.update(map(int, task.read_text().split()))
-    return found
 
 
 class Desk:
@@ -214,7 +207,7 @@ class Desk:
         self.ends: asyncio.Queue[str] = asyncio.Queue()
         limits = Limits(memory=768 << 20, cpu=60, wall=timedelta(seconds=60))
         preload = ["catalogd.reading.loading", "tests.unit.catalogd.readers_work"]
-        self._mine = children_of(os.getpid())
+        self._mine = set(children(os.getpid()))
         self.jobs = Jobs(self.ends.put_nowait, concurrent=1, limits=limits, preload=preload)
 
     async def end(self) -> JobState:
@@ -230,8 +223,8 @@ class Desk:
         found: set[int] = set()
         async with asyncio.timeout(60):
             while len(found) < 2:
-                for server in children_of(os.getpid()) - self._mine:
-                    found.update(*map(children_of, children_of(server)))
+                for server in set(children(os.getpid())) - self._mine:
+                    found.update(*map(children, children(server)))
                 await asyncio.sleep(0)
         for pid in found:
             os.kill(pid, signal.SIGSTOP)
