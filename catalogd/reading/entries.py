@@ -45,7 +45,7 @@ def entry(blob: Blob, *, bundle_metadata: bool) -> Entry:
     except BadBlob as error:
         bad = {**resolution.bad_bundle_part(blob.name, str(error)), "properties": "[]"}
         return Entry(blob.schema, blob.package, blob.name, blob.line, orjson.dumps([bad, None, str(error)]))
-    offered = _offered(blob, bundle) if bundle_metadata else ()
+    offered = _offered(blob, bundle) if bundle_metadata and bundle.name else ()
     return Entry(blob.schema, blob.package, blob.name, blob.line, orjson.dumps(_part(bundle)), *offered)
 
 

@@ -28,7 +28,7 @@ ESCAPED = (("<", 5), (">", 5), ("&", 5), ("\u2028", 3), ("\u2029", 3))
 def package_spec(package: Package, channels: Sequence[Channel]) -> tuple[dict[str, Any], str]:
     """The spec without its catalog, and what had to be left out for size ("" nothing). Fields that are empty are left out.
 
-    Channels and entries keep the catalog's order.
+    Channels and entries keep the catalog's order. The icon goes first, then the larger of the description and the channels.
     """
     spec: dict[str, Any] = {
         "packageName": package.name,
@@ -38,15 +38,16 @@ def package_spec(package: Package, channels: Sequence[Channel]) -> tuple[dict[st
     }
     if package.icon is not None:
         data, media_type = package.icon
-        with_icon = {**spec, "icon": {"data": data, "mediatype": media_type}}
-        if _size(with_icon) <= SIZE_LIMIT:
-            return with_icon, ""
-        spec, left_out = spec, "its icon"
-    else:
-        left_out = ""
-    if _size(spec) > SIZE_LIMIT:
-        return {**spec, "description": "", "channels": []}, "its icon, description and channels"
-    return spec, left_out
+        spec["icon"] = {"data": data, "mediatype": media_type}
+    left_out = []
+    for part in ("icon", *sorted(("channels", "description"), key=lambda part: _size(spec[part]), reverse=True)):
+        if part in spec and _size(spec) > SIZE_LIMIT:
+            left_out.append(part)
+            if part == "icon":
+                del spec[part]
+            else:
+                spec[part] = type(spec[part])()
+    return spec, f"its {' and '.join(left_out)}" if left_out else ""
 
 
 def _channel(channel: Channel) -> dict[str, Any]:
@@ -61,6 +62,7 @@ def bundle_spec(blob: Mapping[str, Any], bundle: Bundle) -> tuple[dict[str, Any]
     """The spec of a BundleMetadata object without its catalog, and what had to be left out for size ("" nothing).
 
     Property types and values stand as the blob has them; bundle objects are left out: they are what the bundle's image holds.
+    So are related images without an image.
     """
     spec: dict[str, Any] = {
         "package": bundle.package,
@@ -69,7 +71,11 @@ def bundle_spec(blob: Mapping[str, Any], bundle: Bundle) -> tuple[dict[str, Any]
         "properties": [
             {"type": each.type, "value": each.value} for each in bundle.properties if each.type != BUNDLE_OBJECT
         ],
-        "relatedImages": [_related(each) for each in blob.get("relatedImages") or () if isinstance(each, Mapping)],
+        "relatedImages": [
+            _related(each)
+            for each in blob.get("relatedImages") or ()
+            if isinstance(each, Mapping) and isinstance(each.get("image"), str)
+        ],
     }
     spec = {key: value for key, value in spec.items() if value or key == "package"}
     if _size(spec) <= SIZE_LIMIT:
@@ -81,7 +87,7 @@ def _related(image: Mapping[str, Any]) -> dict[str, str]:
     return {key: image[key] for key in ("name", "image") if isinstance(image.get(key), str)}
 
 
-def _size(spec: Mapping[str, Any]) -> int:
+def _size(spec: Any) -> int:
     data = orjson.dumps(spec)
     if len(data) > SIZE_LIMIT or 6 * len(data) <= SIZE_LIMIT:
         return len(data)

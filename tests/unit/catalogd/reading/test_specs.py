@@ -49,11 +49,31 @@ def test_what_is_too_large_for_etcd_loses_its_icon_first(description: str, icon:
     assert spec["description"] == description
 
 
-def test_what_is_still_too_large_loses_its_channels() -> None:
-    many = [Channel("c", "p", tuple(Entry(f"p.v{number}", "", ("x" * 1000,), "") for number in range(1300)))]
-    spec, left_out = specs.package_spec(Package("p", "stable", "text", None), many)
-    assert left_out == "its icon, description and channels"
-    assert spec["channels"] == []
+@pytest.mark.parametrize(
+    ("description", "entries", "icon", "left_out"),
+    [
+        pytest.param("text", 1300, None, "its channels", id="its channels"),
+        pytest.param("x" * specs.SIZE_LIMIT, 1, None, "its description", id="its description"),
+        pytest.param("text", 1300, "eA==", "its icon and channels", id="its icon first, although that is small"),
+        pytest.param(
+            "x" * specs.SIZE_LIMIT,
+            1300,
+            "eA==",
+            "its icon and channels and description",
+            id="all, the larger one first",
+        ),
+    ],
+)
+def test_what_is_still_too_large_loses(description: str, entries: int, icon: str | None, left_out: str) -> None:
+    many = [Channel("c", "p", tuple(Entry(f"p.v{number}", "", ("x" * 1000,), "") for number in range(entries)))]
+    package = Package("p", "stable", description, (icon, "image/png") if icon else None)
+    spec, said = specs.package_spec(package, many)
+    assert said == left_out
+    assert ("icon" in spec, not spec["description"], not spec["channels"]) == (
+        False,
+        "description" in left_out,
+        "channels" in left_out,
+    )
 
 
 def test_a_bundle_that_is_too_large_keeps_its_name() -> None:

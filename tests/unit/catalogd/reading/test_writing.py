@@ -317,6 +317,22 @@ def test_bundles_are_told_when_they_are_asked_for(tmp_path: Path) -> None:
         found.bundle_spec("p/other")
 
 
+@pytest.mark.parametrize(
+    ("fields", "related"),
+    [
+        pytest.param({"name": ""}, None, id="a bundle without a name, which has no object"),
+        pytest.param({"relatedImages": [{"name": "only"}]}, (), id="a related image without an image"),
+        pytest.param({"relatedImages": [{"image": "i"}]}, ({"image": "i"},), id="a related image without a name"),
+    ],
+)
+def test_what_the_api_server_would_refuse_is_not_told(
+    tmp_path: Path, fields: dict[str, Any], related: tuple[Any, ...] | None
+) -> None:
+    found = written(tmp_path, [range(3)], *whole("p")[:2], {**bundle("p", "1.0.0"), **fields})
+    specs = [found.bundle_spec(offer.package) for offer in found.bundle_offers]
+    assert [tuple(spec.get("relatedImages", ())) for spec in specs] == ([] if related is None else [related])
+
+
 def test_bundles_are_not_told_when_nobody_asks(tmp_path: Path) -> None:
     found = content(tmp_path, *whole("p"))
     assert (found.has_bundles, found.bundle_offers) == (False, ())
