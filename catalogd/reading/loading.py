@@ -70,13 +70,15 @@ async def load(arguments: Mapping[str, Any], progress: Progress) -> dict[str, An
 async def look(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
     """What load() would return, if an image is still what is served; None otherwise. For Task.look: asks for a digest only."""
     store = Store(Path(arguments["store"]))
-    with _named():
-        async with open_source(from_json(arguments["source"]), Access.from_json(arguments["access"])) as opened:
-            if arguments["bad"] and arguments["bad"][2] == opened.ref:
-                raise BadContent(*arguments["bad"])
-            if opened.digest != arguments["known"] or not _is_here(store, opened.digest, arguments["bundleMetadata"]):
-                return None
-            return _told(opened)
+    source, access = from_json(arguments["source"]), Access.from_json(arguments["access"])
+    async with AsyncExitStack() as stack:
+        with _named():
+            opened = await stack.enter_async_context(open_source(source, access))
+        if arguments["bad"] and opened.ref and arguments["bad"][2] == opened.ref:
+            raise BadContent(*arguments["bad"])
+        if opened.digest != arguments["known"] or not _is_here(store, opened.digest, arguments["bundleMetadata"]):
+            return None
+        return _told(opened)
 
 
 def _is_whole(store: Store, digest: str, arguments: Mapping[str, Any]) -> bool:

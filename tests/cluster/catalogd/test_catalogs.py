@@ -13,8 +13,10 @@ import orjson
 import pytest
 
 from olmkit.api import catalogs, packages
+from olmkit.metrics import RECONCILE_TOTAL
 from olmkit.store import Store
-from tests.cluster.catalogd.conftest import World, lines, package, running, triple
+from tests.cluster.catalogd.conftest import World, lines, package, running
+from tests.conditions import triple
 from tests.images import Entry, file, folder, link, tar
 from tests.registry_proxy import silence, status
 
@@ -94,10 +96,18 @@ async def test_looking_at_a_tag_that_does_not_move_pulls_and_writes_nothing(worl
     await world.ready()
     await world.asked("/manifests/", 1)
     before, pulled = world.seen()["metadata"]["resourceVersion"], world.count("/blobs/")
+    looks, done = world.count("/manifests/"), passes()
     await world.asked("/manifests/", 3)
+    assert passes() - done <= 2 * (world.count("/manifests/") - looks + 1), "one that begins a look, one at its end"
     assert world.count("/blobs/") == pulled
     fresh = await world.client.get(catalogs.KIND, world.name)
     assert fresh["metadata"]["resourceVersion"] == before
+
+
+def passes() -> float:
+    """Passes over Catalogs that this process has made."""
+    counted = (each for metric in RECONCILE_TOTAL.collect() for each in metric.samples)
+    return sum(each.value for each in counted if each.name.endswith("_total") and each.labels["controller"] == MANAGER)
 
 
 async def test_a_digest_is_never_looked_at_again(world: World, catalogd: Path) -> None:
@@ -127,6 +137,10 @@ async def test_broken_content_leaves_the_old_one_served_until_it_is_mended(world
     pulled = world.count("/blobs/")
     await world.asked("/manifests/v1", 2)
     assert world.count("/blobs/") == pulled, "what was refused by its digest is not pulled again"
+    again = world.seen()
+    assert again["status"] == found["status"], "nor said in other words"
+    await world.asked("/manifests/v1", 2)
+    assert world.seen()["metadata"]["resourceVersion"] == again["metadata"]["resourceVersion"]
     mended = await world.serves(await world.push(FIVE))
     assert triple(mended, "Reconciling") == ("", "", "")
     assert mended["status"]["bundleCount"] == 3
@@ -242,6 +256,25 @@ async def test_a_catalog_that_is_deleted_is_withdrawn_and_leaves_nothing_on_disk
         while Store(catalogd / "content").digests():  # noqa: ASYNC110 the disk tells nobody
             await asyncio.sleep(0.02)
     assert (await world.get(f"{world.name}/all.json"))[0] == 404
+
+
+async def test_a_catalog_whose_deletion_somebody_holds_up_is_withdrawn_and_waited_for(
+    world: World, catalogd: Path
+) -> None:
+    await world.push(FOUR)
+    await world.catalog_of(
+        {"source": {"type": "image", "image": {"ref": world.ref()}}}, finalizers=["example.com/hold"]
+    )
+    await world.ready()
+    await world.client.delete(catalogs.KIND, world.name)
+    async with asyncio.timeout(30):
+        while await world_knows(world):  # noqa: ASYNC110 the disk tells nobody
+            await asyncio.sleep(0.02)
+    done = passes()
+    await world.ready(await world.catalog(world.ref(), f"{world.name}-other"))
+    assert passes() - done < 30, "of the other one alone: it is no loop"
+    await world.client.patch(catalogs.KIND, world.name, {"metadata": {"finalizers": None}})
+    await world.until("it is gone", lambda: not world.find())
 
 
 async def test_a_catalog_that_is_deleted_while_it_is_read_stops_the_reading(world: World, catalogd: Path) -> None:
