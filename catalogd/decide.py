@@ -26,7 +26,7 @@ from catalogd.world import (
     Withdraw,
     World,
 )
-from olmkit.api.catalogs import NAME_LABEL
+from olmkit.api.catalogs import NAME_LABEL, Catalog
 from olmkit.conditions import timestamp
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.sources.errors import BadContent
@@ -40,16 +40,19 @@ BATCH = 64
 
 def decide(world: World) -> Plan:
     """The next step. Raises Blocked and Waiting when there is none but an error stands."""
-    if world.catalog is None or world.catalog.metadata.deleting:
+    if world.catalog is None:
         return Withdraw()
+    if world.catalog.metadata.deleting:
+        # What is left then is to wait for the finalizers of others.
+        return Withdraw() if world.served is not None or world.job is not None else Keep(None)
     wish: Wish | Blocked | None = wished(world)
     if wish is None and (world.served is not None or world.job is not None):
         return Withdraw()
     if isinstance(wish, Wish) and (step := _content(world, wish)) is not None:
         return step
-    if world.served is not None and world.catalog.status.content_digest != world.served.record.digest:
+    if _is_unsaid(world, world.catalog):
         return Keep(AT_ONCE)  # that it is served is said before objects are written
-    if world.catalog.metadata.labels.get(NAME_LABEL) != world.name:
+    if _lacks_label(world, world.catalog):
         return Label()
     if world.packages or world.bundles:
         return SyncPackages(_first(world.packages), _first(world.bundles))
@@ -92,9 +95,26 @@ def _take(world: World, wish: Wish, read: Read) -> Plan:
             read.resolved or old.resolved,
             read.validator or old.validator,
         )
-        return Confirm() if record == old and not world.lacking else Serve(record)
+        return Confirm(_after_look(world, wish)) if record == old and not world.lacking else Serve(record)
     unpacked = timestamp(world.now)
     return Serve(Record(wish.source, read.resolved_ref, read.digest, unpacked, read.resolved, read.validator))
+
+
+def _after_look(world: World, wish: Wish) -> timedelta | None:
+    """How long until there is something to do again, once it is noted that nothing has moved."""
+    catalog = world.catalog
+    if catalog is None or world.refresh or _is_unsaid(world, catalog) or _lacks_label(world, catalog):
+        return AT_ONCE
+    return AT_ONCE if world.packages or world.bundles else wish.interval
+
+
+def _is_unsaid(world: World, catalog: Catalog) -> bool:
+    """Whether content is served that the status does not name yet."""
+    return world.served is not None and catalog.status.content_digest != world.served.record.digest
+
+
+def _lacks_label(world: World, catalog: Catalog) -> bool:
+    return catalog.metadata.labels.get(NAME_LABEL) != world.name
 
 
 def _must_look(world: World, wish: Wish) -> bool:

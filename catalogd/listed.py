@@ -60,8 +60,8 @@ class Listed:
         found = listing.existing(self._listing, obj)
         return found.catalog, found.package
 
-    async def sync(self, catalog: Catalog, batch: Difference, spec: Callable[[str], dict[str, Any]]) -> None:
-        """Write and delete; `spec` reads from disk what an object is to say. All is tried; the first error is raised."""
+    async def sync(self, catalog: Catalog, batch: Difference, read: Callable[[str], dict[str, Any]]) -> None:
+        """Write and delete; `read` reads from disk what an object is to say. All is tried; the first error is raised."""
         turns = asyncio.Semaphore(WRITERS)
 
         async def in_turn(work: Any) -> None:
@@ -69,17 +69,17 @@ class Listed:
                 await work
 
         deletes = (self._delete(name, uid) for name, uid in batch.deletes)
-        writes = (self._write(catalog, write, spec) for write in batch.writes)
+        writes = (self._write(catalog, write, read) for write in batch.writes)
         outcomes = await asyncio.gather(*map(in_turn, (*deletes, *writes)), return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 raise outcome
 
     async def _write(self, catalog: Catalog, write: Write, read: Callable[[str], dict[str, Any]]) -> None:
-        spec = await asyncio.to_thread(read, write.package)
-        wanted = listing.wanted_object(self._listing, catalog.metadata.name, catalog.metadata.uid, write, spec)
+        said = await asyncio.to_thread(read, write.package)
+        wanted = listing.wanted_object(self._listing, catalog.metadata.name, catalog.metadata.uid, write, said)
         written = await self._client.apply(self._listing.kind, wanted, self._manager)
-        if fingerprint(written.get("spec") or {}) == fingerprint(spec):
+        if fingerprint(written) == fingerprint(said):
             self._settled.pop(write.name, None)
         else:
             self._settled[write.name] = written["metadata"]["resourceVersion"]

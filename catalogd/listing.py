@@ -132,9 +132,10 @@ def _stands(existing: Existing | None, uid: str, offer: Offer) -> bool:
     return existing.settled or (same and existing.owner == uid and existing.labelled)
 
 
-def wanted_object(listing: Listing, catalog: str, uid: str, write: Write, spec: Mapping[str, Any]) -> dict[str, Any]:
+def wanted_object(listing: Listing, catalog: str, uid: str, write: Write, said: Mapping[str, Any]) -> dict[str, Any]:
     """The object to apply. One that is to be created says so by a resourceVersion that only an absent object has."""
-    metadata: dict[str, Any] = {"name": write.name, "ownerReferences": [owner_reference(catalog, uid)]}
+    owners = [owner_reference(catalog, uid)]
+    metadata: dict[str, Any] = {**said["metadata"], "name": write.name, "ownerReferences": owners}
     if len(catalog) <= LABEL_LIMIT:
         metadata["labels"] = {packages.CATALOG_LABEL: catalog}
     metadata.update({"uid": write.uid} if write.uid else {"resourceVersion": "1"})
@@ -142,7 +143,7 @@ def wanted_object(listing: Listing, catalog: str, uid: str, write: Write, spec: 
         "apiVersion": listing.kind.api_version,
         "kind": listing.kind.kind,
         "metadata": metadata,
-        "spec": {"catalog": {"name": catalog}, **spec},
+        "spec": {"catalog": {"name": catalog}, **said["spec"]},
     }
 
 
@@ -171,7 +172,7 @@ def existing(listing: Listing, obj: Mapping[str, Any], settled_version: str | No
         owner=owners[0]["uid"] if owners else "",
         labelled=(metadata.get("labels") or {}).get(packages.CATALOG_LABEL)
         == (catalog if len(catalog) <= LABEL_LIMIT else None),
-        fingerprint=obj.get("fingerprint") or fingerprint(spec),
+        fingerprint=obj.get("fingerprint") or fingerprint(obj),
         settled=settled_version is not None and settled_version == metadata.get("resourceVersion"),
     )
 
@@ -192,5 +193,5 @@ def project(obj: dict[str, Any]) -> dict[str, Any]:
         "kind": intern(obj.get("kind", "")),
         "metadata": metadata,
         "spec": kept,
-        "fingerprint": fingerprint(spec),
+        "fingerprint": fingerprint(obj),
     }

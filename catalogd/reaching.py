@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from catalogd.wishes import CONFIG_MAP, SECRET, needed, secret_name, source_of
+from catalogd.wishes import CONFIG_MAP, SECRET, missing, needed, secret_name, source_of
 from catalogd.world import Needed
-from olmkit.api.catalogs import CatalogSource, Reason
+from olmkit.api.catalogs import CatalogSource
 from olmkit.api.meta import Kind
 from olmkit.client import Client
-from olmkit.errors import Blocked, NotFound, OlmError
+from olmkit.errors import NotFound, OlmError
 from olmkit.informer import Informer
 from olmkit.sources import configmaps
 from olmkit.sources.credentials import Credentials
@@ -27,13 +27,13 @@ log = logging.getLogger(__name__)
 
 
 class Reach:
-    """Secrets and ConfigMaps of the system namespace. `pull_secret` is the cluster-wide one, "" for none."""
+    """Secrets and ConfigMaps of the system namespace, `namespace`. `pull_secret` is the cluster-wide one, "" for none."""
 
     def __init__(
         self, client: Client, namespace: str, secrets: Informer, config_maps: Informer, pull_secret: str = ""
     ) -> None:
         self._client = client
-        self._namespace = namespace
+        self.namespace = namespace
         self._informers = {SECRET: secrets, CONFIG_MAP: config_maps}
         self.pull_secret = pull_secret
 
@@ -41,8 +41,13 @@ class Reach:
         """The resourceVersion of what a source names, None for what is not there."""
         return {each: self._version(each) for each in needed(source)}
 
+    @property
+    def pull_secret_version(self) -> str:
+        """The resourceVersion of the cluster-wide Secret, "" when there is none."""
+        return (self._version(Needed(SECRET, self.pull_secret)) or "") if self.pull_secret else ""
+
     def _version(self, each: Needed) -> str | None:
-        found = self._informers[each.kind].get(each.name, self._namespace)
+        found = self._informers[each.kind].get(each.name, self.namespace)
         return None if found is None else str(found["metadata"].get("resourceVersion", ""))
 
     async def credentials(self, source: CatalogSource) -> Credentials:
@@ -73,8 +78,6 @@ class Reach:
 
     async def _get(self, kind: Kind, name: str) -> dict[str, object]:
         try:
-            return await self._client.get(kind, name, self._namespace)
+            return await self._client.get(kind, name, self.namespace)
         except NotFound:
-            raise Blocked(
-                Reason.BLOCKED, f'{kind.kind} "{name}" not found in the namespace of the suite: create it there'
-            ) from None
+            raise missing(Needed(kind.kind, name), self.namespace) from None

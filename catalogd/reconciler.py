@@ -41,7 +41,7 @@ from catalogd.world import (
     World,
 )
 from olmkit.api import catalogs
-from olmkit.api.catalogs import NAME_LABEL, REFRESH, Availability, Catalog, CatalogStatus
+from olmkit.api.catalogs import NAME_LABEL, REFRESH, REFRESH_LIMIT, Availability, Catalog, CatalogStatus
 from olmkit.client import Client
 from olmkit.conditions import Report
 from olmkit.errors import Blocked, Conflict, OlmError, Waiting
@@ -89,8 +89,8 @@ class Memory:
     """The wish (Wish.job) that could not be read last, and why; until one can be."""
     unreachable: tuple[str, OlmError, float] | None = None
     """A wish whose job could not even begin, why, and when (monotonic)."""
-    refreshed: str = ""
-    """The value of the annotation that asked for the last look."""
+    begun: str = ""
+    """The value of the annotation that a look was begun for, until the status tells that look's end."""
     read_at: str = ""
     """Wish.versions of the last look with success."""
     looking_at: str = ""
@@ -117,6 +117,11 @@ class Catalogs:
         """The pass over one Catalog."""
         return Reconciler(self.observe, decide, self.act, report, self.publish)
 
+    def looked(self, name: str) -> datetime | None:
+        """When this process last asked that Catalog's source with success."""
+        memory = self.memories.get(name)
+        return memory.looked if memory else None
+
     async def observe(self, name: str) -> World | None:
         """None: the Catalog is gone, and nothing of it is left here."""
         raw = self.catalogs.get(name)
@@ -124,8 +129,9 @@ class Catalogs:
         if raw is None and shelved is None and self.jobs.state(name) is None and name not in self.memories:
             return None
         catalog = None if raw is None else Catalog.load(raw)
-        asked = _refresh(raw)
-        memory = self.memories.setdefault(name, Memory(refreshed=asked))
+        memory = self.memories.setdefault(name, Memory())
+        if catalog is not None and memory.begun == catalog.status.last_handled_refresh:
+            memory.begun = ""  # its end is told
         return World(
             name=name,
             raw=raw,
@@ -138,7 +144,10 @@ class Catalogs:
             content_url=f"{self.base_url}/catalogs/{name}/all.json",
             now=datetime.now(UTC),
             needed=self.reach.versions(catalog.spec.source) if catalog else {},
-            refresh=asked != memory.refreshed,
+            namespace=self.reach.namespace,
+            pull_secret=self.reach.pull_secret_version,
+            asked=_asked(raw),
+            begun=memory.begun,
             read_at=memory.read_at,
             lost=self.shelf.lost(name),
             lacking=self.bundles is not None and shelved is not None and not shelved.content.has_bundles,
@@ -187,9 +196,9 @@ class Catalogs:
             case Serve(record):
                 await self._serve(world, record)
                 return Done(plan, AT_ONCE)
-            case Confirm():
+            case Confirm(after):
                 self._read(world)
-                return Done(plan, AT_ONCE)
+                return Done(plan, after)
             case Label():
                 await self._label(world)
                 return Done(plan, AT_ONCE)
@@ -208,7 +217,9 @@ class Catalogs:
         """Whether a job was started; why not is remembered."""
         assert world.catalog is not None
         memory, spec = self.memories[world.name], world.catalog.spec.source
-        memory.refreshed, memory.unreachable, memory.looking_at = _refresh(world.raw), None, wish.versions
+        memory.unreachable, memory.looking_at = None, wish.versions
+        if world.refresh:
+            memory.begun = world.asked
         try:
             source, credentials = await self.reach.source(spec), await self.reach.credentials(spec)
         except OlmError as error:
@@ -242,7 +253,7 @@ class Catalogs:
     def _read(self, world: World) -> None:
         self.jobs.forget(world.name)
         before = self.memories[world.name]
-        self.memories[world.name] = Memory(world.now, refreshed=before.refreshed, read_at=before.looking_at)
+        self.memories[world.name] = Memory(world.now, begun=before.begun, read_at=before.looking_at)
 
     async def _label(self, world: World) -> None:
         assert world.catalog is not None
@@ -262,9 +273,9 @@ class Catalogs:
         if shelved is None:  # nothing is to be written then
             packages, bundles = Difference(deletes=packages.deletes), Difference(deletes=bundles.deletes)
         content = shelved.content if shelved else None
-        await self.packages.sync(catalog, packages, content.package_spec if content else _nothing)
+        await self.packages.sync(catalog, packages, content.package_object if content else _nothing)
         if self.bundles is not None:
-            await self.bundles.sync(catalog, bundles, content.bundle_spec if content else _nothing)
+            await self.bundles.sync(catalog, bundles, content.bundle_object if content else _nothing)
 
     async def publish(self, world: World, told: Report[CatalogStatus]) -> None:
         """Write the status of a Catalog that is there to stay; not of one that has changed since: its next pass is due."""
@@ -279,8 +290,9 @@ def _version(raw: Mapping[str, Any]) -> str:
     return str(raw["metadata"].get("resourceVersion", ""))
 
 
-def _refresh(raw: Mapping[str, Any] | None) -> str:
-    return str(((raw or {}).get("metadata", {}).get("annotations") or {}).get(REFRESH, ""))
+def _asked(raw: Mapping[str, Any] | None) -> str:
+    """The value of the annotation that asks for a look, as far as it counts."""
+    return str(((raw or {}).get("metadata", {}).get("annotations") or {}).get(REFRESH, ""))[:REFRESH_LIMIT]
 
 
 def _nothing(name: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from catalogd.decide import standing_error
 from catalogd.listing import Difference
 from catalogd.wishes import wished
-from catalogd.world import Done, Read, Reading, Wish, World
+from catalogd.world import Done, Load, Read, Reading, Serve, Wish, World
 from olmkit.api.catalogs import Catalog, CatalogStatus, ConditionType, Reason
 from olmkit.api.content import Phase, ResolvedImage, ResolvedSource, SourceType
 from olmkit.conditions import ConditionValue, Report, Transition, Wanted, merge
@@ -41,7 +41,12 @@ def report(world: World, outcome: Done | Exception) -> Report[CatalogStatus]:
     wanted = _conditions(world, world.catalog, attempt)
     generation = world.catalog.metadata.generation
     conditions, transitions = merge(world.catalog.status.conditions, wanted, generation, world.now)
-    status = CatalogStatus(observed_generation=generation, conditions=conditions, phase=_PHASES.get(wanted[0].reason))
+    status = CatalogStatus(
+        observed_generation=generation,
+        conditions=conditions,
+        phase=_PHASES.get(wanted[0].reason),
+        last_handled_refresh=_handled(world, world.catalog, attempt, outcome),
+    )
     if world.served is not None:
         status = status.model_copy(update=_content(world))
     return Report(status, (*transitions, *_moved(world, world.catalog, transitions)))
@@ -58,6 +63,16 @@ def _moved(world: World, catalog: Catalog, told: Sequence[Transition]) -> Sequen
     return (Transition(serving.type, serving.status, serving.reason, serving.message),)
 
 
+def _handled(world: World, catalog: Catalog, attempt: _Attempt, outcome: Done | Exception) -> str | None:
+    """The annotation's value whose look has ended, well or not: in one with what it found."""
+    if world.asked and attempt.wish is None:
+        return world.asked  # there is nothing that could be looked at, and the conditions say so
+    goes_on = isinstance(outcome, Done) and isinstance(outcome.plan, Load | Serve)
+    if world.begun and not goes_on and not isinstance(world.job, Reading):
+        return world.begun
+    return catalog.status.last_handled_refresh
+
+
 def _content(world: World) -> dict[str, object]:
     served = world.served
     assert served is not None
@@ -66,6 +81,7 @@ def _content(world: World) -> dict[str, object]:
     return {
         "resolved_source": ResolvedSource.load(record.resolved) if record.resolved else image,
         "content_digest": record.digest,
+        "short_digest": record.digest[: record.digest.index(":") + 13],
         "content_url": world.content_url,
         "last_unpacked": record.unpacked,
         "package_count": len(served.summary.package_names),

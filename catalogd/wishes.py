@@ -42,15 +42,16 @@ def wished(world: World) -> Wish | Blocked | None:
     try:
         for each in needed(source):
             if world.needed.get(each) is None:
-                raise Blocked(Reason.BLOCKED, _missing(each))
+                raise missing(each, world.namespace)
         return _wish(world, source)
     except Blocked as error:
         return error
 
 
-def _missing(needed: Needed) -> str:
+def missing(needed: Needed, namespace: str) -> Blocked:
+    """What is said of a Secret or ConfigMap that is not there."""
     hint = "create it there, or name another one" if needed.kind == SECRET else "create it there"
-    return f'{needed.kind} "{needed.name}" not found in the namespace of the suite: {hint}'
+    return Blocked(Reason.BLOCKED, f'{needed.kind} "{needed.name}" not found in namespace "{namespace}": {hint}')
 
 
 def needed(source: CatalogSource) -> Sequence[Needed]:
@@ -111,26 +112,39 @@ def _folder(directory: str | None) -> str:
 
 def _wish(world: World, spec: CatalogSource) -> Wish:
     source = source_of(spec)
-    secret = secret_name(spec)
-    access = f"secret@{world.needed.get(Needed(SECRET, secret))}" if secret else ""
-    polled: str | None = None
     match source:
         case ImageSource(ref):
-            fixed, words = _names_digest(ref), f'the catalog image "{ref}"'
-            polled = spec.image.poll_interval if spec.image else None
+            words = f'the catalog image "{ref}"'
         case GitSource(repository, reference):
-            fixed, words = (
-                reference.kind == RefKind.COMMIT,
-                f"the catalog at {reference} of {without_query(repository)}",
-            )
-            polled = spec.git.poll_interval if spec.git else None
-        case HttpSource(url, checksum):
-            fixed, words = bool(checksum), f"the catalog archive {without_query(url)}"
-            polled = spec.http.poll_interval if spec.http else None
+            words = f"the catalog at {reference} of {without_query(repository)}"
+        case HttpSource(url):
+            words = f"the catalog archive {without_query(url)}"
         case _:
             names, versions = _config_maps(world, spec)
-            return Wish(names, "the catalog in ConfigMaps", is_fixed=True, versions=versions)
-    return Wish(identity(source), words, access, fixed, None if fixed else _interval(world.name, polled))
+            return Wish(names, "the catalog in ConfigMaps", versions=versions)
+    return Wish(identity(source), words, _access(world, spec), poll_interval(world.name, spec))
+
+
+def _access(world: World, spec: CatalogSource) -> str:
+    """The versions of the Secrets that the source is reached with: when one changes, what was refused is tried again."""
+    secret = secret_name(spec)
+    own = f"secret@{world.needed.get(Needed(SECRET, secret))}" if secret else ""
+    shared = f"pull-secret@{world.pull_secret}" if world.pull_secret else ""
+    return " ".join(filter(None, (own, shared)))
+
+
+def poll_interval(name: str, spec: CatalogSource) -> timedelta | None:
+    """The time between two looks at the source of that Catalog; None for never. Raises Blocked for what is no duration."""
+    match spec.type:
+        case SourceType.IMAGE if spec.image is not None:
+            is_fixed, asked = _names_digest(spec.image.ref), spec.image.poll_interval
+        case SourceType.GIT if spec.git is not None:
+            is_fixed, asked = bool(spec.git.ref.commit), spec.git.poll_interval
+        case SourceType.HTTP if spec.http is not None:
+            is_fixed, asked = bool(spec.http.checksum), spec.http.poll_interval
+        case _:  # ConfigMaps are watched
+            return None
+    return None if is_fixed else _interval(name, asked)
 
 
 def _config_maps(world: World, spec: CatalogSource) -> tuple[str, str]:

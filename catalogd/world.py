@@ -35,14 +35,13 @@ class Wish:
     """What the spec asks for.
 
     `source` identifies it, `access` what it is reached with (a Secret's version): a job is known by both. `words` name it in
-    sentences. `is_fixed`: it can mean nothing else later. `interval` is the time between two looks, None for never;
+    sentences. `interval` is the time between two looks, None for never;
     `versions` are those of the ConfigMaps it is made of: another look is due when they differ.
     """
 
     source: str
     words: str
     access: str = ""
-    is_fixed: bool = False
     interval: timedelta | None = None
     versions: str = ""
 
@@ -91,7 +90,9 @@ class World:
     `catalog` and `raw` are None when the object is gone; `looked` is when this process last asked the source with success;
     `packages` is what separates the Package objects on the cluster from what is served, `bundles` the same for
     BundleMetadata; `needed` holds the resourceVersion of each Secret and ConfigMap that the spec names, None for one that is
-    not there; `refresh`: a person asked for a look that has not been begun; `lacking`: what is served was written without
+    not there; all of them live in `namespace`; `pull_secret` is the resourceVersion of the cluster-wide Secret, "" when there
+    is none; `asked` is the value of the annotation that asks for a look, "" without one,
+    `begun` the one that the last look was begun for, until its end is told; `lacking`: what is served was written without
     something that is to be offered now; `read_at`: Wish.versions when what is served was read or confirmed; `lost`: what is
     wrong with content that was served and is not any more.
     """
@@ -105,12 +106,21 @@ class World:
     looked: datetime | None
     content_url: str
     now: datetime
+    namespace: str
     bundles: Difference = NO_DIFFERENCE
     needed: Mapping[Needed, str | None] = field(default_factory=dict)
-    refresh: bool = False
+    pull_secret: str = ""
+    asked: str = ""
+    begun: str = ""
     lacking: bool = False
     lost: str = ""
     read_at: str = ""
+
+    @property
+    def refresh(self) -> bool:
+        """Whether a person asked for a look that has not been begun."""
+        handled = self.catalog.status.last_handled_refresh if self.catalog else None
+        return self.asked not in ("", self.begun, handled)
 
 
 @dataclass(frozen=True)
@@ -134,7 +144,9 @@ class Serve:
 
 @dataclass(frozen=True)
 class Confirm:
-    """A job found what is served already: nothing but the time of the look is new."""
+    """A job found what is served already: nothing but the time of the look is new. `after`: when to look again."""
+
+    after: timedelta | None
 
 
 @dataclass(frozen=True)

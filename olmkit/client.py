@@ -1,37 +1,30 @@
 """The Kubernetes API as raw JSON: get, list, watch, create, apply, patch, delete, discover.
 
-The only import of kubernetes_asyncio, used for kubeconfig, tokens, client certificates and the TLS transport; its models, its
-watch and its leader election are not used. Called by informers, controllers, publishers and the election. Raises ApiError
-subclasses of olmkit.errors only; never retries (the queue and the informer do), but for one 401 after reading credentials anew.
+Called by informers, controllers, publishers and the election. Raises ApiError subclasses of olmkit.errors only; never retries
+(the queue and the informer do), but for one 401 after reading credentials anew. Who asks, and whom, olmkit.kubeconfig knows.
 """
 
 from __future__ import annotations
 
 import asyncio
 import builtins
-import logging
-import os
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
 
 import aiohttp
 import orjson
-from yaml import YAMLError
 
 from olmkit import metrics
-from olmkit.api.meta import Kind
-from olmkit.bare_packages import bare_package
+from olmkit.api.meta import Kind, Object
 from olmkit.discovery import Discovery, DiscoveryCache, parse_discovery
-from olmkit.errors import OlmError, Unavailable
-from olmkit.wire import Object, apply_body, lines, parse_event, parse_failure, parse_items, parse_object
+from olmkit.errors import Unavailable
+from olmkit.kubeconfig import Credentials, driver, load
+from olmkit.wire import apply_body, lines, parse_event, parse_failure, parse_items, parse_object
 
-__all__ = ["Client", "Discovery", "DiscoveryCache", "Object"]
+__all__ = ["Client", "Discovery", "DiscoveryCache"]
 
 Query = Mapping[str, str | int | None]
 
@@ -41,8 +34,6 @@ CONNECT_TIMEOUT = 5.0
 REQUEST_TIMEOUT = 30.0
 WATCH_IDLE = 90.0
 """Seconds without a byte after which a watch is given up: bookmarks come every minute."""
-CREDENTIALS_AGE = 60.0
-"""Seconds after which token files and exec plugins are asked again; mounted tokens are replaced an hour before they expire."""
 PAGE = 500
 
 _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -51,91 +42,6 @@ _DISCOVERY = ",".join(
     f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList" for version in ("v2", "v2beta1")
 )
 _APPLY = "application/apply-patch+yaml"
-
-log = logging.getLogger(__name__)
-
-
-def _kubeconfig_paths(kubeconfig: str | None) -> str | None:
-    """What to read: the argument, $KUBECONFIG (several files, as kubectl merges them), ~/.kube/config; None inside a pod."""
-    paths = kubeconfig or os.environ.get("KUBECONFIG")
-    if not paths:
-        if os.environ.get("KUBERNETES_SERVICE_HOST"):
-            return None
-        paths = "~/.kube/config"
-    if not any(Path(part).expanduser().is_file() for part in paths.split(os.pathsep) if part):
-        raise OlmError("NoKubeconfig", f"there is no kubeconfig at {paths}: name one with --kubeconfig or $KUBECONFIG")
-    return paths
-
-
-class _Driver(NamedTuple):
-    """What of kubernetes_asyncio is used."""
-
-    config: Any
-    configuration: Any
-    transport: Any
-
-
-@cache
-def _driver() -> _Driver:
-    """kubernetes_asyncio's configuration and transport, when they are needed first.
-
-    Without its generated models and calls, which would cost 37 MB and half a second, in any process that reaches the API server.
-    """
-    bare_package("kubernetes_asyncio")
-    client = bare_package("kubernetes_asyncio.client")
-    from kubernetes_asyncio.client import configuration, rest
-
-    # What config takes from the package: the one it uses, and the one it only offers to others.
-    vars(client).setdefault("Configuration", configuration.Configuration)
-    vars(client).setdefault("ApiClient", None)
-    from kubernetes_asyncio import config
-
-    return _Driver(config, configuration.Configuration, rest.RESTClientObject)
-
-
-async def _load(configuration: Any, kubeconfig: str | None) -> Callable[[], Any]:
-    """Fill the configuration; returns what reads its credentials again. Raises OlmError with what a person can do."""
-    config = _driver().config
-    in_cluster: Any = config.load_incluster_config
-    try:
-        paths = _kubeconfig_paths(kubeconfig)
-        if paths is None:
-            in_cluster(configuration, try_refresh_token=False)
-            return lambda: in_cluster(configuration, try_refresh_token=False)
-        loader = await config.load_kube_config(paths, client_configuration=configuration, persist_config=False)
-        return lambda: loader.load_and_set(configuration)
-    except (config.ConfigException, OSError, ValueError, TypeError, AssertionError, YAMLError) as error:
-        raise OlmError("BadKubeconfig", f"the kubeconfig cannot be used: {error}") from error
-
-
-@dataclass
-class _Credentials:
-    """Headers that say who asks; read again when old or refused."""
-
-    configuration: Any
-    reload: Callable[[], Any]
-    read_at: float
-
-    async def headers(self) -> dict[str, str]:
-        """The authorization header, or none when a client certificate does it."""
-        if time.monotonic() - self.read_at > CREDENTIALS_AGE:
-            await self.renew()
-        token = (self.configuration.api_key.get("BearerToken") or "").strip()
-        if token:
-            return {"Authorization": token}
-        if self.configuration.username:
-            return {"Authorization": self.configuration.get_basic_auth_token()}
-        return {}
-
-    async def renew(self) -> None:
-        """Read tokens again; what cannot be read leaves the old ones in place."""
-        self.read_at = time.monotonic()
-        try:
-            result = self.reload()
-            if asyncio.iscoroutine(result):
-                await result
-        except (_driver().config.ConfigException, OSError, ValueError) as error:
-            log.warning("credentials cannot be read again, the old ones stay in use", extra={"error": str(error)})
 
 
 class Client:
@@ -147,7 +53,7 @@ class Client:
         self._opening = asyncio.Lock()
         self._api: Any = None
         self._session: aiohttp.ClientSession
-        self._credentials: _Credentials
+        self._credentials: Credentials
         self._base = ""
 
     @classmethod
@@ -162,15 +68,15 @@ class Client:
         async with self._opening:
             if self._api is not None:
                 return
-            driver = await asyncio.to_thread(_driver)
-            configuration: Any = driver.configuration()
-            reload = await _load(configuration, self._kubeconfig)
+            parts = await asyncio.to_thread(driver)
+            configuration: Any = parts.configuration()
+            reload = await load(configuration, self._kubeconfig)
             configuration.connection_pool_maxsize = CONNECTIONS
             # The CAs of many clusters lack the identifiers it asks for.
             configuration.disable_strict_ssl_verification = True
-            self._api = driver.transport(configuration)
+            self._api = parts.transport(configuration)
             self._session = self._api.pool_manager
-            self._credentials = _Credentials(configuration, reload, time.monotonic())
+            self._credentials = Credentials(configuration, reload, time.monotonic())
             self._base = configuration.host.rstrip("/")
 
     @property
@@ -312,13 +218,13 @@ class Client:
         path = kind.path(metadata.get("namespace"), metadata["name"])
         return await self.request("PATCH", path, query=query, body=apply_body(obj), content_type=_APPLY)
 
-    async def apply_status(self, kind: Kind, obj: Object, manager: str, *, force: bool = True) -> Object:
-        """Server-side apply of `obj["status"]`; metadata.resourceVersion, where given, is the lock. Raises Conflict."""
+    async def apply_status(self, kind: Kind, obj: Object, manager: str) -> Object:
+        """Server-side apply of `obj["status"]`, by force; metadata.resourceVersion, where given, is the lock. Raises Conflict."""
         metadata = obj["metadata"]
         kept = {key: metadata[key] for key in ("name", "namespace", "resourceVersion", "uid") if metadata.get(key)}
         body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": kept, "status": obj["status"]}
         path = kind.path(metadata.get("namespace"), metadata["name"]) + "/status"
-        query: Query = {"fieldManager": manager, "force": "true" if force else None}
+        query: Query = {"fieldManager": manager, "force": "true"}
         return await self.request("PATCH", path, query=query, body=apply_body(body), content_type=_APPLY)
 
     async def patch(
@@ -341,12 +247,14 @@ class Client:
         *,
         uid: str | None = None,
         resource_version: str | None = None,
-        propagation: str = "Background",
     ) -> None:
-        """Ask for an object to go; with uid or resource_version only if it is still that one (else Conflict). Raises NotFound."""
+        """Ask for an object to go, and for what it owns after it.
+
+        With uid or resource_version only if it is still that one (else Conflict). Raises NotFound.
+        """
         conditions = {"uid": uid, "resourceVersion": resource_version}
         preconditions = {key: value for key, value in conditions.items() if value}
-        body: Object = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
+        body: Object = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
         if preconditions:
             body["preconditions"] = preconditions
         await self.request("DELETE", kind.path(namespace, name), body=body)

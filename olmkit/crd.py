@@ -14,8 +14,10 @@ from typing import Any
 import yaml
 
 from olmkit.api import bundledeployments, bundlemetadata, bundles, catalogs, operators, packages
+from olmkit.api.annotations import CHANNELS, LATEST
 from olmkit.api.content import SOURCE_RULES
 from olmkit.api.meta import Kind, Resource
+from olmkit.yaml_tree import TreeDumper
 
 SIZE_LIMIT = 262_144
 """Bytes: a larger CRD cannot be applied client-side, because it is copied into an annotation."""
@@ -33,6 +35,11 @@ class Column:
 
 def _condition(name: str, aspect: str, *, of: str = "status", priority: int = 0) -> Column:
     return Column(name, f'.status.conditions[?(@.type=="{aspect}")].{of}', priority=priority)
+
+
+def _annotation(name: str) -> str:
+    """The path of an annotation."""
+    return ".metadata.annotations." + name.replace(".", r"\.")
 
 
 AGE = Column("Age", ".metadata.creationTimestamp", "date")
@@ -65,10 +72,12 @@ DEFINITIONS = (
             _condition("Ready", "Ready"),
             _condition("Reason", "Ready", of="reason"),
             Column("Packages", ".status.packageCount", "integer"),
+            Column("Digest", ".status.shortDigest"),
             Column("Unpacked", ".status.lastUnpacked", "date"),
             AGE,
             Column("Source", ".spec.source.type", priority=1),
             Column("Image", ".spec.source.image.ref", priority=1),
+            Column("Poll", ".spec.source.image.pollInterval", priority=1),
             Column("Content", ".status.contentDigest", priority=1),
             Column("Display name", ".spec.displayName", priority=1),
             Column("Publisher", ".spec.publisher", priority=1),
@@ -85,6 +94,8 @@ DEFINITIONS = (
             Column("Package", ".spec.packageName"),
             Column("Catalog", ".spec.catalog.name"),
             Column("Default channel", ".spec.defaultChannel"),
+            Column("Latest", _annotation(LATEST)),
+            Column("Channels", _annotation(CHANNELS)),
             AGE,
         ),
         reconciled=False,
@@ -257,18 +268,11 @@ def definition_of(definition: Definition) -> dict[str, Any]:
     }
 
 
-class _Plain(yaml.SafeDumper):
-    """Writes what two fields share twice: not every reader of a manifest knows YAML's aliases."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
 def render() -> dict[str, str]:
     """File name -> YAML of every CRD, and the kustomization that lists them."""
     files = {
         f"{definition.kind.plural}.yaml": yaml.dump(
-            definition_of(definition), Dumper=_Plain, sort_keys=False, width=120
+            definition_of(definition), Dumper=TreeDumper, sort_keys=False, width=120
         )
         for definition in DEFINITIONS
     }

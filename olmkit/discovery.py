@@ -13,8 +13,6 @@ from typing import Any, Protocol
 
 from olmkit.api.meta import Kind
 
-Object = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class Discovery:

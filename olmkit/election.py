@@ -21,8 +21,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from olmkit import metrics
-from olmkit.api.meta import Kind
-from olmkit.client import Client, Object
+from olmkit.api.meta import Kind, Object
+from olmkit.client import Client
 from olmkit.errors import ApiError, Conflict, NotFound
 from olmkit.watchdog import Watchdog
 

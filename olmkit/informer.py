@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing
 from types import MappingProxyType
 
-from olmkit.api.meta import Kind
+from olmkit.api.meta import Kind, Object
 from olmkit.backoff import Backoff
-from olmkit.client import PAGE, Client, Object
+from olmkit.client import PAGE, Client
 from olmkit.errors import ApiError, Gone, NotFound
 from olmkit.informer_store import Change, InformerStore, ObjectName
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
-Object = dict[str, Any]
+from olmkit.api.meta import Object
+
 ObjectName = tuple[str, str]
 """(namespace, name); the namespace is "" for cluster-scoped objects."""
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import TextIO
 
 import orjson
 
@@ -50,9 +49,9 @@ class JsonFormatter(logging.Formatter):
         return orjson.dumps(line, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
-def configure(level: str = "info", stream: TextIO | None = None) -> None:
-    """Send everything of `level` (debug, info, warning, error) and above to `stream` (stderr) as JSON lines."""
-    handler = logging.StreamHandler(stream or sys.stderr)
+def configure(level: str = "info") -> None:
+    """Send everything of `level` (debug, info, warning, error) and above to stderr as JSON lines."""
+    handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]

@@ -6,7 +6,6 @@ controllers. The TaskGroup in Manager.run is the root of all tasks: one that cra
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import logging
 import signal
@@ -14,19 +13,20 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from olmkit import logs, tls_memory
 from olmkit.api.meta import Kind
-from olmkit.client import Client, DiscoveryCache
+from olmkit.client import Client
 from olmkit.controller import Controller
 from olmkit.election import Election
 from olmkit.errors import OlmError
+from olmkit.flags import Settings, make_parser, parse_settings
 from olmkit.informer import Informer
 from olmkit.probes import serve_health, serve_metrics
 from olmkit.watchdog import Watchdog
+
+__all__ = ["Manager", "Settings", "make_parser", "parse_settings", "run", "run_with"]
 
 DRAIN_SECONDS = 10.0
 """How long passes under way may go on after SIGTERM."""
@@ -42,77 +42,6 @@ Service = Callable[[], Awaitable[None]]
 ReadyCheck = Callable[[], bool]
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What the flags say. Addresses are `host:port`, `:port` for all addresses, or "0" for none."""
-
-    cache_dir: Path
-    kubeconfig: str | None = None
-    system_namespace: str = "olm-suite-system"
-    metrics_bind_address: str = "127.0.0.1:8080"
-    health_probe_bind_address: str = ":8081"
-    leader_elect: bool = True
-    registries_conf: Path | None = None
-    pull_cas_dir: Path | None = None
-    allow_source_cidr: tuple[str, ...] = ()
-    log_level: str = "info"
-    extra: argparse.Namespace = field(default_factory=argparse.Namespace)
-    """All flags as parsed, with those of the component."""
-
-
-def make_parser(name: str) -> ArgumentParser:
-    """The flags that all components have."""
-    parser = ArgumentParser(prog=name, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    add = parser.add_argument
-    add("--kubeconfig", help="kubeconfig file; without it $KUBECONFIG, the pod's account or ~/.kube/config")
-    add("--system-namespace", default=Settings.system_namespace, help="where the suite lives: leases")
-    add("--metrics-bind-address", default=Settings.metrics_bind_address, help="host:port of /metrics; 0 turns it off")
-    add(
-        "--health-probe-bind-address",
-        default=Settings.health_probe_bind_address,
-        help="host:port of /healthz and /readyz; 0 turns them off",
-    )
-    add(
-        "--leader-elect",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="work only while holding the lease named as the component",
-    )
-    add("--cache-dir", type=Path, default=Path("/var/cache") / name, help="folder for content by digest")
-    add("--registries-conf", type=Path, help="mirrors and insecure registries")
-    add(
-        "--pull-cas-dir",
-        type=Path,
-        help="folder of certificates (*.crt and *.pem) of authorities that sources may have beside the system's",
-    )
-    add(
-        "--allow-source-cidr",
-        action="append",
-        default=[],
-        help="addresses that sources may have although they are loopback, link-local or alike; may be given several times",
-    )
-    add("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="least level that is logged")
-    return parser
-
-
-def parse_settings(parser: ArgumentParser, argv: Sequence[str] | None) -> Settings:
-    """The flags of a command line as Settings; exits with a usage message when it is wrong."""
-    flags = parser.parse_args(argv)
-    return Settings(
-        cache_dir=flags.cache_dir,
-        kubeconfig=flags.kubeconfig,
-        system_namespace=flags.system_namespace,
-        metrics_bind_address=flags.metrics_bind_address,
-        health_probe_bind_address=flags.health_probe_bind_address,
-        leader_elect=flags.leader_elect,
-        registries_conf=flags.registries_conf,
-        pull_cas_dir=flags.pull_cas_dir,
-        allow_source_cidr=tuple(flags.allow_source_cidr),
-        log_level=flags.log_level,
-        extra=flags,
-    )
-
-
 class Manager:
     """What `build` wires together, and what runs it. Not for use after run() has returned."""
 
@@ -120,7 +49,6 @@ class Manager:
         self.name = name
         self.settings = settings
         self.client = client
-        self.discovery = DiscoveryCache(client)
         self._informers: dict[tuple[Any, ...], Informer] = {}
         self._informer_tasks: dict[Informer, asyncio.Task[None]] = {}
         self._controllers: list[Controller] = []
@@ -301,7 +229,11 @@ def run(
     parser = make_parser(name)
     if add_flags is not None:
         add_flags(parser)
-    settings = parse_settings(parser, argv)
+    return run_with(name, parse_settings(parser, argv), build)
+
+
+def run_with(name: str, settings: Settings, build: Build) -> int:
+    """The same with flags that have been read."""
     logs.configure(settings.log_level)
     try:
         asyncio.run(_main(name, settings, build))

@@ -1,12 +1,18 @@
-"""Names that Kubernetes accepts: checks, and safe names made of parts. Used by decisions and API edges. Pure."""
+"""Names that Kubernetes accepts, and digests as names of content: checks, and safe names made of parts. Pure.
+
+Used by decisions, API edges, sources and the store.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
 
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*")
+from olmkit.api.patterns import DIGEST, DNS_LABEL, DNS_SUBDOMAIN
+
+_LABEL = re.compile(DNS_LABEL)
+_SUBDOMAIN = re.compile(DNS_SUBDOMAIN)
+_DIGEST = re.compile(DIGEST)
 _FOREIGN = re.compile(r"[^-.a-z0-9]")
 _EDGES = re.compile(r"(^[-.]+|[-.]+$)")
 _SEAMS = re.compile(r"[-.]*\.[-.]*")
@@ -23,6 +29,11 @@ def is_dns1123_label(name: str) -> bool:
 def is_dns1123_subdomain(name: str) -> bool:
     """Labels joined by dots, at most 253 characters in all."""
     return len(name) <= SUBDOMAIN_LIMIT and _SUBDOMAIN.fullmatch(name) is not None
+
+
+def is_digest(text: str) -> bool:
+    """Whether text is a digest in a form that this suite computes: sha256, sha384 or sha512, in lower-case hex."""
+    return _DIGEST.fullmatch(text) is not None
 
 
 def safe_name(name: str, identity: str, limit: int = SUBDOMAIN_LIMIT) -> str:

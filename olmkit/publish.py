@@ -16,12 +16,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from olmkit.api.meta import Kind
+from olmkit.api.meta import Kind, Object
 from olmkit.client import Client
 from olmkit.conditions import Transition, cut
 from olmkit.errors import ApiError, Conflict
-
-Object = dict[str, Any]
 
 EVENT = Kind("events.k8s.io", "v1", "Event", "events", namespaced=True)
 NOTE_LIMIT = 1024

@@ -14,7 +14,6 @@ import errno
 import fcntl
 import logging
 import os
-import re
 import shutil
 import tempfile
 import time
@@ -25,9 +24,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from olmkit.errors import OlmError, Waiting
+from olmkit.names import is_digest
 from olmkit.store_manifest import File, Manifest, describe, difference, difference_of_sizes
 
-DIGEST = re.compile(r"(sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})")
 STAGING = ".staging"
 CONTENT = "content"
 MANIFEST = "manifest.json"
@@ -69,7 +68,7 @@ class Store:
     def digests(self) -> set[str]:
         """What is here, complete or damaged."""
         names = (entry.name.replace("-", ":", 1) for entry in self._root.iterdir() if entry.is_dir())
-        return {name for name in names if DIGEST.fullmatch(name)}
+        return {name for name in names if is_digest(name)}
 
     @contextmanager
     def publish(
@@ -166,7 +165,7 @@ class Store:
             return Manifest.parse(file.read(min(os.fstat(file.fileno()).st_size, MANIFEST_LIMIT)), digest)
 
     def _home(self, digest: str) -> Path:
-        if not DIGEST.fullmatch(digest):
+        if not is_digest(digest):
             raise ValueError(f'"{digest}" is no digest')
         return self._root / digest.replace(":", "-")
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import mmap
 import os
 import resource
 import stat
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from queue import SimpleQueue
 from types import MappingProxyType
 from typing import Any
 
@@ -27,7 +30,9 @@ PORTION = 16 * 1024 * 1024
 SMALL = 2 * PORTION
 """Content up to this size is not worth threads."""
 THREADS = 4
-READ_SIZE = 1024 * 1024
+READ_SIZE = 4 * 1024 * 1024
+"""So much at a time that a thread which hashes seldom needs the interpreter, which others may be busy with."""
+READ_SIZE_IN_JOB = 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -157,31 +162,52 @@ def _hashes(folder: Path, sizes: Mapping[str, int]) -> dict[str, list[str]]:
     """The sha256 of each portion of each file. Raises OSError, also for a file that became shorter."""
     found = {path: [""] * _count(size) for path, size in sizes.items()}
     portions = [(path, number) for path, hashes in found.items() for number in range(len(hashes))]
+    in_job = _is_in_job()
+    count = 1 if in_job or sum(sizes.values()) <= SMALL else min(THREADS, os.cpu_count() or 1)
+    size = min(READ_SIZE_IN_JOB if in_job else READ_SIZE, max(sizes.values(), default=0)) or 1
+    with ExitStack() as stack:
+        buffers: SimpleQueue[memoryview] = SimpleQueue()
+        for _ in range(count):
+            buffers.put(stack.enter_context(_buffer(size)))
 
-    def work(portion: tuple[str, int]) -> None:
-        path, number = portion
-        start = number * PORTION
-        found[path][number] = _hash(folder / path, start, min(PORTION, sizes[path] - start))
+        def work(portion: tuple[str, int]) -> None:
+            path, number = portion
+            start = number * PORTION
+            buffer = buffers.get()
+            try:
+                found[path][number] = _hash(folder / path, start, min(PORTION, sizes[path] - start), buffer)
+            finally:
+                buffers.put(buffer)
 
-    if sum(sizes.values()) <= SMALL or not _may_have_threads():
-        for portion in portions:
-            work(portion)
-    else:
-        with ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1), "hash") as threads:
-            list(threads.map(work, portions))
+        if count == 1:
+            for portion in portions:
+                work(portion)
+        else:
+            with ThreadPoolExecutor(count, "hash") as threads:
+                list(threads.map(work, portions))
     return found
 
 
-def _may_have_threads() -> bool:
-    """Not in a job: the stacks and heaps of threads would count against its memory."""
-    return resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY
+@contextmanager
+def _buffer(size: int) -> Iterator[memoryview]:
+    """Memory that is given back at the end: malloc would keep it. Raises MemoryError, which is no fault of any file."""
+    try:
+        memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as error:
+        raise MemoryError(f"there are no {size} bytes to read into") from error
+    with memory, memoryview(memory) as buffer:
+        yield buffer
 
 
-def _hash(path: Path, start: int, length: int) -> str:
+def _is_in_job() -> bool:
+    """Then there are no threads: their stacks and heaps would count against its memory."""
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+
+
+def _hash(path: Path, start: int, length: int, buffer: memoryview) -> str:
     hashing = hashlib.sha256()
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        buffer = memoryview(bytearray(min(length, READ_SIZE)))
         at, end = start, start + length
         while at < end:
             count = os.preadv(file, [buffer[: end - at]], at)

@@ -11,9 +11,8 @@ from typing import Any
 
 import orjson
 
+from olmkit.api.meta import Object
 from olmkit.errors import ApiError, Unavailable, api_error
-
-Object = dict[str, Any]
 
 _EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 _NOT_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")

@@ -10,12 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from olmkit.api import bundledeployments, bundles, catalogs, operators
 from olmkit.api.bundledeployments import OWNER_NAME_LABEL, PACKAGE_ANNOTATION
 from olmkit.api.catalogs import Availability, Catalog
-from olmkit.api.meta import Kind
+from olmkit.api.meta import Kind, Object
 from olmkit.api.operators import Operator, OperatorStatus
 from olmkit.client import Client
 from olmkit.conditions import Report
@@ -35,8 +34,6 @@ NAME = "operator-controller"
 """Field manager, lease and reporting controller."""
 WORKERS = 8
 PACKAGE_INDEX = "package"
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import orjson
 import yaml
 
+from olmkit.yaml_tree import TreeDumper
 from rukpak.bundle import BadBundle, Bundle, PlainBundle, read_plain, read_registry
 from rukpak.bundle.documents import plain
 from rukpak.install.namespaces import install_namespace, namespace_for, why_not
@@ -95,19 +95,11 @@ def _json(manifests: Sequence[Manifest]) -> str:
     return orjson.dumps([manifest.body for manifest in manifests], option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(TreeDumper):
     """Quotes what any reader of YAML 1.1 or 1.2 might take for something else than text."""
 
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else None if isinstance(plain(text), str) else "'"
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_Dumper.add_representer(str, _text)
+    def style(self, text: str) -> str | None:
+        return None if isinstance(plain(text), str) else "'"
 
 
 def _yaml(manifests: Sequence[Manifest]) -> str:

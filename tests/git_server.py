@@ -10,15 +10,13 @@ import asyncio
 import os
 import ssl
 import subprocess
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeAlias
 
 from aiohttp import web
 
 from tests.web_server import WebServer
 
-Fault: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse | None]]
 ENVIRONMENT = {
     "PATH": os.environ["PATH"],
     "HOME": "/nonexistent",

@@ -73,3 +73,12 @@ class WebServer:
         """The answer to who may ask."""
         path = self.folder / request.path.lstrip("/")
         return web.FileResponse(path) if path.is_file() else web.Response(status=404, text="nothing here")
+
+
+def redirect(location: str, code: int = 302) -> Fault:
+    """Send the client elsewhere."""
+
+    async def fault(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=code, headers={"Location": location})
+
+    return fault

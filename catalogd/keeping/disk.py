@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
 
+from catalogd.keeping.ahead import CONTENT, NOTE, Ahead
 from catalogd.keeping.note import KeptRecord, Note, dump, parse
 from catalogd.keeping.record import Record
 from catalogd.reading.content import Content
@@ -30,9 +31,10 @@ log = logging.getLogger(__name__)
 class ShelfDisk:
     """Records in `root`/catalogs.json, content in `root`/content. Raises OlmError(CacheUnusable) when `root` cannot be used."""
 
-    def __init__(self, root: Path) -> None:
-        self.store = Store(root / "content")
-        self._file = root / "catalogs.json"
+    def __init__(self, root: Path, ahead: Ahead | None = None) -> None:
+        self.store = Store(root / CONTENT)
+        self._file = root / NOTE
+        self._ahead = ahead
 
     def read_note(self) -> Note:
         """What was noted last, as far as it can be read."""
@@ -57,7 +59,9 @@ class ShelfDisk:
 
     def verified(self, digest: str, names: Collection[str]) -> tuple[Content | None, str]:
         """The content when every byte of it is there; else None and why not, logged, and what is left of it removed."""
-        fault = self.store.fault(digest)
+        fault = self._ahead.fault(digest) if self._ahead is not None else None
+        if fault is None:
+            fault = self.store.fault(digest)
         if not fault:
             try:
                 return self.opened(digest), ""

@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from catalogd.keeping.record import Record
-from olmkit.store import DIGEST
+from olmkit.names import is_digest
 
 FORMAT = 2
 _TEXTS = tuple(each.name for each in fields(Record) if each.name != "resolved")
@@ -46,7 +46,7 @@ def record_from_json(value: Any) -> Record:
         raise ValueError("the record is of another version")
     if not all(isinstance(value[name], str) for name in _TEXTS) or not isinstance(value["resolved"], dict):
         raise ValueError("the record is no record")
-    if not DIGEST.fullmatch(value["digest"]):
+    if not is_digest(value["digest"]):
         raise ValueError("the record names no digest")
     datetime.fromisoformat(value["unpacked"])
     return Record(**value)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+from catalogd.keeping.ahead import AT_ONCE, CONTENT, Ahead
 from catalogd.keeping.disk import ShelfDisk, log
 from catalogd.keeping.note import KeptRecord, Note
 from catalogd.keeping.record import Record
@@ -31,8 +32,6 @@ KEPT_AT_MOST = 3
 """Replaced contents of one Catalog that stay: a tag that moves all the time must not fill the disk."""
 LOOK_SECONDS = 60.0
 """Between two looks at what is on disk."""
-AT_ONCE = 4
-"""Contents that are verified at a time at the start."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +50,15 @@ class _Kept:
 
 
 class Shelf:
-    """Records by Catalog name in `root`/catalogs.json, content by digest in `root`/content; `keep` is for replaced content.
+    """Records by Catalog name in `root`/catalogs.json, content by digest in `root`/content; `keep` is for replaced content,
+    `ahead` has begun to verify what is there.
 
     Raises OlmError(CacheUnusable) when `root` cannot be used.
     """
 
-    def __init__(self, root: Path, keep: timedelta = KEEP) -> None:
-        self.folder = root / "content"
-        self._disk = ShelfDisk(root)
+    def __init__(self, root: Path, keep: timedelta = KEEP, ahead: Ahead | None = None) -> None:
+        self.folder = root / CONTENT
+        self._disk = ShelfDisk(root, ahead)
         self.store = self._disk.store
         self._keep = keep.total_seconds()
         self._shelved: dict[str, Shelved] = {}

@@ -24,7 +24,7 @@ from catalogd.reading.index import Index, Range
 from catalogd.reading.specs import Offer
 from catalogd.reading.totals import Summary
 
-FORMAT = 2
+FORMAT = 3
 """Of the files above, all together. Content of another format is read again."""
 BLOBS, INDEX, PACKAGES, RESOLUTION, FACTS = (
     "all.jsonl",
@@ -89,11 +89,11 @@ class Content:
         """Where in `icons` the picture of a package lies, and its media type as the catalog has it; None without one."""
         return self._icons.get(package)
 
-    def package_spec(self, package: str) -> dict[str, Any]:
-        """The spec of a package's object, without its catalog. Reads the disk. Raises KeyError for one that is not offered."""
+    def package_object(self, package: str) -> dict[str, Any]:
+        """What a package's object says (see specs.said). Reads the disk. Raises KeyError for one that is not offered."""
         return self._packages.read(package)
 
-    def bundle_spec(self, subject: str) -> dict[str, Any]:
+    def bundle_object(self, subject: str) -> dict[str, Any]:
         """The same of a bundle's object; `subject` is `<package>/<bundle>`, as bundle_offers has it."""
         return self._bundles.read(subject)
 

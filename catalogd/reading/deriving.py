@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +19,7 @@ import orjson
 from catalogd.reading import resolution
 from catalogd.reading.content import ICONS, PACKAGES, RESOLUTION, SUMMARIES
 from catalogd.reading.index import Index
-from catalogd.reading.specs import fingerprint, package_spec
+from catalogd.reading.specs import fingerprint, package_columns, package_spec, said
 from catalogd.reading.summaries import Head, head, summary
 from catalogd.reading.totals import Summary
 from olmkit.fbc import catalog, model
@@ -219,13 +219,19 @@ class Derived:
             self._notes.append(
                 f"the Package of {quoted(package.name, NAME_SHOWN)} is too large and does without {left_out}"
             )
-        line = orjson.dumps(spec, option=orjson.OPT_APPEND_NEWLINE)
+        bundles = package.last_bundles()
+        heads = {channel.name: self._head(channel, bundles) for channel in channels}
+        newest = heads.get(described.default_channel)
+        told = said(spec, package_columns(channels, newest.version if newest else ""))
+        line = orjson.dumps(told, option=orjson.OPT_APPEND_NEWLINE)
         if self._specs:
             summaries.write(b",")
-        self._specs.append((package.name, fingerprint(spec), specs.tell(), len(line)))
+        self._specs.append((package.name, fingerprint(told), specs.tell(), len(line)))
         specs.write(line)
+        deprecations = [each for _, each in package.deprecations]
+        bundle = self._bundle(bundles.get(newest.name) if newest else None)
         has_icon = self._icon(described, icons)
-        summaries.write(orjson.dumps(self._summary(package, described, channels, has_icon=has_icon)))
+        summaries.write(orjson.dumps(summary(described, heads, deprecations, bundle, has_icon=has_icon)))
 
     def _icon(self, package: Package, file: IO[bytes]) -> bool:
         data, media_type = package.icon or ("", "")
@@ -237,26 +243,17 @@ class Derived:
             self._icons[package.name] = (file.tell(), file.write(picture), media_type)
         return bool(picture)
 
-    def _summary(
-        self, package: _Package, described: Package, channels: Sequence[Channel], *, has_icon: bool
-    ) -> dict[str, Any]:
-        bundles = package.last_bundles()
-        heads: list[tuple[str, Head | None]] = []
-        newest = None
-        for channel in channels:
-            name = head(channel)
-            number, part = bundles.get(name) or (None, {})
-            heads.append((channel.name, Head(name, part.get("version", "")) if name else None))
-            if channel.name == described.default_channel:
-                newest = self._bundle(number)
-        deprecations = [each for _, each in package.deprecations]
-        return summary(described, heads, deprecations, newest, has_icon=has_icon)
+    @staticmethod
+    def _head(channel: Channel, bundles: Mapping[str, tuple[int, Any]]) -> Head | None:
+        name = head(channel)
+        _, part = bundles.get(name) or (None, {})
+        return Head(name, part.get("version", "")) if name else None
 
-    def _bundle(self, number: int | None) -> catalog.Bundle | None:
-        if number is None:
+    def _bundle(self, found: tuple[int, Any] | None) -> catalog.Bundle | None:
+        if found is None:
             return None
         try:
-            return catalog.bundle(self._blobs.value(number))
+            return catalog.bundle(self._blobs.value(found[0]))
         except BadBlob:
             return None
 

@@ -11,7 +11,7 @@ import msgspec
 import orjson
 
 from catalogd.reading import resolution
-from catalogd.reading.specs import bundle_spec, fingerprint
+from catalogd.reading.specs import bundle_spec, fingerprint, said
 from olmkit.fbc import catalog, model
 from olmkit.fbc.blobs import Blob
 from olmkit.fbc.errors import BadBlob
@@ -60,7 +60,7 @@ def _part(bundle: catalog.Bundle) -> list[Any]:
 def _offered(blob: Blob, bundle: catalog.Bundle) -> tuple[bytes, str, str, str]:
     """Entry's last four."""
     spec, left_out = bundle_spec(blob.value, bundle)
-    line = orjson.dumps(spec, option=orjson.OPT_APPEND_NEWLINE)
+    line = orjson.dumps(said(spec), option=orjson.OPT_APPEND_NEWLINE)
     note = (
         f"the BundleMetadata of {quoted(bundle.name, 100)} is too large and does without {left_out}" if left_out else ""
     )

@@ -1,4 +1,4 @@
-"""What a Package object says of a package: specs, and fingerprints to compare them by.
+"""What a Package object says of a package: specs, what lists show beside them, and fingerprints to compare them by.
 
 Made by catalogd.reading.writing while a catalog is read, compared by catalogd.listing. Knows neither cluster nor API models,
 which jobs do without, nor what reads blobs, which the controller does without. Pure.
@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from olmkit.api.annotations import CHANNELS, LATEST
 from olmkit.fbc.schemas import BUNDLE_OBJECT
 
 if TYPE_CHECKING:
     from olmkit.fbc.catalog import Bundle, Channel, Package
 
+SHOWN = 60
+"""Characters of a column."""
 SIZE_LIMIT = 1_000_000
 """Bytes of a spec as the API server writes it: etcd refuses a request of 1.5 MiB, and an object also has metadata. What is
 sent to the API server stays below 1 MiB then, which aiohttp sends as one piece."""
@@ -58,6 +61,13 @@ def _channel(channel: Channel) -> dict[str, Any]:
     return {"name": channel.name, "entries": entries}
 
 
+def package_columns(channels: Sequence[Channel], latest: str) -> dict[str, str]:
+    """The annotations that lists show; one that would be empty is left out."""
+    names = ",".join(channel.name for channel in channels)
+    columns = {LATEST: latest, CHANNELS: names}
+    return {key: text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…" for key, text in columns.items() if text}
+
+
 def bundle_spec(blob: Mapping[str, Any], bundle: Bundle) -> tuple[dict[str, Any], str]:
     """The spec of a BundleMetadata object without its catalog, and what had to be left out for size ("" nothing).
 
@@ -94,15 +104,22 @@ def _size(spec: Any) -> int:
     return len(data) + sum(more * data.count(character.encode()) for character, more in ESCAPED)
 
 
-def fingerprint(spec: Mapping[str, Any]) -> str:
-    """Of a spec, whatever its catalog and the order of its fields: two that are equal say the same."""
-    rest = {key: value for key, value in spec.items() if key != "catalog"}
-    return hashlib.sha256(orjson.dumps(rest, option=orjson.OPT_SORT_KEYS)).hexdigest()
+def said(spec: Mapping[str, Any], annotations: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """What an object of this module says, as far as it comes from the catalog's content."""
+    return {"metadata": {"annotations": {**annotations}} if annotations else {}, "spec": spec}
+
+
+def fingerprint(obj: Mapping[str, Any]) -> str:
+    """Of an object or of what said() gave, whatever its catalog and the order of its fields: two that are equal say the same."""
+    spec = {key: value for key, value in (obj.get("spec") or {}).items() if key != "catalog"}
+    annotations = obj["metadata"].get("annotations") or {}
+    columns = {key: annotations[key] for key in (LATEST, CHANNELS) if key in annotations}
+    return hashlib.sha256(orjson.dumps([columns, spec], option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A package that a catalog offers: its true name, and the fingerprint of the spec its object should have."""
+    """A package that a catalog offers: its true name, and the fingerprint its object should have."""
 
     package: str
     fingerprint: str

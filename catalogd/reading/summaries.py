@@ -6,7 +6,7 @@ but the way to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -40,13 +40,13 @@ def head(channel: Channel) -> str:
 
 def summary(
     package: Package,
-    channels: Sequence[tuple[str, Head | None]],
+    heads: Mapping[str, Head | None],
     deprecations: Iterable[Deprecations],
     newest: Bundle | None,
     *,
     has_icon: bool,
 ) -> dict[str, Any]:
-    """The line of one package. `newest` is the head of its default channel. What is not known is left out."""
+    """The line of one package: `heads` by channel, `newest` is that of the default channel. What is not known is left out."""
     told = _told(newest) if newest is not None else {}
     description = told.pop("description", "") or package.description
     line = {
@@ -54,7 +54,7 @@ def summary(
         **told,
         "description": _short(description, DESCRIPTION_LIMIT),
         "defaultChannel": package.default_channel,
-        "channels": [_channel(name, head) for name, head in channels],
+        "channels": [_channel(name, head) for name, head in heads.items()],
         "deprecated": _deprecated(deprecations),
         "icon": f"packages/{quote(package.name, safe='')}/icon" if has_icon else "",
     }

@@ -1,11 +1,10 @@
 """How a replica takes its part: it says on the lease where it is asked, and follows whoever holds the lease otherwise.
 
-Called by catalogd.__main__; catalogd.replication.protocol gives, catalogd.replication.follower takes.
+Called by catalogd.wiring; catalogd.replication.protocol gives, catalogd.replication.follower takes.
 """
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from collections.abc import Collection
 
 from catalogd.keeping.shelf import Shelf
@@ -16,14 +15,6 @@ from olmkit.api.catalogs import Availability
 from olmkit.informer import Informer
 from olmkit.manager import Manager
 from olmkit.serving.names import netloc
-
-
-def add_flags(parser: ArgumentParser) -> None:
-    """Where this replica is asked."""
-    parser.add_argument(
-        "--replica-address",
-        help="host:port at which the other replicas reach the catalogs of this one; the serving address when absent",
-    )
 
 
 def join(manager: Manager, shelf: Shelf, known: Informer, address: str, peers: Peers) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from catalogd.serving.routes import ANY_IMAGE, DIGEST_PATTERN, JSON, JSON_LINES, NAME_PATTERN, ROUTES, Parameter, Route
+from catalogd.serving.routes import ANY_IMAGE, DIGEST_PATTERN, JSON, JSON_LINES, ROUTES, Parameter, Route
+from olmkit.api.patterns import OBJECT_NAME
 
 VERSION = "1"
 """Of the interface, not of the program."""
@@ -73,7 +74,7 @@ def _parameters(route: Route) -> list[Json]:
         if f"{{{name}}}" in route.path:
             schema: Json = {"type": "string", "minLength": 1}
             if name == "catalog":
-                schema |= {"pattern": NAME_PATTERN, "maxLength": 253}
+                schema |= {"pattern": OBJECT_NAME, "maxLength": 253}
             path.append({"name": name, "in": "path", "required": True, "schema": schema})
     asked = [name for name in _REQUEST_HEADERS if route.is_encoded or name != "Accept-Encoding"]
     headers = [_described(name, "header", _REQUEST_HEADERS[name], {"type": "string"}) for name in asked]

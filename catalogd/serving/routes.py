@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-JSON, JSON_LINES, ANY_IMAGE = "application/json", "application/jsonl", "image/*"
-DIGEST_PATTERN = r"^sha256:[0-9a-f]{64}$|^sha384:[0-9a-f]{96}$|^sha512:[0-9a-f]{128}$"
-NAME_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
+from olmkit.api.patterns import DIGEST
 
+JSON, JSON_LINES, ANY_IMAGE = "application/json", "application/jsonl", "image/*"
+DIGEST_PATTERN = rf"^{DIGEST}$"
 PROVIDED_PATTERN = r"^$|^[^/]*/[^/]+$"
 
 

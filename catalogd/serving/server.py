@@ -29,7 +29,7 @@ from catalogd.serving.encoding import Encodings, Form
 from catalogd.serving.middlewares import RETRY, bodiless, measured, refusals_as_json
 from catalogd.serving.negotiation import IDENTITY, accepts, encoding, name_faults
 from catalogd.serving.routes import PROVIDED_PATTERN, ROUTES, Route
-from olmkit.store import DIGEST
+from olmkit.names import is_digest
 
 DIGEST_HEADER = "Olm-Catalog-Digest"
 GRACE = 3.0
@@ -296,7 +296,7 @@ def _parameters(request: web.Request, route: Route) -> dict[str, str]:
             raise Refused(400, f"name the {parameter.name}: ?{parameter.name}=<name>")
     if not re.search(PROVIDED_PATTERN, found.get("provides", "")):
         raise Refused(400, "provides is written as <group>/<kind>, such as cert-manager.io/Certificate")
-    if "digest" in found and not DIGEST.fullmatch(found["digest"]):
+    if "digest" in found and not is_digest(found["digest"]):
         raise Refused(400, "digest is no digest: write sha256:<64 hex digits>")
     return found
 

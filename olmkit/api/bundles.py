@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from olmkit.api.content import ResolvedSource, SourceType
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
+from olmkit.api.patterns import DNS_LABEL
 
 KIND = Kind("core.rukpak.io", "v1alpha1", "Bundle", "bundles")
 NAME_LIMIT = 52
@@ -17,7 +18,7 @@ PLAIN = "core-rukpak-io-plain"
 """Provisioner of plain+v0 bundles, and of every BundleDeployment."""
 REGISTRY = "core-rukpak-io-registry"
 """Provisioner of registry+v1 bundles."""
-PROVISIONER_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+PROVISIONER_PATTERN = rf"^{DNS_LABEL}$"
 
 
 class ConditionType(StrEnum):
@@ -82,3 +83,10 @@ class Bundle(Resource):
 
     spec: BundleSpec
     status: BundleStatus = Field(default_factory=BundleStatus)
+
+
+def digest_of(raw: dict[str, Any]) -> str:
+    """The digest in status.resolvedSource of a Bundle as read; empty when there is none."""
+    source = (raw.get("status") or {}).get("resolvedSource") or {}
+    ref: str = (source.get("image") or {}).get("ref") or ""
+    return ref.rpartition("@")[2] if "@" in ref else ""

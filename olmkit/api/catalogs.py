@@ -10,13 +10,15 @@ from pydantic import ConfigDict, Field
 from olmkit.api import content
 from olmkit.api.content import CONFIG_MAPS_RULES, ConfigMapSources, ResolvedSource, SourceType
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
-from olmkit.api.patterns import OBJECT_NAME
+from olmkit.api.patterns import IMAGE_REFERENCE, OBJECT_NAME
 
 KIND = Kind("catalogd.operatorframework.io", "v1alpha1", "Catalog", "catalogs")
 NAME_LABEL = "olm.operatorframework.io/metadata.name"
 """Label that catalogd gives each Catalog, its own name, so that selectors can ask for one."""
 REFRESH = "catalogd.operatorframework.io/refresh"
-"""Annotation: whenever its value changes, the source is looked at at once."""
+"""Annotation: whenever its value changes, the source is looked at at once; status.lastHandledRefresh tells when that is done."""
+REFRESH_LIMIT = 1024
+"""Characters of its value that count."""
 
 
 class ConditionType(StrEnum):
@@ -53,11 +55,6 @@ class Reason(StrEnum):
     BLOCKED = "Blocked"  # Stalled True: nothing is tried until the spec, or a Secret or ConfigMap it names, changes
 
 
-_HOST = r"([a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?)*|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?"
-_PART = r"[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*"
-_DIGEST = r"(sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})"
-REFERENCE = rf"^({_HOST}/)?{_PART}(/{_PART})*(:[a-zA-Z0-9_][a-zA-Z0-9_.-]{{0,127}})?(@{_DIGEST})?$"
-"""What olmkit.sources.reference reads, but for what only the meaning of the first part decides."""
 _REFERENCE_HINT = (
     "write it as host/repository:tag or host/repository@sha256:<64 hex digits>, the repository in lower case"
 )
@@ -91,7 +88,9 @@ class ImageSource(Model):
 
     ref: Annotated[str, Field(min_length=1, max_length=1000)] = Field(
         description="Image reference with a tag or a digest, such as quay.io/org/catalog:v1 or quay.io/org/catalog@sha256:…",
-        json_schema_extra=_rule(f"self.matches(r'{REFERENCE}')", f"must be an image reference: {_REFERENCE_HINT}"),
+        json_schema_extra=_rule(
+            f"self.matches(r'{IMAGE_REFERENCE}')", f"must be an image reference: {_REFERENCE_HINT}"
+        ),
     )
     pull_secret: Annotated[str, Field(max_length=253, pattern=OBJECT_NAME)] | None = Field(
         default=None,
@@ -188,6 +187,7 @@ class CatalogStatus(ConditionedStatus):
         default=None,
         description="Digest of the content that is served; answers name it in the header Olm-Catalog-Digest.",
     )
+    short_digest: str | None = Field(default=None, description="The beginning of contentDigest, for lists.")
     content_url: Annotated[str | None, Field(alias="contentURL")] = Field(
         default=None, description="Where the whole catalog can be read over HTTP."
     )
@@ -195,6 +195,13 @@ class CatalogStatus(ConditionedStatus):
         default=None,
         description="When the content that is served was unpacked.",
         json_schema_extra={"format": "date-time"},
+    )
+    last_handled_refresh: Annotated[str, Field(max_length=REFRESH_LIMIT)] | None = Field(
+        default=None,
+        description=(
+            f"Value of the annotation {REFRESH} that asked for the last look, set once that look has ended, well or not; "
+            "the conditions tell which."
+        ),
     )
     package_count: int | None = Field(default=None, description="Packages in the content that is served.")
     bundle_count: int | None = Field(default=None, description="Bundles in the content that is served.")

@@ -6,12 +6,13 @@ Used by every other module of olmkit.api, by olmkit.crd (schemas) and by olmkit.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+Object = dict[str, Any]
+"""Any object of a cluster as the API server writes it."""
 MESSAGE_LIMIT = 32_768
 """Bytes of a condition's message; the API server's own limit for metav1.Condition."""
 
@@ -88,14 +89,6 @@ class ObjectMeta(Model):
     def deleting(self) -> bool:
         """Somebody asked for this object to go."""
         return self.deletion_timestamp is not None
-
-
-class ConditionStatus(StrEnum):
-    """metav1.ConditionStatus."""
-
-    TRUE = "True"
-    FALSE = "False"
-    UNKNOWN = "Unknown"
 
 
 class Condition(Model):

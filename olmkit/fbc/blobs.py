@@ -105,7 +105,7 @@ def _text(value: dict[str, Any], key: str | None) -> str:
             words = f"{printed_as_boolean(text)}: {printed(text)}"
         except RecursionError as error:
             raise ValueError(f"nests deeper than {DEPTH_LIMIT} levels") from error
-        sentence = f"expected value for key {_quoted(key)} to be a string, got "
+        sentence = f"expected value for key {quoted(key)} to be a string, got "
         raise _Fault(sentence + _short(" ".join(words.splitlines())), sentence + words)
     return text
 
@@ -115,15 +115,11 @@ def _duplicates(value: dict[str, Any]) -> str:
     for key in value:
         keys.setdefault(key.casefold(), []).append(key)
     faults = [
-        f"duplicate keys for key {_quoted(fold)}: [{' '.join(sorted(same))}]"
+        f"duplicate keys for key {quoted(fold)}: [{' '.join(sorted(same))}]"
         for fold, same in sorted(keys.items())
         if len(same) > 1
     ]
     return faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"  # as Kubernetes writes several errors
-
-
-def _quoted(text: str) -> str:
-    return quoted(text)
 
 
 def _kind(value: Any) -> str:

@@ -7,16 +7,16 @@ what that costs. Knows no cluster and no files. Pure.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct
 
-from olmkit.fbc import go_types, objects, yaml_values
-from olmkit.fbc.documents import DOCUMENT_LIMIT
-from olmkit.fbc.errors import BadBlob, BadDocument
+from olmkit.fbc import go_types, objects
+from olmkit.fbc.errors import BadBlob
+from olmkit.fbc.fields import field, items_field, lenient_bytes, text_field
 from olmkit.fbc.go_text import quoted, words
 from olmkit.fbc.schemas import BUNDLE as BUNDLE
 from olmkit.fbc.schemas import BUNDLE_OBJECT as BUNDLE_OBJECT
@@ -108,7 +108,7 @@ class Bundle:
         if len(found) != 1:
             sentence = 'package %q bundle %q must have exactly 1 "olm.package" property, found %d'
             raise BadBlob(words(sentence, self.package, self.name, len(found)))
-        package, version, release = (_text(found[0], key) for key in ("packageName", "version", "release"))
+        package, version, release = (text_field(found[0], key) for key in ("packageName", "version", "release"))
         if package != self.package:
             raise BadBlob(words('package %q does not match "olm.package" property %q', self.package, package))
         return version, release
@@ -157,12 +157,12 @@ class Deprecations:
 def package(blob: Mapping[str, Any]) -> Package:
     """Raises BadBlob `parse package: …`."""
     _check(blob, "package", "declcfg.Package")
-    icon = _get(blob, "icon")
+    icon = field(blob, "icon")
     return Package(
-        name=_text(blob, "name"),
-        default_channel=_text(blob, "defaultChannel"),
-        description=_text(blob, "description"),
-        icon=None if icon is None else (_icon_data(icon), _text(icon, "mediatype")),
+        name=text_field(blob, "name"),
+        default_channel=text_field(blob, "defaultChannel"),
+        description=text_field(blob, "description"),
+        icon=None if icon is None else (_icon_data(icon), text_field(icon, "mediatype")),
     )
 
 
@@ -180,9 +180,9 @@ def _channel(blob: Mapping[str, Any]) -> Channel:
     """The same of any blob."""
     _check(blob, "channel", "declcfg.Channel")
     return Channel(
-        name=_text(blob, "name"),
-        package=_text(blob, "package"),
-        entries=tuple(_entry(each) for each in _items(blob, "entries")),
+        name=text_field(blob, "name"),
+        package=text_field(blob, "package"),
+        entries=tuple(_entry(each) for each in items_field(blob, "entries")),
     )
 
 
@@ -248,11 +248,11 @@ def _bundle(blob: Mapping[str, Any]) -> Bundle:
     """The same of any blob."""
     _check(blob, "bundle", "declcfg.Bundle")
     return Bundle(
-        name=_text(blob, "name"),
-        package=_text(blob, "package"),
-        image=_text(blob, "image"),
-        properties=tuple(_property(each) for each in _items(blob, "properties")),
-        related_images=tuple(_text(each, "image") for each in _items(blob, "relatedImages")),
+        name=text_field(blob, "name"),
+        package=text_field(blob, "package"),
+        image=text_field(blob, "image"),
+        properties=tuple(_property(each) for each in items_field(blob, "properties")),
+        related_images=tuple(text_field(each, "image") for each in items_field(blob, "relatedImages")),
     )
 
 
@@ -260,44 +260,9 @@ def deprecations(blob: Mapping[str, Any]) -> Deprecations:
     """Raises BadBlob `parse deprecation: …`."""
     _check(blob, "deprecation", "declcfg.Deprecation")
     return Deprecations(
-        package=_text(blob, "package"),
-        entries=tuple(_deprecation(each) for each in _items(blob, "entries")),
+        package=text_field(blob, "package"),
+        entries=tuple(_deprecation(each) for each in items_field(blob, "entries")),
     )
-
-
-def check_objects(bundle: Bundle) -> None:
-    """Read the bundle's objects (olm.bundle.object). Raises BadBlob `read bundle objects: …` for one that is no base64 of YAML.
-
-    Apart from `bundle`, as it decodes all objects, which are most of the bytes of a catalog that has them. Words about YAML are
-    ours.
-    """
-    for index, each in enumerate(bundle.properties):
-        if each.type != BUNDLE_OBJECT:
-            continue
-        place = words("read bundle objects: package %q, bundle %q: ", bundle.package, bundle.name)
-        data = each.value.get("data") if isinstance(each.value, Mapping) else None
-        text = go_types.plain_bytes(data) if isinstance(data, str) else None
-        if text is None:
-            if fault := each.fault():
-                raise BadBlob(place + words("parse property at index %d as bundle object: %s", index, fault))
-            text = _lenient(_get(each.value or {}, "data"))
-        if fault := _object_fault(text):
-            raise BadBlob(place + words("convert bundle object property at index %d to JSON: %s", index, fault))
-
-
-def _lenient(data: str | list[int | None] | None) -> bytes:
-    """What Go reads bytes from besides plain base64: base64 with line ends, numbers, null."""
-    return base64.b64decode(data) if isinstance(data, str) else bytes(number or 0 for number in data or ())
-
-
-def _object_fault(text: bytes) -> str:
-    if text.lstrip().startswith(b"{"):
-        return ""  # opm does not look into what begins like JSON, as nearly all objects do
-    try:
-        yaml_values.load(text, DOCUMENT_LIMIT)
-    except BadDocument as error:
-        return f"yaml: line {error.line}: {error.text}" if error.line else f"yaml: {error.text}"
-    return ""
 
 
 def _check(blob: Mapping[str, Any], schema: str, type_name: str) -> None:
@@ -313,54 +278,32 @@ def _place(blob: Mapping[str, Any], schema: str) -> str:
 
 
 def _shown(blob: Mapping[str, Any], key: str) -> str:
-    text = _get(blob, key)
+    text = field(blob, key)
     return quoted(text if isinstance(text, str) else "")
 
 
 def _version_in(spec: Mapping[str, Any]) -> str:
-    version = _get(spec, "minKubeVersion")
+    version = field(spec, "minKubeVersion")
     return version if isinstance(version, str) else ""
 
 
 def _icon_data(icon: Mapping[str, Any]) -> str:
-    data = _get(icon, "base64data")
-    return base64.b64encode(_lenient(data)).decode() if isinstance(data, list) else data or ""
+    data = field(icon, "base64data")
+    return base64.b64encode(lenient_bytes(data)).decode() if isinstance(data, list) else data or ""
 
 
 def _entry(value: Mapping[str, Any]) -> Entry:
-    skips = tuple(skip or "" for skip in _get(value, "skips") or ())
-    return Entry(_text(value, "name"), _text(value, "replaces"), skips, _text(value, "skipRange"))
+    skips = tuple(skip or "" for skip in field(value, "skips") or ())
+    return Entry(text_field(value, "name"), text_field(value, "replaces"), skips, text_field(value, "skipRange"))
 
 
 def _property(value: Mapping[str, Any]) -> Property:
     held = value.get("value")
     if held is not None:  # nearly always
-        return Property(_text(value, "type"), held)
-    return Property(_text(value, "type"), _get(value, "value"), any(key.casefold() == "value" for key in value))
+        return Property(text_field(value, "type"), held)
+    return Property(text_field(value, "type"), field(value, "value"), any(key.casefold() == "value" for key in value))
 
 
 def _deprecation(value: Mapping[str, Any]) -> Deprecation:
-    reference = _get(value, "reference") or {}
-    return Deprecation(_text(reference, "schema"), _text(reference, "name"), _text(value, "message"))
-
-
-def _get(value: Mapping[str, Any], key: str) -> Any:
-    """A field, by its name or, as Go's decoder does, by its name in another case."""
-    if key in value:
-        return value[key]
-    fold, length = key.casefold(), len(key)
-    for name in value:  # as nearly all names have another length, they need not be folded
-        if len(name) == length and name.casefold() == fold:
-            return value[name]
-    return None
-
-
-def _text(value: Mapping[str, Any], key: str) -> str:
-    """A field that is a string by now; "" when it is absent or null."""
-    text: str | None = value.get(key) or _get(value, key)
-    return text or ""
-
-
-def _items(value: Mapping[str, Any], key: str) -> Iterable[Mapping[str, Any]]:
-    """A list of mappings; null stands for an empty one."""
-    return [each or {} for each in _get(value, key) or ()]
+    reference = field(value, "reference") or {}
+    return Deprecation(text_field(reference, "schema"), text_field(reference, "name"), text_field(value, "message"))

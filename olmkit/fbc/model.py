@@ -7,8 +7,8 @@ opm looks in two stages. A: packages, channels, bundles, entries without bundles
 B, only if A found nothing anywhere: all that is wrong with channels, bundles and graphs, as a tree. Here both go by package.
 
 How a caller that streams uses it: for each blob call olmkit.fbc.catalog's reader of its schema. What that raises (BadBlob) is a
-fault; so is what catalog.check_objects raises, if the time for that is there. Of a bundle keep only `bundle_part(bundle)`, which
-goes to JSON and back; packages, channels and deprecations are read again when the package's turn comes. Then
+fault; so is what object_faults.check_objects raises, if the time for that is there. Of a bundle keep only `bundle_part(bundle)`,
+which goes to JSON and back; packages, channels and deprecations are read again when the package's turn comes. Then
 `check_package(PackageParts(...))`, one package at a time, also for names that only channels, bundles or deprecations mention, ""
 included: then nothing need be said of unknown packages, duplicates or blobs without a package by anybody else. `verdict.count`
 makes no text; take as many of `verdict.sentences()` as are kept, and cut each: a sentence can be as long as all names in the

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from olmkit.api.patterns import DNS_LABEL
 from olmkit.fbc import pull_specs
 from olmkit.fbc.catalog import (
     BUNDLE,
@@ -26,11 +27,10 @@ from olmkit.fbc.go_text import words
 from olmkit.fbc.parts import BundlePart, PackageParts, Problem, Step
 from olmkit.fbc.version_words import release_fault, version_fault
 
-_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _LABEL_LIMIT = 63
 _NO_LABEL = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an"
-    f" alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
+    f" alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{DNS_LABEL}')"
 )
 
 
@@ -48,7 +48,7 @@ def problems(parts: PackageParts) -> Iterator[Problem]:
 
 
 def bundle_part(bundle: Bundle) -> BundlePart:
-    """Of a bundle all that concerns no other blob (A11 to A17). Objects: catalog.check_objects; opm reads them first."""
+    """Of a bundle all that concerns no other blob (A11 to A17). Objects: object_faults.check_objects; opm reads them first."""
     try:
         bundle.check_properties(besides=OBJECTS)
         version, release = bundle.checked_version()
@@ -95,8 +95,8 @@ def _packages(parts: PackageParts) -> Iterator[Problem]:
 
 def _label_faults(name: str) -> list[str]:
     faults = [f"must be no more than {_LABEL_LIMIT} characters"] if len(name.encode()) > _LABEL_LIMIT else []
-    if not re.fullmatch(_LABEL, name):
-        are_labels = all(re.fullmatch(_LABEL, part) for part in name.split("."))
+    if not re.fullmatch(DNS_LABEL, name):
+        are_labels = all(re.fullmatch(DNS_LABEL, part) for part in name.split("."))
         faults.append("must not contain dots" if are_labels else _NO_LABEL)
     return faults
 

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from olmkit.fbc import catalog
 from olmkit.fbc.model import BundlePart, PackageParts, Problem, bundle_part, check_package
+from olmkit.fbc.object_faults import check_objects
 from olmkit.fbc.report_tree import Branch
 
 Value = TypeVar("Value")
@@ -74,7 +75,7 @@ class WholeCatalog:
 
     def _add_bundle(self, value: Mapping[str, Any]) -> None:
         bundle = catalog.bundle(value)
-        catalog.check_objects(bundle)
+        check_objects(bundle)
         self._bundles.add(bundle.package, bundle_part(bundle))
 
     def _add_deprecations(self, value: Mapping[str, Any]) -> None:

@@ -15,6 +15,7 @@ import yaml
 from olmkit.fbc.blobs import Blob
 from olmkit.fbc.catalog import BUNDLE, CHANNEL, DEPRECATIONS, PACKAGE
 from olmkit.fbc.yaml_scalars import is_merge, resolve, resolve_key
+from olmkit.yaml_tree import NO_FOLDING, TreeDumper
 
 Form = Literal["json", "yaml"]
 FORMS: Final[tuple[Form, ...]] = ("json", "yaml")
@@ -52,7 +53,6 @@ _FIELDS: Final[dict[str, Any]] = {
 """The order of the fields that opm knows; those that it does not know follow, sorted."""
 _RANK: Final = {PACKAGE: 0, CHANNEL: 1, BUNDLE: 2, DEPRECATIONS: 4}
 _OTHERS: Final = 3
-_NO_FOLDING = 2**31 - 1
 _INDENTATION = re.compile(rb"^ +", re.MULTILINE)
 
 
@@ -105,20 +105,23 @@ def _yaml(value: Mapping[str, Any]) -> bytes:
         explicit_start=True,
         allow_unicode=True,
         encoding="utf-8",
-        width=_NO_FOLDING,
+        width=NO_FOLDING,
     )
     assert isinstance(made, bytes)
     return made
 
 
-class _Dumper(yaml.CSafeDumper):
-    """Plain scalars are what go-yaml reads them as; several lines are a block."""
+class _Dumper(TreeDumper):
+    """Plain scalars are what go-yaml reads them as."""
 
-    yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012 - a str is written plain unless _string says otherwise
+    yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012 - a str is written plain unless style says otherwise
 
-    def ignore_aliases(self, data: Any) -> bool:
-        """What stands twice is written twice."""
-        return True
+    def style(self, text: str) -> str | None:
+        try:
+            is_string = resolve(text) == resolve_key(text) == text and not is_merge(text, None, True)
+        except ValueError:
+            is_string = False
+        return None if is_string and text != "=" else '"'
 
 
 def _plain(dumper: yaml.CSafeDumper, value: Any) -> yaml.ScalarNode:
@@ -126,20 +129,5 @@ def _plain(dumper: yaml.CSafeDumper, value: Any) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", orjson.dumps(value).decode())
 
 
-def _string(dumper: yaml.CSafeDumper, value: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=_style(value))
-
-
-def _style(value: str) -> str | None:
-    if "\n" in value:
-        return "|"
-    try:
-        is_string = resolve(value) == resolve_key(value) == value and not is_merge(value, None, True)
-    except ValueError:
-        is_string = False
-    return None if is_string and value != "=" else '"'
-
-
-_Dumper.add_representer(str, _string)
 for _type in (int, bool, type(None), orjson.Fragment):
     _Dumper.add_representer(_type, _plain)

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from olmkit.api.meta import Kind
-from olmkit.client import Client, Object
+from olmkit.api.meta import Kind, Object
+from olmkit.client import Client
 from olmkit.errors import ApiError, Conflict, NotFound
 from olmkit.serving.authority import Material, advance, create, holds
 from olmkit.serving.names import CA_KEY, CONFIG_MAP, Service

@@ -1,4 +1,4 @@
-"""The door for a component that serves: its flags, and what they come to. Called by catalogd.__main__ with two lines.
+"""The door for a component that serves: what its flags (olmkit.serving.flags) come to. Called by catalogd.wiring with two lines.
 
 serving = await prepare(manager, CATALOGS, flags.external_address or "")
 await server.start(address, ssl_context=serving.context, authorize=serving.authorize)
@@ -7,9 +7,7 @@ await server.start(address, ssl_context=serving.context, authorize=serving.autho
 from __future__ import annotations
 
 import ssl
-from argparse import ArgumentParser
 from dataclasses import dataclass
-from pathlib import Path
 
 from aiohttp.typedefs import Middleware
 
@@ -20,22 +18,6 @@ from olmkit.serving.names import Service
 from olmkit.serving.peers import Peers
 from olmkit.serving.tls import ServerTls
 from olmkit.serving.tokens import TokenCheck
-
-
-def add_flags(parser: ArgumentParser) -> None:
-    """How it is served, and to whom."""
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument(
-        "--tls-cert-dir",
-        type=Path,
-        help="folder with tls.crt and tls.key to serve with, followed when they change; a certificate of its own without it",
-    )
-    how.add_argument("--insecure-http", action="store_true", help="serve plain HTTP, which anybody between can read")
-    parser.add_argument(
-        "--authenticate-requests",
-        action="store_true",
-        help="serve only whom the API server lets get the path (a ClusterRole's nonResourceURLs), by Bearer token",
-    )
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,24 @@ class Credentials:
         """The key for "host[:port]", port 22 when none is given."""
         return self._annotated(host, 22, (22,), SshKey)
 
+    def login_at(self, host: str) -> Login | None:
+        """A user and password for a host at any port, for sentences about what is there and does not fit."""
+        grants = (
+            grant for layer in self.layers for grant in layer if not grant.registry and grant.host == host.lower()
+        )
+        return next((grant.value for grant in grants if isinstance(grant.value, Login)), None)
+
+    def key_at(self, host: str) -> SshKey | None:
+        """The same for a key."""
+        grants = (grant for layer in self.layers for grant in layer if grant.host == host.lower())
+        return next((grant.value for grant in grants if isinstance(grant.value, SshKey)), None)
+
+    @property
+    def ssh_hosts(self) -> tuple[str, ...]:
+        """The hosts that keys are named for, sorted, for sentences."""
+        grants = (grant for layer in self.layers for grant in layer)
+        return tuple(sorted({grant.shown for grant in grants if isinstance(grant.value, SshKey)}))
+
     @property
     def hosts(self) -> tuple[str, ...]:
         """The hosts that are named, sorted, for sentences."""

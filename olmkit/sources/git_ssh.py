@@ -20,15 +20,15 @@ import asyncssh
 from dulwich.client import TraditionalGitClient
 from dulwich.protocol import Protocol
 
-from olmkit.errors import Blocked, Waiting
+from olmkit.errors import Waiting
 from olmkit.sources.access import Access
 from olmkit.sources.addresses import AddressGuard, AddressRefused
-from olmkit.sources.credentials import SshKey
 from olmkit.sources.errors import SOON, Reason
 from olmkit.sources.git_address import GitAddress
 from olmkit.sources.git_bridge import Bridge
 from olmkit.sources.git_http import REFS_LIMIT, Desk
 from olmkit.sources.git_pack import PackError
+from olmkit.sources.git_ssh_login import no_key, no_login, options_of
 from olmkit.sources.registries import Patience
 from olmkit.sources.transport import REFUSED_AGAIN
 
@@ -77,14 +77,16 @@ class SshClient(TraditionalGitClient):
     async def _dial(self) -> Pipe:
         address, patience = self._address, self._access.patience
         who = f"git server {address.authority}"
-        options = _options(address, self._key, insecure=self._desk.insecure)
+        if self._key is None:
+            raise no_key(address, self._access.credentials)
+        options = options_of(address, self._key, insecure=self._desk.insecure)
         connected = await _connected(address, self._access, who)
         try:
             async with asyncio.timeout(patience.connect + patience.read):
                 connection = await asyncssh.connect(sock=connected, **options)
         except (OSError, asyncssh.Error) as error:
             connected.close()
-            raise _no_login(error, who, self._key) from error
+            raise no_login(error, who, self._key) from error
         except BaseException:
             connected.close()
             raise
@@ -221,63 +223,6 @@ async def _dialled(info: tuple[Any, ...], guard: AddressGuard, patience: float) 
         made.close()
         raise
     return made, ""
-
-
-def _options(address: GitAddress, key: SshKey | None, *, insecure: bool) -> dict[str, Any]:
-    """Of asyncssh.connect: everything that it would otherwise look up on this machine is said. Raises Waiting and Blocked."""
-    if key is None:
-        words = (
-            f"git server {address.authority} is reached over ssh, which needs a key: name a Secret in auth that has"
-            " ssh-privatekey and ssh-knownhosts and names this host"
-        )
-        raise Waiting(Reason.UNAUTHORIZED, words, SOON)
-    try:
-        private = asyncssh.import_private_key(key.private_key)
-    except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError, ValueError):
-        words = (
-            f"Secret {key.secret} has an ssh-privatekey that cannot be read: give a private key without a passphrase"
-        )
-        raise Blocked(Reason.INVALID_SECRET, words) from None
-    try:
-        known = asyncssh.import_known_hosts(key.known_hosts)
-    except ValueError:
-        words = (
-            f"Secret {key.secret} has ssh-knownhosts that cannot be read: lines as ssh-keyscan prints them are needed"
-        )
-        raise Blocked(Reason.INVALID_SECRET, words) from None
-    return {
-        "host": address.host.strip("[]"),
-        "port": address.actual_port,
-        "username": address.user,
-        "client_keys": [private],
-        "known_hosts": None if insecure else known,
-        "preferred_auth": ("publickey",),
-        "config": None,
-        "agent_path": None,
-        "x509_trusted_certs": None,
-        "x509_trusted_cert_paths": None,
-        "gss_host": None,
-    }
-
-
-def _no_login(error: Exception, who: str, key: SshKey | None) -> Waiting:
-    match error:
-        case asyncssh.HostKeyNotVerifiable():
-            words = f"{who} shows a host key that the ssh-knownhosts of its Secret do not tell"
-            return Waiting(Reason.HOST_KEY_REFUSED, words, REFUSED_AGAIN)
-        case asyncssh.PermissionDenied():
-            words = f"{who} does not accept the key of Secret {key.secret if key else ''}"
-            return Waiting(Reason.UNAUTHORIZED, words, SOON)
-        case TimeoutError():
-            return Waiting(Reason.SOURCE_UNAVAILABLE, f"{who} does not answer: no ssh session in time", SOON)
-        case asyncssh.KeyExchangeFailed():
-            return Waiting(
-                Reason.SOURCE_UNAVAILABLE,
-                f"{who} offers no encryption, or no kind of host key, that is taken here",
-                SOON,
-            )
-        case _:
-            return Waiting(Reason.SOURCE_UNAVAILABLE, f"{who} does not speak ssh, or broke off", SOON)
 
 
 def _command(path: str) -> str:

@@ -17,7 +17,8 @@ from olmkit.sources.access import Access
 from olmkit.sources.credentials import Login
 from olmkit.sources.errors import SOON, Reason
 from olmkit.sources.registries import Endpoint, Patience, Registries
-from olmkit.sources.transport import Answer, authority
+from olmkit.sources.secrets import BASIC_AUTH
+from olmkit.sources.transport import Answer, authority, phrase
 
 NO_TLS = " (a registry without TLS must be insecure in registries.conf)"
 
@@ -60,24 +61,19 @@ def refused(answer: Answer, what: str, sent: Login | None, access: Access) -> Wa
         words = f"{who} has no {what}, or not for us (404)"
         return Waiting(Reason.SOURCE_NOT_FOUND, words, SOON)
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return Waiting(Reason.UNAUTHORIZED, f"{who} {_denial(status, what, sent, access)}", SOON)
-    words = f"{who} answered {_phrase(status)} when asked for {what}"
+        return Waiting(
+            Reason.UNAUTHORIZED, f"{who} {_denial(status, what, answer.at.host_subcomponent or '', sent, access)}", SOON
+        )
+    words = f"{who} answered {phrase(status)} when asked for {what}"
     return Waiting(Reason.SOURCE_UNAVAILABLE, words, SOON)
 
 
-def _denial(status: int, what: str, sent: Login | None, access: Access) -> str:
+def _denial(status: int, what: str, host: str, sent: Login | None, access: Access) -> str:
     if sent is not None:
         return f"does not accept the user and password of Secret {sent.secret} for {what} ({status})"
-    hosts = access.credentials.hosts
-    if hosts:
-        return (
-            f"wants a user and a password for {what} ({status}), and the Secret names other hosts: {', '.join(hosts)}"
-        )
-    return f"wants a user and a password for {what} ({status}): name a Secret in auth"
-
-
-def _phrase(status: int) -> str:
-    try:
-        return f"{status} {HTTPStatus(status).phrase}"
-    except ValueError:
-        return str(status)
+    wants = f"wants a user and a password for {what} ({status})"
+    if key := access.credentials.key_at(host):
+        return f"{wants}, and Secret {key.secret} has a key, which is for ssh: name one of type {BASIC_AUTH} in auth"
+    if hosts := access.credentials.hosts:
+        return f"{wants}, and the Secret names other hosts: {', '.join(hosts)}"
+    return f"{wants}: name a Secret in auth"

@@ -11,8 +11,8 @@ from typing import Any
 
 import orjson
 
+from olmkit.names import is_digest
 from olmkit.sources.errors import quoted
-from olmkit.sources.reference import is_digest
 
 OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 OCI_INDEX = "application/vnd.oci.image.index.v1+json"

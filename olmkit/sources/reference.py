@@ -1,7 +1,7 @@
 """Image references as people write them, and the registry, repository, tag and digest they mean.
 
-Used by image.py and registries.py. Pure. The grammar is the distribution project's: a first component with a dot, a colon or the
-name localhost is a registry; everything else is Docker Hub's, `nginx` is docker.io/library/nginx.
+Used by image.py and registries.py. Pure. The grammar is the distribution project's (olmkit.api.patterns): a first component with
+a dot, a colon or the name localhost is a registry; everything else is Docker Hub's, `nginx` is docker.io/library/nginx.
 """
 
 from __future__ import annotations
@@ -9,17 +9,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from olmkit.api.patterns import IMAGE_HOST, IMAGE_REPOSITORY, IMAGE_TAG
+from olmkit.names import is_digest
 from olmkit.sources.errors import BadReference, Reason, quoted
 
 DOCKER_HUB = "docker.io"
 NAME_LIMIT = 255
 
-_LABEL = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
-_HOST = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[0-9a-fA-F:.]+\])(?::[0-9]{{1,5}})?")
-_COMPONENT = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
-_REPOSITORY = re.compile(rf"{_COMPONENT}(?:/{_COMPONENT})*")
-_TAG = re.compile(r"[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127}")
-_DIGEST = re.compile(r"(?:sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})")
+_HOST = re.compile(IMAGE_HOST)
+_REPOSITORY = re.compile(IMAGE_REPOSITORY)
+_TAG = re.compile(IMAGE_TAG)
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class Reference:
 def parse(text: str) -> Reference:
     """Read a reference; without tag and digest the tag is latest. Raises BadReference with what is wrong."""
     rest, at, digest = text.partition("@")
-    if at and not _DIGEST.fullmatch(digest):
+    if at and not is_digest(digest):
         raise _bad(text, "what follows the @ is no sha256, sha384 or sha512 digest in lower-case hex")
     name, tag = _split_tag(rest)
     if tag is not None and not _TAG.fullmatch(tag):
@@ -66,11 +65,6 @@ def parse(text: str) -> Reference:
     if tag is None and not at:
         tag = "latest"
     return Reference(name, registry, repository, tag, digest or None)
-
-
-def is_digest(text: str) -> bool:
-    """Whether text is a digest in a form this suite computes."""
-    return _DIGEST.fullmatch(text) is not None
 
 
 def is_host(text: str) -> bool:

@@ -52,7 +52,6 @@ class Endpoint:
     repository: str
     insecure: bool = False
     configured: bool = False
-    mirror: bool = False
     kind: str = "registry"
     """What it is in sentences; the other sources that speak HTTP are other things, and have no repository."""
 
@@ -120,9 +119,7 @@ class Registries:
             raise BadReference(Reason.REGISTRY_BLOCKED, text)
         wanted = "digest-only" if reference.digest else "tag-only"
         mirrors = (
-            _endpoint(
-                _moved(name, rule.prefix, mirror.location), insecure=mirror.insecure, configured=True, mirror=True
-            )
+            _endpoint(_moved(name, rule.prefix, mirror.location), insecure=mirror.insecure, configured=True)
             for mirror in rule.mirrors
             if mirror.pull in ("all", wanted)
         )
@@ -215,7 +212,7 @@ def _moved(name: str, prefix: str, location: str) -> str:
     return location + name.removeprefix(prefix)
 
 
-def _endpoint(name: str, *, insecure: bool, configured: bool, mirror: bool = False) -> Endpoint:
+def _endpoint(name: str, *, insecure: bool, configured: bool) -> Endpoint:
     host, _, repository = name.partition("/")
     host = host.lower()
-    return Endpoint(DOCKER_HUB_HOST if host == DOCKER_HUB else host, repository, insecure, configured, mirror)
+    return Endpoint(DOCKER_HUB_HOST if host == DOCKER_HUB else host, repository, insecure, configured)

@@ -15,10 +15,11 @@ from typing import IO
 from yarl import URL
 
 from olmkit.errors import Waiting
+from olmkit.names import is_digest
 from olmkit.sources.authorization import REFUSED, Authorization
 from olmkit.sources.errors import SOON, ImageNotFound, Reason, unavailable
 from olmkit.sources.manifests import ACCEPT, Descriptor
-from olmkit.sources.reference import Reference, is_digest
+from olmkit.sources.reference import Reference
 from olmkit.sources.registries import Endpoint, Registries
 from olmkit.sources.transport import Answer, NoAnswer, Transport
 
@@ -36,7 +37,6 @@ class Registry:
         self._schemes = ["https", "http"] if endpoint.insecure else ["https"]
         self._authorization = Authorization(transport, registries, endpoint, str(reference))
         self.host = endpoint.host
-        self.is_mirror = endpoint.mirror
 
     async def digest(self, tag: str) -> str:
         """The digest a tag has now: one HEAD, or the manifest itself where a registry does not say."""

@@ -25,6 +25,13 @@ DOCKER_CFG = "kubernetes.io/dockercfg"
 BASIC_AUTH = "kubernetes.io/basic-auth"
 SSH_AUTH = "kubernetes.io/ssh-auth"
 OPAQUE = "Opaque"
+_HINTS = {
+    "ssh-privatekey": "give a private key without a passphrase, as ssh-keygen writes it",
+    "ssh-knownhosts": "give the lines that ssh-keyscan prints of the server, once you have compared them with what its"
+    " owner publishes",
+    "username": "give the user, or any word where a token is the password",
+    "password": "give the password, or a token",
+}
 
 
 def grants_of(raw: Mapping[str, Any]) -> tuple[Grant, ...]:
@@ -57,7 +64,8 @@ class _Secret:
     def text(self, key: str) -> str:
         """The text of a key. Raises Blocked when it is missing, empty or no text."""
         if not self.keys.get(key):
-            raise self.bad(f"has no key {key}")
+            hint = _HINTS.get(key)
+            raise self.bad(f"has no key {key}: {hint}" if hint else f"has no key {key}")
         try:
             return base64.b64decode(self.keys[key], validate=True).decode()
         except ValueError:  # binascii.Error and UnicodeDecodeError
@@ -113,6 +121,7 @@ def _type(secret: _Secret) -> str:
         ".dockerconfigjson": DOCKER_CONFIG,
         ".dockercfg": DOCKER_CFG,
         "ssh-privatekey": SSH_AUTH,
+        "ssh-knownhosts": SSH_AUTH,
         "username": BASIC_AUTH,
         "password": BASIC_AUTH,
     }

@@ -70,7 +70,7 @@ class Answer:
         if self.status == HTTPStatus.TOO_MANY_REQUESTS:
             after = _after(self.header("Retry-After"))
             return unavailable(f"{self.who} asks to slow down (429 Too Many Requests)", after)
-        return unavailable(f"{self.who} answered {_phrase(self.status)}")
+        return unavailable(f"{self.who} answered {phrase(self.status)}")
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The body as it arrives, in chunks of up to 1 MiB. Raises Waiting when it stops, breaks off or trickles."""
@@ -256,7 +256,8 @@ def _target(response: aiohttp.ClientResponse, at: URL, endpoint: Endpoint) -> UR
     return target
 
 
-def _phrase(status: int) -> str:
+def phrase(status: int) -> str:
+    """Code and words, such as 503 Service Unavailable."""
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:

@@ -7,9 +7,7 @@ by letter. Nothing is looked up here: every word comes from the Decision. Pure.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, assert_never
 
 from olmkit.conditions import cut
@@ -20,22 +18,19 @@ from operator_controller.resolve.candidates import (
     Chosen,
     Decision,
     Dependent,
-    Gap,
     HomeMissing,
     Kept,
     NotFound,
-    Seen,
     Standing,
     Tied,
     Unreachable,
 )
+from operator_controller.resolve.lists import CHANNELS_SHOWN, names_text, versions_text
+from operator_controller.resolve.near_misses import absent_catalogs, near_misses, unreadable
 from operator_controller.resolve.package import Property
 
 LIMIT = 1024
 """Bytes of an explanation."""
-_SHOWN = 10
-"""Items of a list that are named; of a longer one the nearest."""
-_CHANNELS_SHOWN = 4
 _VALUE_LIMIT = 200
 
 
@@ -62,7 +57,7 @@ def explain(decision: Decision) -> Words:
             return _words(f'resolved to "{outcome.running.image}"', text, resolved=True)
         case NotFound():
             message = not_found(decision.snapshot.asked)
-            return _words(message, _joined(message, _near_misses(decision)))
+            return _words(message, _joined(message, near_misses(decision)))
         case Unreachable():
             message = _unreachable(decision, outcome)
             return _words(message, _joined(message, _way_on(decision, outcome)))
@@ -79,6 +74,10 @@ def explain(decision: Decision) -> Words:
 
 def _words(message: str, explanation: str, *, resolved: bool = False) -> Words:
     return Words(resolved, message, cut(explanation, LIMIT))
+
+
+def _joined(message: str, rest: str) -> str:
+    return f"{message}: {rest}" if rest else message
 
 
 def not_found(asked: Asked) -> str:
@@ -100,7 +99,7 @@ def _choice(decision: Decision, outcome: Chosen) -> str:
     if running is not None and outcome.candidate == outcome.target:
         parts += _out_of_reach(decision, outcome)
     own = [view for view in decision.seen if view.offer.catalog == candidate.catalog]
-    return "; ".join([*parts, *_unreadable(own), *_absent_catalogs(own)])
+    return "; ".join([*parts, *unreadable(own), *absent_catalogs(own)])
 
 
 def _why_it(decision: Decision, outcome: Chosen) -> str:
@@ -144,143 +143,6 @@ def _out_of_reach(decision: Decision, outcome: Chosen) -> list[str]:
 # --- refusals
 
 
-def _near_misses(decision: Decision) -> str:
-    asked, offers = decision.snapshot.asked, decision.snapshot.offers
-    if not offers:
-        return f"there is no Catalog yet: create one that has package '{asked.package}'"
-    parts: list[str] = []
-    if all(view.gap is Gap.NO_PACKAGE for view in decision.seen):
-        parts += _no_package(decision)
-    for view in decision.seen:
-        parts += _near_miss(asked, view)
-    parts += _elsewhere(decision)
-    parts += _unreadable(decision.seen)
-    parts += _absent_catalogs(decision.seen)
-    parts += _similar(decision)
-    return "; ".join(parts)
-
-
-def _no_package(decision: Decision) -> list[str]:
-    counting = [view.offer for view in decision.seen if view.offer.standing is not Standing.PENDING]
-    if not counting:
-        return []
-    where = _names([f'"{offer.catalog}"' for offer in counting], "and")
-    verb = "do not have it" if len(counting) > 1 else "does not have it"
-    return [f"catalog{'s' if len(counting) > 1 else ''} {where} {verb}"]
-
-
-def _similar(decision: Decision) -> list[str]:
-    """A package that may have been meant."""
-    if not all(view.gap is Gap.NO_PACKAGE for view in decision.seen):
-        return []
-    known = sorted({name for view in decision.seen for name in view.offer.names})
-    similar = [f'"{name}"' for name in get_close_matches(decision.snapshot.asked.package, known, n=3, cutoff=0.7)]
-    return [f"did you mean {_names(similar, 'or')}?"] if similar else []
-
-
-def _near_miss(asked: Asked, view: Seen) -> list[str]:
-    package = view.offer.package
-    if package is None:
-        return []
-    channels = _names(sorted(channel.name for channel in package.channels), "and")
-    if view.gap is Gap.NO_DEFAULT:
-        return [
-            f"it has no default channel: name one of {channels} in spec.channel" if channels else "it has no channels"
-        ]
-    if view.gap is Gap.NO_CHANNEL:
-        elsewhere = f': catalog "{view.offer.catalog}" has it in {channels}' if channels else ": it has no channels"
-        return [f"there is no channel {asked.channel}{elsewhere}"]
-    return _versions_there_are(asked, view) + _prereleases(asked, view) + _other_channels(asked, view)
-
-
-def _versions_there_are(asked: Asked, view: Seen) -> list[str]:
-    by_list: dict[tuple[Version, ...], list[str]] = {}
-    package = view.offer.package
-    for channel in sorted(view.channels, key=lambda one: one.name):
-        bundles = [package.bundles.get(entry.name) for entry in channel.entries] if package else []
-        versions = {bundle.version for bundle in bundles if bundle is not None and bundle.version is not None}
-        by_list.setdefault(tuple(sorted(versions)), []).append(channel.name)
-    near = asked.versions.pinned if asked.versions else None
-    parts = [
-        f"{_names(names, 'and')} {'has' if len(names) == 1 else 'have'} {_versions(versions, near)}"
-        for versions, names in list(by_list.items())[:_CHANNELS_SHOWN]
-    ]
-    more = len(by_list) - len(parts)
-    if more > 0:
-        parts.append(f"{more} more channels have others")
-    if asked.versions is not None:
-        parts.append(f"none is {asked.versions.text}" if near else f"no version is in range '{asked.versions.text}'")
-    return parts
-
-
-def _prereleases(asked: Asked, view: Seen) -> list[str]:
-    """Versions that only the rule about prereleases keeps out."""
-    versions = asked.versions
-    if versions is None:
-        return []
-    kept_out = sorted(one.version for one in view.candidates if versions.matches(one.version, prereleases=True))
-    if not kept_out:
-        return []
-    return [f"{kept_out[-1]} is a prerelease, and counts only if spec.version names one, such as '>={kept_out[-1]}'"]
-
-
-def _other_channels(asked: Asked, view: Seen) -> list[str]:
-    """The version that was asked for, in a channel that was not."""
-    package = view.offer.package
-    if package is None or asked.versions is None or not asked.channel:
-        return []
-    matching = {
-        bundle.name
-        for bundle in package.bundles.values()
-        if bundle.version is not None and asked.versions.matches(bundle.version)
-    }
-    having = sorted(
-        channel.name for channel in package.channels if matching & {entry.name for entry in channel.entries}
-    )
-    return [f"it is in channel {_names(having, 'and')}"] if having else []
-
-
-def _elsewhere(decision: Decision) -> list[str]:
-    """Catalogs that do not count because an installed package stays with its own."""
-    running = decision.snapshot.running
-    counting = {view.offer.catalog for view in decision.seen}
-    others = sorted(o.catalog for o in decision.snapshot.offers if o.package and o.catalog not in counting)
-    if running is None or not others:
-        return []
-    where = _names([f'"{name}"' for name in others], "and")
-    return [f'catalog {where} has the package too, but what is installed stays with catalog "{running.catalog}"']
-
-
-def _unreadable(seen: Sequence[Seen]) -> list[str]:
-    found = [
-        f'bundle "{bundle.name}" cannot be read: {bundle.problem}'
-        for view in seen
-        for bundle in _bundles_of(view)
-        if bundle.problem
-    ]
-    return found[:3] + ([f"{len(found) - 3} more cannot be read"] if len(found) > 3 else [])
-
-
-def _bundles_of(view: Seen) -> Iterable[Any]:
-    package = view.offer.package
-    names = dict.fromkeys(entry.name for channel in view.channels for entry in channel.entries)
-    return [package.bundles[name] for name in names if name in package.bundles] if package else []
-
-
-def _absent_catalogs(seen: Sequence[Seen]) -> list[str]:
-    parts: list[str] = []
-    for view in seen:
-        offer = view.offer
-        match offer.standing:
-            case Standing.PENDING:
-                parts.append(f'catalog "{offer.catalog}" is not served yet: {offer.message}')
-            case Standing.AWAY:
-                parts.append(f'catalog "{offer.catalog}" cannot be read, its last content counts: {offer.message}')
-            case Standing.LOST:
-                parts.append(f'catalog "{offer.catalog}" cannot be read: {offer.message}')
-    return parts
-
-
 def _unreachable(decision: Decision, outcome: Unreachable) -> str:
     running, wanted = decision.snapshot.running, outcome.wanted
     here = running.version_text if running else ""
@@ -293,7 +155,7 @@ def _unreachable(decision: Decision, outcome: Unreachable) -> str:
 
 def _way_on(decision: Decision, outcome: Unreachable) -> str:
     if len(outcome.path) > 1:
-        steps = _names([str(step) for step in outcome.path], "then")
+        steps = names_text([str(step) for step in outcome.path], "then")
         return f"the way is {steps}; set spec.version to {outcome.path[0]} first, or to a range that holds them all"
     if outcome.open:
         return f"from here {'; '.join(_leading(outcome))}"
@@ -311,9 +173,9 @@ def _leading(outcome: Unreachable) -> list[str]:
         by_list.setdefault(versions, []).append(channel)
     of = f'of catalog "{outcome.wanted.catalog}"'
     parts = [
-        f"channel{'s' if len(names) > 1 else ''} {_names(names, 'and')} {of} "
-        f"{'lead' if len(names) > 1 else 'leads'} to {_versions(versions, None)}"
-        for versions, names in list(by_list.items())[:_CHANNELS_SHOWN]
+        f"channel{'s' if len(names) > 1 else ''} {names_text(names, 'and')} {of} "
+        f"{'lead' if len(names) > 1 else 'leads'} to {versions_text(versions, None)}"
+        for versions, names in list(by_list.items())[:CHANNELS_SHOWN]
     ]
     more = len(by_list) - len(parts)
     return parts + ([f"{more} more channels lead to others"] if more > 0 else [])
@@ -334,8 +196,8 @@ def _independent(decision: Decision, candidate: Candidate) -> str:
         return ""
     channels = [view for view in decision.seen if view.offer.catalog == candidate.catalog]
     free = sorted({one.version for view in channels for one in view.candidates if not one.bundle.dependencies})
-    where = _names(sorted({channel.name for view in channels for channel in view.channels}), "and")
-    return f": {where} has {_versions(free, None)}" if free else f": {where} has none"
+    where = names_text(sorted({channel.name for view in channels for channel in view.channels}), "and")
+    return f": {where} has {versions_text(free, None)}" if free else f": {where} has none"
 
 
 def _requirement(entry: Property) -> str:
@@ -351,7 +213,7 @@ def _requirement(entry: Property) -> str:
 
 
 def _tie(decision: Decision, outcome: Tied) -> tuple[str, str]:
-    catalogs = _names([f'"{name}"' for name in outcome.catalogs], "and")
+    catalogs = names_text([f'"{name}"' for name in outcome.catalogs], "and")
     message = f"package '{decision.snapshot.asked.package}' is offered by catalogs {catalogs} of the same priority"
     return message, f"{message}: give one of them a higher spec.priority"
 
@@ -364,35 +226,3 @@ def _home(decision: Decision, catalog: str) -> str:
     if offer.standing is Standing.PENDING:
         return f'catalog "{catalog}", which it came from, is not served yet: {offer.message}'
     return f'catalog "{catalog}", which it came from, cannot be read: {offer.message}'
-
-
-# --- lists
-
-
-def _joined(message: str, rest: str) -> str:
-    return f"{message}: {rest}" if rest else message
-
-
-def _names(names: Sequence[str], last: str) -> str:
-    """`a, b and c`; of a long list the first ones and how many more."""
-    if len(names) > _SHOWN:
-        return f"{', '.join(names[:_SHOWN])} and {len(names) - _SHOWN} more"
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} {last} {names[-1]}"
-
-
-def _versions(versions: Sequence[Version], near: Version | None) -> str:
-    """Ascending; of a long list how many there are and the nearest or the newest."""
-    if not versions:
-        return "no version"
-    if len(versions) <= _SHOWN:
-        return ", ".join(map(str, versions))
-    if near is None:
-        shown = versions[-3:]
-        word = "newest"
-    else:
-        below = [version for version in versions if version < near][-2:]
-        shown = [*below, *[version for version in versions if version > near][:2]]
-        word = "nearest"
-    return f"{len(versions)} versions from {versions[0]} to {versions[-1]}, {word} {', '.join(map(str, shown))}"

@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from olmkit.api.patterns import DNS_SUBDOMAIN
 from olmkit.names import is_dns1123_subdomain
 from rukpak.bundle.content import RegistryBundle
 
@@ -25,8 +26,7 @@ CLUSTER_KINDS = frozenset({
 CONVERSION = "ConversionWebhook"
 _SUBDOMAIN_HELP = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end "
-    "with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+    f"with an alphanumeric character (e.g. 'example.com', regex used for validation is '{DNS_SUBDOMAIN}')"
 )
 _FORBIDDEN_GROUPS = frozenset({"*", "olm.operatorframework.io"})
 _FORBIDDEN_ADMISSION = frozenset({

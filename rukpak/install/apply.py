@@ -17,7 +17,7 @@ import orjson
 
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundledeployments import FINALIZER, INVENTORY_ANNOTATION, OWNER_UID_LABEL, Reason
-from olmkit.api.meta import Kind
+from olmkit.api.meta import Kind, Object
 from olmkit.client import Client
 from olmkit.errors import ApiError, OlmError, Waiting
 from rukpak.install import inventory, projections
@@ -34,7 +34,6 @@ from rukpak.manifest import ObjectKey
 AT_ONCE = 16
 """Requests under way for all BundleDeployments together."""
 
-Object = dict[str, Any]
 Notes = dict[ObjectKey, Note]
 
 

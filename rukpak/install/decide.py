@@ -6,25 +6,17 @@ is killed between any two writes leaves a World from which the same rules go on.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
-
-import orjson
 
 from olmkit.api import bundles
 from olmkit.api.bundledeployments import (
-    ANNOTATION_PREFIX,
     FINALIZER,
-    KIND,
-    OWNER_KIND_LABEL,
-    OWNER_NAME_LABEL,
-    TEMPLATE_HASH_LABEL,
     ConditionType,
     Reason,
 )
-from olmkit.errors import Blocked, OlmError, Waiting
+from olmkit.errors import Blocked, Waiting
+from rukpak.install.obstacles import HIDDEN, SOON, WATCHED, irreversible, obstacle_of
 from rukpak.install.plans import (
     Activate,
     AddFinalizer,
@@ -39,37 +31,20 @@ from rukpak.install.plans import (
     Step,
 )
 from rukpak.install.removal import remove
+from rukpak.install.template import differs, wanted_bundle
 from rukpak.install.world import (
     CRD,
     NAMESPACE,
-    Absent,
-    BundleFacts,
     CrdFacts,
     Item,
     Rendered,
     Settling,
     Stage,
-    Unpacking,
     World,
     names,
 )
 
-WATCHED = timedelta(minutes=10)
-"""What lifts this is watched; the time is a net."""
-SOON = timedelta(seconds=30)
 AT_ONCE = timedelta(seconds=2)
-HIDDEN = timedelta(seconds=20)
-HASH_LENGTH = 6
-
-
-def bundle_name(deployment: str, template: Mapping[str, Any]) -> str:
-    """`<deployment>-<hash>`: the Bundle of a template's spec as read. Labels and annotations do not make another Bundle."""
-    return f"{deployment}-{template_hash(template)}"
-
-
-def template_hash(template: Mapping[str, Any]) -> str:
-    """Six hex digits of the template's spec."""
-    return hashlib.sha256(orjson.dumps(template, option=orjson.OPT_SORT_KEYS)).hexdigest()[:HASH_LENGTH]
 
 
 def decide(world: World) -> Plan:
@@ -119,52 +94,9 @@ def _bundle(world: World) -> Plan | None:
     bundle = world.bundles.get(world.wanted)
     if bundle is None:
         return ApplyBundle(body, is_new=True)
-    if not bundle.going and _differs(bundle, body["metadata"]):
+    if not bundle.going and differs(bundle, body["metadata"]):
         return ApplyBundle(body, is_new=False)
     return None
-
-
-def wanted_bundle(world: World) -> dict[str, Any]:
-    """The Bundle of the template: its labels and annotations, ours on top, and the BundleDeployment as controller."""
-    template = world.raw["spec"]["template"]
-    given = template.get("metadata") or {}
-    ours = {
-        OWNER_KIND_LABEL: KIND.kind,
-        OWNER_NAME_LABEL: world.name,
-        TEMPLATE_HASH_LABEL: template_hash(template["spec"]),
-    }
-    metadata: dict[str, Any] = {
-        "name": world.wanted,
-        "labels": {**(given.get("labels") or {}), **ours},
-        "ownerReferences": [
-            {
-                "apiVersion": KIND.api_version,
-                "kind": KIND.kind,
-                "name": world.name,
-                "uid": world.uid,
-                "controller": True,
-                "blockOwnerDeletion": True,
-            }
-        ],
-    }
-    if given.get("annotations"):
-        metadata["annotations"] = given["annotations"]
-    return {
-        "apiVersion": bundles.KIND.api_version,
-        "kind": bundles.KIND.kind,
-        "metadata": metadata,
-        "spec": template["spec"],
-    }
-
-
-def _differs(bundle: BundleFacts, wanted: Mapping[str, Any]) -> bool:
-    """Something we want is not so, or a word about the bundle is no longer in the template."""
-    annotations = wanted.get("annotations", {})
-    return (
-        not wanted["labels"].items() <= bundle.labels.items()
-        or not annotations.items() <= bundle.annotations.items()
-        or any(name.startswith(ANNOTATION_PREFIX) and name not in annotations for name in bundle.annotations)
-    )
 
 
 def _obstacle(world: World) -> Plan | None:
@@ -180,39 +112,6 @@ def _obstacle(world: World) -> Plan | None:
     raise obstacle
 
 
-def obstacle_of(world: World) -> OlmError | None:
-    """Why the wanted bundle cannot be installed, as far as can be known without asking the API server."""
-    return _unpack_obstacle(world) or _content_obstacle(world)
-
-
-def _unpack_obstacle(world: World) -> OlmError | None:
-    bundle = world.bundles.get(world.wanted)
-    failed = f"Failed to unpack the {world.wanted} Bundle: {bundle.message if bundle else ''}"
-    if bundle is None or bundle.going or bundle.unpacking is Unpacking.PENDING:
-        return Waiting(Reason.UNPACK_PENDING, f"Waiting for the {world.wanted} Bundle to be unpacked", WATCHED)
-    if bundle.unpacking is Unpacking.RETRYING:
-        return Waiting(Reason.UNPACK_FAILED, failed, WATCHED)
-    if bundle.unpacking is Unpacking.FAILED:
-        return Blocked(Reason.UNPACK_FAILED, failed)
-    return None
-
-
-def _content_obstacle(world: World) -> OlmError | None:
-    match world.content:
-        case Absent():
-            return Waiting(Reason.UNPACK_PENDING, f"the content of the {world.wanted} Bundle is unavailable", SOON)
-        case Waiting() as error:
-            return Waiting(Reason.BUNDLE_LOAD_FAILED, error.message, error.after)
-        case OlmError() as error:
-            return Blocked(Reason.BUNDLE_LOAD_FAILED, error.message)
-        case content if content.faults:
-            return Blocked(Reason.BUNDLE_LOAD_FAILED, "\n".join(content.faults))
-        case content if content.missing:
-            text = f"needs kinds that this cluster does not have: {names(content.missing, '; ')}"
-            return Waiting(Reason.WAITING_FOR_KIND, text, HIDDEN if content.unanswered else WATCHED)
-    return None
-
-
 # --- its objects
 
 
@@ -224,7 +123,7 @@ def _room(world: World, content: Rendered) -> Plan | None:
     """Before the first object: the inventory says what kinds there may be, their members are known, no Namespace is going."""
     kinds = frozenset(item.key[:2] for item in content.items()) - {NAMESPACE}
     if not kinds <= world.inventory:
-        return SetInventory(world.inventory | kinds, grows=True)
+        return SetInventory(world.inventory | kinds)
     _synced(world, kinds)
     absent = sorted(content.joined - world.namespaces.keys())
     if absent and world.active != content.bundle:
@@ -258,19 +157,6 @@ def _announce(world: World) -> Plan | None:
     sentence = irreversible(world)
     ready = next((entry for entry in world.deployment.status.conditions if entry.type == ConditionType.READY), None)
     return Announce() if sentence and (ready is None or sentence not in ready.message) else None
-
-
-def irreversible(world: World) -> str:
-    """What an upgrade moves for good: the version that custom resources are stored in. Empty when nothing, or moved already."""
-    if world.active in (None, world.wanted) or not isinstance(world.content, Rendered):
-        return ""
-    live = {item.key.name: (world.crds.get(item.key.name), item.storage) for item in world.content.items()}
-    moved = [
-        f"{name} from {crd.storage} to {storage}"
-        for name, (crd, storage) in live.items()
-        if storage and crd is not None and crd.owner == world.uid and crd.storage not in ("", storage)
-    ]
-    return f"this cannot be reversed: it moves the storage version of {names(moved)}" if moved else ""
 
 
 def _install(world: World) -> Plan | None:
@@ -354,7 +240,7 @@ def _shrink(world: World) -> Plan | None:
     """Kinds that cannot be read now stay: there may be objects of them."""
     kinds = {item.key[:2] for item in _content(world).items()} | {key[:2] for key in world.owned}
     kept = world.inventory & (kinds | set(world.hidden))
-    return SetInventory(frozenset(kept), grows=False) if kept != world.inventory else None
+    return SetInventory(frozenset(kept)) if kept != world.inventory else None
 
 
 def _drop_old(world: World) -> Plan | None:

@@ -10,19 +10,20 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from olmkit.api import bundles
 from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, BundleDeployment, template_of
+from olmkit.api.meta import Object
 from olmkit.client import Client
 from olmkit.errors import ApiError, NotFound
 from olmkit.informer import Informer
 from rukpak.install import inventory, projections
 from rukpak.install.contents import Contents
-from rukpak.install.decide import bundle_name
 from rukpak.install.endpoints import unanswered
 from rukpak.install.inventory import OWNER_INDEX, Inventory
 from rukpak.install.kinds import Kinds
+from rukpak.install.template import bundle_name
 from rukpak.install.wakeups import Concerns, Wakeups, controllers
 from rukpak.install.world import (
     CRD,
@@ -47,7 +48,6 @@ TRIES = 3
 ASKED_LIMIT = 4096
 """Deletions that are remembered; the informers show them within seconds."""
 
-Object = dict[str, Any]
 Shown = TypeVar("Shown", Member, NamespaceFacts)
 
 
@@ -184,7 +184,7 @@ class Observer:
 
     async def _content(self, deployment: str, bundle: Object | None) -> Content:
         """What a Bundle holds, if it is unpacked."""
-        digest = _digest(bundle) if bundle is not None else ""
+        digest = bundles.digest_of(bundle) if bundle is not None else ""
         if bundle is None or not digest or _bundle_facts(bundle).unpacking is not Unpacking.DONE:
             return Absent()
         return await self.contents.rendered(bundle["metadata"]["name"], deployment, digest)
@@ -286,13 +286,6 @@ def _bundle_facts(raw: Object) -> BundleFacts:
         annotations=metadata.annotations,
         going=metadata.deleting,
     )
-
-
-def _digest(raw: Object) -> str:
-    """Of what a Bundle resolved to; empty before."""
-    source = (raw.get("status") or {}).get("resolvedSource") or {}
-    ref: str = (source.get("image") or {}).get("ref") or ""
-    return ref.rpartition("@")[2] if "@" in ref else ""
 
 
 def _holder(bundle: Object) -> str:

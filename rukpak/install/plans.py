@@ -39,7 +39,6 @@ class SetInventory:
     """Write which kinds of objects there may be."""
 
     kinds: frozenset[tuple[str, str]]
-    grows: bool
 
 
 @dataclass(frozen=True)

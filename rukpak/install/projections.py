@@ -15,11 +15,11 @@ from typing import Any
 import orjson
 
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
+from olmkit.api.meta import Object
 from rukpak.install.health import HEALTH_KINDS, health
 from rukpak.install.world import RELEASED_ANNOTATION, CrdFacts, Member, NamespaceFacts, manager_name
 from rukpak.manifest import ObjectKey, group_of
 
-Object = dict[str, Any]
 _PREFIX = manager_name("")
 
 

@@ -9,10 +9,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundledeployments import BundleDeploymentStatus
+from olmkit.api.meta import Object
 from olmkit.conditions import Report
 from olmkit.controller import Controller
 from olmkit.informer import Change
@@ -61,8 +61,6 @@ PASSES = 50
 NOW = timedelta(0)
 RARELY = timedelta(minutes=10)
 """What the API server refuses is tried at least this often."""
-
-Object = dict[str, Any]
 
 
 def controller(manager: Manager, store: Store, lost: Callable[[str], None]) -> Controller:

@@ -19,8 +19,8 @@ from olmkit.api.bundledeployments import (
 from olmkit.api.meta import Condition
 from olmkit.conditions import Report, Transition, Wanted, merge
 from olmkit.errors import Blocked, Conflict, OlmError, Waiting
-from rukpak.install.decide import irreversible, obstacle_of
 from rukpak.install.health import HEALTH_KINDS
+from rukpak.install.obstacles import irreversible, obstacle_of
 from rukpak.install.plans import Activate, Apply, Done, Keep, SetInventory
 from rukpak.install.sharing import remarks
 from rukpak.install.world import CRD, NAMESPACE, Refused, Rendered, Settling, Unpacking, World, names
@@ -29,6 +29,7 @@ from rukpak.manifest import ObjectKey
 Outcome = Done | Exception
 MOMENT = timedelta(seconds=30)
 """What should be known in a moment and is not after that long is said."""
+SHOWN_SENTENCES = 3
 _KEPT_WHILE_REMOVING = (ConditionType.HAS_VALID_BUNDLE, ConditionType.INSTALLED, ConditionType.HEALTHY)
 _ANNOUNCED = {
     Reason.UNPACK_PENDING,
@@ -194,9 +195,9 @@ def _is_there(world: World, key: ObjectKey) -> bool:
     return key in world.owned or key[:2] in world.unsynced
 
 
-def _few(sentences: list[str], limit: int = 3) -> str:
-    more = len(sentences) - limit
-    return "; ".join(sentences[:limit]) + (f"; and {more} more" if more > 0 else "")
+def _few(sentences: list[str]) -> str:
+    more = len(sentences) - SHOWN_SENTENCES
+    return "; ".join(sentences[:SHOWN_SENTENCES]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _ready(world: World, error: Exception | None, active: str | None, healthy: Wanted, message: str) -> Wanted:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from olmkit.api import bundledeployments
+from olmkit.api.meta import Object
 from olmkit.informer import Change, Informer
 from rukpak.install import projections
 from rukpak.install.kinds import GroupKind
@@ -18,7 +18,6 @@ from rukpak.install.projections import Definition
 from rukpak.install.world import manager_name
 
 UID_INDEX = "uid"
-Object = dict[str, Any]
 
 
 @dataclass

@@ -21,7 +21,7 @@ from olmkit.api.bundledeployments import (
     OWNER_UID_LABEL,
     Reason,
 )
-from olmkit.api.meta import Kind
+from olmkit.api.meta import Kind, Object
 from olmkit.client import Client
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound, Waiting
 from rukpak.install import projections
@@ -53,7 +53,6 @@ _SAY_NOTHING = {"Event", "Endpoints", "Lease"}
 """Kinds whose objects are about others: they hold nothing that anybody would miss."""
 _MADE_BY_KUBERNETES = {("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")}
 
-Object = dict[str, Any]
 Refusals = dict[str, int]
 """uid -> how often the API server refused to delete the object."""
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
-from olmkit.api.bundles import KIND, Bundle, BundleStatus
+from olmkit.api.bundles import KIND, Bundle, BundleStatus, digest_of
+from olmkit.api.meta import Object
 from olmkit.conditions import Report
 from olmkit.controller import Controller
 from olmkit.errors import Waiting
@@ -49,8 +49,6 @@ PROGRESS_EVERY = timedelta(seconds=10)
 
 _QUEUED = "waiting for its turn"
 """What olmkit.jobs says of a job that has not started."""
-
-Object = dict[str, Any]
 
 
 def controller(manager: Manager, jobs: Jobs, store: Store) -> Controller:
@@ -99,13 +97,6 @@ def keys(change: Change) -> Iterable[str]:
 def _asked(raw: Object) -> tuple[object, ...]:
     metadata = raw["metadata"]
     return metadata.get("uid"), metadata.get("generation"), metadata.get("deletionTimestamp")
-
-
-def digest_of(raw: Object) -> str:
-    """The digest in status.resolvedSource of a Bundle as read; empty when there is none."""
-    source = (raw.get("status") or {}).get("resolvedSource") or {}
-    ref: str = (source.get("image") or {}).get("ref") or ""
-    return ref.rpartition("@")[2] if "@" in ref else ""
 
 
 @dataclass(frozen=True)

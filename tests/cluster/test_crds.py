@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from devcluster.cluster import Cluster
 
-CRD_FOLDER = Path(__file__).parents[2] / "config" / "crd"
 IMAGE = "registry.example.com/catalog:v1"
 BY_DIGEST = "registry.example.com/catalog@sha256:" + "a" * 64
 GIT, URL = "https://git.example/catalog", "https://files.example/catalog.tar.gz"
-
-
-@pytest.fixture(scope="module")
-def definitions(cluster: Cluster) -> Cluster:
-    cluster.kubectl("apply", "--server-side", "-k", str(CRD_FOLDER))
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "-f", str(CRD_FOLDER / "operators.yaml"))
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "-f", str(CRD_FOLDER / "catalogs.yaml"))
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "-f", str(CRD_FOLDER / "bundles.yaml"))
-    return cluster
 
 
 def catalog(name: str, **source: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import yaml
 
 from catalogd.reading.content import BLOBS, Content
 from catalogd.reading.loading import write
+from olmkit.api.annotations import CHANNELS, LATEST
 from olmkit.fbc.reading import read_folder
 
 pytestmark = pytest.mark.corpus
@@ -54,7 +55,9 @@ def test_all_packages_are_offered_without_a_problem(source: Path, folder: Path) 
     assert list(content.summary.package_names) == sorted(path.name for path in source.iterdir())
     assert (content.summary.problem_count, content.summary.notes) == (0, ())
     for offer in content.offers:
-        assert content.package_spec(offer.package)["packageName"] == offer.package
+        told = content.package_object(offer.package)
+        assert told["spec"]["packageName"] == offer.package
+        assert told["metadata"]["annotations"].keys() == {LATEST, CHANNELS}
 
 
 def test_summaries_are_small_enough_for_a_list_of_all_packages(folder: Path) -> None:

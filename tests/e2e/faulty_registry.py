@@ -3,7 +3,6 @@
 What it says is what broken and hostile servers say; no test takes a success from it. A second port is one where nobody listens.
 """
 
-import hashlib
 import json
 import socket
 import threading
@@ -15,6 +14,7 @@ from typing import Any, Self
 
 from devcluster.claim import spare_port
 from devcluster.images import CONFIGS_LABEL
+from tests.images import digest_of
 
 HOST = "faulty.example.com"
 ABSENT_HOST = "absent.example.com"
@@ -42,7 +42,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.ended.wait()
         elif _has_manifest(self.path) and "/manifests/" in self.path:
             self._answer(200, _MANIFEST, {"Content-Type": "application/vnd.oci.image.manifest.v1+json"})
-        elif _digest(_CONFIG) in self.path:
+        elif digest_of(_CONFIG) in self.path:
             self._answer(200, _CONFIG)
         else:
             with suppress(OSError):  # the client gives up, as it should
@@ -170,12 +170,8 @@ def _has_manifest(path: str) -> bool:
     return "at-once" not in path
 
 
-def _digest(data: bytes) -> str:
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"
-
-
 def _described(kind: str, data: bytes) -> dict[str, Any]:
-    return {"mediaType": f"application/vnd.oci.image.{kind}", "digest": _digest(data), "size": len(data)}
+    return {"mediaType": f"application/vnd.oci.image.{kind}", "digest": digest_of(data), "size": len(data)}
 
 
 _MANIFEST = json.dumps(

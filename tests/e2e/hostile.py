@@ -5,7 +5,6 @@ other. So 2 GB are a few MB here and in the registry, and only who unpacks them 
 """
 
 import gzip
-import hashlib
 import http.client
 import io
 import json
@@ -18,6 +17,7 @@ from urllib.parse import urlsplit
 import zstandard
 
 from devcluster.images import CONFIGS_LABEL
+from tests.images import digest_of
 
 MEGABYTE = 1024 * 1024
 ZEROS = b"\0" * (16 * MEGABYTE)
@@ -108,13 +108,13 @@ def push(registry: str, repository: str, layers: Sequence[bytes], folder: str = 
         "layers": descriptors,
     }
     data = _json(manifest)
-    digest = _digest(data)
+    digest = digest_of(data)
     _send(registry, "PUT", f"/v2/{repository}/manifests/{digest}", data, _MANIFEST)
     return f"{registry}/{repository}@{digest}"
 
 
 def _upload(registry: str, repository: str, data: bytes, media_type: str) -> dict[str, Any]:
-    digest = _digest(data)
+    digest = digest_of(data)
     at = urlsplit(_send(registry, "POST", f"/v2/{repository}/blobs/uploads/"))
     separator = f"?{at.query}&" if at.query else "?"
     _send(registry, "PUT", f"{at.path}{separator}digest={digest}", data, "application/octet-stream")
@@ -133,10 +133,6 @@ def _send(registry: str, method: str, path: str, body: bytes = b"", kind: str = 
 
 def _json(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
-
-
-def _digest(data: bytes) -> str:
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 OUT_OF_THE_IMAGE: Sequence[tuple[str, tarfile.TarInfo, str]] = (

@@ -9,10 +9,9 @@ from devcluster.demo.whole import catalog_object, operator_object
 from devcluster.errors import DevclusterError
 from devcluster.images import Catalog, Content, Pushed, Registry
 from devcluster.suite import Suite
-from devcluster.watching import BUNDLE_DEPLOYMENTS, CATALOGS, OPERATORS, PACKAGES, Object, Watch, condition, is_true
+from devcluster.watching import BUNDLE_DEPLOYMENTS, CATALOGS, OPERATORS, PACKAGES, Object, Watch, is_true
 
 Answer = TypeVar("Answer")
-Triple = tuple[str, str, str]
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 POLL = "1s"
@@ -148,12 +147,6 @@ def is_observed(object_: Object) -> bool:
     """Whether the status speaks of the present generation."""
     status = object_.get("status") or {}
     return bool(status.get("observedGeneration") == object_["metadata"]["generation"])
-
-
-def triple(object_: Object, type_: str) -> Triple:
-    """(status, reason, message) of a condition."""
-    found = condition(object_, type_)
-    return str(found["status"]), str(found["reason"]), str(found["message"])
 
 
 def installed_version(object_: Object) -> str | None:

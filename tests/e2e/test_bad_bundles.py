@@ -9,6 +9,7 @@ import yaml
 from devcluster.demo.whole import operator_object
 from devcluster.errors import DevclusterError
 from devcluster.watching import Object, condition, is_true
+from tests.conditions import triple
 from tests.e2e.packages import (
     Files,
     definition,
@@ -19,7 +20,7 @@ from tests.e2e.packages import (
     registry_bundle,
     service_version,
 )
-from tests.e2e.stage import Stage, triple
+from tests.e2e.stage import Stage
 
 FOREIGN_KIND = {"apiVersion": "kinds.example.com/v1", "kind": "NetworkPolicy", "metadata": {"name": "foreign"}}
 

@@ -6,10 +6,11 @@ import pytest
 
 from devcluster.images import CONFIGS_LABEL, Registry
 from devcluster.watching import CATALOGS, PACKAGES, Object, condition, is_true
+from tests.conditions import triple
 from tests.e2e.faulty_registry import ABSENT_HOST, HOST
 from tests.e2e.hostile import OUT_OF_THE_IMAGE, archive
 from tests.e2e.packages import catalog_file, package_blobs, publish
-from tests.e2e.stage import Stage, triple
+from tests.e2e.stage import Stage
 
 NEVER_PULLED = "registry.example.com/bundles/never-pulled:v1"
 

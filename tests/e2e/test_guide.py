@@ -4,6 +4,7 @@ The package is snapscheduler of the corpus, or our own hello-operator where ther
 """
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,8 @@ from devcluster.demo.sample import SAMPLES
 from devcluster.errors import DevclusterError
 from devcluster.images import Content, Pushed
 from devcluster.watching import CATALOGS, PACKAGES, is_true
-from tests.e2e.stage import Stage, installed_version, triple
+from tests.conditions import triple
+from tests.e2e.stage import Stage, installed_version
 
 NOT_ATTEMPTED = ("Unknown", "InstallationStatusUnknown", "installation has not been attempted as resolution failed")
 
@@ -88,6 +90,10 @@ def test_a_package_is_shown_as_the_catalog_has_it(stage: Stage, example: Example
     assert shown["apiVersion"] == "catalogd.operatorframework.io/v1alpha1"
     assert shown["kind"] == "Package"
     assert shown["metadata"]["labels"] == {"catalog": name}
+    heads, values = stage.cluster.kubectl("get", "package", shown["metadata"]["name"]).splitlines()
+    columns = dict(zip(re.split(" {2,}", heads.strip()), re.split(" {2,}", values.strip()), strict=True))
+    assert columns["CHANNELS"] == ",".join(each["name"] for each in shown["spec"]["channels"])
+    assert re.fullmatch(r"[0-9]+[.][0-9]+[.][0-9]+.*", columns["LATEST"])
     assert shown["metadata"]["ownerReferences"] == [
         {
             "apiVersion": "catalogd.operatorframework.io/v1alpha1",

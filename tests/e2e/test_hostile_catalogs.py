@@ -19,10 +19,11 @@ from devcluster.cluster import Cluster
 from devcluster.demo.whole import catalog_object
 from devcluster.suite import Suite
 from devcluster.watching import CATALOGS, Object, condition, is_true
+from tests.conditions import triple
 from tests.e2e import hostile, hostile_contents
 from tests.e2e.faulty_registry import HOST, FaultyRegistry
 from tests.e2e.packages import package_blobs, publish
-from tests.e2e.stage import Stage, triple
+from tests.e2e.stage import Stage
 
 ALLOWANCE = 80_000_000
 """Bytes that reading a catalog may cost, whatever it holds."""

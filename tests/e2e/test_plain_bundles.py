@@ -21,7 +21,8 @@ from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
 from devcluster.images import Registry
 from devcluster.processes import python_environment
-from tests.e2e.stage import Stage, triple
+from tests.conditions import triple
+from tests.e2e.stage import Stage
 
 EXTENSION, VERSION, CHANNEL = "example-extension", "0.0.1", "preview"
 CATALOG_FOLDER = "example-catalog"

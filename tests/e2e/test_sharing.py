@@ -1,8 +1,9 @@
 """Operators that share a namespace, or that want the same package: nobody takes what another one needs."""
 
 from devcluster.watching import is_true
+from tests.conditions import triple
 from tests.e2e.packages import group, package_blobs, publish, push_bundle, registry_bundle
-from tests.e2e.stage import Stage, triple
+from tests.e2e.stage import Stage
 
 NAMESPACE = "shared-by-two-system"
 

@@ -12,7 +12,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,8 @@ CONFIGS_LABEL = "operators.operatorframework.io.index.configs.v1"
 DATABASE_LABEL = "operators.operatorframework.io.index.database.v1"
 MEDIA_TYPE_LABEL = "operators.operatorframework.io.bundle.mediatype.v1"
 _PLAIN = ("plain", "plain+v0")
+_ABSENT = (Reason.NOT_FOUND, Reason.UNAUTHORIZED, Reason.UNAVAILABLE, Reason.REGISTRY_BLOCKED, Reason.ADDRESS_REFUSED)
+"""Reasons why nobody knows whether there is such an image, or there is none."""
 _LOGIN_KEYS = ("auth", "username", "password", "identitytoken", "registrytoken")
 
 
@@ -45,17 +47,27 @@ class Unpacked:
     package: str = ""
 
 
+class NoFolder(ValueError):
+    """A reference that names no registry, and no image either: most likely a folder that is not there."""
+
+    def __init__(self, meant: str, why: str) -> None:
+        words = f"an image is written with its registry, and {quoted(meant)} cannot be had: {why}"
+        super().__init__(f"there is no such folder; {words}")
+
+
 @contextmanager
 def unpacked(
     reference: str, registries_conf: Path | None, ca_folder: Path | None, allowed: Sequence[str]
 ) -> Iterator[Unpacked]:
-    """The image for as long as the block runs; the rest as in Access. Raises Blocked, Waiting."""
+    """The image for as long as the block runs; the rest as in Access. Raises Blocked, Waiting, NoFolder."""
     access = Access(registries_conf, ca_folder, tuple(allowed), credentials=_credentials())
     registries = access.registries()
     with tempfile.TemporaryDirectory(prefix="olm-render-") as folder:
         try:
             found = asyncio.run(_unpack(reference, Path(folder), registries))
         except OlmError as error:
+            if error.reason in _ABSENT and (meant := _with_registry(reference)):
+                raise NoFolder(meant, error.message) from error
             if error.reason != Reason.UNAUTHORIZED:
                 raise
             words = f"the registry does not let you have {quoted(reference)}, or has no such image"
@@ -133,6 +145,14 @@ def _logins(document: Any) -> dict[str, Any]:
         for host, entry in auths.items()
         if isinstance(entry, dict) and any(entry.get(key) for key in _LOGIN_KEYS)
     }
+
+
+def _with_registry(text: str) -> str:
+    """What a reference that names no registry means, in full; "" for one that names its registry."""
+    found = parse(text)
+    if found.written.startswith((f"{found.registry}/", "index.docker.io/")):
+        return ""
+    return str(replace(found, written=f"{found.registry}/{found.repository}"))
 
 
 def reference_fault(text: str) -> str:

@@ -136,14 +136,17 @@ class _Rendering:
 
     def _image(self) -> Iterator[Blob]:
         # Here, because what pulls images takes a third of a second to import.
-        from olmkit.fbc.commands.images import reference_fault, unpacked
+        from olmkit.fbc.commands.images import NoFolder, reference_fault, unpacked
 
         if why := reference_fault(self.reference):
             raise BadCatalog(f"there is no such folder, and it is no image: {why}")
         given = self.arguments
         access = (given.registries_conf, given.pull_cas_dir, given.allow_source_cidr)
-        with unpacked(self.reference, *access) as found:
-            yield from self._unpacked(found)
+        try:
+            with unpacked(self.reference, *access) as found:
+                yield from self._unpacked(found)
+        except NoFolder as error:
+            raise BadCatalog(str(error)) from error
 
     def _unpacked(self, found: Unpacked) -> Iterator[Blob]:
         if found.is_catalog:

@@ -12,6 +12,7 @@ import yaml
 
 from olmkit.fbc.go_text import quoted
 from olmkit.fbc.validating import Refusal, validate
+from olmkit.yaml_tree import NO_FOLDING, TreeDumper
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
@@ -57,15 +58,4 @@ def _formatted(refusal: Refusal | None, form: str) -> str:
         verdict["error"] = {"message": refusal.words}
     if form == "json":
         return json.dumps(verdict, indent=2, ensure_ascii=False).translate(_HTML)
-    return yaml.dump(verdict, Dumper=_Dumper, allow_unicode=True, width=sys.maxsize)
-
-
-class _Dumper(yaml.SafeDumper):
-    """A tree stays a tree: text of several lines as a block."""
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
-
-
-_Dumper.add_representer(str, _text)
+    return yaml.dump(verdict, Dumper=TreeDumper, allow_unicode=True, width=NO_FOLDING)

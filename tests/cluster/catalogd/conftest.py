@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 import aiohttp
 import pytest
 
-from catalogd.__main__ import add_flags, build
+from catalogd.__main__ import add_flags
 from catalogd.reading.loading import LABEL
+from catalogd.wiring import build
 from devcluster.claim import spare_port
 from devcluster.cluster import Cluster
 from olmkit.api import bundlemetadata, catalogs, packages
@@ -23,13 +24,13 @@ from olmkit.client import Client
 from olmkit.errors import NotFound
 from olmkit.informer import Informer
 from olmkit.manager import Manager, Settings, make_parser, parse_settings
+from tests.conditions import triple
 from tests.images import push, tar
 from tests.registry_proxy import RegistryProxy
 
 NAMESPACE = "catalogd-test"
 """The system namespace of these tests: Secrets and ConfigMaps."""
 PLAIN = ("--insecure-http",)
-CRD_FOLDER = Path(__file__).parents[3] / "config" / "crd"
 KINDS = (catalogs.KIND, packages.KIND, bundlemetadata.KIND)
 Object = dict[str, Any]
 Answer = TypeVar("Answer")
@@ -183,6 +184,12 @@ class World:
         async with self._http.get(f"http://{self.served_at}/catalogs/{path}") as answer:
             return answer.status, await answer.read()
 
+    async def fetch(self, url: str) -> bytes:
+        """What is answered at another address of catalogd."""
+        async with self._http.get(url) as answer:
+            answer.raise_for_status()
+            return await answer.read()
+
     async def asked(self, part: str, times: int) -> None:
         """Return when the registry has been asked that often, from now on, for something whose path contains `part`."""
         already = self.count(part)
@@ -195,33 +202,23 @@ class World:
         return sum(part in line for line, _ in self.proxy.requests)
 
 
-def triple(found: Object, kind: str) -> tuple[str, str, str]:
-    """Status, reason and message of a condition; empty when there is none."""
-    for each in found.get("status", {}).get("conditions", ()):
-        if each["type"] == kind:
-            return each["status"], each["reason"], each["message"]
-    return "", "", ""
-
-
 @pytest.fixture(scope="session")
-def crds(cluster: Cluster) -> None:
-    """The suite's kinds are served."""
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(CRD_FOLDER))
-    names = [f"crd/{kind.plural}.{kind.group}" for kind in KINDS]
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
+def system_namespace(definitions: Cluster) -> Cluster:
+    """The cluster, with the namespace of these tests and the suite's kinds."""
     manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
-    cluster.kubectl("apply", "--server-side", "--filename=-", input=json.dumps(manifest))
+    definitions.kubectl("apply", "--server-side", "--filename=-", input=json.dumps(manifest))
+    return definitions
 
 
 @pytest.fixture
-async def world(cluster: Cluster, crds: None) -> AsyncIterator[World]:
+async def world(system_namespace: Cluster) -> AsyncIterator[World]:
     """A test's share of the cluster, without catalogd."""
     async with (
-        await Client.connect(str(cluster.kubeconfig)) as client,
-        RegistryProxy(cluster.registry) as proxy,
+        await Client.connect(str(system_namespace.kubeconfig)) as client,
+        RegistryProxy(system_namespace.registry) as proxy,
         aiohttp.ClientSession() as http,
     ):
-        ours = World(cluster, client, proxy, http)
+        ours = World(system_namespace, client, proxy, http)
         watching = asyncio.create_task(ours.watch())
         try:
             yield ours

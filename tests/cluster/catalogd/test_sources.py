@@ -13,8 +13,10 @@ from aiohttp import web
 from olmkit.api import catalogs
 from olmkit.api.meta import Kind
 from tests.certificates import Authority
-from tests.cluster.catalogd.conftest import NAMESPACE, Object, World, lines, package, running, triple
+from tests.cluster.catalogd.conftest import NAMESPACE, Object, World, lines, package, running
+from tests.conditions import triple
 from tests.git_server import GitServer, Repository
+from tests.git_ssh_server import GitSshServer
 from tests.images import push, tar
 from tests.own_registry import PASSWORD, USER, basic_auth, own_registry
 from tests.secrets import auth, docker_config, secret
@@ -111,6 +113,31 @@ async def test_a_branch_is_followed_and_its_content_outlives_the_server(world: W
         assert (await world.get(f"{world.name}/all.json"))[0] == 200
         assert untold(found)
     await world.client.delete(SECRET, name, NAMESPACE)
+
+
+async def test_a_git_source_over_ssh_stalls_until_there_is_a_key_for_it(world: World, tmp_path: Path) -> None:
+    shared, own = f"{world.name}-all", f"{world.name}-own"
+    Repository(tmp_path / "repositories" / "r.git").commit(files("p"))
+    async with (
+        GitSshServer(tmp_path / "repositories") as server,
+        running(world, tmp_path / "cache", "--pull-secret", shared),
+    ):
+        keys = {"ssh-privatekey": server.private_key, "ssh-knownhosts": server.known_hosts}
+        git = {"repository": f"ssh://git@{server.address}/r.git", "ref": {"branch": "main"}}
+        await world.catalog_of({"source": {"type": "git", "git": git}})
+        found = await world.when("Stalled", "True", "Blocked")
+        needs = f"git server {server.address} is reached over ssh, which needs a key: create a Secret of type "
+        assert f"{needs}kubernetes.io/ssh-auth " in triple(found, "Unpacked")[2]
+
+        await put(world, secret("kubernetes.io/ssh-auth", keys, "other.example"), own)
+        await world.client.patch(
+            catalogs.KIND, world.name, {"spec": {"source": {"git": {"auth": {"secret": {"name": own}}}}}}
+        )
+        await world.until("its hosts are told", lambda: "names other hosts" in triple(world.seen(), "Stalled")[2])
+        await put(world, secret("kubernetes.io/ssh-auth", keys, server.address), shared)
+        assert (await listed(world, "p"))["status"]["resolvedSource"]["git"]["repository"] == git["repository"]
+    for name in (shared, own):
+        await world.client.delete(SECRET, name, NAMESPACE)
 
 
 async def test_an_archive_over_tls_is_followed_and_not_read_twice(world: World, tmp_path: Path) -> None:

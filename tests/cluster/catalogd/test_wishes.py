@@ -15,7 +15,9 @@ import pytest
 from olmkit.api import catalogs
 from olmkit.api.meta import Kind
 from olmkit.errors import NotFound
-from tests.cluster.catalogd.conftest import NAMESPACE, Object, World, lines, package, running, triple
+from tests.cluster.catalogd.conftest import NAMESPACE, Object, World, lines, package, running
+from tests.conditions import triple
+from tests.registry_proxy import status
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)
 SECRET = Kind("", "v1", "Secret", "secrets", namespaced=True)
@@ -69,18 +71,62 @@ async def test_one_that_shall_be_unavailable_is_withdrawn_and_comes_back(world: 
     assert world.packages()
 
 
-async def test_an_annotation_asks_for_a_look_now(world: World, catalogd: Path) -> None:
+async def ask(world: World, value: str | None) -> None:
+    """Set the annotation that asks for a look, or take it away."""
+    await world.client.patch(catalogs.KIND, world.name, {"metadata": {"annotations": {REFRESH: value}}})
+
+
+async def handled(world: World, value: str) -> Object:
+    """The Catalog as soon as its status says that the look of that annotation has ended."""
+    await world.until(
+        f"the look of {value} is handled", lambda: world.seen().get("status", {}).get("lastHandledRefresh") == value
+    )
+    return world.seen()
+
+
+async def test_an_annotation_asks_for_a_look_now_and_the_status_tells_when_it_has_ended(
+    world: World, catalogd: Path
+) -> None:
     await world.push(lines(package("p", "1.0.0")))
     await world.catalog(world.ref(), poll="0s")
-    await world.ready()
-    digest = await world.push(lines(package("p", "2.0.0")))
+    assert "lastHandledRefresh" not in (await world.ready())["status"]
     before = world.count("/manifests/")
-    await world.client.patch(catalogs.KIND, world.name, {"metadata": {"annotations": {REFRESH: "now"}}})
-    await world.serves(digest)
-    assert world.count("/manifests/") > before
-    looking = asyncio.create_task(world.asked("/manifests/", 1))
-    await world.client.patch(catalogs.KIND, world.name, {"metadata": {"annotations": {REFRESH: "again"}}})
-    await looking
+    await ask(world, "nothing moved")
+    found = await handled(world, "nothing moved")
+    assert triple(found, "Ready")[:2] == ("True", "Succeeded")
+    assert world.count("/manifests/") == before + 1
+    digest = await world.push(lines(package("p", "2.0.0")))
+    await ask(world, "moved")
+    found = await handled(world, "moved")
+    assert found["status"]["contentDigest"] == digest, "that it was handled is told in one with what was found"
+    world.proxy.on("/manifests/", status(500))
+    await ask(world, "broken")
+    found = await handled(world, "broken")
+    assert triple(found, "Unpacked")[:2] == ("False", "UnpackFailed")
+    assert triple(found, "Reconciling")[:2] == ("True", "Retrying")
+
+
+async def test_what_was_asked_while_it_was_down_is_done_and_what_was_handled_before_is_not_done_again(
+    world: World, tmp_path: Path
+) -> None:
+    await world.push(lines(package("p", "1.0.0")))
+    await world.push(lines(package("q", "1.0.0")), "v2")
+    async with running(world, tmp_path / "cache"):
+        await world.catalog(world.ref(), poll="0s")
+        await world.ready()
+        await ask(world, "x" * 5000)
+        await handled(world, "x" * 1024)
+    looks = world.count("/manifests/v1")
+    async with running(world, tmp_path / "cache"):
+        await world.ready(await world.catalog(world.ref(":v2"), f"{world.name}-other"))
+        await ask(world, None)
+        await world.until("it is seen without", lambda: not world.seen()["metadata"].get("annotations"))
+        assert world.count("/manifests/v1") == looks
+        assert world.seen()["status"]["lastHandledRefresh"] == "x" * 1024
+    await ask(world, "while it was down")
+    async with running(world, tmp_path / "cache"):
+        await handled(world, "while it was down")
+    assert world.count("/manifests/v1") == looks + 1
 
 
 async def test_every_catalog_has_its_name_as_a_label(world: World, catalogd: Path) -> None:
@@ -101,7 +147,7 @@ async def test_config_maps_are_followed_when_they_change(world: World, catalogd:
     await world.catalog_of({"source": source})
     found = await world.when("Stalled", "True", "Blocked")
     assert triple(found, "Unpacked")[2] == (
-        f'ConfigMap "{first}" not found in the namespace of the suite: create it there'
+        f'ConfigMap "{first}" not found in namespace "{NAMESPACE}": create it there'
     )
     await put(world, CONFIG_MAP, first, data={"p.json": text(package("p", "1.0.0"))})
     await put(world, CONFIG_MAP, second, data={"q.json": text(package("q", "1.0.0"))})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from olmkit.errors import Conflict, NotFound
 from olmkit.publish import EVENT, Publisher
 from tests.cluster.olmkit.conftest import Object
 
-DEFINITIONS = Path(__file__).parents[3] / "config" / "crd"
 BROKEN = Transition("Ready", "False", "NotServed", "nothing is served")
 
 
@@ -34,14 +32,6 @@ class Told:
 def condition(status: str = "True", **more: Any) -> Object:
     facts = {"type": "Ready", "status": status, "reason": "Succeeded", "message": "served", "observedGeneration": 1}
     return {**facts, "lastTransitionTime": "2026-01-01T00:00:00Z", **more}
-
-
-@pytest.fixture(scope="module")
-def definitions(cluster: Cluster) -> Cluster:
-    """The suite's CRDs."""
-    cluster.kubectl("apply", "--server-side", "-k", str(DEFINITIONS))
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "-f", str(DEFINITIONS / "catalogs.yaml"))
-    return cluster
 
 
 @pytest.fixture

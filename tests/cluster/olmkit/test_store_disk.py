@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,15 +10,9 @@ import pytest
 
 from olmkit.errors import OlmError, Waiting
 from olmkit.store import Store
-from tests.cluster.disk import fill_up, remount, small_disk
+from tests.cluster.disk import fill_up, remount
 
 DIGEST, OTHER = "sha256:" + "a" * 64, "sha256:" + "b" * 64
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
-    with small_disk(tmp_path / "disk") as folder:
-        yield folder
 
 
 def publish(store: Store, digest: str, size: int) -> None:

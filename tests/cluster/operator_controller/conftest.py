@@ -12,7 +12,7 @@ import pytest
 from devcluster.cluster import Cluster
 from devcluster.suite import Suite
 from devcluster.watching import BUNDLE_DEPLOYMENTS, Object, condition
-from tests.e2e.packages import catalog_file
+from tests.e2e.packages import catalog_file, package_blobs
 from tests.e2e.stage import Stage
 
 FINALIZER = "operators.operatorframework.io/remove-bundle-deployment"
@@ -101,22 +101,10 @@ class Scene(Stage):
 
 def blobs(package: str, versions: Sequence[str], properties: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """The package's blobs; images are names only, for nobody pulls them here."""
-    entries: list[dict[str, str]] = [{"name": f"{package}.v{version}"} for version in versions]
-    for entry, before in zip(entries[1:], versions, strict=False):
-        entry["replaces"] = f"{package}.v{before}"
-    made: list[dict[str, Any]] = [
-        {"schema": "olm.package", "name": package, "defaultChannel": "stable"},
-        {"schema": "olm.channel", "package": package, "name": "stable", "entries": entries},
-    ]
-    for version in versions:
-        facts = [
-            {"type": "olm.package", "value": {"packageName": package, "version": version}},
-            {"type": "olm.gvk", "value": {"group": f"{package}.example.com", "version": "v1", "kind": "Thing"}},
-            *properties.get(version, ()),
-        ]
-        name = f"{package}.v{version}"
-        image = image_of(package, version)
-        made.append({"schema": "olm.bundle", "package": package, "name": name, "image": image, "properties": facts})
+    kind = {"type": "olm.gvk", "value": {"group": f"{package}.example.com", "version": "v1", "kind": "Thing"}}
+    made = package_blobs(package, {version: image_of(package, version) for version in versions}, [kind])
+    for blob, version in zip(made[-len(versions) :], versions, strict=True):
+        blob["properties"] += properties.get(version, ())
     return made
 
 

@@ -11,7 +11,7 @@ from devcluster.errors import DevclusterError
 from devcluster.suite import Suite
 from devcluster.watching import BUNDLE_DEPLOYMENTS, CATALOGS, OPERATORS, condition, is_true
 from tests.cluster.operator_controller.conftest import FINALIZER, WELL, Scene, image_of, wanted_version
-from tests.e2e.stage import triple
+from tests.conditions import triple
 
 NOT_ATTEMPTED = ("Unknown", "InstallationStatusUnknown", "installation has not been attempted as resolution failed")
 

@@ -13,9 +13,9 @@ from tests.cluster.rukpak.harness import Harbour, harbour, rukpak
 
 
 @pytest.fixture
-async def at(cluster: Cluster) -> AsyncIterator[Harbour]:
+async def at(definitions: Cluster) -> AsyncIterator[Harbour]:
     """The cluster's side of a test; whatever it makes goes with it."""
-    async with harbour(cluster) as ours:
+    async with harbour(definitions) as ours:
         yield ours
 
 

@@ -23,8 +23,8 @@ from olmkit.manager import Manager, Settings
 from rukpak.__main__ import build
 from rukpak.install.kinds import CRDS, NAMESPACES
 from rukpak.install.world import ABANDON_ANNOTATION
+from tests.conditions import triple
 
-CRD_FOLDER = Path(__file__).parents[3] / "config" / "crd"
 CONFIG_MAPS = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)
 DEPLOYMENTS = Kind("apps", "v1", "Deployment", "deployments", namespaced=True)
 CLUSTER_ROLES = Kind("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles")
@@ -81,21 +81,13 @@ def thing(kind: Kind, name: str, namespace: str, **metadata: Any) -> Object:
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": named, "spec": {"color": "red"}}
 
 
-def condition(raw: Object | None, kind: str) -> tuple[str, str, str]:
-    """Status, reason and message of a condition; empty when there is none."""
-    for each in ((raw or {}).get("status") or {}).get("conditions") or ():
-        if each["type"] == kind:
-            return each["status"], each["reason"], each["message"]
-    return "", "", ""
-
-
 def says(kind: str, status: str, reason: str = "", text: str = "") -> Callable[[Object | None], bool]:
     """A condition is so, for this generation."""
 
     def check(raw: Object | None) -> bool:
         if raw is None or raw["status"].get("observedGeneration") != raw["metadata"]["generation"]:
             return False
-        found = condition(raw, kind)
+        found = triple(raw, kind)
         return found[0] == status and reason in ("", found[1]) and text in found[2]
 
     return check
@@ -106,6 +98,16 @@ READY = says("Ready", "True")
 
 def gone(raw: Object | None) -> bool:
     return raw is None
+
+
+def data(raw: Object | None) -> Object:
+    """The data of a ConfigMap; empty when it is not there."""
+    return (raw or {}).get("data") or {}
+
+
+def version_of(raw: Object | None) -> str:
+    """Its resourceVersion; "" when it is not there."""
+    return str((raw or {}).get("metadata", {}).get("resourceVersion", ""))
 
 
 class Harbour:
@@ -237,11 +239,7 @@ async def _running(*informers: Informer) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def harbour(cluster: Cluster) -> AsyncIterator[Harbour]:
-    """A cluster with our CRDs, seen by an admin."""
-    await asyncio.to_thread(cluster.kubectl, "apply", "--server-side", "-k", str(CRD_FOLDER))
-    for plural in ("bundles", "bundledeployments"):
-        crd = f"crd/{plural}.core.rukpak.io"
-        await asyncio.to_thread(cluster.kubectl, "wait", "--for=condition=Established", "--timeout=60s", crd)
+    """A cluster that serves our kinds, seen by an admin."""
     async with await Client.connect(str(cluster.kubeconfig)) as client:
         ours = Harbour(cluster, client)
         async with _running(ours.deployments, ours.bundles):

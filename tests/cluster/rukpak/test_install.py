@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from olmkit.api import bundles
 from olmkit.api.bundledeployments import CREATED_LABEL, INVENTORY_ANNOTATION
@@ -18,8 +17,9 @@ from tests.cluster.rukpak.harness import (
     OWNER,
     READY,
     Harbour,
-    condition,
+    Object,
     config_map,
+    data,
     definition,
     deployment,
     gone,
@@ -29,18 +29,10 @@ from tests.cluster.rukpak.harness import (
     rukpak,
     says,
     thing,
+    version_of,
 )
+from tests.conditions import triple
 from tests.e2e.packages import registry_bundle
-
-Object = dict[str, Any]
-
-
-def data(raw: Object | None) -> Object:
-    return (raw or {}).get("data") or {}
-
-
-def version_of(raw: Object | None) -> str:
-    return str((raw or {}).get("metadata", {}).get("resourceVersion", ""))
 
 
 async def test_a_registry_bundle_is_installed_upgraded_and_removed(at: Harbour, running: Client) -> None:
@@ -54,7 +46,7 @@ async def test_a_registry_bundle_is_installed_upgraded_and_removed(at: Harbour, 
         f"Deployment {package}",
     }
     assert first["status"]["installNamespace"] == f"{package}-system"
-    assert condition(first, "Installed") == (
+    assert triple(first, "Installed") == (
         "True",
         "InstallationSucceeded",
         f"Instantiated bundle {first['status']['activeBundle']} successfully",
@@ -184,8 +176,7 @@ async def test_monitors_are_left_out_until_their_kind_is_there(at: Harbour, runn
     raw = await at.until(READY)
     assert raw["status"]["leftOut"] == [{"group": "console.openshift.io", "kind": "ConsoleLink", "name": at.name}]
     assert (
-        "left out, because the cluster lacks their kinds: ConsoleLink.console.openshift.io"
-        in condition(raw, "Ready")[2]
+        "left out, because the cluster lacks their kinds: ConsoleLink.console.openshift.io" in triple(raw, "Ready")[2]
     )
     crd = definition("console.openshift.io", "ConsoleLink")
     crd["spec"]["scope"] = "Cluster"
@@ -201,7 +192,7 @@ async def test_a_kind_that_is_needed_is_waited_for(at: Harbour, running: Client)
     boats = kind_of(at.group)
     await at.install(at.push(plain(namespace(at.name), thing(boats, "dinghy", at.name))))
     raw = await at.until(says("Reconciling", "True", "WaitingForKind", f"Boat ({at.group}/v1)"))
-    assert condition(raw, "Installed")[:2] == ("Unknown", "InstallPending")
+    assert triple(raw, "Installed")[:2] == ("Unknown", "InstallPending")
     assert await at.find(NAMESPACES, at.name) is None
     await at.create(CRDS, definition(at.group))
     await at.until(READY)

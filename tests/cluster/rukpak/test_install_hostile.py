@@ -16,7 +16,7 @@ from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,
     READY,
     Harbour,
-    condition,
+    Object,
     config_map,
     definition,
     deployment,
@@ -28,8 +28,8 @@ from tests.cluster.rukpak.harness import (
     says,
     thing,
 )
+from tests.conditions import triple
 
-Object = dict[str, Any]
 GROUP = "admissionregistration.k8s.io"
 POLICIES = Kind(GROUP, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies")
 BINDINGS = Kind(GROUP, "v1", "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings")
@@ -82,7 +82,7 @@ async def test_a_namespace_that_a_bundle_writes_into_does_not_go_with_the_one_th
     shared, second = f"{at.name}-shared", f"{at.name}-b"
     await at.install(at.push(plain(config_map("second", shared)), "b"), second)
     raw = await at.until(says("Reconciling", "True", "Retrying", f"Namespace {shared}; make it first"), second)
-    assert condition(raw, "Installed")[0] == "Unknown"
+    assert triple(raw, "Installed")[0] == "Unknown"
     await at.install(at.push(plain(namespace(shared), config_map("first", shared)), "a"))
     await at.until(READY)
     raw = await at.until(READY, second)
@@ -122,7 +122,7 @@ async def test_what_admission_forbids_to_delete_is_named_and_can_be_left(at: Har
     await _until_forbidden(at)
     await at.remove()
     raw = await at.until(says("Ready", "False", "Removing", "it is held"))
-    text = condition(raw, "Ready")[2]
+    text = triple(raw, "Ready")[2]
     assert f"does not delete ConfigMap {at.name}/held" in text
     assert "abandon=true leaves it behind" in text
     await at.client.patch(bundledeployments.KIND, at.name, ABANDON)

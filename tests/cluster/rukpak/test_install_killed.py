@@ -23,11 +23,11 @@ from tests.cluster.rukpak.harness import (
     DEPLOYMENTS,
     READY,
     Harbour,
+    Object,
     config_map,
     definition,
     deployment,
     gone,
-    harbour,
     kind_of,
     namespace,
     plain,
@@ -35,7 +35,6 @@ from tests.cluster.rukpak.harness import (
     thing,
 )
 
-Object = dict[str, Any]
 MOST = 60
 """More writes than any of the three acts takes."""
 
@@ -76,32 +75,29 @@ def _content(obj: Object) -> Any:
 
 
 @pytest.mark.timeout(900)
-async def test_a_kill_after_any_write_leads_to_the_same_world(cluster: Cluster, tmp_path: Path) -> None:
+async def test_a_kill_after_any_write_leads_to_the_same_world(at: Harbour, tmp_path: Path) -> None:
     """For each n: killed after the n-th write of the installation, of the upgrade and of the removal, each time another life."""
-    async with harbour(cluster) as at:
-        expected = await _unharmed(at, tmp_path)
-        kills = 0
-        for number in range(1, MOST):
-            name = f"{at.name}-{number}"
-            await at.create(NAMESPACES, namespace(name))
-            refs = versions(at, name)
-            struck = [
-                await _act(at, tmp_path, number, name, partial(at.install, refs[0], name), READY),
-                await _checked(at, name, expected[0]),
-                await _act(at, tmp_path, number, name, partial(at.install, refs[1], name), READY),
-                await _checked(at, name, expected[1]),
-                await _act(at, tmp_path, number, name, partial(at.remove, name), gone),
-            ]
-            assert (await at.find(NAMESPACES, name) or {})["metadata"]["labels"] == {
-                "kubernetes.io/metadata.name": name
-            }
-            assert await at.find(CRDS, f"boats.{name}.example.com") is None
-            kills += sum(struck)
-            if not any(struck):
-                break
-        print(f"{kills} kills, {number - 1} writes in the longest act")
-        assert not any(struck)
-        assert kills > 20
+    expected = await _unharmed(at, tmp_path)
+    kills = 0
+    for number in range(1, MOST):
+        name = f"{at.name}-{number}"
+        await at.create(NAMESPACES, namespace(name))
+        refs = versions(at, name)
+        struck = [
+            await _act(at, tmp_path, number, name, partial(at.install, refs[0], name), READY),
+            await _checked(at, name, expected[0]),
+            await _act(at, tmp_path, number, name, partial(at.install, refs[1], name), READY),
+            await _checked(at, name, expected[1]),
+            await _act(at, tmp_path, number, name, partial(at.remove, name), gone),
+        ]
+        assert (await at.find(NAMESPACES, name) or {})["metadata"]["labels"] == {"kubernetes.io/metadata.name": name}
+        assert await at.find(CRDS, f"boats.{name}.example.com") is None
+        kills += sum(struck)
+        if not any(struck):
+            break
+    print(f"{kills} kills, {number - 1} writes in the longest act")
+    assert not any(struck)
+    assert kills > 20
 
 
 async def _unharmed(at: Harbour, cache: Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -153,19 +149,17 @@ async def _checked(at: Harbour, name: str, expected: dict[str, Any]) -> bool:
 
 
 @pytest.mark.timeout(600)
-async def test_a_kill_while_a_namespace_of_ours_goes_leaves_none(cluster: Cluster, tmp_path: Path) -> None:
-    async with harbour(cluster) as at:
-        names = [f"{at.name}-{number}" for number in range(1, 9)]
-        async with life(cluster, tmp_path):
-            for name in names:
-                await at.install(at.push(plain(namespace(name), config_map("log", name)), name), name)
-            for name in names:
-                await at.until(READY, name)
-        struck = [
-            await _act(at, tmp_path, number, name, partial(at.remove, name), gone)
-            for number, name in enumerate(names, 1)
-        ]
-        assert struck[0]
-        assert not struck[-1]
+async def test_a_kill_while_a_namespace_of_ours_goes_leaves_none(at: Harbour, tmp_path: Path) -> None:
+    names = [f"{at.name}-{number}" for number in range(1, 9)]
+    async with life(at.cluster, tmp_path):
         for name in names:
-            assert await at.find(NAMESPACES, name) is None
+            await at.install(at.push(plain(namespace(name), config_map("log", name)), name), name)
+        for name in names:
+            await at.until(READY, name)
+    struck = [
+        await _act(at, tmp_path, number, name, partial(at.remove, name), gone) for number, name in enumerate(names, 1)
+    ]
+    assert struck[0]
+    assert not struck[-1]
+    for name in names:
+        assert await at.find(NAMESPACES, name) is None

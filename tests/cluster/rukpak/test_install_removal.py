@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import urllib.request
 from pathlib import Path
-from typing import Any
 
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundledeployments import INVENTORY_ANNOTATION
@@ -17,7 +16,6 @@ from tests.cluster.rukpak.harness import (
     DEPLOYMENTS,
     READY,
     Harbour,
-    condition,
     config_map,
     definition,
     deployment,
@@ -29,8 +27,7 @@ from tests.cluster.rukpak.harness import (
     says,
     thing,
 )
-
-Object = dict[str, Any]
+from tests.conditions import triple
 
 
 async def test_custom_resources_go_before_their_operator_and_what_is_stuck_can_be_left(
@@ -75,7 +72,7 @@ async def test_what_an_api_server_that_is_away_may_have_is_not_forgotten(at: Har
     annotation = {INVENTORY_ANNOTATION: f"ConfigMap,Cup.{at.group}"}
     await at.client.patch(bundledeployments.KIND, at.name, {"metadata": {"annotations": annotation}})
     raw = await at.until(says("Reconciling", "True", "Retrying", f"nothing is removed: Cup.{at.group}"))
-    assert condition(raw, "Ready")[0] == "True"
+    assert triple(raw, "Ready")[0] == "True"
     await at.remove()
     await at.until(says("Ready", "False", "Removing", f"the API server does not answer for {at.group}"))
     assert await at.find(CONFIG_MAPS, "log", at.name) is not None
@@ -116,9 +113,9 @@ async def test_installed_and_content_nowhere_stays_installed(at: Harbour, tmp_pa
     await asyncio.to_thread(_delete_manifest, registry, repository, digest)
     async with rukpak(at.cluster, tmp_path / "two"):
         raw = await at.until(says("HasValidBundle", "False", "UnpackFailed"))
-        assert condition(raw, "Installed")[0] == "True"
-        assert condition(raw, "Healthy")[0] == "True"
-        assert condition(raw, "Ready")[2].startswith("cannot repair: content unavailable")
+        assert triple(raw, "Installed")[0] == "True"
+        assert triple(raw, "Healthy")[0] == "True"
+        assert triple(raw, "Ready")[2].startswith("cannot repair: content unavailable")
         assert await at.find(CONFIG_MAPS, "log", at.name) is not None
 
 

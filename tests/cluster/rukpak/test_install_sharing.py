@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from olmkit.api import bundledeployments, bundles
 from olmkit.client import Client
@@ -13,20 +12,15 @@ from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,
     READY,
     Harbour,
-    condition,
     config_map,
+    data,
     definition,
     gone,
     namespace,
     plain,
     says,
 )
-
-Object = dict[str, Any]
-
-
-def data(raw: Object | None) -> Object:
-    return (raw or {}).get("data") or {}
+from tests.conditions import triple
 
 
 async def test_what_is_there_already_is_not_taken_and_it_is_said_who_has_it(at: Harbour, running: Client) -> None:
@@ -36,7 +30,7 @@ async def test_what_is_there_already_is_not_taken_and_it_is_said_who_has_it(at: 
         at.push(plain(namespace(at.name), config_map("log", at.name, whose="bundle"), config_map("x", at.name)))
     )
     raw = await at.until(says("Stalled", "True", "Blocked"))
-    message = condition(raw, "Ready")[2]
+    message = triple(raw, "Ready")[2]
     assert message.startswith(f"ConfigMap {at.name}/log is there already and not managed by olm-suite (written by ")
     assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {"whose": "mine"}
     assert await at.find(CONFIG_MAPS, "x", at.name) is None
@@ -53,7 +47,7 @@ async def test_what_another_has_is_free_when_that_one_is_gone(at: Harbour, runni
     await at.until(READY, one)
     await at.install(at.push(plain(definition(at.group), config_map("log", "default")), "v2"), two)
     raw = await at.until(says("Stalled", "True"), two)
-    assert condition(raw, "Ready")[2] == (
+    assert triple(raw, "Ready")[2] == (
         f"CustomResourceDefinition.apiextensions.k8s.io boats.{at.group} is there already and belongs to "
         f"BundleDeployment {one}"
     )
@@ -70,7 +64,7 @@ async def test_a_namespace_is_shared_and_goes_with_its_last_member(at: Harbour, 
     await at.until(READY, one)
     await at.install(at.push(plain(namespace(at.name, **{level: "baseline"}), config_map("b", at.name)), "b"), two)
     raw = await at.until(READY, two)
-    assert condition(raw, "Ready")[2].endswith(
+    assert triple(raw, "Ready")[2].endswith(
         f"; Namespace {at.name} keeps {level}: privileged; the bundle asks for baseline"
     )
     await at.remove(one)
@@ -105,7 +99,7 @@ async def test_a_namespace_that_was_there_before_stays_as_it_was(at: Harbour, ru
     before = await at.find(NAMESPACES, at.name)
     await at.install(at.push(plain(namespace(at.name, team="blue", extra="x"), config_map("log", at.name))))
     raw = await at.until(READY)
-    assert "keeps team: red; the bundle asks for blue" in condition(raw, "Ready")[2]
+    assert "keeps team: red; the bundle asks for blue" in triple(raw, "Ready")[2]
     joined = await at.find(NAMESPACES, at.name)
     assert before is not None
     assert joined is not None
@@ -130,7 +124,7 @@ async def test_a_namespace_that_is_going_is_waited_for(at: Harbour, running: Cli
     await at.client.delete(NAMESPACES, at.name)
     await at.install(at.push(plain(space, config_map("log", at.name))))
     raw = await at.until(says("Reconciling", "True", "Retrying", f"until it is gone: Namespace {at.name}"))
-    assert condition(raw, "Stalled") == ("", "", "")
+    assert triple(raw, "Stalled") == ("", "", "")
     await at.client.patch(CONFIG_MAPS, "held", {"metadata": {"finalizers": None}}, at.name)
     await at.until(READY)
 

@@ -27,13 +27,13 @@ from rukpak.bundle import PlainBundle, RegistryBundle, from_json
 from rukpak.unpack.job import load
 from rukpak.unpack.reconciler import controller, store_folder
 from tests import images
+from tests.cluster.rukpak.harness import Object
+from tests.conditions import triple
 from tests.registry_proxy import RegistryProxy
 from tests.unit.rukpak.builders import csv
 from tests.unit.rukpak.builders import files as files_of
 
-CRD_FOLDER = Path(__file__).parents[3] / "config" / "crd"
 REGISTRY, PLAIN = "core-rukpak-io-registry", "core-rukpak-io-plain"
-Object = dict[str, Any]
 Files = dict[str, bytes]
 
 
@@ -87,10 +87,8 @@ class Stage:
 
 
 @pytest.fixture
-async def stage(cluster: Cluster) -> AsyncIterator[Stage]:
-    ours = Stage(cluster)
-    await ours.kubectl("apply", "--server-side", "-k", str(CRD_FOLDER))
-    await ours.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/bundles.core.rukpak.io")
+async def stage(definitions: Cluster) -> AsyncIterator[Stage]:
+    ours = Stage(definitions)
     yield ours
     names = (await ours.kubectl("get", "bundles", "-o", "name")).split()
     mine = [name for name in names if ours.name in name]
@@ -124,14 +122,6 @@ async def unpacking(
             manager.stop()
             await run
             await jobs.close()
-
-
-def condition(found: Object, kind: str) -> tuple[str, str, str]:
-    """Status, reason and message of a condition; empty when there is none."""
-    for each in found["status"]["conditions"]:
-        if each["type"] == kind:
-            return each["status"], each["reason"], each["message"]
-    return "", "", ""
 
 
 def digest_of(found: Object) -> str:
@@ -170,8 +160,8 @@ async def test_a_registry_bundle_is_unpacked_by_digest(cluster: Cluster, stage: 
     async with unpacking(cluster, tmp_path) as store:
         found = await stage.when(await stage.create(stage.image()), "Unpacked")
     message = "Successfully unpacked the image Bundle"
-    assert condition(found, "Unpacked") == ("True", "UnpackSuccessful", message)
-    assert condition(found, "Ready") == ("True", "Succeeded", message)
+    assert triple(found, "Unpacked") == ("True", "UnpackSuccessful", message)
+    assert triple(found, "Ready") == ("True", "Succeeded", message)
     assert {each["type"] for each in found["status"]["conditions"]} == {"Unpacked", "Ready"}
     assert found["status"]["observedGeneration"] == found["metadata"]["generation"]
     assert found["status"]["resolvedSource"] == {"type": "image", "image": {"ref": stage.image(f"@{digest}")}}
@@ -198,16 +188,16 @@ async def test_a_missing_image_fails_aloud_and_is_found_once_it_is_there(
     async with unpacking(cluster, tmp_path):
         name = await stage.create(stage.image())
         found = await stage.when(name, "Failing")
-        status, reason, message = condition(found, "Unpacked")
+        status, reason, message = triple(found, "Unpacked")
         assert (status, reason) == ("False", "UnpackFailed")
         assert stage.image() in message
         assert "not found" in message
-        assert condition(found, "Reconciling") == ("True", "Retrying", message)
-        assert condition(found, "Ready") == ("False", "NotUnpacked", message)
-        assert condition(found, "Stalled") == ("", "", "")
+        assert triple(found, "Reconciling") == ("True", "Retrying", message)
+        assert triple(found, "Ready") == ("False", "NotUnpacked", message)
+        assert triple(found, "Stalled") == ("", "", "")
         stage.push(registry_bundle("things"))
         found = await stage.when(name, "Unpacked", within=90)
-    assert condition(found, "Reconciling") == ("", "", "")
+    assert triple(found, "Reconciling") == ("", "", "")
 
 
 async def test_the_digest_resolved_first_is_kept_when_the_tag_moves(
@@ -422,12 +412,12 @@ async def test_content_that_cannot_be_used_stalls_and_says_all_of_it(
     digest = stage.push(files)
     async with unpacking(cluster, tmp_path) as store:
         found = await stage.when(await stage.create(stage.image(), provisioner), "Failing")
-        status, reason, message = condition(found, "Unpacked")
+        status, reason, message = triple(found, "Unpacked")
         assert (status, reason) == ("False", "UnpackFailed")
         for word in words:
             assert word in message
-        assert condition(found, "Stalled") == ("True", "Blocked", message)
-        assert condition(found, "Reconciling") == ("", "", "")
+        assert triple(found, "Stalled") == ("True", "Blocked", message)
+        assert triple(found, "Reconciling") == ("", "", "")
         assert digest_of(found) == digest
         assert store.path(digest) is None
 
@@ -437,7 +427,7 @@ async def test_a_layer_that_leads_out_of_the_image_stalls(cluster: Cluster, stag
     Registry(cluster.registry).push_layers(f"bundles/{stage.name}", "v1", [layer], {})
     async with unpacking(cluster, tmp_path / "cache"):
         found = await stage.when(await stage.create(stage.image()), "Failing")
-    status, reason, message = condition(found, "Stalled")
+    status, reason, message = triple(found, "Stalled")
     assert (status, reason) == ("True", "Blocked")
     assert "manifests/../../escaped.yaml" in message
     assert await asyncio.to_thread(lambda: list(tmp_path.rglob("escaped.yaml"))) == []
@@ -446,7 +436,7 @@ async def test_a_layer_that_leads_out_of_the_image_stalls(cluster: Cluster, stag
 async def test_a_reference_that_cannot_be_read_stalls(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:
     async with unpacking(cluster, tmp_path):
         found = await stage.when(await stage.create("registry.example.com/Not A Reference"), "Failing")
-    status, _, message = condition(found, "Stalled")
+    status, _, message = triple(found, "Stalled")
     assert status == "True"
     assert "Not A Reference" in message
     assert "resolvedSource" not in found["status"]
@@ -455,7 +445,7 @@ async def test_a_reference_that_cannot_be_read_stalls(cluster: Cluster, stage: S
 async def test_a_provisioner_class_that_does_not_exist_is_said(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:
     async with unpacking(cluster, tmp_path):
         found = await stage.when(await stage.create(stage.image(), "core-rukpak-io-helm"), "Failing")
-    status, _, message = condition(found, "Stalled")
+    status, _, message = triple(found, "Stalled")
     assert status == "True"
     assert "core-rukpak-io-helm" in message
     assert REGISTRY in message
@@ -487,6 +477,6 @@ async def test_one_image_cannot_be_both_kinds_of_bundle(cluster: Cluster, stage:
         first = await stage.create(stage.image())
         await stage.when(first, "Unpacked")
         found = await stage.when(await stage.create(stage.image(), PLAIN, suffix="-plain"), "Failing")
-        assert first in condition(found, "Unpacked")[2]
+        assert first in triple(found, "Unpacked")[2]
         assert digest_of(found) == digest
         assert (content(store, digest) / "type").read_text() == "registry+v1 1"

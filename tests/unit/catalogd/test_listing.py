@@ -11,15 +11,19 @@ from hypothesis import strategies as st
 
 from catalogd import listing
 from catalogd.listing import Difference, Existing, Write
-from catalogd.reading.specs import Offer, fingerprint
+from catalogd.reading.specs import Offer, fingerprint, said
+from olmkit.api.annotations import LATEST
 from olmkit.names import is_dns1123_subdomain
 
-SPEC = {
-    "packageName": "p",
-    "defaultChannel": "stable",
-    "description": "",
-    "channels": [{"name": "stable", "entries": []}],
-}
+SAID = said(
+    {
+        "packageName": "p",
+        "defaultChannel": "stable",
+        "description": "",
+        "channels": [{"name": "stable", "entries": []}],
+    },
+    {LATEST: "1.0.0"},
+)
 
 
 @pytest.mark.parametrize(
@@ -117,16 +121,17 @@ def test_two_packages_of_one_catalog_never_share_an_object() -> None:
 
 
 def test_an_object_as_it_is_written_is_seen_as_right() -> None:
-    written = listing.wanted_object(listing.PACKAGES, "c", "ours", CREATE, SPEC)
+    written = listing.wanted_object(listing.PACKAGES, "c", "ours", CREATE, SAID)
     assert written["metadata"]["resourceVersion"] == "1"
     assert written["metadata"]["labels"] == {"catalog": "c"}
+    assert written["metadata"]["annotations"] == {LATEST: "1.0.0"}
     written["metadata"]["uid"] = "uid of c-p"
     seen = listing.existing(listing.PACKAGES, listing.project(written))
-    assert differ([Offer("p", fingerprint(SPEC))], seen) == Difference()
+    assert differ([Offer("p", fingerprint(SAID))], seen) == Difference()
 
 
 def test_an_update_names_the_object_it_means() -> None:
-    metadata = listing.wanted_object(listing.PACKAGES, "c", "ours", UPDATE, {})["metadata"]
+    metadata = listing.wanted_object(listing.PACKAGES, "c", "ours", UPDATE, said({}))["metadata"]
     assert metadata["uid"] == "uid of c-p"
     assert "resourceVersion" not in metadata
 
@@ -149,13 +154,13 @@ def test_bundles_of_one_name_in_two_packages_get_an_object_each() -> None:
 def test_a_bundle_is_known_by_its_package_and_its_name() -> None:
     write = Write("c-x.v1", "a/x.v1")
     spec = {"package": "a", "bundleName": "x.v1", "image": "i"}
-    written = listing.wanted_object(listing.BUNDLES, "c", "ours", write, spec)
+    written = listing.wanted_object(listing.BUNDLES, "c", "ours", write, said(spec))
     assert (written["kind"], written["spec"]["catalog"]) == ("BundleMetadata", {"name": "c"})
     seen = listing.existing(
         listing.BUNDLES, listing.project({**written, "metadata": {**written["metadata"], "uid": "u"}})
     )
     assert (seen.catalog, seen.package) == ("c", "a/x.v1")
-    offers = [Offer("a/x.v1", fingerprint(spec))]
+    offers = [Offer("a/x.v1", fingerprint(said(spec)))]
     assert (
         listing.difference(listing.BUNDLES, ("c", "ours"), offers, [seen], lambda name: ("c", "a/x.v1")) == Difference()
     )

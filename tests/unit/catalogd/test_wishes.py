@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from catalogd.wishes import needed, secret_name, source_of, wished
+from catalogd.wishes import needed, poll_interval, secret_name, source_of, wished
 from catalogd.world import Needed, Wish
 from olmkit.api.catalogs import CatalogSource
 from olmkit.errors import Blocked
@@ -125,6 +125,13 @@ def test_a_config_map_that_changes_is_the_same_source_and_another_look() -> None
     assert (first.source, first.job != second.job) == (second.source, True)
 
 
+def test_an_interval_of_a_member_that_the_type_does_not_name_does_not_count() -> None:
+    spec = CatalogSource.load({**of_http(), "image": {"ref": "r/c:v1", "pollInterval": "1m"}})
+    found = poll_interval("c", spec)
+    assert found is not None
+    assert found >= timedelta(minutes=10)
+
+
 def test_an_interval_is_as_asked() -> None:
     wish = wished(world(source=of_git(pollInterval="1m")))
     assert isinstance(wish, Wish)
@@ -135,4 +142,4 @@ def test_an_interval_is_as_asked() -> None:
 def test_a_config_map_that_is_not_there_is_named() -> None:
     wish = wished(world(source=of_maps("a"), needed={Needed("ConfigMap", "a"): None}))
     assert isinstance(wish, Blocked)
-    assert wish.message == 'ConfigMap "a" not found in the namespace of the suite: create it there'
+    assert wish.message == 'ConfigMap "a" not found in namespace "the-suite": create it there'

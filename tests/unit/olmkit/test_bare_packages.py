@@ -41,21 +41,29 @@ def test_a_package_that_does_not_exist_is_named() -> None:
     ("modules", "unwanted"),
     [
         (
-            "catalogd.__main__, olmkit.client",
+            "catalogd.wiring, olmkit.client",
             "kubernetes_asyncio.client.models catalogd.reading.loading olmkit.fbc.catalog msgspec",
+        ),
+        (
+            "catalogd.__main__",
+            "asyncio pydantic aiohttp kubernetes_asyncio cryptography yaml catalogd.reading",
         ),
         (
             "olmkit.jobs.server, catalogd.reading.loading",
             "pydantic kubernetes_asyncio cryptography prometheus_client aiohttp.web",
         ),
     ],
-    ids=["the process that serves catalogs", "the process that its jobs are forked from"],
+    ids=[
+        "the process that serves catalogs",
+        "the same process before it begins to verify its content",
+        "the process that its jobs are forked from",
+    ],
 )
-def test_what_would_cost_memory_for_nothing_is_not_loaded_by(modules: str, unwanted: str) -> None:
+def test_what_would_cost_memory_or_time_for_nothing_is_not_loaded_by(modules: str, unwanted: str) -> None:
     code = f"""
 import sys, {modules}
-if "olmkit.client" in sys.modules:
-    olmkit.client._driver()
+if "olmkit.kubeconfig" in sys.modules:
+    olmkit.kubeconfig.driver()
 print(*(each for each in {unwanted.split()!r} if each in sys.modules))
 """
     assert fresh(code) == []

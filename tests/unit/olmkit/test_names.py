@@ -1,4 +1,4 @@
-"""Names that Kubernetes accepts."""
+"""Names that Kubernetes accepts, and digests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.names import is_dns1123_label, is_dns1123_subdomain, safe_name
+from olmkit.names import is_digest, is_dns1123_label, is_dns1123_subdomain, safe_name
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,19 @@ def test_a_safe_name_belongs_to_its_identity() -> None:
     assert safe_name("My_Package", "catalog/My_Package") == safe_name("My_Package", "catalog/My_Package")
     assert safe_name("My_Package", "catalog/My_Package") != safe_name("My_Package", "catalog/my-package")
     assert safe_name("My_Package", "x").startswith("my-package-")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("sha256:" + "0123456789abcdef" * 4, True, id="sha256"),
+        pytest.param("sha384:" + "0" * 96, True, id="sha384"),
+        pytest.param("sha512:" + "0" * 128, True, id="sha512"),
+        pytest.param("sha256:" + "0" * 63, False, id="a digit is missing"),
+        pytest.param("sha256:" + "A" * 64, False, id="upper case"),
+        pytest.param("md5:" + "0" * 32, False, id="another algorithm"),
+        pytest.param("sha256:" + "0" * 64 + "\n", False, id="a line end after it"),
+    ],
+)
+def test_digests(text: str, expected: bool) -> None:
+    assert is_digest(text) == expected

@@ -25,6 +25,28 @@ GVK = {"type": "olm.gvk", "value": {"group": "g.example.com", "version": "v1", "
 OTHER = {"type": "olm.maxOpenShiftVersion", "value": "4.14"}
 
 
+def catalog(status: Mapping[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    """A Catalog as read that is served, but for what `status` says otherwise."""
+    serving = {
+        "type": "Serving",
+        "status": "True",
+        "reason": "Available",
+        "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    served = {
+        "conditions": [serving],
+        "contentURL": "http://h/catalogs/c/all.json",
+        "contentDigest": "sha256:1",
+    }
+    source = {"type": "image", "image": {"ref": "r:v1"}}
+    return {
+        "metadata": {"name": "c", "uid": "u"},
+        "spec": {"source": source, **spec},
+        "status": {**served, **(status or {})},
+    }
+
+
 def image(version: str) -> str:
     return f"registry/p@{version}"
 

@@ -8,30 +8,7 @@ import pytest
 
 from olmkit.api.catalogs import Catalog
 from operator_controller.catalog_client import catalog_base, package_names, served_digest
-
-
-def catalog(**status: Any) -> Catalog:
-    serving = [
-        {
-            "type": "Serving",
-            "status": "True",
-            "reason": "Available",
-            "message": "",
-            "lastTransitionTime": "2026-01-01T00:00:00Z",
-        }
-    ]
-    served = {
-        "conditions": serving,
-        "contentURL": "http://127.0.0.1:1/catalogs/c/all.json",
-        "contentDigest": "sha256:1",
-    }
-    return Catalog.load(
-        {
-            "metadata": {"name": "c", "uid": "u"},
-            "spec": {"source": {"type": "image", "image": {"ref": "r/c:v1"}}},
-            "status": served | status,
-        }
-    )
+from tests.unit.operator_controller.builders import catalog
 
 
 @pytest.mark.parametrize(
@@ -44,11 +21,11 @@ def catalog(**status: Any) -> Catalog:
     ],
 )
 def test_the_digest_that_is_served(status: dict[str, Any], digest: str) -> None:
-    assert served_digest(catalog(**status)) == digest
+    assert served_digest(Catalog.load(catalog(status))) == digest
 
 
 def test_a_catalog_that_is_being_deleted_serves_nothing() -> None:
-    raw = catalog().dump()
+    raw = catalog()
     raw["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     assert served_digest(Catalog.load(raw)) == ""
 
@@ -69,4 +46,4 @@ def test_where_a_catalogs_paths_begin(url: str, base: str) -> None:
     ("text", "names"), [(None, ()), ("", ()), ("a", ("a",)), ("a,b", ("a", "b")), ("a, b,", ("a", "b"))]
 )
 def test_the_packages_that_the_status_names(text: str | None, names: tuple[str, ...]) -> None:
-    assert package_names(catalog(packages=text)) == names
+    assert package_names(Catalog.load(catalog({"packages": text}))) == names

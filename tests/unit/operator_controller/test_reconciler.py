@@ -7,30 +7,9 @@ from typing import Any
 import pytest
 
 from operator_controller.reconciler import bears_on_resolution, packages_of
-from tests.unit.operator_controller.builders import deployment
+from tests.unit.operator_controller.builders import catalog, deployment
 
 Object = dict[str, Any]
-
-
-def catalog(status: Object | None = None, **spec: Any) -> Object:
-    serving = {
-        "type": "Serving",
-        "status": "True",
-        "reason": "Available",
-        "message": "",
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-    }
-    served = {
-        "conditions": [serving],
-        "contentURL": "http://h/catalogs/c/all.json",
-        "contentDigest": "sha256:1",
-    }
-    source = {"type": "image", "image": {"ref": "r:v1"}}
-    return {
-        "metadata": {"name": "c", "uid": "u"},
-        "spec": {"source": source, **spec},
-        "status": served | (status or {}),
-    }
 
 
 def leaving() -> Object:

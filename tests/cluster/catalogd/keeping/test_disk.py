@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,13 +9,7 @@ import pytest
 from catalogd.keeping.shelf import Shelf
 from olmkit.errors import OlmError
 from tests.cluster.catalogd.shelves import ONE, TWO, blobs_of, damage, publish, record, served, shelved
-from tests.cluster.disk import fill_up, remount, small_disk
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
-    with small_disk(tmp_path / "disk") as folder:
-        yield folder
+from tests.cluster.disk import fill_up, remount
 
 
 async def test_on_a_full_disk_what_was_served_stays_and_the_next_is_put_when_there_is_room(disk: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,29 +13,10 @@ from catalogd.keeping.shelf import Shelf
 from catalogd.replication.follower import AT_ONCE
 from tests.cluster.catalogd.replicas import Replica, Sight, following, replica, said, until
 from tests.cluster.catalogd.shelves import ONE, TWO, blobs_of, damage
-from tests.cluster.disk import small_disk
 from tests.cluster.proxy import Proxy
 
 LARGE = 24 * 1024 * 1024
 """Bytes of content that is on its way for a while."""
-
-
-@pytest.fixture
-async def leader(tmp_path: Path) -> AsyncIterator[Replica]:
-    async with replica(tmp_path / "leader") as running:
-        yield running
-
-
-@pytest.fixture
-async def other(tmp_path: Path) -> AsyncIterator[Replica]:
-    async with replica(tmp_path / "other") as running:
-        yield running
-
-
-@pytest.fixture
-async def follower(tmp_path: Path) -> AsyncIterator[Replica]:
-    async with replica(tmp_path / "follower") as running:
-        yield running
 
 
 def proxied(upstream: Replica) -> Proxy:
@@ -65,6 +45,19 @@ def hold(proxy: Proxy) -> None:
 
 async def half_is_here(follower: Replica) -> None:
     await until(lambda: max(staged(follower), default=0) > LARGE // 4)
+
+
+async def change_leaders_midway(leader: Replica, other: Replica, follower: Replica) -> None:
+    """Half is copied when the leader goes; the other one leads from then on, and the follower serves."""
+    async with proxied(leader) as proxy:
+        hold(proxy)
+        sight = Sight(at(proxy))
+        async with following(follower.shelf, sight):
+            await half_is_here(follower)
+            proxy.close()
+            proxy.cut()
+            sight.leader = other.address
+            await until(lambda: follower.served() == {"a": ONE})
 
 
 def staged(one: Replica) -> list[int]:
@@ -133,15 +126,7 @@ async def test_a_copy_goes_on_with_the_next_leader_that_has_the_same_files(
 ) -> None:
     for each in (leader, other):
         await each.serve(ONE, "a", size=LARGE)
-    async with proxied(leader) as proxy:
-        hold(proxy)
-        sight = Sight(at(proxy))
-        async with following(follower.shelf, sight):
-            await half_is_here(follower)
-            proxy.close()
-            proxy.cut()
-            sight.leader = other.address
-            await until(lambda: follower.served() == {"a": ONE})
+    await change_leaders_midway(leader, other, follower)
     assert follower.files(ONE) == other.files(ONE)
     assert all(each[1].startswith("bytes=") for each in other.asked("all.jsonl"))
 
@@ -151,15 +136,7 @@ async def test_a_copy_begins_anew_with_a_leader_that_has_other_files(
 ) -> None:
     await leader.serve(ONE, "a", size=LARGE)
     await other.serve(ONE, "a", size=LARGE // 2)
-    async with proxied(leader) as proxy:
-        hold(proxy)
-        sight = Sight(at(proxy))
-        async with following(follower.shelf, sight):
-            await half_is_here(follower)
-            proxy.close()
-            proxy.cut()
-            sight.leader = other.address
-            await until(lambda: follower.served() == {"a": ONE})
+    await change_leaders_midway(leader, other, follower)
     assert follower.files(ONE) == other.files(ONE)
 
 
@@ -281,12 +258,6 @@ async def test_a_hundred_catalogs_are_copied_a_few_at_a_time(leader: Replica, fo
     async with following(follower.shelf, Sight(leader.address)):
         await until(lambda: follower.served() == digests)
     assert 1 < leader.most <= AT_ONCE
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
-    with small_disk(tmp_path / "disk") as folder:
-        yield folder
 
 
 def full() -> float:

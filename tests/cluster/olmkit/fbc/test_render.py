@@ -51,7 +51,7 @@ def one(text: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("labels", [LABELS, {}], ids=["with its labels", "without them, by its files"])
-def test_a_bundle(labels: dict[str, str], shelf: Shelf, tmp_path: Path) -> None:
+def test_a_bundle(labels: dict[str, str], shelf: Shelf) -> None:
     ref = shelf.push(f"bundle-{len(labels)}", bundle(), labels)
     status, out, err = shelf.render(ref)
     assert (status, err) == (0, "")
@@ -139,6 +139,39 @@ def test_images_that_are_refused(
 def test_an_image_that_is_not_there(shelf: Shelf, cluster: Cluster) -> None:
     status, out, err = shelf.render(f"{cluster.registry}/render/absent:v1")
     assert (status, out, "absent" in err, len(err.splitlines())) == (1, "", True, 1)
+
+
+@pytest.mark.parametrize(
+    ("reference", "meant"),
+    [
+        pytest.param("nothere", "docker.io/library/nothere:latest", id="a name"),
+        pytest.param("my/catalog", "docker.io/my/catalog:latest", id="a path"),
+        pytest.param("nothere:v1", "docker.io/library/nothere:v1", id="a name with a tag"),
+    ],
+)
+@pytest.mark.parametrize("blocked", [False, True], ids=["not there", "not to be had"])
+def test_what_may_be_a_folder_that_is_missing_or_an_image_without_its_registry(
+    reference: str,
+    meant: str,
+    blocked: bool,
+    cluster: Cluster,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    conf = tmp_path / "registries.conf"
+    conf.write_text(
+        '[[registry]]\nprefix = "docker.io"\nblocked = true\n' if blocked else cluster.registries_conf.read_text()
+    )
+    flags = ["--registries-conf", str(conf), "--allow-source-cidr", "127.0.0.0/8"]
+    assert main(["render", reference, *flags]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(
+        f'render "{reference}": there is no such folder; an image is written with its registry, and "{meant}" cannot be had: '
+    )
+    assert len(err.splitlines()) == 1
 
 
 def test_addresses_are_refused_as_by_the_controllers(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:

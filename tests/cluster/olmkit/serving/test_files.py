@@ -213,9 +213,7 @@ async def test_a_folder_that_goes_away_changes_nothing(running: Running, caplog:
     assert len([one for one in caplog.records if "cannot be used" in one.getMessage()]) == 1
 
 
-def test_a_certificate_that_expires_while_it_is_served_is_said_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_certificate_that_expires_while_it_is_served_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     tls = ServerTls()
     tls.offer(pair())
     for days in (80, 84, 85, 91, 92):

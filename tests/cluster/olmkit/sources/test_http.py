@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import hashlib
 import io
 import lzma
 import tarfile
@@ -25,9 +24,9 @@ from olmkit.sources.source import HttpSource
 from olmkit.sources.tree import ContentLimits
 from tests.certificates import Authority
 from tests.cluster.olmkit.sources.desk import Desk
-from tests.images import Entry, device, file, folder, hard_link, link, tar
+from tests.images import Entry, device, digest_of, file, folder, hard_link, link, tar
 from tests.secrets import secret
-from tests.web_server import WebServer
+from tests.web_server import WebServer, redirect
 
 FILES = {"catalog/a.yaml": "schema: olm.package\n", "catalog/b.json": "{}"}
 ARCHIVE = gzip.compress(tar(FILES), mtime=0)
@@ -58,10 +57,6 @@ def url(server: WebServer) -> str:
     return f"{server.url}/a.tar.gz"
 
 
-def digest(data: bytes) -> str:
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"
-
-
 @pytest.mark.parametrize(
     "data",
     [
@@ -79,9 +74,9 @@ async def test_an_archive_by_what_it_is_and_not_by_its_name(
 
 async def test_what_is_resolved_is_told(desk: Desk, url: str) -> None:
     async with open_source(HttpSource(f"{url}?token=s3cret"), desk.access) as opened:
-        assert opened.digest == digest(ARCHIVE)
-        assert opened.ref == f"{url}@{digest(ARCHIVE)}"
-        assert opened.resolved == {"type": "http", "http": {"url": url, "digest": digest(ARCHIVE)}}
+        assert opened.digest == digest_of(ARCHIVE)
+        assert opened.ref == f"{url}@{digest_of(ARCHIVE)}"
+        assert opened.resolved == {"type": "http", "http": {"url": url, "digest": digest_of(ARCHIVE)}}
         assert not opened.unchanged
 
 
@@ -95,7 +90,7 @@ async def test_an_archive_that_did_not_change_is_not_sent_again(desk: Desk, shel
     newer = gzip.compress(tar({"c": "new"}), mtime=0)
     (shelf / "a.tar.gz").write_bytes(newer)
     async with open_source(HttpSource(url), desk.access, validator) as opened:
-        assert (opened.unchanged, opened.digest) == (False, digest(newer))
+        assert (opened.unchanged, opened.digest) == (False, digest_of(newer))
         assert opened.validator != validator
 
 
@@ -133,15 +128,15 @@ async def test_a_server_that_says_unchanged_to_nobodys_question(desk: Desk, serv
 
 
 async def test_with_a_checksum_nothing_is_asked_until_it_is_unpacked(desk: Desk, server: WebServer, url: str) -> None:
-    source = HttpSource(url, digest(ARCHIVE))
+    source = HttpSource(url, digest_of(ARCHIVE))
     async with open_source(source, desk.access) as opened:
-        assert opened.digest == digest(ARCHIVE)
+        assert opened.digest == digest_of(ARCHIVE)
         assert server.requests == []
     assert await desk.files(source) == FILES
     wrong = "sha256:" + "a" * 64
     error = await desk.refusal(HttpSource(url, wrong))
     assert (error.reason, isinstance(error, Waiting)) == ("DigestMismatch", True)
-    assert error.message == f"archive {url} is {digest(ARCHIVE)}, and its checksum should be {wrong}"
+    assert error.message == f"archive {url} is {digest_of(ARCHIVE)}, and its checksum should be {wrong}"
 
 
 async def test_a_login_goes_to_the_host_that_its_secret_names(desk: Desk, shelf: Path) -> None:
@@ -156,10 +151,7 @@ async def test_a_login_goes_to_the_host_that_its_secret_names(desk: Desk, shelf:
         assert await desk.files(HttpSource(f"{other.url}/a.tar.gz")) == FILES
         assert "Authorization" not in other.requests[-1].headers
 
-        async def send_on(request: web.Request) -> web.StreamResponse:
-            return web.Response(status=307, headers={"Location": f"{other.url}/a.tar.gz"})
-
-        server.fault = send_on
+        server.fault = redirect(f"{other.url}/a.tar.gz", 307)
         desk.give(secret("kubernetes.io/basic-auth", values, f"{server.address},{other.address}"))
         assert await desk.files(source) == FILES
         assert "Authorization" in server.requests[-1].headers
@@ -177,10 +169,7 @@ async def test_certificates(desk: Desk, shelf: Path, tmp_path: Path) -> None:
         desk.access = replace(desk.access, ca_folder=authority.folder(tmp_path))
         assert await desk.files(source) == FILES
 
-        async def send_on(request: web.Request) -> web.StreamResponse:
-            return web.Response(status=307, headers={"Location": f"{plain.url}/a.tar.gz"})
-
-        server.fault = send_on
+        server.fault = redirect(f"{plain.url}/a.tar.gz", 307)
         error = await desk.refusal(source)
         words = f"redirects from https to http, to {plain.address}, which is refused"
         assert error.message == f"web server {server.address} {words}"
@@ -195,20 +184,14 @@ async def test_certificates(desk: Desk, shelf: Path, tmp_path: Path) -> None:
 async def test_redirects_to_addresses_that_are_nobody_elses_business(
     desk: Desk, server: WebServer, url: str, location: str
 ) -> None:
-    async def send_on(request: web.Request) -> web.StreamResponse:
-        return web.Response(status=302, headers={"Location": location})
-
-    server.fault = send_on
+    server.fault = redirect(location)
     error = await desk.refusal(HttpSource(url))
     assert error.reason == "AddressRefused"
 
 
 @pytest.mark.parametrize("location", ["file:///etc/passwd", "ftp://example.com/x", "", "http://[x"])
 async def test_redirects_that_are_none(desk: Desk, server: WebServer, url: str, location: str) -> None:
-    async def send_on(request: web.Request) -> web.StreamResponse:
-        return web.Response(status=302, headers={"Location": location})
-
-    server.fault = send_on
+    server.fault = redirect(location)
     error = await desk.refusal(HttpSource(url))
     assert error.message == f"web server {server.address} redirects to what is no http or https address"
 
@@ -279,8 +262,8 @@ async def test_archives_that_are_refused(
     (shelf / "a.tar.gz").write_bytes(data)
     error = await desk.refusal(HttpSource(url))
     assert isinstance(error, BadContent)
-    assert (error.reason, error.ref) == (reason, f"{url}@{digest(data)}")
-    assert error.message.startswith(f"archive {url}@{digest(data)} ")
+    assert (error.reason, error.ref) == (reason, f"{url}@{digest_of(data)}")
+    assert error.message.startswith(f"archive {url}@{digest_of(data)} ")
     assert words in error.message
 
 
@@ -378,7 +361,7 @@ async def test_a_server_that_calls_the_packing_of_a_file_an_encoding(desk: Desk,
 
     server.fault = answer
     async with open_source(HttpSource(url), desk.access) as opened:
-        assert opened.digest == digest(ARCHIVE)
+        assert opened.digest == digest_of(ARCHIVE)
     assert await desk.files(HttpSource(url)) == FILES
 
 

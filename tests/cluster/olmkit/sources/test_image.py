@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 import os
@@ -20,7 +19,7 @@ from olmkit.sources.errors import BadContent, ImageNotFound
 from olmkit.sources.image import ContentLimits, FromLabel
 from olmkit.sources.registries import Registries
 from tests import images
-from tests.images import Compression, Media, file, folder, link, tar
+from tests.images import Compression, Media, digest_of, file, folder, link, tar
 
 LABEL = "operators.operatorframework.io.index.configs.v1"
 LABELS = {LABEL: "/configs"}
@@ -323,7 +322,7 @@ async def test_the_manifest_of_an_image_is_its_digest(cluster: Cluster, reposito
     manifest = images.push_blobs(cluster.registry, repository, [CATALOG], LABELS)
     body = json.dumps(manifest).encode()
     digest = images.push_manifest(cluster.registry, repository, "v1", body, images.MANIFEST["oci"])
-    assert digest == f"sha256:{hashlib.sha256(body).hexdigest()}"
+    assert digest == digest_of(body)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,17 +10,9 @@ import pytest
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
 
-CRDS = Path(__file__).parents[4] / "config" / "crd"
 GIT = "https://git.example/x"
 BRANCH = {"branch": "main"}
 CHECKSUM = "sha256:" + "a" * 64
-
-
-@pytest.fixture(scope="module")
-def definitions(cluster: Cluster) -> Cluster:
-    cluster.kubectl("apply", "--server-side", "-k", str(CRDS))
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "-f", str(CRDS / "catalogs.yaml"))
-    return cluster
 
 
 def git(repository: str = GIT, ref: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from catalogd.decide import BATCH, decide, next_look
+from catalogd.decide import AT_ONCE, BATCH, decide, next_look
 from catalogd.listing import Difference
 from catalogd.wishes import POLL_INTERVAL, parse_duration, wished
 from catalogd.world import (
@@ -69,6 +69,7 @@ def wish_rest() -> timedelta | None:
         ),
         pytest.param(world(deleting=True, **LOOKED), Withdraw(), id="one that is being deleted too"),
         pytest.param(world(deleting=True, job=Reading(TAG)), Withdraw(), id="also while it is read"),
+        pytest.param(world(deleting=True), Keep(None), id="once that is done, others' finalizers are waited for"),
         pytest.param(world(), load(), id="a new one is read"),
         pytest.param(
             world(job=Reading(TAG)), Keep(None), id="one that is being read is waited for: the job's end tells"
@@ -84,7 +85,34 @@ def wish_rest() -> timedelta | None:
             Serve(record(digest=TWO, unpacked=STAMP)),
             id="what is new replaces the old",
         ),
-        pytest.param(world(job=Read(TAG, IMAGE_ONE, ONE), **LOOKED), Confirm(), id="a tag that has not moved is noted"),
+        pytest.param(
+            world(job=Read(TAG, IMAGE_ONE, ONE), **LOOKED),
+            Confirm(wish().interval),
+            id="a tag that has not moved is noted, and looked at again after its interval",
+        ),
+        pytest.param(
+            world(DIGEST, job=Read(DIGEST, IMAGE_ONE, ONE), served=served(record(DIGEST))),
+            Confirm(None),
+            id="a digest that was looked at because a person asked is noted, and never looked at again",
+        ),
+        pytest.param(
+            world(asked="now", job=Read(TAG, IMAGE_ONE, ONE), **LOOKED),
+            Confirm(AT_ONCE),
+            id="a person who asked meanwhile gets another look at once",
+        ),
+        pytest.param(
+            world(packages=WRITES, job=Read(TAG, IMAGE_ONE, ONE), **LOOKED),
+            Confirm(AT_ONCE),
+            id="Packages that differ are written right after",
+        ),
+        pytest.param(
+            world(labels={}, job=Read(TAG, IMAGE_ONE, ONE), **LOOKED), Confirm(AT_ONCE), id="so is a label that is lost"
+        ),
+        pytest.param(
+            world(said=TWO, job=Read(TAG, IMAGE_ONE, ONE), **LOOKED),
+            Confirm(AT_ONCE),
+            id="so is what the status does not say yet",
+        ),
         pytest.param(
             world("registry.example/c:v2", job=Read("registry.example/c:v2", IMAGE_ONE, ONE), **LOOKED),
             Serve(record("registry.example/c:v2")),
@@ -130,16 +158,30 @@ def wish_rest() -> timedelta | None:
             load(),
             id="bad content under a tag is looked at when polled",
         ),
-        pytest.param(world(refresh=True, **LOOKED), load(), id="a person who asks for a look gets one before its time"),
+        pytest.param(world(asked="now", **LOOKED), load(), id="a person who asks for a look gets one before its time"),
         pytest.param(
-            world(DIGEST, refresh=True, served=served(record(DIGEST))), load(DIGEST), id="also one at a digest"
+            world(DIGEST, asked="now", served=served(record(DIGEST))), load(DIGEST), id="also one at a digest"
         ),
         pytest.param(
-            world(refresh=True, job=Refused(TAG, WRONG, timedelta(0))), load(), id="also one at what was refused"
+            world(asked="now", job=Refused(TAG, WRONG, timedelta(0))), load(), id="also one at what was refused"
         ),
-        pytest.param(world(refresh=True, job=Reading(TAG), **LOOKED), Keep(None), id="but not while one is under way"),
+        pytest.param(world(asked="now", job=Reading(TAG), **LOOKED), Keep(None), id="but not while one is under way"),
         pytest.param(
-            world(job=Read(TAG, "", ""), **LOOKED), Confirm(), id="a server that says nothing is new is believed"
+            world(job=Read(TAG, "", ""), **LOOKED),
+            Confirm(wish().interval),
+            id="a server that says nothing is new is believed",
+        ),
+        pytest.param(world(asked="now", begun="now", **LOOKED), Keep(wish_rest()), id="nor one more for the same"),
+        pytest.param(world(asked="now", handled="now", **LOOKED), Keep(wish_rest()), id="nor again after a restart"),
+        pytest.param(
+            world(asked="", handled="now", **LOOKED),
+            Keep(wish_rest()),
+            id="an annotation that is taken away asks nothing",
+        ),
+        pytest.param(
+            world(asked="now", begun="before", handled="before", **LOOKED),
+            load(),
+            id="another value asks for another look",
         ),
         pytest.param(
             world(said=TWO, packages=WRITES, **LOOKED),
@@ -156,7 +198,7 @@ def wish_rest() -> timedelta | None:
         ),
         pytest.param(
             world(source=MAPS, needed={MAP: "2"}, read_at="1", served=served(record("configMaps m:"))),
-            Load(Wish("configMaps m:", "the catalog in ConfigMaps", is_fixed=True, versions="2")),
+            Load(Wish("configMaps m:", "the catalog in ConfigMaps", versions="2")),
             id="ConfigMaps that have changed are read",
         ),
         pytest.param(
@@ -189,6 +231,12 @@ def wish_rest() -> timedelta | None:
             world(**WITH_SECRET, needed={SECRET: "8"}, **LOOKED), Keep(wish_rest()), id="but not while all is well"
         ),
         pytest.param(
+            world(**WITH_SECRET, needed={SECRET: "7"}, pull_secret="2", job=Refused(f"{TAG} secret@7", WRONG, MINUTE)),
+            Load(Wish(TAG, f'the catalog image "{TAG}"', "secret@7 pull-secret@2", interval=wish().interval)),
+            id="so does the cluster-wide one, also where nothing was tried any more",
+        ),
+        pytest.param(world(pull_secret="2", **LOOKED), Keep(wish_rest()), id="that one neither while all is well"),
+        pytest.param(
             world(**WITH_SECRET, needed={SECRET: None}, packages=WRITES, **LOOKED),
             SyncPackages(Difference(WRITES.writes[:BATCH])),
             id="without its pull secret its Packages are written still",
@@ -216,7 +264,7 @@ def test_plans(given: World, plan: Plan) -> None:
             world(**WITH_SECRET, needed={SECRET: None}, **LOOKED),
             Blocked(
                 "Blocked",
-                'Secret "login" not found in the namespace of the suite: create it there, or name another one',
+                'Secret "login" not found in namespace "the-suite": create it there, or name another one',
             ),
             id="a pull secret that is not there",
         ),

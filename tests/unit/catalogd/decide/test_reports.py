@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,12 +13,14 @@ from catalogd.decide import decide
 from catalogd.listing import Difference
 from catalogd.report import report
 from catalogd.world import (
+    Confirm,
     Done,
     Keep,
     Read,
     Reading,
     Record,
     Refused,
+    Serve,
     SyncPackages,
     Withdraw,
     World,
@@ -79,7 +82,7 @@ PENDING_TEXT, READING_TEXT = f'the catalog image "{TAG}" is about to be read', f
 AWAY_TEXT, BAD_TEXT = AWAY.message, BAD.message
 DAMAGE = "all.jsonl is shorter than it was"
 OFF_TEXT = "Catalog availability mode is set to Unavailable"
-NO_SECRET = 'Secret "login" not found in the namespace of the suite: create it there, or name another one'
+NO_SECRET = 'Secret "login" not found in namespace "the-suite": create it there, or name another one'
 GIT = {"type": "git", "git": {"repository": "https://git.example/r", "ref": {"branch": "main"}}}
 GIT_RECORD = Record(
     identity(GitSource("https://git.example/r", GitReference(RefKind.BRANCH, "main"))),
@@ -297,6 +300,87 @@ def test_reports(
     assert {each.observed_generation for each in status.conditions} == {3}
 
 
+ASKED: dict[str, Any] = {"asked": "now", "begun": "now", "handled": "before"}
+NEW_TAG = "registry.example/c:v2"
+
+
+@pytest.mark.parametrize(
+    ("given", "outcome", "handled"),
+    [
+        pytest.param(world(**LOOKED), KEPT, None, id="nobody asked"),
+        pytest.param(
+            world(asked="now", handled="before", **LOOKED),
+            Done(load()),
+            "before",
+            id="a look that begins is not handled",
+        ),
+        pytest.param(world(**ASKED, job=Reading(TAG), **LOOKED), KEPT, "before", id="nor one that is under way"),
+        pytest.param(
+            world(**ASKED, job=Reading(TAG, waits=True), **LOOKED), KEPT, "before", id="nor one that waits for its turn"
+        ),
+        pytest.param(
+            world(**ASKED, job=Read(TAG, IMAGE_ONE, ONE), **LOOKED),
+            Done(Confirm(MINUTE)),
+            "now",
+            id="one that found nothing new is",
+        ),
+        pytest.param(
+            world(**ASKED, job=Read(TAG, IMAGE_ONE, TWO), **LOOKED),
+            Done(Serve(record())),
+            "before",
+            id="what it found new is to be served first",
+        ),
+        pytest.param(world(**ASKED, **LOOKED), KEPT, "now", id="and then told in one with it"),
+        pytest.param(
+            world(**ASKED, job=Refused(TAG, AWAY, timedelta(0)), **LOOKED), AWAY, "now", id="one that failed is handled"
+        ),
+        pytest.param(
+            world(**ASKED, job=Refused(TAG, WRONG, timedelta(0))),
+            WRONG,
+            "now",
+            id="so is one that was refused for good",
+        ),
+        pytest.param(
+            world(**ASKED, job=Read(TAG, IMAGE_ONE, TWO), **LOOKED),
+            Waiting("DiskFull", "the disk is full", MINUTE),
+            "now",
+            id="and one whose content cannot be served",
+        ),
+        pytest.param(
+            world(asked="now", handled="before", **WITH_SECRET, needed={SECRET: None}, **LOOKED),
+            Blocked("Blocked", NO_SECRET),
+            "now",
+            id="one that cannot be made is handled: the conditions say why",
+        ),
+        pytest.param(
+            world(asked="now", handled="before", **OFF),
+            KEPT,
+            "now",
+            id="nothing is to be looked at while it is Unavailable",
+        ),
+        pytest.param(
+            world(asked="later", begun="now", handled="before", **LOOKED),
+            Done(Keep(timedelta(0))),
+            "now",
+            id="who asked first is told, though another asked meanwhile",
+        ),
+        pytest.param(
+            world(NEW_TAG, **ASKED, job=Read(TAG, IMAGE_ONE, ONE), **LOOKED),
+            Done(load(NEW_TAG)),
+            "before",
+            id="a look at what the spec asked for before is made again",
+        ),
+        pytest.param(
+            world(asked="", handled="before", **LOOKED), KEPT, "before", id="it stays when the annotation goes"
+        ),
+    ],
+)
+def test_a_look_that_a_person_asked_for_is_handled_once_it_has_ended(
+    given: World, outcome: Done | Exception, handled: str | None
+) -> None:
+    assert report(given, outcome).status.last_handled_refresh == handled
+
+
 def test_the_status_names_what_is_served_and_nothing_else() -> None:
     status = report(world("registry.example/c:v2", job=Reading("registry.example/c:v2"), **LOOKED), KEPT).status.dump()
     assert status["resolvedSource"] == {"type": "image", "image": {"ref": IMAGE_ONE}}
@@ -350,11 +434,12 @@ JOBS = st.sampled_from(
 )
 SERVED = st.sampled_from([None, served(), served(record(digest=TWO)), served(record("o:1"))])
 WORLDS = st.builds(
-    lambda job, what, poll, ready, looked, packages: world(
-        poll=poll, ready=ready, job=job, served=what, looked=looked, packages=packages
+    lambda job, what, poll, ready, looked, packages, asked: world(
+        poll=poll, ready=ready, job=job, served=what, looked=looked, packages=packages, **asked
     ),
     *(JOBS, SERVED, st.sampled_from([None, "0s", "1h"]), st.booleans(), st.sampled_from([None, NOW - MINUTE])),
     st.sampled_from([Difference(), WRITES]),
+    st.sampled_from([{}, {"asked": "now"}, ASKED, {"asked": "now", "handled": "now"}]),
 )
 
 

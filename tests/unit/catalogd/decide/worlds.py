@@ -41,6 +41,7 @@ def world(
     ref: str | None = TAG, poll: str | None = None, *, ready: bool = False, deleting: bool = False, **changes: Any
 ) -> World:
     """A Catalog that was made and of which nothing is known yet, but for what is said."""
+    handled = changes.pop("handled", "")
     image = {"ref": ref, **({"pollInterval": poll} if poll else {})} if ref else None
     source = {"type": "image", **({"image": image} if image else {})}
     said = changes.pop("said", changes["served"].record.digest if changes.get("served") else "")
@@ -54,11 +55,13 @@ def world(
         "status": {
             **{"observedGeneration": 2, "conditions": [condition] if ready else []},
             **({"contentDigest": said} if said else {}),
+            **({"lastHandledRefresh": handled} if handled else {}),
         },
     }
     values: dict[str, Any] = {
         **{"name": "c", "raw": raw, "catalog": Catalog.load(raw), "job": None, "served": None},
         **{"packages": Difference(), "looked": None, "content_url": "http://x/catalogs/c/all.json", "now": NOW},
+        "namespace": "the-suite",
     }
     return World(**{**values, **changes})
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from catalogd.reading import specs
+from olmkit.api.annotations import CHANNELS as SHOWN_CHANNELS
+from olmkit.api.annotations import LATEST
 from olmkit.fbc.catalog import Bundle, Channel, Entry, Package, Property
 
 CHANNELS = [
@@ -86,6 +88,26 @@ def test_a_bundle_that_is_too_large_keeps_its_name() -> None:
 
 def test_a_fingerprint_says_whether_two_specs_are_equal_whatever_their_catalog() -> None:
     spec, _ = specs.package_spec(Package("p", "stable", "", None), CHANNELS)
+    said = specs.said(spec, {LATEST: "1.0.0"})
     backwards = dict(reversed({"catalog": {"name": "c"}, **spec}.items()))
-    assert specs.fingerprint(backwards) == specs.fingerprint(spec)
-    assert specs.fingerprint({**spec, "description": "x"}) != specs.fingerprint(spec)
+    metadata = {"name": "c-p", "annotations": {"somebody": "else's", LATEST: "1.0.0"}}
+    assert specs.fingerprint({"metadata": metadata, "spec": backwards}) == specs.fingerprint(said)
+    assert specs.fingerprint({**said, "spec": {**spec, "description": "x"}}) != specs.fingerprint(said)
+    assert specs.fingerprint(specs.said(spec, {LATEST: "1.0.1"})) != specs.fingerprint(said)
+
+
+@pytest.mark.parametrize(
+    ("channels", "latest", "columns"),
+    [
+        pytest.param(CHANNELS, "1.0.0", {LATEST: "1.0.0", SHOWN_CHANNELS: "stable,alpha"}, id="version and channels"),
+        pytest.param([], "", {}, id="nothing that is not known"),
+        pytest.param(
+            [Channel("x" * 40, "p", ()), Channel("y" * 40, "p", ())],
+            "",
+            {SHOWN_CHANNELS: "x" * 40 + "," + "y" * 18 + "…"},
+            id="no more than a column can hold",
+        ),
+    ],
+)
+def test_what_lists_show(channels: list[Channel], latest: str, columns: dict[str, str]) -> None:
+    assert specs.package_columns(channels, latest) == columns

@@ -76,16 +76,16 @@ CRD = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitio
     ],
 )
 def test_what_a_bundle_tells(bundle: Bundle | None, told: dict[str, Any]) -> None:
-    line = summary(PACKAGE, [], [], bundle, has_icon=False)
+    line = summary(PACKAGE, {}, [], bundle, has_icon=False)
     assert line == {"name": "p", "defaultChannel": "stable", **told}
 
 
 def test_the_whole_line() -> None:
-    channels = [("stable", Head("p.v2", "2.0.0")), ("odd", Head("p.v3", "")), ("empty", None)]
+    heads = {"stable": Head("p.v2", "2.0.0"), "odd": Head("p.v3", ""), "empty": None}
     deprecations = [
         Deprecations("p", (Deprecation("olm.channel", "odd", "odd"), Deprecation("olm.package", "", "use q")))
     ]
-    assert summary(Package("p/q", "", "", None), channels, deprecations, None, has_icon=True) == {
+    assert summary(Package("p/q", "", "", None), heads, deprecations, None, has_icon=True) == {
         "name": "p/q",
         "channels": [
             {"name": "stable", "head": {"name": "p.v2", "version": "2.0.0"}},
@@ -98,13 +98,13 @@ def test_the_whole_line() -> None:
 
 
 def test_a_package_that_is_deprecated_without_a_word_says_so() -> None:
-    line = summary(PACKAGE, [], [Deprecations("p", (Deprecation("olm.package", "", ""),))], None, has_icon=False)
+    line = summary(PACKAGE, {}, [Deprecations("p", (Deprecation("olm.package", "", ""),))], None, has_icon=False)
     assert line["deprecated"] is True
 
 
 def test_long_texts_and_lists_are_cut() -> None:
     metadata = {"displayName": "x" * 1000, "keywords": [str(each) for each in range(1000)], "description": "ab " * 500}
-    line = summary(PACKAGE, [], [], of(Property("olm.csv.metadata", metadata)), has_icon=False)
+    line = summary(PACKAGE, {}, [], of(Property("olm.csv.metadata", metadata)), has_icon=False)
     assert len(line["displayName"]) == 100
     assert len(line["keywords"]) == 20
     assert len(line["description"]) <= 200

@@ -14,6 +14,7 @@ from catalogd.reading.content import BLOBS, Content
 from catalogd.reading.deriving import PROBLEMS_KEPT
 from catalogd.reading.specs import fingerprint
 from catalogd.reading.writing import Writer
+from olmkit.api.annotations import CHANNELS, LATEST
 from olmkit.fbc import documents
 from olmkit.fbc.blobs import Blob, blob
 from olmkit.fbc.documents import Document
@@ -101,9 +102,11 @@ def test_a_good_catalog_is_counted_and_offered(tmp_path: Path) -> None:
     summary = found.summary
     assert (summary.package_names, summary.bundle_count, summary.blob_count) == (("a", "p"), 2, 7)
     assert (summary.problem_count, summary.problems, summary.notes) == (0, (), ())
-    spec = found.package_spec("p")
+    told = found.package_object("p")
+    spec = told["spec"]
     assert (spec["packageName"], spec["description"], spec["channels"][0]["name"]) == ("p", "d", "stable")
-    assert [offer.fingerprint for offer in found.offers if offer.package == "p"] == [fingerprint(spec)]
+    assert [offer.fingerprint for offer in found.offers if offer.package == "p"] == [fingerprint(told)]
+    assert told["metadata"] == {"annotations": {LATEST: "1.0.0", CHANNELS: "stable"}}
     assert resolution(found, "p")["bundles"][0]["version"] == "1.0.0"
     assert found.resolution("q") is None
 
@@ -227,7 +230,7 @@ def test_of_blobs_that_are_there_twice_the_last_counts(tmp_path: Path) -> None:
     document = resolution(found, "p")
     assert [each["image"] for each in document["bundles"]] == ["later"]
     assert [[entry["name"] for entry in each["entries"]] for each in document["channels"]] == [["p.v1.0.0", "x"]]
-    assert found.package_spec("p")["description"] == "later"
+    assert found.package_object("p")["spec"]["description"] == "later"
 
 
 def test_blobs_of_no_package_are_counted_and_offered_to_nobody(tmp_path: Path) -> None:
@@ -249,7 +252,7 @@ def test_only_the_first_problems_are_kept_but_all_are_counted(tmp_path: Path) ->
 def test_a_package_that_is_too_large_for_an_object_says_what_it_lost(tmp_path: Path) -> None:
     found = content(tmp_path, package("p", icon={"base64data": "x" * 2_000_000, "mediatype": "image/png"}))
     assert found.summary.notes == ('the Package of "p" is too large and does without its icon',)
-    assert "icon" not in found.package_spec("p")
+    assert "icon" not in found.package_object("p")["spec"]
 
 
 def written(folder: Path, ranges: list[range], *values: Value) -> Content:
@@ -286,7 +289,7 @@ def test_blobs_count_in_the_order_that_is_told_at_the_end(tmp_path: Path, ranges
     assert found.summary == expected.summary
     assert found.bundle_offers == expected.bundle_offers
     for offer in found.bundle_offers:
-        assert found.bundle_spec(offer.package) == expected.bundle_spec(offer.package)
+        assert found.bundle_object(offer.package) == expected.bundle_object(offer.package)
 
 
 def test_a_large_catalog_is_hashed_by_portions_while_it_is_written(tmp_path: Path) -> None:
@@ -304,9 +307,9 @@ def test_bundles_are_told_when_they_are_asked_for(tmp_path: Path) -> None:
     found = written(tmp_path, [range(3)], *whole("p")[:2], {**value, "properties": [*value["properties"], more]})
     assert found.has_bundles
     (offer,) = found.bundle_offers
-    spec = found.bundle_spec("p/p.v1.0.0")
-    assert (offer.package, offer.fingerprint) == ("p/p.v1.0.0", fingerprint(spec))
-    assert spec == {
+    told = found.bundle_object("p/p.v1.0.0")
+    assert (offer.package, offer.fingerprint) == ("p/p.v1.0.0", fingerprint(told))
+    assert told["spec"] == {
         "package": "p",
         "bundleName": "p.v1.0.0",
         "image": "i/p.v1.0.0",
@@ -314,7 +317,7 @@ def test_bundles_are_told_when_they_are_asked_for(tmp_path: Path) -> None:
         "relatedImages": [{"name": "", "image": "r"}],
     }
     with pytest.raises(KeyError):
-        found.bundle_spec("p/other")
+        found.bundle_object("p/other")
 
 
 @pytest.mark.parametrize(
@@ -329,7 +332,7 @@ def test_what_the_api_server_would_refuse_is_not_told(
     tmp_path: Path, fields: dict[str, Any], related: tuple[Any, ...] | None
 ) -> None:
     found = written(tmp_path, [range(3)], *whole("p")[:2], {**bundle("p", "1.0.0"), **fields})
-    specs = [found.bundle_spec(offer.package) for offer in found.bundle_offers]
+    specs = [found.bundle_object(offer.package)["spec"] for offer in found.bundle_offers]
     assert [tuple(spec.get("relatedImages", ())) for spec in specs] == ([] if related is None else [related])
 
 

@@ -158,54 +158,6 @@ def test_related_images_are_read() -> None:
     assert bundle(relatedImages=[{"name": "a", "image": "i"}, None, {"name": "b"}]).related_images == ("i", "", "")
 
 
-def object_of(data: Any) -> catalog.Bundle:
-    return bundle(PACKAGE, {"type": "olm.bundle.object", "value": {"data": data}})
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        pytest.param(None, id="nothing"),
-        pytest.param(base64.b64encode(b"a: 1\nb: [c]\n").decode(), id="YAML"),
-        pytest.param(base64.b64encode(b" {no json").decode(), id="what begins like JSON is not looked into"),
-        pytest.param("YTog\nMQ==\n", id="base64 on several lines"),
-        pytest.param([97, 58], id="bytes as numbers"),
-    ],
-)
-def test_objects_that_opm_reads(data: Any) -> None:
-    catalog.check_objects(object_of(data))
-
-
-OBJECTS = 'read bundle objects: package "p", bundle "p.v1": '
-
-
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
-        pytest.param(
-            "eA=",
-            f"{OBJECTS}parse property at index 1 as bundle object: illegal base64 data at input byte 3",
-            id="no base64",
-        ),
-        pytest.param(
-            {},
-            f"{OBJECTS}parse property at index 1 as bundle object: {JSON} object into Go struct field BundleObject.data of type"
-            " []uint8",
-            id="a mapping",
-        ),
-        pytest.param(
-            base64.b64encode(b"a: b: c").decode(),
-            f"{OBJECTS}convert bundle object property at index 1 to JSON: yaml: line 1: mapping values are not allowed",
-            id="no YAML",
-        ),
-    ],
-)
-def test_objects_that_opm_does_not_read(data: Any, words: str) -> None:
-    with pytest.raises(BadBlob) as caught:
-        catalog.check_objects(object_of(data))
-    assert caught.value.words.startswith(words)
-
-
 def test_a_bundle_knows_its_version_and_release() -> None:
     assert bundle(PACKAGE).version() == ("1.2.3", "")
     released = {"type": "olm.package", "value": {"packageName": "p", "version": "1.2.3", "release": "2"}}

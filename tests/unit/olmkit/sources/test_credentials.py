@@ -235,8 +235,18 @@ FAULTS: list[Any] = [
     ),
     pytest.param(
         secret("kubernetes.io/ssh-auth", {"ssh-privatekey": "Sesame"}, HOSTS),
-        "has no key ssh-knownhosts",
+        "has no key ssh-knownhosts: give the lines that ssh-keyscan prints of the server, once you have compared them",
         id="no hosts",
+    ),
+    pytest.param(
+        secret("kubernetes.io/ssh-auth", {"ssh-knownhosts": "git …"}, HOSTS),
+        "has no key ssh-privatekey: give a private key without a passphrase, as ssh-keygen writes it",
+        id="no private key",
+    ),
+    pytest.param(
+        secret("Opaque", {"ssh-knownhosts": "git …"}, HOSTS),
+        "has no key ssh-privatekey: give",
+        id="no private key, and no type",
     ),
 ]
 

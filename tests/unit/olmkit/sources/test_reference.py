@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from olmkit.sources.errors import BadReference
-from olmkit.sources.reference import Reference, is_digest, parse
+from olmkit.sources.reference import Reference, parse
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 
@@ -139,10 +139,3 @@ def test_a_reference_reads_as_it_is_written(host: str, parts: list[str], tag: st
     assert reference.written == name
     assert parse(str(reference)) == reference
     assert parse(reference.by_digest(DIGEST)).digest == DIGEST
-
-
-def test_digests() -> None:
-    assert is_digest(DIGEST)
-    assert is_digest("sha512:" + "0" * 128)
-    assert not is_digest("sha256:" + "0" * 63)
-    assert not is_digest(DIGEST + "\n")

@@ -65,7 +65,6 @@ def asked(image: str, conf: str = CONF) -> list[str]:
         f"{each.host}/{each.repository}"
         + (" insecure" if each.insecure else "")
         + (" configured" if each.configured else "")
-        + (" mirror" if each.mirror else "")
         for each in Registries(parse(conf)).endpoints(read(image))
     ]
 
@@ -82,8 +81,8 @@ def asked(image: str, conf: str = CONF) -> list[str]:
         pytest.param(
             "quay.io/org/b:1",
             [
-                "mirror.local:5000/org/b insecure configured mirror",
-                "tags.local/org/b configured mirror",
+                "mirror.local:5000/org/b insecure configured",
+                "tags.local/org/b configured",
                 "quay.io/org/b configured",
             ],
             id="the longest prefix wins, mirrors in order, then the location; by tag",
@@ -91,8 +90,8 @@ def asked(image: str, conf: str = CONF) -> list[str]:
         pytest.param(
             f"quay.io/org/b@{DIGEST}",
             [
-                "mirror.local:5000/org/b insecure configured mirror",
-                "digests.local/org/b configured mirror",
+                "mirror.local:5000/org/b insecure configured",
+                "digests.local/org/b configured",
                 "quay.io/org/b configured",
             ],
             id="the same by digest",
@@ -109,12 +108,12 @@ def asked(image: str, conf: str = CONF) -> list[str]:
         ),
         pytest.param(
             f"digests.example.com/a@{DIGEST}",
-            ["mirror.local/digests/a configured mirror", "digests.example.com/a configured"],
+            ["mirror.local/digests/a configured", "digests.example.com/a configured"],
             id="mirrors for digests are asked for digests",
         ),
         pytest.param(
             "x.wild.io/a:1",
-            ["mirror.local/wild/a configured mirror", "x.wild.io/a"],
+            ["mirror.local/wild/a configured", "x.wild.io/a"],
             id="a wildcard without location asks the host itself, which nobody configured",
         ),
         pytest.param("wild.io/a:1", ["wild.io/a"], id="a wildcard is for subdomains only"),

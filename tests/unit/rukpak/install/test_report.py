@@ -390,7 +390,7 @@ def test_what_cannot_be_reversed_is_said_as_long_as_it_can_be_stopped() -> None:
     "outcome",
     [
         pytest.param(Settling(Reason.RETRYING, "x", MINUTE), id="what is known in a moment"),
-        pytest.param(Done(SetInventory(frozenset(), grows=True)), id="a step that the next one follows at once"),
+        pytest.param(Done(SetInventory(frozenset())), id="a step that the next one follows at once"),
         pytest.param(apply(FIRST, 6), id="the last stage: the next pass says installed"),
     ],
 )
@@ -550,7 +550,7 @@ def test_an_installation_is_told_in_few_events() -> None:
             (world(raw(finalizers=[])), step(AddFinalizer())),
             (world(), step(ApplyBundle({}, is_new=True))),
             (pending(Unpacking.PENDING), Waiting(Reason.UNPACK_PENDING, "x", MINUTE)),
-            (unpacked(), step(SetInventory(frozenset(), grows=True))),
+            (unpacked(), step(SetInventory(frozenset()))),
             (FIRST, apply(FIRST)),
             (ill, Done(Activate())),
             (installed(), Done(Keep())),

@@ -9,9 +9,9 @@ from typing import Any
 
 from olmkit.api.bundledeployments import CREATED_LABEL, FINALIZER, BundleDeployment
 from olmkit.errors import OlmError
-from rukpak.install.decide import bundle_name
 from rukpak.install.health import Health
 from rukpak.install.phases import NAMES, phase_of
+from rukpak.install.template import bundle_name
 from rukpak.install.world import (
     CRD,
     NAMESPACE,

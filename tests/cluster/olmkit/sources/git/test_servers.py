@@ -18,6 +18,7 @@ from tests.cluster.olmkit.sources.git.content import FILES, PASSWORD, WANTED, ss
 from tests.git_server import GitServer, Repository
 from tests.git_ssh_server import GitSshServer
 from tests.secrets import secret
+from tests.web_server import redirect
 
 
 async def test_a_login_goes_to_the_host_that_its_secret_names(desk: Desk, repository: Repository, folder: Path) -> None:
@@ -33,6 +34,15 @@ async def test_a_login_goes_to_the_host_that_its_secret_names(desk: Desk, reposi
         error = await desk.refusal(branch(url))
         assert error.message == f"{what}, and the Secret names other hosts: git.example.com"
         assert set(server.authorizations) == {None}
+
+        desk.give(
+            secret(
+                "kubernetes.io/ssh-auth", {"ssh-privatekey": "K3y-Sesame", "ssh-knownhosts": "h0sts"}, server.address
+            )
+        )
+        error = await desk.refusal(branch(url))
+        words = "Secret olm-suite-system/login has a key, which is for ssh: name one of type kubernetes.io/basic-auth in auth"
+        assert error.message == f"{what}, and {words}"
 
         desk.give(secret("kubernetes.io/basic-auth", values | {"password": "Wr0ng-Sesame"}, server.address))
         error = await desk.refusal(branch(url))
@@ -70,10 +80,7 @@ async def test_a_login_does_not_follow_a_redirect(desk: Desk, repository: Reposi
 async def test_redirects_to_addresses_that_are_nobody_elses_business(
     desk: Desk, server: GitServer, url: str, location: str
 ) -> None:
-    async def send_on(request: web.Request) -> web.StreamResponse:
-        return web.Response(status=302, headers={"Location": location})
-
-    server.fault = send_on
+    server.fault = redirect(location)
     error = await desk.refusal(branch(url))
     assert error.reason == "AddressRefused"
 
@@ -88,10 +95,7 @@ async def test_redirects_to_addresses_that_are_nobody_elses_business(
 async def test_redirects_that_lead_nowhere(
     desk: Desk, server: GitServer, url: str, location: str, reason: str, words: str
 ) -> None:
-    async def send_on(request: web.Request) -> web.StreamResponse:
-        return web.Response(status=302, headers={"Location": location})
-
-    server.fault = send_on
+    server.fault = redirect(location)
     error = await desk.refusal(branch(url))
     assert error.reason == reason
     assert words in error.message

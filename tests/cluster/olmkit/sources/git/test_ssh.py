@@ -56,10 +56,6 @@ async def test_the_ssh_server_is_the_one_that_the_secret_tells(desk: Desk, repos
     folder = repository.folder.parents[1]
     async with GitSshServer(folder) as server, GitSshServer(folder) as other:
         source = branch(f"ssh://git@{server.address}/team/x.git", directory="catalog")
-        error = await desk.refusal(source)
-        assert error.reason == "Unauthorized"
-        assert error.message.startswith(f"git server {server.address} is reached over ssh, which needs a key")
-
         strange = server.known_hosts.partition(" ")[0] + " " + other.known_hosts.partition(" ")[2]
         desk.give(ssh_secret(server, **{"ssh-knownhosts": strange}))
         error = await desk.refusal(source)
@@ -74,6 +70,34 @@ async def test_the_ssh_server_is_the_one_that_the_secret_tells(desk: Desk, repos
         words = f"git server {server.address} does not accept the key of Secret olm-suite-system/login"
         assert (error.reason, error.message) == ("Unauthorized", words)
         assert server.commands[-3:] == ["git-upload-pack '/team/x.git'"] * len(server.commands[-3:])
+
+
+ANNOTATION = "olm.operatorframework.io/source-hosts"
+
+
+async def test_a_git_server_without_a_key_for_it_waits_for_a_person(desk: Desk, repository: Repository) -> None:
+    async with GitSshServer(repository.folder.parents[1]) as server:
+        source = branch(f"ssh://git@{server.address}/team/x.git")
+        needs = f"git server {server.address} is reached over ssh, which needs a key"
+        put = (
+            "create a Secret of type kubernetes.io/ssh-auth in the namespace of the suite with ssh-privatekey, ssh-knownhosts"
+            f' and the annotation {ANNOTATION}: "{server.address}", and name it in auth.secret'
+        )
+        error = await desk.refusal(source)
+        assert (type(error), error.reason, error.message) == (Blocked, "Unauthorized", f"{needs}: {put}")
+
+        keys = {"ssh-privatekey": server.private_key, "ssh-knownhosts": server.known_hosts}
+        desk.give(secret("kubernetes.io/ssh-auth", keys, "other.example,files.example:8443"))
+        error = await desk.refusal(source)
+        other = f"the Secret names other hosts (files.example:8443, other.example): name it in its annotation {ANNOTATION} too"
+        assert (type(error), error.message) == (Blocked, f"{needs}, and {other}")
+
+        login = {"username": "robot", "password": "s3cret"}
+        desk.give(secret("kubernetes.io/basic-auth", login, server.address))
+        error = await desk.refusal(source)
+        wrong = "Secret olm-suite-system/login has a user and a password, which are for https"
+        assert (type(error), error.message) == (Blocked, f"{needs}, and {wrong}: {put}")
+        assert server.commands == []
 
 
 async def test_lines_of_known_hosts(desk: Desk, repository: Repository) -> None:
@@ -126,13 +150,33 @@ async def test_keys_that_cannot_be_read(desk: Desk, repository: Repository, key:
     assert "s3cret" not in error.message
 
 
-async def test_a_key_with_a_passphrase(desk: Desk, repository: Repository) -> None:
+def locked_key(form: str) -> str:
+    """A private key that a passphrase locks. OpenSSH's own form as far as anybody reads it who has no passphrase."""
+    if form != "openssh":
+        return asyncssh.generate_private_key("ssh-rsa").export_private_key(form, "s3cret").decode()
+    parts = (b"aes256-ctr", b"bcrypt", b"")
+    head = b"openssh-key-v1\0" + b"".join(len(part).to_bytes(4) + part for part in parts)
+    body = base64.b64encode(head + (1).to_bytes(4) + 2 * (4).to_bytes(4).join((b"", b"none"))).decode()
+    return f"-----BEGIN OPENSSH PRIVATE KEY-----\n{body}\n-----END OPENSSH PRIVATE KEY-----\n"
+
+
+@pytest.mark.parametrize("form", ["pkcs8-pem", "openssh", "pkcs1-pem"])
+async def test_a_key_with_a_passphrase(desk: Desk, repository: Repository, form: str) -> None:
+    locked = locked_key(form)
     async with GitSshServer(repository.folder.parents[1]) as server:
-        locked = asyncssh.generate_private_key("ssh-ed25519").export_private_key("pkcs8-pem", "s3cret").decode()
         desk.give(ssh_secret(server, **{"ssh-privatekey": locked}))
         error = await desk.refusal(branch(f"ssh://git@{server.address}/team/x.git"))
-    words = "has an ssh-privatekey that cannot be read: give a private key without a passphrase"
-    assert error.message == f"Secret olm-suite-system/login {words}"
+    words = "has an ssh-privatekey that a passphrase locks: give a key without one (ssh-keygen -p -N '' -f FILE)"
+    assert (type(error), error.message) == (Blocked, f"Secret olm-suite-system/login {words}")
+
+
+async def test_a_public_key_where_the_private_one_belongs(desk: Desk, repository: Repository) -> None:
+    async with GitSshServer(repository.folder.parents[1]) as server:
+        public = asyncssh.import_private_key(server.private_key).export_public_key().decode()
+        desk.give(ssh_secret(server, **{"ssh-privatekey": public}))
+        error = await desk.refusal(branch(f"ssh://git@{server.address}/team/x.git"))
+    words = "has a public key as its ssh-privatekey: give the private one, the file whose name does not end in .pub"
+    assert (type(error), error.message) == (Blocked, f"Secret olm-suite-system/login {words}")
 
 
 async def test_an_ssh_server_that_does_something_else(desk: Desk, repository: Repository) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
@@ -11,20 +10,8 @@ import pytest
 from aiohttp import web
 
 from catalogd.keeping.note import dump
-from tests.cluster.catalogd.replicas import Replica, Sight, following, listening, replica, said, until
+from tests.cluster.catalogd.replicas import Replica, Sight, following, listening, said, until
 from tests.cluster.catalogd.shelves import ONE, TWO, publish, record
-
-
-@pytest.fixture
-async def leader(tmp_path: Path) -> AsyncIterator[Replica]:
-    async with replica(tmp_path / "leader") as running:
-        yield running
-
-
-@pytest.fixture
-async def follower(tmp_path: Path) -> AsyncIterator[Replica]:
-    async with replica(tmp_path / "follower") as running:
-        yield running
 
 
 async def ask(address: str, path: str) -> tuple[int, bytes]:

@@ -1,0 +1,149 @@
+"""What catalogd is made of, wired: the shelf is filled and served, then the controller. Called by catalogd.__main__.
+
+Loads everything; what must be quick comes before it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from catalogd import listing
+from catalogd.keeping.ahead import Ahead
+from catalogd.keeping.shelf import Shelf
+from catalogd.listed import Listed
+from catalogd.metrics import CatalogMetrics
+from catalogd.reaching import CONFIG_MAPS, SECRETS, Reach
+from catalogd.reading.loader import JOB, Loader
+from catalogd.reconciler import MANAGER, Catalogs, keys_of_catalog, keys_of_listed, keys_of_needed
+from catalogd.replication import joining as replicas
+from catalogd.replication.protocol import Replication
+from catalogd.serving.encoding import Encodings
+from catalogd.serving.server import Server
+from catalogd.wishes import CONFIG_MAP, SECRET
+from olmkit.api import bundlemetadata, catalogs, packages
+from olmkit.controller import Controller
+from olmkit.errors import OlmError
+from olmkit.informer import Informer, without_managed_fields
+from olmkit.jobs import Jobs
+from olmkit.manager import Manager
+from olmkit.publish import Publisher
+from olmkit.serving import setup
+from olmkit.serving.names import CATALOGS
+from olmkit.sources.access import Access
+from olmkit.sources.errors import quoted
+from olmkit.sources.reference import is_host
+
+
+async def build(manager: Manager, ahead: Ahead | None = None) -> None:
+    """Serve what was served before, then wire the controller; `ahead` has begun to verify it."""
+    access = _checked_access(manager)
+    shelf = Shelf(manager.settings.cache_dir, ahead=ahead)
+    known = manager.informer(catalogs.KIND, project=without_managed_fields)
+    # What is restored says first what is expected: who asks before it is there is told to come again.
+    _, base_url = await asyncio.gather(shelf.restore(), _serve(manager, shelf, known))
+    controller = _controller(manager, shelf, known, access, base_url)
+    for name in shelf.names:
+        controller.enqueue(name)  # a Catalog that was deleted meanwhile is told by nothing else
+    shelf.on_lost(controller.enqueue)
+    manager.add_controller(controller)
+
+
+async def _serve(manager: Manager, shelf: Shelf, known: Informer) -> str:
+    """Have the shelf served, to clients and to other replicas; returns the URL."""
+    flags = manager.settings.extra
+    server = Server(
+        shelf,
+        lambda name: _is_known(known, name),
+        _encodings(manager, shelf),
+        is_leading=lambda: manager.is_leading,
+        mount=Replication(shelf).add_routes,
+    )
+    manager.on_close(server.close)
+    serving = await setup.prepare(
+        manager, CATALOGS, flags.external_address or _reached_at(flags.catalogs_server_addr, 0)
+    )
+    port = await server.start(flags.catalogs_server_addr, serving.context, serving.authorize)
+    replicas.join(
+        manager, shelf, known, flags.replica_address or _reached_at(flags.catalogs_server_addr, port), serving.peers
+    )
+    return f"{serving.scheme}://{flags.external_address or _reached_at(flags.catalogs_server_addr, port)}"
+
+
+def _controller(manager: Manager, shelf: Shelf, known: Informer, access: Access, base_url: str) -> Controller:
+    """What fills the shelf, and says so in the Catalogs' status and the Packages."""
+    settings, flags = manager.settings, manager.settings.extra
+    jobs = Jobs(lambda name: controller.enqueue(name), preload=[JOB])
+    jobs.warm_up()
+    manager.on_close(jobs.close)
+    scope = {"namespace": settings.system_namespace, "metadata_only": True}
+    secrets, config_maps = manager.informer(SECRETS, **scope), manager.informer(CONFIG_MAPS, **scope)
+    reach = Reach(manager.client, settings.system_namespace, secrets, config_maps, flags.pull_secret)
+    offered = manager.informer(packages.KIND, project=listing.project)
+    offered_bundles = manager.informer(bundlemetadata.KIND, project=listing.project) if flags.bundle_metadata else None
+    reconciler = Catalogs(
+        client=manager.client,
+        catalogs=known,
+        packages=Listed(manager.client, listing.PACKAGES, offered, MANAGER),
+        bundles=Listed(manager.client, listing.BUNDLES, offered_bundles, MANAGER) if offered_bundles else None,
+        jobs=jobs,
+        shelf=shelf,
+        loader=Loader(shelf.folder, access, flags.bundle_metadata),
+        reach=reach,
+        publisher=Publisher(manager.client, catalogs.KIND, MANAGER, known),
+        base_url=base_url,
+    )
+    _measured(manager, known, reconciler)
+    controller = Controller(MANAGER, reconciler.reconciler())
+    controller.watch(known, keys_of_catalog)
+    controller.watch(secrets, keys_of_needed(SECRET, reach, known))
+    controller.watch(config_maps, keys_of_needed(CONFIG_MAP, reach, known))
+    for each in (offered, offered_bundles):
+        if each is not None:
+            controller.watch(each, keys_of_listed)
+    return controller
+
+
+def _measured(manager: Manager, known: Informer, reconciler: Catalogs) -> None:
+    """Each Catalog is told of at /metrics, as long as this process leads."""
+    told = CatalogMetrics(lambda: known.objects.values(), reconciler.looked, lambda: manager.is_leading)
+    told.register()
+    manager.on_close(told.unregister)
+
+
+def _encodings(manager: Manager, shelf: Shelf) -> Encodings:
+    """gzip and zstd of what is on the shelf, made on every replica."""
+    encodings = Encodings(manager.settings.cache_dir, shelf)
+    manager.on_close(encodings.close)
+    manager.serve(encodings.run)
+    return encodings
+
+
+def _checked_access(manager: Manager) -> Access:
+    """How sources are reached. What is wrong with the configuration ends the process now, and not each job later."""
+    settings, flags = manager.settings, manager.settings.extra
+    _check_address("--external-address", flags.external_address)
+    _check_address("--replica-address", flags.replica_address)
+    access = Access(settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr, (manager.client.host,))
+    access.check()
+    return access
+
+
+def _check_address(flag: str, address: str | None) -> None:
+    """What others would be told. Raises OlmError."""
+    if address and not is_host(address):
+        raise OlmError(
+            "InvalidConfiguration", f"{flag} is written as host or host:port, without a scheme: {quoted(address)}"
+        )
+
+
+def _is_known(informer: Informer, name: str) -> bool | None:
+    """Whether there is such a Catalog that is to stay; None as long as the API server has not been asked."""
+    if not informer.synced.is_set():
+        return None
+    found = informer.get(name)
+    return found is not None and "deletionTimestamp" not in found["metadata"]
+
+
+def _reached_at(address: str, port: int) -> str:
+    host = address.rpartition(":")[0]
+    return f"{host if host not in ('', '0.0.0.0', '[::]') else 'localhost'}:{port}"

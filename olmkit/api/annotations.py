@@ -1,0 +1,9 @@
+"""Annotations by which catalogd tells lists of objects what their columns cannot compute. Pure.
+
+Written by catalogd, named by olmkit.crd. Apart from the models, because jobs do without pydantic.
+"""
+
+LATEST = "catalogd.operatorframework.io/latest"
+"""Of a Package: the version of its default channel's head."""
+CHANNELS = "catalogd.operatorframework.io/channels"
+"""Of a Package: the names of its channels, comma-separated."""

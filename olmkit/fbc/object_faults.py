@@ -1,0 +1,42 @@
+"""Whether opm reads the objects that a bundle carries (olm.bundle.object). Called when a whole catalog is validated. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from olmkit.fbc import go_types, yaml_values
+from olmkit.fbc.catalog import BUNDLE_OBJECT, Bundle
+from olmkit.fbc.documents import DOCUMENT_LIMIT
+from olmkit.fbc.errors import BadBlob, BadDocument
+from olmkit.fbc.fields import field, lenient_bytes
+from olmkit.fbc.go_text import words
+
+
+def check_objects(bundle: Bundle) -> None:
+    """Read the bundle's objects (olm.bundle.object). Raises BadBlob `read bundle objects: …` for one that is no base64 of YAML.
+
+    Apart from catalog.bundle, as it decodes all objects, which are most of the bytes of a catalog that has them. Words about YAML
+    are ours.
+    """
+    for index, each in enumerate(bundle.properties):
+        if each.type != BUNDLE_OBJECT:
+            continue
+        place = words("read bundle objects: package %q, bundle %q: ", bundle.package, bundle.name)
+        data = each.value.get("data") if isinstance(each.value, Mapping) else None
+        text = go_types.plain_bytes(data) if isinstance(data, str) else None
+        if text is None:
+            if fault := each.fault():
+                raise BadBlob(place + words("parse property at index %d as bundle object: %s", index, fault))
+            text = lenient_bytes(field(each.value or {}, "data"))
+        if fault := _object_fault(text):
+            raise BadBlob(place + words("convert bundle object property at index %d to JSON: %s", index, fault))
+
+
+def _object_fault(text: bytes) -> str:
+    if text.lstrip().startswith(b"{"):
+        return ""  # opm does not look into what begins like JSON, as nearly all objects do
+    try:
+        yaml_values.load(text, DOCUMENT_LIMIT)
+    except BadDocument as error:
+        return f"yaml: line {error.line}: {error.text}" if error.line else f"yaml: {error.text}"
+    return ""

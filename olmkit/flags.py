@@ -1,0 +1,84 @@
+"""The flags that all components have, and what they come to.
+
+Used by olmkit.manager, and by entry points that read their flags before they load the manager and all that it needs. Imports
+little: it must stay quick. Does nothing but parse.
+"""
+
+from __future__ import annotations
+
+import argparse
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the flags say. Addresses are `host:port`, `:port` for all addresses, or "0" for none."""
+
+    cache_dir: Path
+    kubeconfig: str | None = None
+    system_namespace: str = "olm-suite-system"
+    metrics_bind_address: str = "127.0.0.1:8080"
+    health_probe_bind_address: str = ":8081"
+    leader_elect: bool = True
+    registries_conf: Path | None = None
+    pull_cas_dir: Path | None = None
+    allow_source_cidr: tuple[str, ...] = ()
+    log_level: str = "info"
+    extra: argparse.Namespace = field(default_factory=argparse.Namespace)
+    """All flags as parsed, with those of the component."""
+
+
+def make_parser(name: str) -> ArgumentParser:
+    """The flags that all components have."""
+    parser = ArgumentParser(prog=name, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    add = parser.add_argument
+    add("--kubeconfig", help="kubeconfig file; without it $KUBECONFIG, the pod's account or ~/.kube/config")
+    add("--system-namespace", default=Settings.system_namespace, help="where the suite lives: leases")
+    add("--metrics-bind-address", default=Settings.metrics_bind_address, help="host:port of /metrics; 0 turns it off")
+    add(
+        "--health-probe-bind-address",
+        default=Settings.health_probe_bind_address,
+        help="host:port of /healthz and /readyz; 0 turns them off",
+    )
+    add(
+        "--leader-elect",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="work only while holding the lease named as the component",
+    )
+    add("--cache-dir", type=Path, default=Path("/var/cache") / name, help="folder for content by digest")
+    add("--registries-conf", type=Path, help="mirrors and insecure registries")
+    add(
+        "--pull-cas-dir",
+        type=Path,
+        help="folder of certificates (*.crt and *.pem) of authorities that sources may have beside the system's",
+    )
+    add(
+        "--allow-source-cidr",
+        action="append",
+        default=[],
+        help="addresses that sources may have although they are loopback, link-local or alike; may be given several times",
+    )
+    add("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="least level that is logged")
+    return parser
+
+
+def parse_settings(parser: ArgumentParser, argv: Sequence[str] | None) -> Settings:
+    """The flags of a command line as Settings; exits with a usage message when it is wrong."""
+    flags = parser.parse_args(argv)
+    return Settings(
+        cache_dir=flags.cache_dir,
+        kubeconfig=flags.kubeconfig,
+        system_namespace=flags.system_namespace,
+        metrics_bind_address=flags.metrics_bind_address,
+        health_probe_bind_address=flags.health_probe_bind_address,
+        leader_elect=flags.leader_elect,
+        registries_conf=flags.registries_conf,
+        pull_cas_dir=flags.pull_cas_dir,
+        allow_source_cidr=tuple(flags.allow_source_cidr),
+        log_level=flags.log_level,
+        extra=flags,
+    )

@@ -1,0 +1,102 @@
+"""What an ssh server is told and shown, out of a Secret, and the sentences about a Secret that is missing or does not fit.
+
+Used by git_ssh.py. Connects to nobody. Nothing of a key is ever in a sentence.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import asyncssh
+
+from olmkit.errors import Blocked, Waiting
+from olmkit.sources.credentials import HOSTS_ANNOTATION, Credentials, SshKey
+from olmkit.sources.errors import SOON, Reason
+from olmkit.sources.git_address import GitAddress
+from olmkit.sources.secrets import SSH_AUTH
+from olmkit.sources.transport import REFUSED_AGAIN
+
+
+def options_of(address: GitAddress, key: SshKey, *, insecure: bool) -> dict[str, Any]:
+    """Of asyncssh.connect: everything that it would otherwise look up on this machine is said. Raises Blocked."""
+    private = _private(key)
+    try:
+        known = asyncssh.import_known_hosts(key.known_hosts)
+    except ValueError:
+        words = (
+            f"Secret {key.secret} has ssh-knownhosts that cannot be read: lines as ssh-keyscan prints them are needed"
+        )
+        raise Blocked(Reason.INVALID_SECRET, words) from None
+    return {
+        "host": address.host.strip("[]"),
+        "port": address.actual_port,
+        "username": address.user,
+        "client_keys": [private],
+        "known_hosts": None if insecure else known,
+        "preferred_auth": ("publickey",),
+        "config": None,
+        "agent_path": None,
+        "x509_trusted_certs": None,
+        "x509_trusted_cert_paths": None,
+        "gss_host": None,
+    }
+
+
+def _private(key: SshKey) -> asyncssh.SSHKey:
+    """The key out of a Secret. Raises Blocked."""
+    try:
+        return asyncssh.import_private_key(key.private_key)
+    except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError, ValueError) as error:
+        if str(error).startswith("Passphrase must be"):
+            fault = "an ssh-privatekey that a passphrase locks: give a key without one (ssh-keygen -p -N '' -f FILE)"
+        elif _is_public(key.private_key):
+            fault = "a public key as its ssh-privatekey: give the private one, the file whose name does not end in .pub"
+        else:
+            fault = "an ssh-privatekey that cannot be read: give a private key without a passphrase, as ssh-keygen writes it"
+        raise Blocked(Reason.INVALID_SECRET, f"Secret {key.secret} has {fault}") from None
+
+
+def _is_public(text: str) -> bool:
+    try:
+        asyncssh.import_public_key(text)
+    except (asyncssh.KeyImportError, ValueError):
+        return False
+    return True
+
+
+def no_key(address: GitAddress, credentials: Credentials) -> Blocked:
+    """Nothing is tried without a key, so only a Secret, or another address, helps."""
+    words = f"git server {address.authority} is reached over ssh, which needs a key"
+    put = (
+        f"create a Secret of type {SSH_AUTH} in the namespace of the suite with ssh-privatekey, ssh-knownhosts and the"
+        f' annotation {HOSTS_ANNOTATION}: "{address.authority}", and name it in auth.secret'
+    )
+    if login := credentials.login_at(address.host):
+        words += f", and Secret {login.secret} has a user and a password, which are for https: {put}"
+    elif hosts := credentials.ssh_hosts:
+        others = ", ".join(hosts)
+        words += f", and the Secret names other hosts ({others}): name it in its annotation {HOSTS_ANNOTATION} too"
+    else:
+        words += f": {put}"
+    return Blocked(Reason.UNAUTHORIZED, words)
+
+
+def no_login(error: Exception, who: str, key: SshKey) -> Waiting:
+    """Why there is no session with the server that sentences call `who`."""
+    match error:
+        case asyncssh.HostKeyNotVerifiable():
+            words = f"{who} shows a host key that the ssh-knownhosts of Secret {key.secret} do not tell"
+            return Waiting(Reason.HOST_KEY_REFUSED, words, REFUSED_AGAIN)
+        case asyncssh.PermissionDenied():
+            words = f"{who} does not accept the key of Secret {key.secret}"
+            return Waiting(Reason.UNAUTHORIZED, words, SOON)
+        case TimeoutError():
+            return Waiting(Reason.SOURCE_UNAVAILABLE, f"{who} does not answer: no ssh session in time", SOON)
+        case asyncssh.KeyExchangeFailed():
+            return Waiting(
+                Reason.SOURCE_UNAVAILABLE,
+                f"{who} offers no encryption, or no kind of host key, that is taken here",
+                SOON,
+            )
+        case _:
+            return Waiting(Reason.SOURCE_UNAVAILABLE, f"{who} does not speak ssh, or broke off", SOON)

@@ -1,0 +1,154 @@
+"""What there is instead of what was asked for and was not found: other versions, channels, catalogs, packages.
+
+Called by explain. Nothing is looked up here: every word comes from the Decision. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from olmkit.versions import Version
+from operator_controller.resolve.candidates import Asked, Decision, Gap, Seen, Standing
+from operator_controller.resolve.lists import CHANNELS_SHOWN, names_text, versions_text
+
+
+def near_misses(decision: Decision) -> str:
+    """Everything that may help whoever asked, in one sentence."""
+    asked, offers = decision.snapshot.asked, decision.snapshot.offers
+    if not offers:
+        return f"there is no Catalog yet: create one that has package '{asked.package}'"
+    parts: list[str] = []
+    if all(view.gap is Gap.NO_PACKAGE for view in decision.seen):
+        parts += _no_package(decision)
+    for view in decision.seen:
+        parts += _near_miss(asked, view)
+    parts += _elsewhere(decision)
+    parts += unreadable(decision.seen)
+    parts += absent_catalogs(decision.seen)
+    parts += _similar(decision)
+    return "; ".join(parts)
+
+
+def _no_package(decision: Decision) -> list[str]:
+    counting = [view.offer for view in decision.seen if view.offer.standing is not Standing.PENDING]
+    if not counting:
+        return []
+    where = names_text([f'"{offer.catalog}"' for offer in counting], "and")
+    verb = "do not have it" if len(counting) > 1 else "does not have it"
+    return [f"catalog{'s' if len(counting) > 1 else ''} {where} {verb}"]
+
+
+def _similar(decision: Decision) -> list[str]:
+    """A package that may have been meant."""
+    if not all(view.gap is Gap.NO_PACKAGE for view in decision.seen):
+        return []
+    known = sorted({name for view in decision.seen for name in view.offer.names})
+    similar = [f'"{name}"' for name in get_close_matches(decision.snapshot.asked.package, known, n=3, cutoff=0.7)]
+    return [f"did you mean {names_text(similar, 'or')}?"] if similar else []
+
+
+def _near_miss(asked: Asked, view: Seen) -> list[str]:
+    package = view.offer.package
+    if package is None:
+        return []
+    channels = names_text(sorted(channel.name for channel in package.channels), "and")
+    if view.gap is Gap.NO_DEFAULT:
+        return [
+            f"it has no default channel: name one of {channels} in spec.channel" if channels else "it has no channels"
+        ]
+    if view.gap is Gap.NO_CHANNEL:
+        elsewhere = f': catalog "{view.offer.catalog}" has it in {channels}' if channels else ": it has no channels"
+        return [f"there is no channel {asked.channel}{elsewhere}"]
+    return _versions_there_are(asked, view) + _prereleases(asked, view) + _other_channels(asked, view)
+
+
+def _versions_there_are(asked: Asked, view: Seen) -> list[str]:
+    by_list: dict[tuple[Version, ...], list[str]] = {}
+    package = view.offer.package
+    for channel in sorted(view.channels, key=lambda one: one.name):
+        bundles = [package.bundles.get(entry.name) for entry in channel.entries] if package else []
+        versions = {bundle.version for bundle in bundles if bundle is not None and bundle.version is not None}
+        by_list.setdefault(tuple(sorted(versions)), []).append(channel.name)
+    near = asked.versions.pinned if asked.versions else None
+    parts = [
+        f"{names_text(names, 'and')} {'has' if len(names) == 1 else 'have'} {versions_text(versions, near)}"
+        for versions, names in list(by_list.items())[:CHANNELS_SHOWN]
+    ]
+    more = len(by_list) - len(parts)
+    if more > 0:
+        parts.append(f"{more} more channels have others")
+    if asked.versions is not None:
+        parts.append(f"none is {asked.versions.text}" if near else f"no version is in range '{asked.versions.text}'")
+    return parts
+
+
+def _prereleases(asked: Asked, view: Seen) -> list[str]:
+    """Versions that only the rule about prereleases keeps out."""
+    versions = asked.versions
+    if versions is None:
+        return []
+    kept_out = sorted(one.version for one in view.candidates if versions.matches(one.version, prereleases=True))
+    if not kept_out:
+        return []
+    return [f"{kept_out[-1]} is a prerelease, and counts only if spec.version names one, such as '>={kept_out[-1]}'"]
+
+
+def _other_channels(asked: Asked, view: Seen) -> list[str]:
+    """The version that was asked for, in a channel that was not."""
+    package = view.offer.package
+    if package is None or asked.versions is None or not asked.channel:
+        return []
+    matching = {
+        bundle.name
+        for bundle in package.bundles.values()
+        if bundle.version is not None and asked.versions.matches(bundle.version)
+    }
+    having = sorted(
+        channel.name for channel in package.channels if matching & {entry.name for entry in channel.entries}
+    )
+    return [f"it is in channel {names_text(having, 'and')}"] if having else []
+
+
+def _elsewhere(decision: Decision) -> list[str]:
+    """Catalogs that do not count because an installed package stays with its own."""
+    running = decision.snapshot.running
+    counting = {view.offer.catalog for view in decision.seen}
+    others = sorted(o.catalog for o in decision.snapshot.offers if o.package and o.catalog not in counting)
+    if running is None or not others:
+        return []
+    where = names_text([f'"{name}"' for name in others], "and")
+    return [f'catalog {where} has the package too, but what is installed stays with catalog "{running.catalog}"']
+
+
+def unreadable(seen: Sequence[Seen]) -> list[str]:
+    """Bundles of the channels that count and that nobody can install."""
+    found = [
+        f'bundle "{bundle.name}" cannot be read: {bundle.problem}'
+        for view in seen
+        for bundle in _bundles_of(view)
+        if bundle.problem
+    ]
+    return found[:3] + ([f"{len(found) - 3} more cannot be read"] if len(found) > 3 else [])
+
+
+def _bundles_of(view: Seen) -> Iterable[Any]:
+    package = view.offer.package
+    names = dict.fromkeys(entry.name for channel in view.channels for entry in channel.entries)
+    return [package.bundles[name] for name in names if name in package.bundles] if package else []
+
+
+def absent_catalogs(seen: Sequence[Seen]) -> list[str]:
+    """Catalogs that cannot be asked now, and what counts of them."""
+    parts: list[str] = []
+    for view in seen:
+        offer = view.offer
+        match offer.standing:
+            case Standing.PENDING:
+                parts.append(f'catalog "{offer.catalog}" is not served yet: {offer.message}')
+            case Standing.AWAY:
+                parts.append(f'catalog "{offer.catalog}" cannot be read, its last content counts: {offer.message}')
+            case Standing.LOST:
+                parts.append(f'catalog "{offer.catalog}" cannot be read: {offer.message}')
+    return parts

@@ -1,0 +1,94 @@
+"""What a scraper sees of Catalogs, at /metrics of a whole catalogd."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from devcluster.claim import spare_port
+from olmkit.api import catalogs
+from olmkit.election import LEASE
+from tests.cluster.catalogd.conftest import NAMESPACE, World, lines, package, running
+from tests.registry_proxy import status
+
+PREFIX = "catalogd_catalog_"
+
+
+async def scraped(world: World, port: int) -> dict[str, dict[str, float]]:
+    """The values of this test's Catalogs by name, and by metric without its prefix."""
+    text = (await world.fetch(f"http://127.0.0.1:{port}/metrics")).decode()
+    found: dict[str, dict[str, float]] = {}
+    for family in text_string_to_metric_families(text):
+        for each in family.samples:
+            if each.name.startswith(PREFIX) and each.labels["catalog"].startswith(world.name):
+                found.setdefault(each.labels["catalog"], {})[each.name.removeprefix(PREFIX)] = each.value
+    return found
+
+
+@contextlib.asynccontextmanager
+async def held_lease(world: World) -> AsyncIterator[None]:
+    """Another process leads."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    spec = {"holderIdentity": "another", "leaseDurationSeconds": 3600, "acquireTime": now, "renewTime": now}
+    metadata = {"name": "catalogd", "namespace": NAMESPACE}
+    await world.client.create(
+        LEASE, {"apiVersion": LEASE.api_version, "kind": "Lease", "metadata": metadata, "spec": spec}
+    )
+    try:
+        yield
+    finally:
+        await world.client.delete(LEASE, "catalogd", NAMESPACE)
+
+
+async def test_what_is_told_of_a_catalog_until_it_is_gone(world: World, tmp_path: Path) -> None:
+    port, began = spare_port(), int(time.time())
+    await world.push(lines(package("p", "1.0.0")))
+    async with running(world, tmp_path / "cache", "--metrics-bind-address", f"127.0.0.1:{port}"):
+        await world.catalog(world.ref(), poll="1s")
+        await world.ready()
+        first = (await scraped(world, port))[world.name]
+        assert first["serving"] == first["up_to_date"] == 1
+        assert began <= first["last_unpack_timestamp_seconds"] <= time.time()
+        assert 1 <= first["poll_interval_seconds"] <= 1.01
+
+        await world.asked("/manifests/", 2)
+        later = (await scraped(world, port))[world.name]
+        assert later["last_look_success_timestamp_seconds"] > first["last_look_success_timestamp_seconds"]
+        assert later["last_unpack_timestamp_seconds"] == first["last_unpack_timestamp_seconds"]
+
+        world.proxy.on("/manifests/", status(500))
+        await world.when("Unpacked", "False", "UnpackFailed")
+        failing = (await scraped(world, port))[world.name]
+        assert (failing["serving"], failing["up_to_date"]) == (1, 0)
+        await world.asked("/manifests/", 1)
+        again = (await scraped(world, port))[world.name]
+        key = "last_look_success_timestamp_seconds"
+        assert again[key] == failing[key], "a look that failed is none with success"
+
+        other = await world.catalog(world.ref(":never"), f"{world.name}-other")
+        await world.when("Reconciling", "True", "Retrying", other)
+        assert (await scraped(world, port))[other].keys() == {"serving", "up_to_date", "poll_interval_seconds"}
+
+        await world.remove(world.name)
+        await world.client.patch(catalogs.KIND, other, {"spec": {"availability": "Unavailable"}})
+        await world.when("Ready", "True", "UserSpecifiedUnavailable", other)
+        assert await scraped(world, port) == {}
+
+
+async def test_a_replica_that_does_not_lead_tells_nothing_of_catalogs(world: World, tmp_path: Path) -> None:
+    port = spare_port()
+    await world.push(lines(package("p", "1.0.0")))
+    await world.catalog(world.ref())
+    async with running(world, tmp_path / "cache"):
+        await world.ready()
+    async with (
+        held_lease(world),
+        running(world, tmp_path / "cache", "--leader-elect", "--metrics-bind-address", f"127.0.0.1:{port}"),
+    ):
+        assert (await world.get(f"{world.name}/all.json"))[0] == 200
+        assert await scraped(world, port) == {}

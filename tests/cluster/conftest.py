@@ -1,0 +1,30 @@
+"""What tests on real parts share: the session's cluster with the suite's kinds in it, and a small disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from devcluster.cluster import Cluster
+from olmkit.crd import DEFINITIONS
+from tests.cluster.disk import small_disk
+
+CRD_FOLDER = Path(__file__).parents[2] / "config" / "crd"
+
+
+@pytest.fixture(scope="session")
+def definitions(cluster: Cluster) -> Cluster:
+    """The cluster, which serves the suite's kinds."""
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(CRD_FOLDER))
+    names = [f"crd/{each.kind.plural}.{each.kind.group}" for each in DEFINITIONS]
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
+    return cluster
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 1 MiB; skips where nothing may be mounted."""
+    with small_disk(tmp_path / "disk") as folder:
+        yield folder

@@ -1,0 +1,20 @@
+"""What is read from a Bundle."""
+
+from typing import Any
+
+import pytest
+
+from olmkit.api.bundles import digest_of
+
+
+@pytest.mark.parametrize(
+    ("raw", "digest"),
+    [
+        pytest.param({}, "", id="no status"),
+        pytest.param({"status": {"resolvedSource": {"type": "image"}}}, "", id="no image"),
+        pytest.param({"status": {"resolvedSource": {"image": {"ref": "r/a:v1"}}}}, "", id="a tag"),
+        pytest.param({"status": {"resolvedSource": {"image": {"ref": "r/a@sha256:1"}}}}, "sha256:1", id="a digest"),
+    ],
+)
+def test_the_digest_a_bundle_wants(raw: dict[str, Any], digest: str) -> None:
+    assert digest_of(raw) == digest
