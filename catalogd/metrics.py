@@ -1,6 +1,6 @@
 """What a scraper is told of each Catalog: the status as numbers, to be alerted on.
 
-Registered by catalogd.__main__, asked whenever /metrics is. Only the leader tells, for it alone looks at sources. Values are made
+Registered by catalogd.wiring, asked whenever /metrics is. Only the leader tells, for it alone looks at sources. Values are made
 when they are asked for, out of what the informer and the reconciler hold: a Catalog that is gone leaves no series behind.
 """
 

@@ -14,10 +14,11 @@ from catalogd.world import Needed
 from olmkit.api.catalogs import CatalogSource
 from olmkit.api.meta import Kind
 from olmkit.client import Client
-from olmkit.errors import NotFound, OlmError
+from olmkit.errors import Blocked, NotFound, OlmError
 from olmkit.informer import Informer
 from olmkit.sources import configmaps
 from olmkit.sources.credentials import Credentials
+from olmkit.sources.secrets import BadSecret
 from olmkit.sources.source import Source
 
 SECRETS = Kind("", "v1", "Secret", "secrets", namespaced=True)
@@ -53,7 +54,8 @@ class Reach:
     async def credentials(self, source: CatalogSource) -> Credentials:
         """What may be sent to whom: the Catalog's own Secret first, then the cluster's.
 
-        Raises Blocked for a Secret of the Catalog's that cannot be used; the cluster's is then done without, which the log says.
+        Raises Blocked for a Secret of the Catalog's that cannot be used. The cluster's is then done without: the log says so, and
+        so does the status of a Catalog that lacks a login.
         """
         own = Credentials()
         if name := secret_name(source):
@@ -64,7 +66,7 @@ class Reach:
             shared = Credentials.from_secret(await self._get(SECRETS, self.pull_secret))
         except OlmError as error:
             log.warning("the cluster-wide pull secret is not used", extra={"error": error.message})
-            return own
+            shared = Credentials(unusable=_unusable(error))
         return Credentials.merged(own, shared)
 
     async def source(self, spec: CatalogSource) -> Source:
@@ -81,3 +83,14 @@ class Reach:
             return await self._client.get(kind, name, self.namespace)
         except NotFound:
             raise missing(Needed(kind.kind, name), self.namespace) from None
+
+
+def _unusable(error: OlmError) -> str:
+    """What every reader of a Catalog may know of a Secret that none of them named: nothing that is in it."""
+    match error:
+        case BadSecret():
+            return error.plain
+        case Blocked():
+            return error.message  # it is not there
+        case _:
+            return "it cannot be read; the log of catalogd has the details"

@@ -1,13 +1,13 @@
 """Catalogs on the cluster: the five functions of their reconciler, wired to informers, jobs and the shelf.
 
-Built by catalogd.__main__, run on the leader. Reads the source in jobs only; decides nothing itself (catalogd.decide does).
+Built by catalogd.wiring, run on the leader. Reads the source in jobs only; decides nothing itself (catalogd.decide does).
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -15,12 +15,12 @@ from typing import Any
 
 from catalogd.decide import AT_ONCE, decide
 from catalogd.keeping.shelf import Shelf, Shelved
-from catalogd.listed import Listed, catalog_of
+from catalogd.listed import Listed
 from catalogd.listing import Difference
 from catalogd.reaching import Reach
 from catalogd.reading.loader import Loader
 from catalogd.report import report
-from catalogd.wishes import SECRET, asks
+from catalogd.validity import ERROR_LIMIT
 from catalogd.world import (
     Confirm,
     Done,
@@ -43,9 +43,9 @@ from catalogd.world import (
 from olmkit.api import catalogs
 from olmkit.api.catalogs import NAME_LABEL, REFRESH, REFRESH_LIMIT, Availability, Catalog, CatalogStatus
 from olmkit.client import Client
-from olmkit.conditions import Report
+from olmkit.conditions import Report, cut
 from olmkit.errors import Blocked, Conflict, OlmError, Waiting
-from olmkit.informer import Change, Informer
+from olmkit.informer import Informer
 from olmkit.jobs import Failed, Finished, Jobs, Running
 from olmkit.jobs import Reason as JobReason
 from olmkit.publish import Publisher
@@ -56,28 +56,6 @@ from olmkit.store import Reason as StoreReason
 MANAGER = "catalogd"
 
 log = logging.getLogger(__name__)
-
-
-def keys_of_catalog(change: Change) -> list[str]:
-    """A Catalog's own key."""
-    return [obj["metadata"]["name"] for obj in (change.new or change.old,) if obj]
-
-
-def keys_of_listed(change: Change) -> list[str]:
-    """The Catalogs that a Package or BundleMetadata object speaks of, before and after."""
-    return sorted({name for obj in (change.old, change.new) if obj for name in catalog_of(obj)})
-
-
-def keys_of_needed(kind: str, reach: Reach, known: Informer) -> Callable[[Change], list[str]]:
-    """The Catalogs that a Secret or ConfigMap matters to: those that name it, and all when it is the cluster-wide pull secret."""
-
-    def keys(change: Change) -> list[str]:
-        name = next(obj["metadata"]["name"] for obj in (change.new, change.old) if obj)
-        everyone = kind == SECRET and name == reach.pull_secret
-        found = (obj for obj in known.objects.values() if everyone or asks(Catalog.load(obj), kind, name))
-        return [obj["metadata"]["name"] for obj in found]
-
-    return keys
 
 
 @dataclass
@@ -164,7 +142,8 @@ class Catalogs:
             case Failed(identity, error, finished_at):
                 error = _of_content(error)
                 if memory.failed is None or memory.failed[1].message != error.message:
-                    log.warning("a catalog cannot be read", extra={"catalog": name, "error": error.message})
+                    told = cut(error.message, ERROR_LIMIT)
+                    log.warning("a catalog cannot be read", extra={"catalog": name, "error": told})
                 memory.failed = (identity, error)
                 return Refused(identity, error, timedelta(seconds=time.monotonic() - finished_at))
             case None if memory.unreachable is not None:

@@ -10,16 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from catalogd.decide import standing_error
-from catalogd.listing import Difference
+from catalogd.validity import ERROR_LIMIT, count, valid
 from catalogd.wishes import wished
 from catalogd.world import Done, Load, Read, Reading, Serve, Wish, World
 from olmkit.api.catalogs import Catalog, CatalogStatus, ConditionType, Reason
 from olmkit.api.content import Phase, ResolvedImage, ResolvedSource, SourceType
-from olmkit.conditions import ConditionValue, Report, Transition, Wanted, merge
+from olmkit.conditions import ConditionValue, Report, Transition, Wanted, cut, merge
 from olmkit.errors import Blocked
-from olmkit.sources.errors import printable, quoted
+from olmkit.sources.errors import printable
 
-SHOWN_SENTENCES = 10
 NAMES_LIMIT = 65_536
 WITHDRAWN = "Catalog availability mode is set to Unavailable"
 NOTHING = "nothing has been unpacked yet"
@@ -126,7 +125,7 @@ def _conditions(world: World, catalog: Catalog, attempt: _Attempt) -> list[Wante
         return [*_withdrawn(world), *_trouble(world, attempt, None)]
     unpacked = _unpacked(world, attempt)
     ready = _ready(world, catalog, attempt, unpacked)
-    return [unpacked, _serving(world), _valid(world), ready, *_trouble(world, attempt, unpacked)]
+    return [unpacked, _serving(world), valid(world, NOTHING), ready, *_trouble(world, attempt, unpacked)]
 
 
 def _trouble(world: World, attempt: _Attempt, unpacked: Wanted | None) -> list[Wanted]:
@@ -151,7 +150,7 @@ def _withdrawn(world: World) -> list[Wanted]:
     return [
         Wanted(ConditionType.UNPACKED, "False", reason, WITHDRAWN),
         Wanted(ConditionType.SERVING, "False", reason, WITHDRAWN) if done else _serving(world),
-        Wanted(ConditionType.VALID, "Unknown", reason, WITHDRAWN) if done else _valid(world),
+        Wanted(ConditionType.VALID, "Unknown", reason, WITHDRAWN) if done else valid(world, NOTHING),
         Wanted(ConditionType.READY, "True" if done else "False", reason, WITHDRAWN),
     ]
 
@@ -168,7 +167,7 @@ def _sentence(error: Exception) -> str:
 
 def _unpacked(world: World, attempt: _Attempt) -> Wanted:
     def say(status: ConditionValue, reason: Reason, message: str) -> Wanted:
-        return Wanted(ConditionType.UNPACKED, status, reason, message)
+        return Wanted(ConditionType.UNPACKED, status, reason, cut(message, ERROR_LIMIT))
 
     if attempt.of_source and attempt.error is not None:
         return say("False", Reason.UNPACK_FAILED, _sentence(attempt.error))
@@ -196,23 +195,6 @@ def _serving(world: World) -> Wanted:
     return Wanted(ConditionType.SERVING, "True", Reason.AVAILABLE, f'serving "{world.served.record.resolved_ref}"')
 
 
-def _valid(world: World) -> Wanted:
-    served = world.served
-    if served is None:
-        return Wanted(ConditionType.VALID, "Unknown", Reason.NOT_READ_YET, NOTHING)
-    notes = [*served.summary.notes, *_renamed(world.packages, "Package"), *_renamed(world.bundles, "BundleMetadata")]
-    said = _listed(notes)
-    if served.summary.problem_count == 0:
-        text = f"all {_count(served.summary.blob_count, 'blob')} could be read"
-        return Wanted(ConditionType.VALID, "True", Reason.ALL_BLOBS_READ, f"{text}; {said}" if said else text)
-    text = f"{_count(served.summary.problem_count, 'problem')}: {_listed(served.summary.problems, served.summary.problem_count)}"
-    return Wanted(ConditionType.VALID, "False", Reason.PROBLEMS_FOUND, f"{text}; {said}" if said else text)
-
-
-def _renamed(difference: Difference, kind: str) -> list[str]:
-    return [f"the {kind} of {quoted(package, 100)} is named {name}" for package, name in difference.renamed]
-
-
 def _ready(world: World, catalog: Catalog, attempt: _Attempt, unpacked: Wanted) -> Wanted:
     """Once content was served with all its Package objects, it stays Ready as long as any is served."""
     served = world.served
@@ -227,27 +209,11 @@ def _ready(world: World, catalog: Catalog, attempt: _Attempt, unpacked: Wanted) 
         text = f'serving "{served.record.resolved_ref}" until its successor can be read: {unpacked.message}'
         return Wanted(ConditionType.READY, "True", Reason.SERVING_OLD_CONTENT, text)
     contents = (
-        f"{_count(len(served.summary.package_names), 'package')} and {_count(served.summary.bundle_count, 'bundle')}"
+        f"{count(len(served.summary.package_names), 'package')} and {count(served.summary.bundle_count, 'bundle')}"
     )
     return Wanted(
         ConditionType.READY, "True", Reason.SUCCEEDED, f'serving {contents} of "{served.record.resolved_ref}"'
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _listed(sentences: Sequence[str], count: int = 0) -> str:
-    """The first sentences, and how many more there are."""
-    shown = "; ".join(_brief(each) for each in sentences[:SHOWN_SENTENCES])
-    more = max(count, len(sentences)) - min(len(sentences), SHOWN_SENTENCES)
-    return f"{shown}; and {more} more" if more > 0 else shown
-
-
-def _brief(sentence: str, limit: int = 300) -> str:
-    sentence = printable(sentence)  # it may hold any name that a catalog gives
-    return sentence if len(sentence) <= limit else sentence[:limit] + "…"
 
 
 def _names(names: Sequence[str]) -> str:

@@ -14,11 +14,12 @@ from catalogd.listed import Listed
 from catalogd.metrics import CatalogMetrics
 from catalogd.reaching import CONFIG_MAPS, SECRETS, Reach
 from catalogd.reading.loader import JOB, Loader
-from catalogd.reconciler import MANAGER, Catalogs, keys_of_catalog, keys_of_listed, keys_of_needed
+from catalogd.reconciler import MANAGER, Catalogs
 from catalogd.replication import joining as replicas
 from catalogd.replication.protocol import Replication
 from catalogd.serving.encoding import Encodings
 from catalogd.serving.server import Server
+from catalogd.wakeups import keys_of_catalog, keys_of_listed, keys_of_needed
 from catalogd.wishes import CONFIG_MAP, SECRET
 from olmkit.api import bundlemetadata, catalogs, packages
 from olmkit.controller import Controller
@@ -99,7 +100,7 @@ def _controller(manager: Manager, shelf: Shelf, known: Informer, access: Access,
     controller.watch(config_maps, keys_of_needed(CONFIG_MAP, reach, known))
     for each in (offered, offered_bundles):
         if each is not None:
-            controller.watch(each, keys_of_listed)
+            controller.watch(each, keys_of_listed(known))
     return controller
 
 

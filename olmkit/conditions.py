@@ -13,6 +13,11 @@ from typing import Generic, Literal, TypeVar
 from olmkit.api.meta import MESSAGE_LIMIT, Condition, ConditionedStatus
 
 ConditionValue = Literal["True", "False", "Unknown"]
+READABLE_LIMIT = 1024
+"""Bytes of what is written for people to read at a glance: the three conditions that kstatus and `kubectl get` show."""
+LIMITS = dict.fromkeys(("Ready", "Reconciling", "Stalled"), READABLE_LIMIT)
+"""Bytes of a message by its condition's type; MESSAGE_LIMIT for every other one."""
+_ELLIPSIS = "…"
 
 
 @dataclass(frozen=True)
@@ -52,9 +57,12 @@ def timestamp(moment: datetime) -> str:
 
 
 def cut(message: str, limit: int = MESSAGE_LIMIT) -> str:
-    """At most `limit` bytes of UTF-8, ending on a character."""
+    """At most `limit` bytes of UTF-8, ending on a character; an ellipsis says that more was there."""
     data = message.encode()
-    return message if len(data) <= limit else data[:limit].decode(errors="ignore")
+    if len(data) <= limit:
+        return message
+    dots = _ELLIPSIS if limit >= len(_ELLIPSIS.encode()) else ""
+    return data[: limit - len(dots.encode())].decode(errors="ignore") + dots
 
 
 def merge(
@@ -62,8 +70,9 @@ def merge(
 ) -> tuple[list[Condition], tuple[Transition, ...]]:
     """Conditions sorted by type, and the transitions in the order wanted.
 
-    Stamps observedGeneration; lastTransitionTime moves only when the status flips; types that are not wanted go. Merging the
-    result again with the same wants gives it back and no transition. Raises ValueError when a type is wanted twice.
+    Stamps observedGeneration and cuts messages at their LIMITS; lastTransitionTime moves only when the status flips; types that
+    are not wanted go. Merging the result again with the same wants gives it back and no transition. Raises ValueError when a
+    type is wanted twice.
     """
     before = {condition.type: condition for condition in old}
     result: dict[str, Condition] = {}
@@ -72,15 +81,16 @@ def merge(
         if want.type in result:
             raise ValueError(f"condition {want.type} is wanted twice")
         known = before.get(want.type)
+        message = cut(want.message, LIMITS.get(want.type, MESSAGE_LIMIT))
         flipped = known is None or known.status != want.status
         result[want.type] = Condition(
             type=want.type,
             status=want.status,
             reason=want.reason,
-            message=cut(want.message),
+            message=message,
             observed_generation=generation,
             last_transition_time=timestamp(now) if known is None or flipped else known.last_transition_time,
         )
         if known is None or flipped or known.reason != want.reason:
-            transitions.append(Transition(want.type, want.status, want.reason, want.message))
+            transitions.append(Transition(want.type, want.status, want.reason, message))
     return [result[name] for name in sorted(result)], tuple(transitions)

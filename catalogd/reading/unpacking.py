@@ -19,6 +19,7 @@ from olmkit.fbc.blobs import blob
 from olmkit.fbc.documents import Document, Unread, cut
 from olmkit.fbc.errors import BadCatalog, BadDocument
 from olmkit.fbc.files import IGNORE_FILE, IGNORE_LIMIT, counted, too_large
+from olmkit.sources.errors import shown_path
 from olmkit.sources.storage import Data
 
 LARGE = 1024 * 1024
@@ -121,7 +122,7 @@ class CatalogFiles:
 def _ranges(segments: dict[str, _Segment], ignores: dict[str, bytes]) -> Iterable[range]:
     for path in counted(segments, ignores):
         if segments[path].fault:
-            raise BadCatalog(f"{path}: {segments[path].fault}")
+            raise BadCatalog(f"{shown_path(path)}: {segments[path].fault}")
         yield segments[path].blobs
 
 

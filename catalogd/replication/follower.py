@@ -1,6 +1,6 @@
 """A replica that does not lead: serves what the leader serves, from a copy of its own on its own disk.
 
-Wired by catalogd.__main__, runs on every replica and rests while this one leads. Asks the leader every two seconds what it
+Wired by catalogd.wiring, runs on every replica and rests while this one leads. Asks the leader every two seconds what it
 serves, copies what is not here by digest, verifies it and puts it on the shelf. What it has it keeps serving, whoever is away; it
 takes from the shelf only what its own informer says is gone or withdrawn: a leader that lost its disk has lost nothing here.
 

@@ -2,7 +2,7 @@
 
 Runs on every replica, also while the API server is away. Reads the shelf, and the files of catalogd.serving.encoding, and
 nothing else; a path of a request never becomes a path on disk. Errors are JSON: {"error": "..."}. `Server` is wired in
-catalogd.__main__.
+catalogd.wiring.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from olmkit.errors import Blocked, Waiting
-from olmkit.sources.errors import Reason
+from olmkit.sources.errors import BadReference, Reason
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -40,6 +40,9 @@ NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::
 IPV4_COMPATIBLE = ipaddress.ip_network("::/96")
 _NUMBERS = re.compile(r"(?:0[xX][0-9a-fA-F]+|[0-9]+)(?:\.(?:0[xX][0-9a-fA-F]+|[0-9]+)){0,3}")
 THIS_NETWORK = ipaddress.ip_network("0.0.0.0/8")
+
+
+REFUSED = "such addresses are refused unless --allow-source-cidr names them"
 
 
 class AddressRefused(Waiting):
@@ -76,6 +79,15 @@ class SourceAddresses:
         address = ipaddress.ip_address("127.0.0.1") if f".{name}".endswith(".localhost") else literal(host)
         refusal = self.refusal(str(address), port) if address is not None else None
         return f"the address {address}, {refusal}" if refusal else None
+
+    def check_literal(self, host: str, port: int, who: str) -> None:
+        """Refuse a host that a spec gives as an address: no time makes it right. `who` is what sentences call it.
+
+        Raises BadReference. Nothing is looked up, and nothing is said of a name.
+        """
+        what = self.refusal_of_host(host, port) if literal(host) is not None else None
+        if what is not None:
+            raise BadReference(Reason.ADDRESS_REFUSED, f"{who} has {what}: {REFUSED}")
 
     def refusal(self, address: str, port: int) -> str | None:
         """Why this address is refused, in words that fit "it has the address A, <words>"; None when it is fine."""

@@ -92,7 +92,7 @@ class Authorization:
             return _unauthorized(f"{wants} of a kind that Secret {secret} does not hold ({status})")
         host = self._endpoint.host
         give = f"no pull secret has a login for {host}; give one of the type kubernetes.io/dockerconfigjson that has"
-        return _unauthorized(f"{wants} or has no such repository ({status}): {give}")
+        return _unauthorized(f"{wants} or has no such repository ({status}): {give}{self._credentials.excuse}")
 
     async def _bearer(self, parameters: Mapping[str, str], login: Login | None) -> str:
         if login is not None and login.registry_token:

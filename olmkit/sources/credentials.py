@@ -11,7 +11,7 @@ The other types name their hosts in the annotation `olm.operatorframework.io/sou
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -25,9 +25,15 @@ Kind = TypeVar("Kind", Login, SshKey)
 
 @dataclass(frozen=True)
 class Credentials:
-    """Grants in layers: the first layer that has one for a host decides."""
+    """Grants in layers: the first layer that has one for a host decides.
+
+    `own` is the Secret that the object itself names, as "namespace/name", "" for none: sentences speak of its hosts and of no
+    other Secret's, because whoever may read the object reads them. `unusable`: what is wrong with the Secret for all objects.
+    """
 
     layers: tuple[tuple[Grant, ...], ...] = ()
+    own: str = ""
+    unusable: str = ""
 
     @classmethod
     def from_secret(cls, secret: Mapping[str, Any]) -> Credentials:
@@ -35,12 +41,13 @@ class Credentials:
 
         Raises Blocked(InvalidSecret) naming the Secret and what is missing in it.
         """
-        return cls((grants_of(secret),))
+        grants = grants_of(secret)
+        return cls((grants,), grants[0].value.secret)
 
     @staticmethod
     def merged(first: Credentials, second: Credentials) -> Credentials:
-        """Both; where both name a host, what `first` has for it is taken."""
-        return Credentials(first.layers + second.layers)
+        """Both; where both name a host, what `first` has for it is taken. The object's own Secret is in `first`."""
+        return Credentials(first.layers + second.layers, first.own, first.unusable or second.unusable)
 
     def for_registry(self, host: str, repository: str) -> Login | None:
         """The login for a repository at "host[:port]"; None when no Secret names it. Docker Hub goes by any of its names."""
@@ -75,23 +82,37 @@ class Credentials:
 
     @property
     def ssh_hosts(self) -> tuple[str, ...]:
-        """The hosts that keys are named for, sorted, for sentences."""
-        grants = (grant for layer in self.layers for grant in layer)
-        return tuple(sorted({grant.shown for grant in grants if isinstance(grant.value, SshKey)}))
+        """The hosts that the own Secret names for its key, sorted, for sentences."""
+        return tuple(sorted({grant.shown for grant in self._of_own() if isinstance(grant.value, SshKey)}))
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The hosts that are named, sorted, for sentences."""
-        return tuple(sorted({grant.shown for layer in self.layers for grant in layer}))
+        """The hosts that the own Secret names in its annotation, sorted, for sentences."""
+        return tuple(sorted({grant.shown for grant in self._of_own() if not grant.registry}))
 
-    def to_json(self) -> list[list[dict[str, Any]]]:
+    @property
+    def registries_of(self) -> str:
+        """The own Secret if what it holds is for registries only, else ""."""
+        return self.own if any(self._of_own()) and not self.hosts else ""
+
+    @property
+    def excuse(self) -> str:
+        """What to add to a sentence about a login that is missing: "" when every Secret could be used."""
+        return f"; the one for all Catalogs cannot be used: {self.unusable}" if self.unusable else ""
+
+    def to_json(self) -> dict[str, Any]:
         """With all secrets in it: for the socket to a job and nothing else."""
-        return [[_grant_to_json(grant) for grant in layer] for layer in self.layers]
+        layers = [[_grant_to_json(grant) for grant in layer] for layer in self.layers]
+        return {"layers": layers, "own": self.own, "unusable": self.unusable}
 
     @classmethod
-    def from_json(cls, value: Sequence[Sequence[Mapping[str, Any]]]) -> Credentials:
+    def from_json(cls, value: Mapping[str, Any]) -> Credentials:
         """The other way."""
-        return cls(tuple(tuple(_grant_from_json(grant) for grant in layer) for layer in value))
+        layers = tuple(tuple(_grant_from_json(grant) for grant in layer) for layer in value["layers"])
+        return cls(layers, value["own"], value["unusable"])
+
+    def _of_own(self) -> Iterator[Grant]:
+        return (grant for layer in self.layers for grant in layer if self.own and grant.value.secret == self.own)
 
     def _annotated(self, host: str, port: int, usual: tuple[int, ...], kind: type[Kind]) -> Kind | None:
         name, given = split_port(host.lower())

@@ -94,3 +94,9 @@ def quoted(text: str, limit: int = 200) -> str:
     """Text of others in double quotes: printable, valid UTF-8, at most `limit` characters."""
     shown = printable(text)
     return f'"{shown}"' if len(shown) <= limit else f'"{shown[:limit]}…"'
+
+
+def shown_path(path: str, limit: int = 200) -> str:
+    """A path of others as it stands, printable; of a long one the beginning and the end, in about `limit` characters."""
+    shown = printable(path)
+    return shown if len(shown) <= limit else f"{shown[: limit // 2]}…{shown[-limit // 2 :]}"

@@ -148,7 +148,9 @@ async def _client(
         finally:
             await over_ssh.hang_up()
         return
-    async with Transport(network(access, patience)) as transport:
+    way = network(access, patience)
+    way.addresses.check_literal(address.host, address.actual_port, f"git server {address.authority}")
+    async with Transport(way) as transport:
         over_http = HttpClient(address, transport, access, desk)
         try:
             yield over_http
@@ -179,6 +181,8 @@ class NoAnswer(Waiting):
 
 async def _fetch_pack(source: GitSource, commit: str, access: Access, pack: IO[bytes], desk: Desk) -> None:
     """The pack with that commit, in a file. One commit deep wherever the server can."""
+    if not commit.strip("0"):  # to git that is no commit, and it would ask for nothing
+        raise _no_commit(source, commit, there=False)
     address = git_address.parse(source.repository)
     usual = access.patience
     patience = replace(usual, read=usual.read * PACKING, slow_after=usual.slow_after * PACKING)

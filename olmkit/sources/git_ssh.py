@@ -22,7 +22,7 @@ from dulwich.protocol import Protocol
 
 from olmkit.errors import Waiting
 from olmkit.sources.access import Access
-from olmkit.sources.addresses import AddressGuard, AddressRefused
+from olmkit.sources.addresses import REFUSED, AddressGuard, AddressRefused
 from olmkit.sources.errors import SOON, Reason
 from olmkit.sources.git_address import GitAddress
 from olmkit.sources.git_bridge import Bridge
@@ -182,6 +182,7 @@ class Pipe:
 async def _connected(address: GitAddress, access: Access, who: str) -> socket.socket:
     """A connection to one of the host's addresses that may be had."""
     addresses, loop = access.addresses(), asyncio.get_running_loop()
+    addresses.check_literal(address.host, address.actual_port, who)
     guard = AddressGuard(addresses)
     what = addresses.refusal_of_host(address.host.strip("[]"), address.actual_port)
     last = "no connection"
@@ -198,8 +199,7 @@ async def _connected(address: GitAddress, access: Access, who: str) -> socket.so
                 return made
         what = min(guard.refused, default=None)
     if what is not None:
-        words = f"{who} has {what}: such addresses are refused unless --allow-source-cidr names them"
-        raise AddressRefused(Reason.ADDRESS_REFUSED, words, REFUSED_AGAIN)
+        raise AddressRefused(Reason.ADDRESS_REFUSED, f"{who} has {what}: {REFUSED}", REFUSED_AGAIN)
     raise Waiting(Reason.SOURCE_UNAVAILABLE, f"{who} does not answer: {last}", SOON)
 
 

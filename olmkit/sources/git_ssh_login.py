@@ -78,7 +78,7 @@ def no_key(address: GitAddress, credentials: Credentials) -> Blocked:
         words += f", and the Secret names other hosts ({others}): name it in its annotation {HOSTS_ANNOTATION} too"
     else:
         words += f": {put}"
-    return Blocked(Reason.UNAUTHORIZED, words)
+    return Blocked(Reason.UNAUTHORIZED, words + credentials.excuse)
 
 
 def no_login(error: Exception, who: str, key: SshKey) -> Waiting:

@@ -75,5 +75,10 @@ def _denial(status: int, what: str, host: str, sent: Login | None, access: Acces
     if key := access.credentials.key_at(host):
         return f"{wants}, and Secret {key.secret} has a key, which is for ssh: name one of type {BASIC_AUTH} in auth"
     if hosts := access.credentials.hosts:
-        return f"{wants}, and the Secret names other hosts: {', '.join(hosts)}"
-    return f"{wants}: name a Secret in auth"
+        return f"{wants}, and the Secret names other hosts: {', '.join(hosts)}{access.credentials.excuse}"
+    if secret := access.credentials.registries_of:
+        name_another = f"name one of type {BASIC_AUTH} in auth{access.credentials.excuse}"
+        return (
+            f"{wants}, and Secret {secret} has logins for registries, which are sent to no other server: {name_another}"
+        )
+    return f"{wants}: name a Secret in auth{access.credentials.excuse}"

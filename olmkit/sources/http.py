@@ -73,15 +73,15 @@ async def download(
     sent = login(url, access)
     headers = {"Authorization": sent.basic} if sent is not None else {}
     headers |= _condition(source, known)
+    host, way = endpoint(url, "web server", insecure=source.insecure_skip_verify), network(access)
+    way.addresses.check_literal(url.host or "", url.port or 0, host.called)
     with reasons_put_right():
-        async with Transport(network(access)) as transport:
-            host = endpoint(url, "web server", insecure=source.insecure_skip_verify)
-            async with transport.open("GET", url, host, headers) as answer:
-                if answer.status == 304 and _condition(source, known):
-                    return Download(None, "", known)
-                if answer.status != 200:
-                    raise refused(answer, f"archive {quoted(url.path)}", sent, access)
-                return await _saved(source, answer, folder, limit, progress)
+        async with Transport(way) as transport, transport.open("GET", url, host, headers) as answer:
+            if answer.status == 304 and _condition(source, known):
+                return Download(None, "", known)
+            if answer.status != 200:
+                raise refused(answer, f"archive {quoted(url.path)}", sent, access)
+            return await _saved(source, answer, folder, limit, progress)
 
 
 def unpack(source: HttpSource, archive_file: IO[bytes], digest: str, tree: Tree) -> Tree:

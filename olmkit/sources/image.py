@@ -18,6 +18,7 @@ from typing import IO, TypeVar
 from olmkit.errors import Waiting
 from olmkit.sources import layers, manifests
 from olmkit.sources.errors import BadContent, Reason, disk_full_said, quoted
+from olmkit.sources.grants import split_port
 from olmkit.sources.manifests import Descriptor, Manifest, ManifestError
 from olmkit.sources.reference import Reference, parse
 from olmkit.sources.registries import Registries
@@ -119,9 +120,12 @@ class _Source:
     """The places an image may come from, mirrors first."""
 
     def __init__(self, transport: Transport, registries: Registries, reference: Reference) -> None:
-        self._registries = [
-            Registry(transport, registries, each, reference) for each in registries.endpoints(reference)
-        ]
+        places = registries.endpoints(reference)
+        judged = not (places[0].configured or registries.is_configured(places[0].host))
+        if len(places) == 1 and judged:  # a mirror may answer later
+            host, port = split_port(places[0].host)
+            registries.addresses.check_literal(host, port or 443, places[0].called)
+        self._registries = [Registry(transport, registries, each, reference) for each in places]
         self._reference = reference
 
     async def ask(self, question: Callable[[Registry], Awaitable[Value]]) -> Value:

@@ -34,8 +34,19 @@ _HINTS = {
 }
 
 
+class BadSecret(Blocked):
+    """A Secret that cannot be used. `plain` is the message without anything out of the Secret, for those who did not name it."""
+
+    def __init__(self, reason: str, message: str, plain: str) -> None:
+        super().__init__(reason, message)
+        self.plain = plain
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.reason, self.message, self.plain)
+
+
 def grants_of(raw: Mapping[str, Any]) -> tuple[Grant, ...]:
-    """What a Secret, as the API server gives it, grants. Raises Blocked(InvalidSecret)."""
+    """What a Secret, as the API server gives it, grants: one thing at least. Raises BadSecret."""
     return tuple(_grants(_Secret(raw)))
 
 
@@ -86,12 +97,15 @@ class _Secret:
             )
         for each in named:
             if not is_host(each):
-                raise self.bad(f"has {quoted(each)} in its annotation {HOSTS_ANNOTATION}, which is no host[:port]")
+                raise self.bad("has", each, f" in its annotation {HOSTS_ANNOTATION}, which is no host[:port]")
             yield split_port(each)
 
-    def bad(self, words: str) -> Blocked:
-        """The error that says so."""
-        return Blocked(Reason.INVALID_SECRET, f"Secret {self.name} {words}")
+    def bad(self, words: str, shown: str | None = None, rest: str = "") -> BadSecret:
+        """The error that says so; `shown` comes out of the Secret and stands between `words` and `rest`."""
+        begin = f"Secret {self.name} {words}"
+        if shown is None:
+            return BadSecret(Reason.INVALID_SECRET, begin, begin)
+        return BadSecret(Reason.INVALID_SECRET, f"{begin} {quoted(shown)}{rest}", f"{begin} …{rest}")
 
 
 def _grants(secret: _Secret) -> Iterator[Grant]:
@@ -155,7 +169,7 @@ def _place(secret: _Secret, place: str) -> tuple[str, int, str]:
         path = path[3:]
     host = authority.lower()
     if not is_host(host.replace("*", "x")):
-        raise secret.bad(f"names the registry {quoted(place)}, which is no host[:port][/path]")
+        raise secret.bad("names the registry", place, ", which is no host[:port][/path]")
     host, port = split_port(host)
     return DOCKER_HUB if host in DOCKER_HUB_NAMES else host, port, path.strip("/")
 
@@ -163,14 +177,14 @@ def _place(secret: _Secret, place: str) -> tuple[str, int, str]:
 def _login(secret: _Secret, place: str, entry: Mapping[str, Any]) -> Login:
     bearer = _text(entry, "registrytoken")
     if not (bearer.isascii() and bearer.isprintable()):
-        raise secret.bad(f"has a registrytoken for {quoted(place)} with characters that no header can hold")
+        raise secret.bad("has a registrytoken for", place, " with characters that no header can hold")
     user, password = _text(entry, "username"), _text(entry, "password")
     if _text(entry, "auth"):
         user, password = _decoded(secret, place, _text(entry, "auth"))
     login = Login(user, password, _text(entry, "identitytoken"), bearer, secret.name)
     if login == Login(user, secret=secret.name):
-        words = "no password, auth, identitytoken or registrytoken (one that a credential helper keeps cannot be read)"
-        raise secret.bad(f"has a login for {quoted(place)} with {words}")
+        words = " with no password, auth, identitytoken or registrytoken (one that a credential helper keeps cannot be read)"
+        raise secret.bad("has a login for", place, words)
     return login
 
 
@@ -182,7 +196,7 @@ def _decoded(secret: _Secret, place: str, auth: str) -> tuple[str, str]:
     except (binascii.Error, UnicodeDecodeError):
         colon = ""
     if not colon:
-        raise secret.bad(f"has an auth for {quoted(place)} that is no user:password in base64")
+        raise secret.bad("has an auth for", place, " that is no user:password in base64")
     return user, password
 
 

@@ -23,7 +23,7 @@ import aiohttp
 from yarl import URL
 
 from olmkit.errors import Waiting
-from olmkit.sources.addresses import AddressGuard, AddressRefused, literal
+from olmkit.sources.addresses import REFUSED, AddressGuard, AddressRefused, literal
 from olmkit.sources.errors import SOON, Reason, unavailable
 from olmkit.sources.failures import in_words, proxy_wants_login
 from olmkit.sources.proxies import Proxy
@@ -280,8 +280,7 @@ def _who(url: URL, endpoint: Endpoint) -> str:
 
 
 def _refused(who: str, what: str) -> AddressRefused:
-    text = f"{who} has {what}: such addresses are refused unless --allow-source-cidr names them"
-    return AddressRefused(Reason.ADDRESS_REFUSED, text, REFUSED_AGAIN)
+    return AddressRefused(Reason.ADDRESS_REFUSED, f"{who} has {what}: {REFUSED}", REFUSED_AGAIN)
 
 
 def _no_answer(error: Exception, who: str, patience: Patience, proxy: Proxy | None = None) -> NoAnswer:

@@ -6,6 +6,7 @@ import asyncio
 import fcntl
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import orjson
 import pytest
 
 from olmkit.api import catalogs, packages
+from olmkit.errors import NotFound
 from olmkit.metrics import RECONCILE_TOTAL
 from olmkit.store import Store
 from tests.cluster.catalogd.conftest import World, lines, package, running
@@ -379,7 +381,14 @@ async def test_packages_of_two_catalogs_that_want_one_name_both_get_one(world: W
     assert names["p"].startswith(f"{world.name}-x-p-")
     assert names["Odd_Name"].startswith(f"{world.name}-x-odd-name-")
     for spoken, name in names.items():
-        assert f'the Package of "{spoken}" is named {name}' in triple(found, "Valid")[2]
+        assert f'"{spoken}" -> {name}' in triple(found, "Valid")[2]
+    taken = names["p"]
+    await world.remove(world.name)  # and with it the Package that held the name
+    with suppress(NotFound):  # the garbage collector, where there is one
+        await world.client.delete(packages.KIND, f"{world.name}-x-p")
+    plain = {f"{world.name}-x-p", names["Odd_Name"]}
+    await world.until("the name that is free again is taken", lambda: world.packages(second).keys() == plain)
+    await world.until("and told no more", lambda: taken not in triple(world.seen(second), "Valid")[2])
 
 
 async def test_a_catalog_made_anew_under_its_old_name_takes_its_packages_over(world: World, catalogd: Path) -> None:

@@ -82,7 +82,14 @@ async def test_the_cluster_wide_pull_secret_serves_catalogs_without_one(world: W
         conf.write_text(f'[[registry]]\nprefix = "{guarded}"\ninsecure = true\n')
         async with running(world, tmp_path / "cache", "--registries-conf", str(conf), "--pull-secret", name):
             await world.catalog_of({"source": {"type": "image", "image": {"ref": f"{guarded}/c:v1"}}})
-            await world.when("Unpacked", "False", "UnpackFailed")
+            found = await world.when("Unpacked", "False", "UnpackFailed")
+            excuse = (
+                f'; the one for all Catalogs cannot be used: Secret "{name}" not found in namespace "{NAMESPACE}": '
+            )
+            assert excuse in triple(found, "Unpacked")[2]
+            await put(world, docker_config({f"{guarded}?": auth(USER, PASSWORD)}), name)
+            bad = f"; the one for all Catalogs cannot be used: Secret {NAMESPACE}/{name} names the registry …, which is no host"
+            await world.until("it is told to be bad", lambda: bad in triple(world.seen(), "Unpacked")[2])
             await put(world, docker_config({guarded: auth(USER, PASSWORD)}), name)
             await world.ready()
     await world.client.delete(SECRET, name, NAMESPACE)
@@ -171,3 +178,28 @@ async def test_an_archive_over_tls_is_followed_and_not_read_twice(world: World, 
         (served / "catalog.tar").write_bytes(tar(files("p", "q")))
         await listed(world, "p", "q")
     await world.client.delete(SECRET, name, NAMESPACE)
+
+
+async def test_an_address_that_no_source_may_have_stalls_and_a_name_is_asked_again(
+    world: World, tmp_path: Path
+) -> None:
+    async with running(world, tmp_path / "cache"):
+        await world.catalog_of({"source": {"type": "http", "http": {"url": "http://169.254.169.254/latest/meta-data"}}})
+        found = await world.when("Stalled", "True", "Blocked")
+        assert "which is link-local, as metadata services are" in triple(found, "Ready")[2]
+        assert triple(found, "Reconciling") == ("", "", "")
+        url = "http://no-such-host.invalid/catalog.tar"
+        await world.catalog_of({"source": {"type": "http", "http": {"url": url}}})
+        found = await world.when("Reconciling", "True", "Retrying")
+        assert triple(found, "Stalled") == ("", "", "")
+
+
+async def test_names_of_half_a_megabyte_do_not_reach_the_status(world: World, catalogd: Path) -> None:
+    long = "x" * 500_000
+    await world.push({"configs/catalog.json": json.dumps({"schema": "s", long: 1, long.upper(): 2}).encode()})
+    await world.catalog(world.ref())
+    found = await world.when("Unpacked", "False", "UnpackFailed")
+    sizes = {each["type"]: len(each["message"].encode()) for each in found["status"]["conditions"]}
+    assert all(0 < sizes[each] <= 1024 for each in ("Ready", "Reconciling"))
+    assert 0 < sizes["Unpacked"] <= 4096
+    assert "duplicate keys for key" in triple(found, "Ready")[2]

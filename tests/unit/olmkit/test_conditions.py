@@ -79,21 +79,42 @@ def test_times_are_utc_to_the_second() -> None:
     ("message", "limit", "expected"),
     [
         pytest.param("short", 5, "short", id="what fits stays"),
-        pytest.param("longer", 5, "longe", id="what does not fit is cut"),
-        pytest.param("aé", 2, "a", id="a character that does not fit whole goes whole"),
-        pytest.param("a😀b", 4, "a", id="also one of four bytes"),
+        pytest.param("longer", 5, "lo…", id="what does not fit is cut, and three dots say so"),
+        pytest.param("aéé", 4, "a…", id="a character that does not fit whole goes whole"),
+        pytest.param("a😀bcd", 7, "a…", id="also one of four bytes"),
+        pytest.param("ab", 1, "a", id="where the dots do not fit there are none"),
     ],
 )
 def test_cut(message: str, limit: int, expected: str) -> None:
     assert cut(message, limit) == expected
 
 
-@given(st.text(max_size=50), st.integers(0, 60))
+@given(st.text(max_size=50), st.integers(3, 60))
 def test_cut_is_a_beginning_that_fits_and_the_longest_one(message: str, limit: int) -> None:
     result = cut(message, limit)
-    assert message.startswith(result)
     assert len(result.encode()) <= limit
-    assert result == message or len(message[: len(result) + 1].encode()) > limit
+    assert cut(result, limit) == result
+    if result != message:
+        kept = result.removesuffix("…")
+        assert message.startswith(kept)
+        assert len(message[: len(kept) + 1].encode()) > limit - len("…".encode())
+
+
+@pytest.mark.parametrize(
+    ("type", "limit"),
+    [
+        pytest.param("Ready", 1024, id="Ready is for people: 1 KB"),
+        pytest.param("Reconciling", 1024, id="so is Reconciling"),
+        pytest.param("Stalled", 1024, id="and Stalled"),
+        pytest.param("Unpacked", MESSAGE_LIMIT, id="the others tell everything, up to what the API server takes"),
+    ],
+)
+def test_no_message_is_longer_than_its_type_may_have(type: str, limit: int) -> None:
+    text = "é" * 500_000
+    (condition,), (told,) = merge([], [Wanted(type, "True", "Fine", text)], 1, NOON)
+    assert limit - 4 < len(condition.message.encode()) <= limit
+    assert condition.message == "é" * (len(condition.message) - 1) + "…"
+    assert told.message == condition.message
 
 
 WANTED = st.lists(

@@ -33,10 +33,10 @@ class Desk:
     """Progress that was told."""
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
 
-    def give(self, *secrets: Mapping[str, Any]) -> None:
-        """Credentials of these Secrets, in place of others."""
-        credentials = Credentials()
-        for each in secrets:
+    def give(self, *secrets: Mapping[str, Any], shared: Mapping[str, Any] | None = None) -> None:
+        """Credentials of these Secrets, the object's own one first, in place of others; `shared` is the one for all objects."""
+        credentials = Credentials.from_secret(secrets[0]) if secrets else Credentials()
+        for each in (*secrets[1:], *((shared,) if shared else ())):
             credentials = Credentials.merged(credentials, Credentials.from_secret(each))
         self.access = self.access.with_credentials(credentials)
 

@@ -215,7 +215,9 @@ REPORTS = [
                 "Valid",
                 "False",
                 "ProblemsFound",
-                '1 problem: a\\nb\\x1b\\u202e; the Package of "A\\n\\x1b[31m' + "y" * 89 + '…" is named c-a-1234abcd',
+                'Packages whose objects have other names: "A\\n\\x1b[31m'
+                + "y" * 89
+                + '…" -> c-a-1234abcd; 1 problem: a\\nb\\x1b\\u202e',
             ),
         ],
         id="names that are not to be printed are not, and long ones are cut",
@@ -235,7 +237,7 @@ REPORTS = [
                 "Valid",
                 "True",
                 "AllBlobsRead",
-                'all 1 blob could be read; too large; the Package of "A" is named c-a-1234abcd',
+                'all 1 blob could be read; Packages whose objects have other names: "A" -> c-a-1234abcd; too large',
             ),
         ],
         id="names and sizes that had to give way are told",
@@ -405,6 +407,20 @@ def test_content_that_replaces_another_is_worth_an_event() -> None:
     )
     (moved,) = report(seen, KEPT).transitions
     assert (moved.type, moved.reason, moved.message) == ("Serving", "Available", f'serving "{IMAGE_ONE}"')
+
+
+LONG = Blocked("InvalidDocument", "load FBC from filesystem: a.yaml: " + "é" * 500_000)
+LONG_BY_TYPE = {"Unpacked": 4096, "Ready": 1024, "Reconciling": 1024, "Stalled": 1024}
+
+
+@pytest.mark.parametrize("before", [pytest.param({}, id="nothing served"), pytest.param(LOOKED, id="something served")])
+def test_what_is_wrong_with_a_source_is_told_in_a_few_lines(before: dict[str, Any]) -> None:
+    told = report(world(job=Refused(TAG, LONG, timedelta(0)), **before), LONG).status.conditions
+    long = {each.type: each.message for each in told if each.type in LONG_BY_TYPE}
+    assert long.keys() == {"Unpacked", "Ready", "Stalled"}
+    for kind, message in long.items():
+        assert len(message.encode()) <= LONG_BY_TYPE[kind]
+        assert message.endswith("é…")
 
 
 def test_names_of_packages_end_where_the_field_does() -> None:

@@ -101,7 +101,7 @@ def test_blobs_of_layers(tmp_path: Path, layers: list[list[Entry]], expected: st
     [
         pytest.param(
             [a("b", "1"), file("configs/c/d", "a: [\n"), file("configs/a", "{")],
-            "a: line 1, column 2: unexpected end of data",
+            "a: line 1, column 2: unexpected end of data: { <==",
             id="the first in order",
         ),
         pytest.param(
@@ -117,6 +117,15 @@ def test_faults_name_the_file(tmp_path: Path, layer: list[Entry], fault: str) ->
     with pytest.raises(BadCatalog) as caught:
         names(tmp_path, [layer])
     assert str(caught.value) == fault
+
+
+def test_a_fault_in_a_file_with_a_long_path_is_still_told(tmp_path: Path) -> None:
+    """A path may have 4,096 bytes, as much as a status takes of the whole sentence."""
+    path = "/".join(("d" * 120,) * 30) + "/line\nbreak.json"
+    with pytest.raises(BadCatalog) as caught:
+        names(tmp_path, [[file(f"configs/{path}", "{}")]])
+    shown = "d" * 100 + "…" + ("d" * 120 + "/line\\nbreak.json")[-100:]
+    assert str(caught.value) == f"{shown}: line 1: object '{{}}' is missing root schema field"
 
 
 PATHS = st.lists(st.sampled_from(["a", "b", "a-", "a.b", "é", ".indexignore", "z"]), min_size=1, max_size=3).map(

@@ -11,6 +11,7 @@ from hypothesis import strategies as some
 
 from olmkit.errors import Blocked
 from olmkit.sources.addresses import AddressGuard, SourceAddresses, literal
+from olmkit.sources.errors import BadReference
 
 
 @pytest.mark.parametrize(
@@ -147,3 +148,26 @@ def test_others_cannot_be_refused_without_a_lookup(host: str) -> None:
     assert SourceAddresses().refusal_of_host(host, 443) is None
     lifted = SourceAddresses.load(["127.0.0.0/8"])
     assert lifted.refusal_of_host("localhost", 443) is None
+
+
+@pytest.mark.parametrize(
+    ("host", "refused"),
+    [
+        pytest.param("169.254.169.254", "the address 169.254.169.254, which is link-local", id="an address"),
+        pytest.param("[::1]", "the address ::1, which is loopback", id="one of version 6"),
+        pytest.param("0x7f.1", "the address 127.0.0.1, which is loopback", id="written in another way"),
+        pytest.param("192.168.1.10", "the address 192.168.1.10, which is the API server's", id="the API server's"),
+        pytest.param("10.0.0.1", "", id="one that may be had"),
+        pytest.param("localhost", "", id="a name, which may get another address"),
+        pytest.param("metadata.google.internal", "", id="any name"),
+    ],
+)
+def test_a_spec_that_names_a_refused_address_must_change(host: str, refused: str) -> None:
+    addresses = SourceAddresses.load(deny=["192.168.1.10"])
+    try:
+        addresses.check_literal(host, 443, "web server X")
+        found = ""
+    except BadReference as error:
+        found = error.message
+    assert found.startswith(f"web server X has {refused}") if refused else found == ""
+    SourceAddresses.load(["0.0.0.0/0", "::/0"]).check_literal(host, 443, "web server X")

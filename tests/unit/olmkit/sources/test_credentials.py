@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from olmkit.errors import Blocked
 from olmkit.sources.credentials import Credentials, Login
+from olmkit.sources.secrets import BadSecret
 from tests.secrets import auth, docker_config, secret
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n"
@@ -160,8 +161,58 @@ def test_the_objects_own_secret_comes_before_the_clusters() -> None:
         login = both.for_registry(host, "x/y")
         assert login is not None
         assert login.password == expected
-    assert Credentials.merged(Credentials(), clusters) == Credentials((*(), *clusters.layers))
-    assert both.hosts == ("ghcr.io", "quay.io", "quay.io/x")
+    assert Credentials.merged(Credentials(), clusters).layers == clusters.layers
+
+
+def of_hosts(hosts: str, name: str) -> Credentials:
+    """A Secret with a password for hosts of its annotation."""
+    return Credentials.from_secret(secret("kubernetes.io/basic-auth", {"username": "u", "password": "p"}, hosts, name))
+
+
+def of_key(hosts: str, name: str) -> Credentials:
+    """The same with a key."""
+    values = {"ssh-privatekey": KEY, "ssh-knownhosts": "git …"}
+    return Credentials.from_secret(secret("kubernetes.io/ssh-auth", values, hosts, name))
+
+
+@pytest.mark.parametrize(
+    ("made", "hosts", "ssh_hosts", "registries_of"),
+    [
+        pytest.param(Credentials(), (), (), "", id="none"),
+        pytest.param(of_hosts("b.example,a.example:1", "own"), ("a.example:1", "b.example"), (), "", id="its own"),
+        pytest.param(
+            Credentials.merged(of_hosts("a.example", "own"), of_hosts("hidden.example", "all")),
+            *(("a.example",), (), ""),
+            id="not those of the one for all Catalogs",
+        ),
+        pytest.param(
+            Credentials.merged(Credentials(), of_hosts("hidden.example", "all")),
+            *((), (), ""),
+            id="nor when that is the only one",
+        ),
+        pytest.param(
+            Credentials.merged(of_key("a.example", "own"), of_key("hidden.example", "all")),
+            *(("a.example",), ("a.example",), ""),
+            id="hosts of keys neither",
+        ),
+        pytest.param(passwords({"quay.io": "p"}), (), (), "olm-suite-system/login", id="registries are told by Secret"),
+        pytest.param(
+            Credentials.merged(Credentials(), passwords({"quay.io": "p"})), *((), (), ""), id="also only its own"
+        ),
+    ],
+)
+def test_sentences_name_hosts_of_the_objects_own_secret_only(
+    made: Credentials, hosts: tuple[str, ...], ssh_hosts: tuple[str, ...], registries_of: str
+) -> None:
+    for each in (made, Credentials.from_json(orjson.loads(orjson.dumps(made.to_json())))):
+        assert (each.hosts, each.ssh_hosts, each.registries_of) == (hosts, ssh_hosts, registries_of)
+
+
+def test_a_secret_for_all_that_cannot_be_used_is_told_where_a_login_is_missing() -> None:
+    made = Credentials.merged(passwords({"quay.io": "p"}), Credentials(unusable="Secret all has no key password"))
+    for each in (made, Credentials.from_json(orjson.loads(orjson.dumps(made.to_json())))):
+        assert each.excuse == "; the one for all Catalogs cannot be used: Secret all has no key password"
+    assert passwords({"quay.io": "p"}).excuse == ""
 
 
 def test_credentials_reach_a_job_as_json() -> None:
@@ -260,6 +311,33 @@ def test_a_secret_that_cannot_be_used_is_named_with_what_is_missing(made: Mappin
     assert words in raised.value.message
     assert "Sesame" not in raised.value.message
     assert "U2VzYW1l" not in raised.value.message
+
+
+@pytest.mark.parametrize(
+    ("made", "plain"),
+    [
+        pytest.param(
+            docker_config({"Sesame open": auth("u", "p")}),
+            "Secret olm-suite-system/login names the registry …, which is no host[:port][/path]",
+            id="the name of a registry",
+        ),
+        pytest.param(
+            docker_config({"sesame.example": {"auth": "x"}}),
+            "Secret olm-suite-system/login has an auth for … that is no user:password in base64",
+            id="and that of a login",
+        ),
+        pytest.param(
+            secret("kubernetes.io/dockerconfigjson", {".dockerconfigjson": "{Sesame"}),
+            "Secret olm-suite-system/login has no JSON at the key .dockerconfigjson",
+            id="nothing of it is in the message anyway",
+        ),
+    ],
+)
+def test_to_others_nothing_out_of_a_bad_secret_is_told(made: Mapping[str, Any], plain: str) -> None:
+    with pytest.raises(BadSecret) as raised:
+        Credentials.from_secret(made)
+    assert raised.value.plain == plain
+    assert "esame" not in plain
 
 
 def test_no_repr_shows_a_value() -> None:

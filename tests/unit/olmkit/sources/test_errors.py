@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 
 from olmkit.errors import OlmError
 from olmkit.sources.addresses import AddressRefused
-from olmkit.sources.errors import BadContent, BadReference, ImageNotFound, Reason, quoted
+from olmkit.sources.errors import BadContent, BadReference, ImageNotFound, Reason, quoted, shown_path
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,15 @@ def test_any_text_can_be_shown(text: str) -> None:
 )
 def test_a_copy_is_the_same(error: OlmError) -> None:
     assert vars(copy.copy(error)) == vars(error)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        pytest.param("a/b.yaml", "a/b.yaml", id="a path as it stands"),
+        pytest.param("a\n/\x1b", "a\\n/\\x1b", id="on one line"),
+        pytest.param("a" * 60 + "/" + "b" * 60, "a" * 50 + "…" + "b" * 50, id="a long one without its middle"),
+    ],
+)
+def test_paths_are_shown_so_that_they_are_found(path: str, expected: str) -> None:
+    assert shown_path(path, 100) == expected

@@ -87,12 +87,21 @@ async def test_a_commit_that_an_http_server_gives_out_only_with_its_branch(
         assert ALL in desk.lines
 
 
-async def test_a_commit_that_is_not_there(desk: Desk, repository: Repository, url: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("a" * 40, id="any other hash"),
+        pytest.param("f" * 40, id="the last hash"),
+        pytest.param("0" * 40, id="the one that to git means none"),
+        pytest.param("0" * 64, id="the same by sha256"),
+    ],
+)
+async def test_a_commit_that_is_not_there(desk: Desk, repository: Repository, url: str, name: str) -> None:
     repository.commit(FILES)
-    error = await desk.refusal(commit(url, "a" * 40))
+    error = await desk.refusal(commit(url, name))
     assert isinstance(error, Waiting)
     assert (error.reason, error.after.total_seconds()) == ("SourceNotFound", 300)
-    assert error.message == f"git repository {url} has no commit {'a' * 40}, or does not give it out"
+    assert error.message == f"git repository {url} has no commit {name}, or does not give it out"
 
 
 async def test_repositories_that_name_objects_by_sha256(desk: Desk, folder: Path, server: GitServer) -> None:

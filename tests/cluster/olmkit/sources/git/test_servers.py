@@ -10,14 +10,15 @@ import pytest
 from aiohttp import web
 
 from olmkit.errors import Waiting
-from olmkit.sources.errors import BadContent
+from olmkit.sources.addresses import AddressRefused
+from olmkit.sources.errors import BadContent, BadReference
 from olmkit.sources.tree import ContentLimits
 from tests.certificates import Authority
 from tests.cluster.olmkit.sources.desk import Desk, branch
 from tests.cluster.olmkit.sources.git.content import FILES, PASSWORD, WANTED, ssh_secret
 from tests.git_server import GitServer, Repository
 from tests.git_ssh_server import GitSshServer
-from tests.secrets import secret
+from tests.secrets import auth, docker_config, secret
 from tests.web_server import redirect
 
 
@@ -51,6 +52,29 @@ async def test_a_login_goes_to_the_host_that_its_secret_names(desk: Desk, reposi
 
         desk.give(secret("kubernetes.io/basic-auth", values, server.address))
         assert await desk.files(branch(url, directory="catalog")) == WANTED
+
+
+async def test_hosts_of_a_secret_that_the_object_does_not_name_are_not_told(
+    desk: Desk, repository: Repository, folder: Path
+) -> None:
+    repository.commit(FILES)
+    values = {"username": "reader", "password": PASSWORD}
+    async with GitServer(folder, login=("reader", PASSWORD)) as server:
+        url = f"{server.url}/team/x.git"
+        what = f'git server {server.address} wants a user and a password for git repository "/team/x.git" (401)'
+        everybodys = docker_config({"registry.hidden.example": auth("u", PASSWORD)}, name="all")
+        desk.give(secret("kubernetes.io/basic-auth", values, "git.example.com"), shared=everybodys)
+        error = await desk.refusal(branch(url))
+        assert error.message == f"{what}, and the Secret names other hosts: git.example.com", (
+            "not those of another Secret"
+        )
+        desk.give(shared=everybodys)
+        assert (await desk.refusal(branch(url))).message == f"{what}: name a Secret in auth"
+        desk.give(docker_config({server.address: auth("reader", PASSWORD)}))
+        error = await desk.refusal(branch(url))
+        words = "has logins for registries, which are sent to no other server: name one of type kubernetes.io/basic-auth in auth"
+        assert error.message == f"{what}, and Secret olm-suite-system/login {words}"
+        assert set(server.authorizations) == {None}
 
 
 async def test_a_login_does_not_follow_a_redirect(desk: Desk, repository: Repository, folder: Path) -> None:
@@ -111,11 +135,12 @@ async def test_loopback_is_refused_unless_allowed(
         error = await desk.refusal(branch(each))
         assert error.reason == "AddressRefused"
         assert "which is loopback" in error.message
+        assert type(error) is (AddressRefused if "localhost" in each else BadReference)
     assert server.requests == []
     async with GitSshServer(repository.folder.parents[1]) as ssh:
         desk.give(ssh_secret(ssh))
         error = await desk.refusal(branch(f"ssh://git@{ssh.address}/team/x.git"))
-        assert error.reason == "AddressRefused"
+        assert (type(error), error.reason) == (BadReference, "AddressRefused")
         assert ssh.users == []
 
 

@@ -1,0 +1,73 @@
+"""Valid: every object under another name is told, and problems are quoted in a few lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from catalogd.listing import Difference
+from catalogd.report import report
+from catalogd.world import Done, Keep
+from tests.unit.catalogd.decide.worlds import NOW, served, world
+
+
+def valid_of(**changes: Any) -> str:
+    """The message of Valid."""
+    told = report(world(looked=NOW, **changes), Done(Keep(None))).status.conditions
+    return next(each.message for each in told if each.type == "Valid")
+
+
+def renamed(number: int, prefix: str = "A") -> Difference:
+    return Difference(renamed=tuple((f"{prefix}{each:05}", f"c-a{each:05}-1234abcd") for each in range(number)))
+
+
+def test_problems_of_long_names_are_quoted_in_a_few_lines() -> None:
+    problems = tuple("😀" * 400 for _ in range(12))
+    message = valid_of(served=served(problem_count=40, problems=problems, notes=problems))
+    assert len(message.encode()) < 10_000
+    assert message.startswith("40 problems: 😀")
+    assert "; and 30 more; 😀" in message
+    assert message.endswith("…; and 2 more")
+
+
+def test_every_package_whose_object_has_another_name_is_told_before_the_problems() -> None:
+    problems = tuple(f"problem {number}" for number in range(20))
+    message = valid_of(
+        served=served(problem_count=20, problems=problems, notes=("too large",) * 12), packages=renamed(400)
+    )
+    head, _, rest = message.partition("; 20 problems: problem 0; ")
+    pairs = head.removeprefix("Packages whose objects have other names: ").split(", ")
+    assert pairs == [f'"{package}" -> {name}' for package, name in renamed(400).renamed]
+    assert rest.endswith("; and 2 more")
+
+
+@pytest.mark.parametrize(
+    ("bundles", "told"),
+    [
+        pytest.param(renamed(0, "b"), "; and 10 more", id="no bundles"),
+        pytest.param(renamed(10, "b"), '"b00000" -> c-a00000-1234abcd, and 9 more', id="a few bundles"),
+        pytest.param(
+            Difference(renamed=(("é" * 100, "x" * 253),)),
+            "BundleMetadata whose objects have other names: 1",
+            id="a bundle whose names fit nowhere",
+        ),
+    ],
+)
+def test_of_more_than_a_message_holds_the_rest_is_counted(bundles: Difference, told: str) -> None:
+    message = valid_of(
+        served=served(problem_count=20, problems=("é" * 300,) * 20), packages=renamed(9_000), bundles=bundles
+    )
+    assert 32_000 < len(message.encode()) <= 32_768
+    packages = message.partition("; 20 problems: ")[0]
+    assert packages.endswith(f", and {9_000 - packages.count(' -> ')} more")
+    assert message.endswith(told)
+
+
+def test_bundles_whose_objects_have_other_names_are_told_last() -> None:
+    message = valid_of(served=served(), packages=renamed(1), bundles=renamed(5_000, "b"))
+    head, _, bundles = message.partition("; BundleMetadata whose objects have other names: ")
+    assert head.endswith('"A00000" -> c-a00000-1234abcd')
+    assert bundles.startswith('"b00000" -> c-a00000-1234abcd, "b00001" -> ')
+    assert bundles.endswith(f", and {5_000 - bundles.count(' -> ')} more")
+    assert 32_000 < len(message.encode()) <= 32_768
