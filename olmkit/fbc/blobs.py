@@ -5,7 +5,7 @@ Called by olmkit.fbc.reading for each document. Knows the three keys of the enve
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import orjson
 
 from olmkit.fbc.documents import DOCUMENT_LIMIT, Document, holds_too_much
 from olmkit.fbc.errors import BadDocument
+from olmkit.fbc.excerpts import beginning
 from olmkit.fbc.go_text import quoted
 from olmkit.fbc.go_values import printed, printed_as_boolean
 from olmkit.fbc.numbers import exact_json
@@ -24,8 +25,8 @@ _LINE_SEPARATOR, _PARAGRAPH_SEPARATOR = "\u2028".encode(), "\u2029".encode()
 _KEYS: dict[tuple[str, ...], tuple[str | None, str | None, str | None]] = {}
 _KEYS_KEPT = 64
 """Of so many combinations of keys it is remembered what they stand for."""
-_SHOWN = 200
-"""Characters of a blob that an error quotes."""
+_LISTED = 3
+"""Keys that are there twice, and forms of each, that an error names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class _Fault(ValueError):
 def _no_mapping(value: Any) -> str:
     if value is None:
         return "object '' is missing root schema field"
-    return f"a blob must be a mapping, not {_kind(value)}: {_excerpt(value)}"
+    return f"a blob must be a mapping, not {_kind(value)}: {'[' if isinstance(value, list) else _excerpt(value)} <=="
 
 
 def _envelope(value: dict[str, Any]) -> tuple[str, str, str]:
@@ -89,7 +90,7 @@ def _envelope_keys(value: dict[str, Any]) -> tuple[str | None, str | None, str |
     if known is None:
         folded = {key.casefold(): key for key in keys}
         if len(folded) != len(keys):
-            raise ValueError(_duplicates(value))
+            raise _duplicates(value)
         known = folded.get("schema"), folded.get("package"), folded.get("name")
         if len(_KEYS) < _KEYS_KEPT and len(keys) < _KEYS_KEPT:
             _KEYS[keys] = known
@@ -106,20 +107,33 @@ def _text(value: dict[str, Any], key: str | None) -> str:
         except RecursionError as error:
             raise ValueError(f"nests deeper than {DEPTH_LIMIT} levels") from error
         sentence = f"expected value for key {quoted(key)} to be a string, got "
-        raise _Fault(sentence + _short(" ".join(words.splitlines())), sentence + words)
+        raise _Fault(sentence + beginning(words), sentence + words)
     return text
 
 
-def _duplicates(value: dict[str, Any]) -> str:
+def _duplicates(value: dict[str, Any]) -> _Fault:
     keys: dict[str, list[str]] = {}
     for key in value:
         keys.setdefault(key.casefold(), []).append(key)
-    faults = [
-        f"duplicate keys for key {quoted(fold)}: [{' '.join(sorted(same))}]"
-        for fold, same in sorted(keys.items())
-        if len(same) > 1
-    ]
-    return faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"  # as Kubernetes writes several errors
+    same = [(fold, sorted(forms)) for fold, forms in sorted(keys.items()) if len(forms) > 1]
+    words = [_duplicate(fold, forms) for fold, forms in same]
+    short = [_duplicate(beginning(fold), _few([beginning(form) for form in forms])) for fold, forms in same[:_LISTED]]
+    text = short[0] if len(same) == 1 else f"[{', '.join([*short, *_rest(same)])}]"
+    return _Fault(text, words[0] if len(words) == 1 else f"[{', '.join(words)}]")  # as Kubernetes writes several errors
+
+
+def _duplicate(key: str, forms: Sequence[str]) -> str:
+    return f"duplicate keys for key {quoted(key)}: [{' '.join(forms)}]"
+
+
+def _few(forms: list[str]) -> list[str]:
+    return [*forms[:_LISTED], *_rest(forms)]
+
+
+def _rest(all_of_them: Sequence[Any]) -> list[str]:
+    """How many are not named."""
+    more = len(all_of_them) - _LISTED
+    return [f"and {more} more"] if more > 0 else []
 
 
 def _kind(value: Any) -> str:
@@ -143,7 +157,7 @@ def _excerpt(value: Any) -> str:
         text = orjson.dumps(value).decode()
     except TypeError:  # too deep
         text = "…"
-    return _short(text)
+    return beginning(text)
 
 
 def _whole(value: dict[str, Any]) -> str:
@@ -152,10 +166,6 @@ def _whole(value: dict[str, Any]) -> str:
         return _kept(value, orjson.dumps(value))[1].decode()
     except ValueError:
         return _excerpt(value)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
 def _kept(value: dict[str, Any], text: bytes | memoryview) -> tuple[dict[str, Any], bytes]:

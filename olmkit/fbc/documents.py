@@ -10,13 +10,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 import orjson
 
 from olmkit.fbc import yaml_fast, yaml_values
+from olmkit.fbc.buffer import Buffer, Readable
 from olmkit.fbc.errors import BadDocument, TooLarge
+from olmkit.fbc.excerpts import beginning, marked
 from olmkit.fbc.numbers import exact_json, real
 from olmkit.fbc.yaml_values import VALUES_LIMIT
 
@@ -29,8 +31,6 @@ SMALL = 1024 * 1024
 _DECODER: Final = msgspec.json.Decoder(float_hook=real)
 """As fast as orjson, and it hands over numbers with a fraction as they are written. What it refuses orjson explains."""
 _UNREAD = (msgspec.MsgspecError, ValueError, RecursionError)
-_CHUNK = 1024 * 1024
-_SPACE = re.compile(rb"\s+")
 _OUTSIDE = re.compile(rb'["{}]')
 _MARK = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[,\[{]', re.DOTALL)
 """A string, or what stands before a value."""
@@ -40,14 +40,6 @@ _ESCAPE = re.compile(
     r"\\(?:u[dD][89aAbB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,
 )
-
-
-class Readable(Protocol):
-    """A binary stream; may return fewer bytes than asked for, and none only at its end."""
-
-    def read(self, size: int, /) -> bytes:
-        """At most `size` bytes."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +67,14 @@ class Unread:
         try:
             return Document(yaml_fast.load(text, DOCUMENT_LIMIT), b"", self.line)
         except BadDocument as error:
-            raise BadDocument(error.text, self.line + max(error.line, 1) - 1, error.column) from error
+            raise _in_file(error, self.line) from error
+
+
+def _in_file(error: BadDocument, line: int, column: int = 1) -> BadDocument:
+    """A fault of a document, which begins there, with its place in the file."""
+    is_first_line = error.line <= 1
+    before = column - 1 if error.column and is_first_line else 0
+    return BadDocument(error.text, line if is_first_line else line + error.line - 1, error.column + before)
 
 
 def read(stream: Readable) -> Iterator[Document]:
@@ -89,7 +88,7 @@ def cut(stream: Readable) -> Iterator[Document | Unread]:
 
     Reading stops at the first that cannot be read, whatever comes behind it or is raised here.
     """
-    buffer = _Buffer(stream)
+    buffer = Buffer(stream)
     if not buffer.opens_with_brace():
         yield from _yaml_documents(buffer)
         return
@@ -106,7 +105,7 @@ def cut(stream: Readable) -> Iterator[Document | Unread]:
         yield document
 
 
-def _yaml_instead(buffer: _Buffer, error: BadDocument) -> Iterator[Document]:
+def _yaml_instead(buffer: Buffer, error: BadDocument) -> Iterator[Document]:
     """What could not be read as JSON, read as YAML from the same place; if that fails at once, `error` says why."""
     documents = (each.read() for each in _yaml_documents(buffer))
     try:
@@ -119,85 +118,7 @@ def _yaml_instead(buffer: _Buffer, error: BadDocument) -> Iterator[Document]:
     yield from documents
 
 
-class _Buffer:
-    """What was read of a stream and not yet taken, from `at` on; `line` is the line of `at`.
-
-    `unguessed`: of the next bytes so many are known not to end with the object they begin with; a guess would be wrong again.
-    """
-
-    def __init__(self, stream: Readable) -> None:
-        self._stream = stream
-        self.ended = False
-        self.unguessed = 0
-        self.data = b""
-        self.at = 0
-        self.line = 1
-
-    def more(self) -> bool:
-        """Read on. False at the end of the stream. Moves `at` to 0."""
-        left = self.left()
-        # Twice as much each time: what a long document was copied by then is no more than the document.
-        chunk = b"" if self.ended else self._stream.read(max(_CHUNK, left))
-        self.ended = not chunk
-        self.data = self.data[self.at :] + chunk if left else chunk
-        self.at = 0
-        return bool(chunk)
-
-    def left(self) -> int:
-        """Bytes read and not taken."""
-        return len(self.data) - self.at
-
-    def view(self, length: int) -> memoryview:
-        """The next bytes, without copying them."""
-        return memoryview(self.data)[self.at : self.at + length]
-
-    def skip(self, length: int, lines: int | None = None) -> None:
-        """Let the next bytes go; `lines` is how many newlines they hold, if that is known."""
-        if lines is None:
-            lines = self.data.count(b"\n", self.at, self.at + length)
-        self.line += lines
-        self.unguessed = max(self.unguessed - length, 0)
-        self.at += length
-
-    def take(self, length: int) -> bytes:
-        """The next bytes, which are then gone."""
-        taken = self.data[self.at : self.at + length]
-        self.skip(length)
-        return taken
-
-    def opens_with_brace(self) -> bool:
-        """Whether the first character that is no space is `{`, if it comes early; takes nothing."""
-        while not (text := self.data.lstrip()) and self.left() < _CHUNK and self.more():
-            pass
-        return text.startswith(b"{")
-
-    def skip_space(self) -> bool:
-        """Go to the next character that is no space. False when there is none."""
-        while True:
-            if not self.data.startswith(b"{", self.at) and (match := _SPACE.match(self.data, self.at)):
-                self.skip(match.end() - self.at)
-            if self.left() or not self.more():
-                return bool(self.left())
-
-    def starts_with(self, prefix: bytes | tuple[bytes, ...]) -> bool:
-        """Whether that, or one of those, comes next; they have at most three bytes."""
-        while len(self.data) - self.at < 3 and self.more():
-            pass
-        return self.data.startswith(prefix, self.at)
-
-    def length_to(self, needle: bytes, limit: int = _CHUNK) -> int:
-        """Bytes up to the end of the next `needle`, looked for in about `limit` bytes; -1 when it is not there."""
-        seen = 0
-        while True:
-            found = self.data.find(needle, self.at + seen)
-            if found >= 0:
-                return found + len(needle) - self.at
-            seen = max(self.left() - len(needle) + 1, 0)
-            if self.left() >= limit or not self.more():
-                return -1
-
-
-def _next_object(buffer: _Buffer) -> Document:
+def _next_object(buffer: Buffer) -> Document:
     """The JSON object that comes next; takes it only if it can be read.
 
     No proper prefix of an object is an object: so its end is guessed (its line, or the first line that begins with the brace
@@ -205,13 +126,18 @@ def _next_object(buffer: _Buffer) -> Document:
     """
     line = buffer.line
     if not buffer.starts_with(b"{"):
-        raise BadDocument(f"expected the brace that opens a JSON object, found {_excerpt(buffer)}", line)
+        raise BadDocument(
+            f"expected the brace that opens a JSON object, found {_excerpt(buffer)}", line, buffer.column()
+        )
     if not buffer.unguessed and (document := _guessed_object(buffer)) is not None:
         return document
     length = _object_length(buffer)
     if holds_too_much(buffer.data, buffer.at, buffer.at + length):
         raise TooLarge(f"a document holds more than {VALUES_LIMIT:,} values", line)
-    value, text = _parse(bytes(buffer.view(length)), line)
+    try:
+        value, text = _parse(bytes(buffer.view(length)))
+    except BadDocument as error:
+        raise _in_file(error, line, buffer.column()) from error
     buffer.skip(length)
     return Document(value, text, line)
 
@@ -224,7 +150,7 @@ def holds_too_much(data: bytes, start: int, end: int) -> bool:
     return next(islice(marks, VALUES_LIMIT, None), None) is not None
 
 
-def _guessed_object(buffer: _Buffer) -> Document | None:
+def _guessed_object(buffer: Buffer) -> Document | None:
     """The next object if it ends where most do; None for several on a line, for other forms and for what is no JSON."""
     spread = buffer.starts_with((b"{\n", b"{\r"))
     length = buffer.length_to(b"\n}" if spread else b"\n", DOCUMENT_LIMIT)
@@ -243,13 +169,13 @@ def _guessed_object(buffer: _Buffer) -> Document | None:
     return None
 
 
-def _excerpt(buffer: _Buffer) -> str:
+def _excerpt(buffer: Buffer) -> str:
     while buffer.left() < 20 and buffer.more():
         pass
     return repr(buffer.data[buffer.at : buffer.at + 20].split(b"\n")[0].decode(errors="replace"))
 
 
-def _object_length(buffer: _Buffer) -> int:
+def _object_length(buffer: Buffer) -> int:
     """Bytes of the object that comes next, by its braces; everything that is left when it does not end."""
     length, depth, in_string = 0, 0, False
     while True:
@@ -282,10 +208,11 @@ def _check_size(length: int, line: int) -> None:
         raise TooLarge(f"a document is larger than {DOCUMENT_LIMIT // 1024 // 1024} MiB", line)
 
 
-def _parse(raw: bytes, line: int) -> tuple[Any, bytes]:
+def _parse(raw: bytes) -> tuple[Any, bytes]:
     """The value of one JSON text, and that text.
 
-    Mended as Go's decoder does it: U+FFFD stands for what is no UTF-8 and for half a surrogate pair.
+    Mended as Go's decoder does it: U+FFFD stands for what is no UTF-8 and for half a surrogate pair. Raises BadDocument with a
+    place within the text, whose lines end with a newline and whose columns count characters.
     """
     try:
         return _DECODER.decode(raw), raw
@@ -295,17 +222,18 @@ def _parse(raw: bytes, line: int) -> tuple[Any, bytes]:
         orjson.loads(raw)
         return exact_json(raw.decode()), raw
     except RecursionError as error:
-        raise BadDocument(f"nests deeper than {yaml_values.DEPTH_LIMIT} levels", line) from error
+        raise BadDocument(f"nests deeper than {yaml_values.DEPTH_LIMIT} levels") from error
     except orjson.JSONDecodeError as error:
         mended = _ESCAPE.sub(
             lambda match: "\\ufffd" if match["lone"] else match[0], raw.decode(errors="replace")
         ).encode()
         if mended != raw:
-            return _parse(mended, line)
-        raise BadDocument(error.msg.partition(": line ")[0], line + error.lineno - 1, error.colno) from error
+            return _parse(mended)
+        sentence = error.msg.partition(": line ")[0]
+        raise BadDocument(f"{sentence}: {marked(error.doc, error.pos)}", error.lineno, error.colno) from error
 
 
-def _yaml_documents(buffer: _Buffer) -> Iterator[Unread]:
+def _yaml_documents(buffer: Buffer) -> Iterator[Unread]:
     """YAML documents, split where a line starts with `---`, the way apimachinery's reader does it.
 
     That line belongs to the document it opens only if nothing stood before it: so one too many makes an empty document.
@@ -328,7 +256,7 @@ def _yaml_documents(buffer: _Buffer) -> Iterator[Unread]:
         yield Unread(b"".join(parts), line)
 
 
-def _take_line(buffer: _Buffer) -> bytes:
+def _take_line(buffer: Buffer) -> bytes:
     while (length := buffer.length_to(b"\n")) < 0 and buffer.more():
         _check_size(buffer.left(), buffer.line)
     return buffer.take(length if length > 0 else buffer.left())
@@ -337,11 +265,11 @@ def _take_line(buffer: _Buffer) -> bytes:
 def _check_separator(separator: bytes, line: int) -> None:
     rest = separator[3:].strip()
     if rest and not rest.startswith(b"#"):
-        text = rest[:80].decode(errors="replace")
+        text = beginning(rest.decode(errors="replace"))
         raise BadDocument(f"invalid Yaml document separator: {text}", line)
 
 
-def _take_to_separator(buffer: _Buffer) -> bytes:
+def _take_to_separator(buffer: Buffer) -> bytes:
     """Whole lines up to the next separator, or as many as were read."""
     end = buffer.data.find(b"\n---", buffer.at)
     if end < 0:

@@ -13,6 +13,8 @@ from typing import Any, NoReturn
 
 import orjson
 
+from olmkit.fbc.excerpts import beginning
+
 _LOWEST, _HIGHEST = -(2**63), 2**64 - 1
 
 
@@ -37,7 +39,7 @@ def real(text: str) -> orjson.Fragment:
     """A number with fraction or exponent. Raises ValueError when a float64 cannot hold it."""
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"number {text} is out of range")
+        raise ValueError(f"number {beginning(text)} is out of range")
     return orjson.Fragment(float_text(value).encode())
 
 

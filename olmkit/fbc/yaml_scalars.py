@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import orjson
 
+from olmkit.fbc.excerpts import beginning
 from olmkit.fbc.numbers import float_text, integer, real
 
 WORDS: Final[dict[str, bool | None]] = {
@@ -35,6 +36,8 @@ _INTEGER = re.compile(
     r"|0b(?P<signed>[-+][01]+)"
 )
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_POINT_FIRST = re.compile(r"\.[0-9]+(_[0-9]+)*([eE][-+]?[0-9]+(_[0-9]+)*)?")
+"""Of these Go's ParseFloat takes the underscores out, as it does in Go's own literals; of others go-yaml takes all out before."""
 _LARGEST = sys.float_info.max
 """Longer integers are strings, as to go-yaml, which would make floats of them."""
 _BASES = {"hex": 16, "bin": 2, "oct": 8, "signed": 2}
@@ -60,7 +63,9 @@ def resolve_key(text: str) -> Any:
 
 
 def _number(text: str) -> Any:
-    plain = text if text[0] == "." else text.replace("_", "")
+    if text[0] == "." and not _POINT_FIRST.fullmatch(text):
+        return text
+    plain = text.replace("_", "")
     if match := _INTEGER.fullmatch(plain):
         value = _integer(match)
         if value is not None:
@@ -90,10 +95,10 @@ def tagged(tag: str, text: str) -> Any:
             if name == "float" and isinstance(value, int) and not isinstance(value, bool):
                 return orjson.Fragment(float_text(float(value)).encode())
             if _kind(value) != name:
-                raise ValueError(f"cannot read `{text}` as !!{name}")
+                raise ValueError(f"cannot read `{beginning(text)}` as !!{name}")
             return value
         case "timestamp" if not _TIMESTAMP.fullmatch(text):
-            raise ValueError(f"cannot read `{text}` as !!timestamp")
+            raise ValueError(f"cannot read `{beginning(text)}` as !!timestamp")
         case "binary":
             return _binary(text)
         case _:

@@ -15,12 +15,16 @@ import yaml
 from yaml._yaml import CParser
 
 from olmkit.fbc.errors import BadDocument
+from olmkit.fbc.excerpts import beginning, marked
 from olmkit.fbc.yaml_scalars import is_merge, key, resolve, resolve_key, tagged
 
 DEPTH_LIMIT = 250
 """Levels of mappings and sequences; orjson writes no more than 254."""
 VALUES_LIMIT = 200_000
 """Values and keys of one document, aliases not written out. Each takes a few hundred bytes of memory, however short it is."""
+
+_MARK_IN_TEXT = re.compile(rb"(?:[\n\r]|\xc2\x85|\xe2\x80[\xa8\xa9])(\xef\xbb\xbf)")
+"""A byte order mark that libyaml would not read and that is text to go-yaml v2."""
 
 
 def load(text: bytes, weight_limit: int) -> Any:
@@ -29,25 +33,46 @@ def load(text: bytes, weight_limit: int) -> Any:
     Mappings come as dicts with string keys, numbers as olmkit.fbc.numbers holds them. `weight_limit` bounds about how many
     bytes the value takes when its aliases are written out. Raises BadDocument with a place within `text`.
     """
+    if found := _MARK_IN_TEXT.search(text):
+        at = len(_decoded(text[: found.start(1)]))
+        raise _placed("a byte order mark begins a line: take it out", text, at)
     parser = CParser(text)
     try:
         return _Composer(text, parser, weight_limit).compose()
+    except _Fault as error:
+        raise _placed(str(error), text, error.at) from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         sentence = ", ".join(part for part in (error.context, error.problem) if part)
-        raise BadDocument(sentence, *((mark.line + 1, mark.column + 1) if mark else ())) from error
+        raise _placed(sentence, text, mark.index if mark else None) from error
+    except yaml.reader.ReaderError as error:
+        # libyaml's complaint about a byte or character that no YAML may hold; its offset counts bytes.
+        raise _placed(str(error.reason), text, len(_decoded(text[: error.position]))) from error
     except yaml.YAMLError as error:
-        raise _reader_fault(error, text) from error
+        raise BadDocument(beginning(str(error))) from error
     finally:
         parser.dispose()
 
 
-def _reader_fault(error: yaml.YAMLError, text: bytes) -> BadDocument:
-    """libyaml's complaint about a byte or character that no YAML may hold; its offset counts bytes."""
-    if not isinstance(error, yaml.reader.ReaderError):
-        return BadDocument(str(error))
-    line_start = text.rfind(b"\n", 0, error.position) + 1
-    return BadDocument(str(error.reason), text.count(b"\n", 0, error.position) + 1, error.position - line_start + 1)
+class _Fault(ValueError):
+    """What is wrong at a character of the text, as libyaml counts them: from 0, without a byte order mark at the start."""
+
+    def __init__(self, sentence: str, at: int) -> None:
+        super().__init__(sentence)
+        self.at = at
+
+
+def _placed(sentence: str, text: bytes, at: int | None) -> BadDocument:
+    """That fault with its line and column, as editors count them, which know fewer line breaks than YAML."""
+    if at is None:
+        return BadDocument(sentence)
+    decoded = _decoded(text)
+    start = decoded.rfind("\n", 0, at) + 1
+    return BadDocument(f"{sentence}: {marked(decoded, at)}", decoded.count("\n", 0, at) + 1, at - start + 1)
+
+
+def _decoded(text: bytes) -> str:
+    return text.decode("utf-16" if text.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig", errors="replace")
 
 
 @dataclass(slots=True)
@@ -69,7 +94,9 @@ class _Composer:
 
     def __init__(self, text: bytes, parser: CParser, weight_limit: int) -> None:
         # libyaml does not tell of the tag `!`, which makes a string: that one stands before a scalar is looked up here.
-        self._marked = text.decode("utf-8-sig", errors="replace") if _MARK.search(text) else ""
+        self._has_mark = _MARK.search(text) is not None
+        self._text = text
+        self._decoded = ""
         self._parser = parser
         self._limit = weight_limit
         self._count = 0
@@ -104,18 +131,34 @@ class _Composer:
             return
         try:
             value = self._value(event, text, is_key)
+        except _Fault:
+            raise
         except ValueError as error:
             raise _fault(event, str(error)) from error
         self._add(event, value, len(text) + 1, event.anchor)
 
     def _value(self, event: Any, text: str, is_key: bool) -> Any:
+        if not (text or event.style) and event.end_mark.index > event.start_mark.index:
+            self._check_tag(event)
         if event.tag is not None:
             return tagged(event.tag, text)
         if not event.implicit[0] or event.style:
             return text
-        if self._marked and "!" in self._marked[event.start_mark.index : event.end_mark.index]:
+        if self._has_mark and "!" in self._source()[event.start_mark.index : event.end_mark.index]:
             return text
         return resolve_key(text) if is_key else resolve(text)
+
+    def _source(self) -> str:
+        """The text by characters, as marks count them; most documents are read without."""
+        self._decoded = self._decoded or _decoded(self._text)
+        return self._decoded
+
+    def _check_tag(self, event: Any) -> None:
+        """Refuse a tag that touches a comma in flow style: to go-yaml v2 the comma is part of it, and the next value is its."""
+        source, end = self._source(), event.end_mark.index
+        properties = source[event.start_mark.index : end].split()
+        if properties and properties[-1].startswith("!") and source.startswith(",", end):
+            raise _Fault("a tag touches a comma: put a blank between them", end)
 
     def _expects_key(self) -> bool:
         return bool(self._open) and self._open[-1].key is _NO_KEY and type(self._open[-1].value) is dict
@@ -144,9 +187,9 @@ class _Composer:
         if name in self._anchors:
             self._add(event, *self._anchors[name], None)
         elif any(frame.anchor == name for frame in self._open):
-            raise _fault(event, f"anchor {name!r} contains itself")
+            raise _fault(event, f"anchor '{beginning(name)}' contains itself")
         else:
-            raise _fault(event, f"unknown anchor {name!r}")
+            raise _fault(event, f"unknown anchor '{beginning(name)}'")
 
     def _add(self, event: Any, value: Any, weight: int, anchor: str | None) -> None:
         """Put a finished value where it belongs."""
@@ -177,8 +220,8 @@ class _Composer:
             frame.key = _NO_KEY
 
 
-def _fault(event: Any, text: str) -> BadDocument:
-    return BadDocument(text, event.start_mark.line + 1, event.start_mark.column + 1)
+def _fault(event: Any, sentence: str) -> _Fault:
+    return _Fault(sentence, event.start_mark.index)
 
 
 def _merge(event: Any, into: dict[str, Any], value: Any) -> None:

@@ -78,8 +78,8 @@ def test_lines(text: str, line: str) -> None:
             '{"schema":""}', 'line 1: object \'{"schema":""}\' is missing root schema field', id="an empty schema"
         ),
         pytest.param("# nothing\n", "line 1: object '' is missing root schema field", id="an empty document"),
-        pytest.param("[1]\n", "line 1: a blob must be a mapping, not a list: [1]", id="a list"),
-        pytest.param("just text\n", 'line 1: a blob must be a mapping, not a string: "just text"', id="a string"),
+        pytest.param("[1]\n", "line 1: a blob must be a mapping, not a list: [ <==", id="a list"),
+        pytest.param("just text\n", 'line 1: a blob must be a mapping, not a string: "just text" <==', id="a string"),
         pytest.param(
             '{"schema":"s","Schema":"t"}', 'line 1: duplicate keys for key "schema": [Schema schema]', id="schema twice"
         ),
@@ -87,6 +87,17 @@ def test_lines(text: str, line: str) -> None:
             '{"schema":"s","x":1,"X":2,"y":1,"Y":2}',
             'line 1: [duplicate keys for key "x": [X x], duplicate keys for key "y": [Y y]]',
             id="any key twice, and several in brackets",
+        ),
+        pytest.param(
+            '{"schema":"s","NAME":1,"Name":2,"nAme":3,"naMe":4,"namE":5}',
+            'line 1: duplicate keys for key "name": [NAME Name nAme and 2 more]',
+            id="many that are one",
+        ),
+        pytest.param(
+            "{" + ",".join(f'"{key}":1' for letter in "abcde" for key in (letter, letter.upper())) + "}",
+            'line 1: [duplicate keys for key "a": [A a], duplicate keys for key "b": [B b], '
+            'duplicate keys for key "c": [C c], and 2 more]',
+            id="more twice than are named",
         ),
         pytest.param(
             '{"schema":5}',
@@ -139,6 +150,12 @@ def test_faults(text: str, fault: str) -> None:
             id="a value with a newline",
         ),
         pytest.param(
+            '{"N":1,"n":2,"\u017f":3,"S":4,"s":5,"' + "x" * 200 + '":6,"' + "X" * 200 + '":7}',
+            '[duplicate keys for key "n": [N n], duplicate keys for key "s": [S s \u017f], '
+            f'duplicate keys for key "{"x" * 200}": [{"X" * 200} {"x" * 200}]]',
+            id="all keys that are there twice",
+        ),
+        pytest.param(
             '{"schema":"' + "s" * 300 + '","Schema":1}', 'duplicate keys for key "schema": [Schema schema]', id="others"
         ),
     ],
@@ -149,10 +166,23 @@ def test_opms_words_are_kept_beside_the_one_line(text: str, words: str) -> None:
     assert caught.value.words == words
 
 
-def test_a_fault_quotes_the_beginning_of_a_large_blob_only() -> None:
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        pytest.param('{"name":"' + "x" * 5000 + '"}', 200, id="a blob without a schema"),
+        pytest.param('{"schema":"s","name":["' + "\u202e\\u0000\\n" * 500 + '"]}', 250, id="a name that is none"),
+        pytest.param('{"' + "x" * 5000 + '":1,"' + "X" * 5000 + '":2}', 400, id="a key twice"),
+        pytest.param('{"\\n\u202ex' + "y" * 99 + '":1,"\\n\u202eX' + "y" * 99 + '":2}', 400, id="a key of other signs"),
+        pytest.param("- " + "x" * 5000 + "\n", 100, id="a list"),
+        pytest.param('"' + "x" * 5000 + '\u202e"\n', 200, id="a string"),
+        pytest.param("9" * 308 + "\n", 200, id="a number"),
+    ],
+)
+def test_a_fault_quotes_the_beginning_of_what_is_large_on_one_line(text: str, limit: int) -> None:
     with pytest.raises(BadDocument) as caught:
-        only('{"name":"' + "x" * 5000 + '"}')
-    assert len(str(caught.value)) < 300
+        only(text)
+    assert len(str(caught.value)) < limit
+    assert str(caught.value).isprintable()
 
 
 KEYS = st.text(st.characters(codec="utf-8"), max_size=6).filter(

@@ -61,7 +61,7 @@ def test_metadata_that_cannot_be_read_is_left_out_and_said() -> None:
         ),
         pytest.param(
             {"manifests/x.yaml": b"a: b: c\n"},
-            "manifests/x.yaml: line 1, column 5: mapping values are not allowed in this context",
+            "manifests/x.yaml: line 1, column 5: mapping values are not allowed in this context: a: b <==",
             id="no YAML",
         ),
         pytest.param(

@@ -82,23 +82,51 @@ GOOD = [
     pytest.param(b'{"a":"\\ud83d\\ude00"}', [({"a": "\U0001f600"}, 1)], id="surrogate pairs stay"),
 ]
 
+END = "unexpected end of data: "
+VALUE = "unexpected character, expected a JSON value: "
+COMMA = "unexpected character, expected ',' or '}': "
+KEY = "unexpected character, expected a string key: "
+BESIDE = "mapping values are not allowed in this context: "
+PLACES = [
+    ('{}{}{"schema":', 2, "line 1, column 15", END + '{"schema": <==', "a column counts from the start of the line"),
+    (
+        ' {} {}{\n"a": "é" é',
+        2,
+        "line 2, column 10",
+        COMMA + '{ "a": "é" <==',
+        "on a later line of an object from its start",
+    ),
+    ('{}{}{\r\n"a":\r\n  x}', 2, "line 3, column 3", VALUE + '{ "a": <==', "CR LF is no column"),
+    ("{} {}\r\n {x}", 2, "line 2, column 3", KEY + "{ <==", "blanks before an object count"),
+    ('{}{}{"é": x}', 2, "line 1, column 11", VALUE + '{"é": <==', "columns count characters"),
+    ('{}{}{"é\U0001f600": x}', 2, "line 1, column 12", VALUE + '{"é\U0001f600": <==', "of four bytes as well"),
+    ("{}{} x", 2, "line 1, column 6", "expected the brace that opens a JSON object, found 'x'", "what is no object"),
+    ('{}\t{"a":', 1, "line 1, column 9", END + '{"a": <==', "a fault that YAML does not mend"),
+    ("{} {a: b, c: d: e}\n", 1, "line 1, column 5", KEY + "{ <==", "YAML with a fault, for which it is no JSON"),
+    ("{} {\n a: b: c}\n", 1, "line 2, column 2", KEY + "{ <==", "and on its second line"),
+    ("\ufeff{}\n---\né: b: c\n", 1, "line 3, column 5", BESIDE + "é: b <==", "YAML behind a byte order mark"),
+    ("\ufeffé: b: c\n", 0, "line 1, column 5", BESIDE + "é: b <==", "the mark itself is no column"),
+    ("a: 'x\u2028y'\nb: c: d\n", 0, "line 2, column 5", BESIDE + "a: 'x y' b: c <==", "lines are those of editors"),
+]
+"""Files, how many empty objects are read of them, the place of the fault, and what it is."""
+
 BAD = [
     pytest.param(
         b'{"a":1}\n{"b":2}\n{"c": }\n',
         [({"a": 1}, 1), ({"b": 2}, 2)],
-        "line 3, column 7: unexpected character, expected a JSON value",
+        'line 3, column 7: unexpected character, expected a JSON value: {"c": <==',
         id="a fault in the third object is final",
     ),
     pytest.param(
         b'{"a":1}\n{"b":2}\n---\nc: 3\n',
         [({"a": 1}, 1), ({"b": 2}, 2)],
-        "line 3: expected the brace that opens a JSON object, found '---'",
+        "line 3, column 1: expected the brace that opens a JSON object, found '---'",
         id="YAML after two JSON objects is none",
     ),
     pytest.param(
         b'{"a": "x\n',
         [],
-        "line 1, column 9: unexpected control character in string",
+        'line 1, column 9: unexpected control character in string: {"a": "x <==',
         id="if both fail the JSON error is told",
     ),
     pytest.param(
@@ -113,9 +141,13 @@ BAD = [
     pytest.param(
         b"a: 1\n---\nb: 2\nc: [\n---\n",
         [({"a": 1}, 1)],
-        "line 5, column 1: while parsing a flow node, did not find expected node content",
+        "line 5, column 1: while parsing a flow node, did not find expected node content: b: 2 c: [ <==",
         id="a YAML fault names its line in the file",
     ),
+    *[
+        pytest.param(data.encode(), [({}, 1)] * count, f"{place}: {fault}", id=what)
+        for data, count, place, fault, what in PLACES
+    ],
 ]
 
 
@@ -129,6 +161,40 @@ def test_good_files(data: bytes, expected: Found, size: int) -> None:
 @pytest.mark.parametrize(("data", "expected", "fault"), BAD)
 def test_bad_files(data: bytes, expected: Found, fault: str, size: int) -> None:
     assert read(data, size) == (expected, fault)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.sampled_from(["{}", '{"é":"\U0001f600"}', " ", "\n", "\r\n", "\t", '{\n"a":\n1}']), max_size=30),
+    st.integers(1, 30),
+)
+def test_a_fault_is_placed_where_an_editor_shows_it(pieces: list[str], size: int) -> None:
+    """Whatever stands before it on its line, and wherever the pieces end."""
+    before = "{}{}" + "".join(pieces)
+    fault = read((before + '{"a": x}').encode(), size)[1]
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n") + len('{"a": ')
+    assert fault == f'line {line}, column {column}: unexpected character, expected a JSON value: {{"a": <=='
+
+
+def test_columns_are_right_in_the_middle_of_a_long_line() -> None:
+    one = '{"é":"' + "é" * 5000 + '"}'
+    assert read((one * 300 + "{x}").encode())[1].startswith(f"line 1, column {300 * len(one) + 2}: ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param('{"a":"' + "\u202ex\n" * 5000, id="JSON"),
+        pytest.param('{}{}{"a":"' + "x" * 100_000, id="a JSON text without an end"),
+        pytest.param("a: '\u202e" + "x" * 5000 + "': b\n", id="YAML"),
+        pytest.param("a: 1\n--- \x1b" + "x" * 5000, id="a separator"),
+    ],
+)
+def test_a_fault_quotes_little_and_on_one_line(text: str) -> None:
+    fault = read(text.encode())[1]
+    assert fault != ""
+    assert len(fault) < 250
+    assert fault.isprintable()
 
 
 def test_a_document_longer_than_a_read_is_found_by_its_line_and_the_line_is_counted() -> None:

@@ -55,6 +55,11 @@ def test_a_number_beyond_float64_is_refused(text: str) -> None:
         real(text)
 
 
+def test_the_beginning_of_a_long_number_is_quoted() -> None:
+    with pytest.raises(ValueError, match=r"number 9{100}… is out of range"):
+        real("9" * 5000 + "e1")
+
+
 @pytest.mark.parametrize("text", ["NaN", "Infinity", "[1,-Infinity]"])
 def test_what_only_python_takes_for_json_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is no JSON value"):

@@ -47,6 +47,12 @@ def as_json(text: str, limit: int = LIMIT) -> str:
         pytest.param("1e3", "1000", id="an exponent makes a number without a point"),
         pytest.param("1.0", "1", id="a whole float is written as Go writes it"),
         pytest.param(".5", "0.5", id="a float may begin with its point"),
+        pytest.param(".4_16", "0.416", id="underscores between its digits do not count"),
+        pytest.param(".5e1_0", "5000000000", id="between those of its exponent neither"),
+        pytest.param("._5", '"._5"', id="before its digits they make a string"),
+        pytest.param(".5_", '".5_"', id="behind them too"),
+        pytest.param(".5_e1", '".5_e1"', id="and before its exponent"),
+        pytest.param("-.5_", "-0.5", id="not so with a sign"),
         pytest.param("1.2.3", '"1.2.3"', id="a version is a string"),
         pytest.param("1.20", "1.2", id="half a version is a number"),
         pytest.param("18446744073709551615", "18446744073709551615", id="64 bits are exact"),
@@ -99,6 +105,8 @@ def test_scalars(scalar: str, expected: str) -> None:
         pytest.param("a: '<<'\n'<<': {b: 1}\n", '{"a":"<<","<<":{"b":1}}', id="a quoted << is a key like any other"),
         pytest.param("a: 1\n...\nb: 2\n", '{"a":1}', id="what follows the document's end is not read"),
         pytest.param("# nothing\n", "null", id="a comment alone is null"),
+        pytest.param("\ufeffa: b\n", '{"a":"b"}', id="a byte order mark at the start is nothing"),
+        pytest.param("a:\n  \ufeffb\n", '{"a":"\ufeffb"}', id="within a line it is text"),
     ],
 )
 def test_structures(text: str, expected: str) -> None:
@@ -106,32 +114,159 @@ def test_structures(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("18446744073709551616: a\n", '{"18446744073709551616":"a"}', id="1.8446744e+19: it stays exact"),
+        pytest.param("-9223372036854775809: a\n", '{"-9223372036854775809":"a"}', id="-9.223372e+18: it stays exact"),
+        pytest.param("a: 9007199254740993\n", '{"a":9007199254740993}', id="9007199254740992: it stays exact"),
+        pytest.param("9223372036854775808: a\n", '{"9223372036854775808":"a"}', id="refused: a key of 64 bits"),
+        pytest.param("0xffffffffffffffff: a\n", '{"18446744073709551615":"a"}', id="refused: whatever its base"),
+        pytest.param('a: "\\/"\n', '{"a":"/"}', id="refused: an escaped slash"),
+        pytest.param("{a: !!str}\n", "", id="refused by both: a tag that touches a brace"),
+        pytest.param("{a?,b}\n", '{"a?":null,"b":null}', id="refused: a question mark before a comma"),
+        pytest.param("[!!str, 1]\n", "", id='["1"]: a comma is part of the tag'),
+        pytest.param("[!, 1]\n", "", id='["1"]: of one without a name too'),
+        pytest.param("!a,b c\n", "", id='"c": within a tag too'),
+        pytest.param("![x]\n", "", id='"": brackets in a tag'),
+        pytest.param("[5:]\n", "", id='["5:"]: a text that ends with a colon in flow style'),
+        pytest.param("---\n\ufeffa: b\n", "", id='{"\ufeffa":"b"}: a byte order mark within'),
+    ],
+)
+def test_known_differences_from_go_yaml_v2(text: str, expected: str) -> None:
+    """The ids begin with what it gives. No file that it takes gives another value here, integers aside, which stay exact.
+
+    "" is a document that is refused here.
+    """
+    if expected:
+        assert as_json(text) == expected
+    else:
+        with pytest.raises(BadDocument):
+            as_json(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        pytest.param("---\n\ufeffa: b\n", "line 2, column 1", id="behind a separator"),
+        pytest.param("é: b\r\n\ufeff# c\r\nd: e\n", "line 2, column 1", id="before a comment"),
+        pytest.param("\ufeffa:\n\ufeff- b\n", "line 2, column 1", id="a second one"),
+        pytest.param("a: [b,\u2028\ufeffc]\n", "line 1, column 8", id="behind a line break of Unicode"),
+    ],
+)
+def test_a_byte_order_mark_within_a_document_is_refused(text: str, place: str) -> None:
+    """To go-yaml v2 it is text, to libyaml nothing."""
+    with pytest.raises(BadDocument) as caught:
+        yaml_values.load(text.encode(), LIMIT)
+    assert str(caught.value).startswith(f"{place}: a byte order mark begins a line: take it out: ")
+
+
+TOUCHED = "a tag touches a comma: put a blank between them"
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        pytest.param("[!!str, 1]", "line 1, column 7", id="of YAML"),
+        pytest.param("[!mine, 1]", "line 1, column 7", id="of its own"),
+        pytest.param("[!, 1]", "line 1, column 3", id="without a name"),
+        pytest.param("[!!int, 1]", "line 1, column 7", id="that would lie"),
+        pytest.param("[&x !!str, 1]", "line 1, column 10", id="behind an anchor"),
+        pytest.param("a:\n- {b: !!str, c: 1}", "line 2, column 12", id="in a mapping"),
+        pytest.param("{!!str, c: 1}", "line 1, column 7", id="of a key"),
+        pytest.param("[!!seq,[a]]", "line 1, column 7", id="of a list"),
+        pytest.param("[é, !!str,x 1]", "line 1, column 10", id="in the middle of a word"),
+        pytest.param("[!<tag:yaml.org,2002:str>, 1]", "line 1, column 26", id="in brackets"),
+    ],
+)
+def test_a_tag_that_touches_a_comma_is_refused(text: str, place: str) -> None:
+    """To go-yaml v2 the comma is part of the tag, so that the next value is the tag's."""
+    with pytest.raises(BadDocument) as caught:
+        yaml_values.load(text.encode(), LIMIT)
+    assert str(caught.value).startswith(f"{place}: {TOUCHED}: ")
+    assert str(caught.value).endswith(" <==")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("[!!str , 1]", '["",1]', id="a blank between them"),
+        pytest.param("[!!str 5, 1]", '["5",1]', id="a value between them"),
+        pytest.param("[!!str '', 1]", '["",1]', id="an empty one"),
+        pytest.param("[!!str &x, *x]", '["",""]', id="an anchor between them"),
+        pytest.param("['!!str, 1', hi!, 1]", '["!!str, 1","hi!",1]', id="text"),
+        pytest.param("[! '', hi!, '!,', 1]", '["","hi!","!,",1]', id="text beside a tag without a name"),
+    ],
+)
+def test_other_tags_and_commas(text: str, expected: str) -> None:
+    assert as_json(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("a: !!int '" + "x\n\n" * 3000 + "'\n", id="a tag that lies"),
+        pytest.param("a: !!timestamp '" + "x" * 3000 + "'\n", id="a tag of no time"),
+        pytest.param('a: !!int "\\e\u202e"\n', id="signs that cannot be shown"),
+        pytest.param(f"a: *{'b' * 3000}\n", id="an anchor that is unknown"),
+        pytest.param(f"&{'b' * 3000} a: &{'b' * 3000} [*{'b' * 3000}]\n", id="one that contains itself"),
+        pytest.param(f"a: !{'b' * 3000}!c d\n", id="a tag that is unknown"),
+        pytest.param("x" * 3000 + ": b: c\n", id="what stands before"),
+    ],
+)
+def test_a_fault_quotes_little_and_on_one_line(text: str) -> None:
+    with pytest.raises(BadDocument) as caught:
+        yaml_values.load(text.encode(), LIMIT)
+    assert len(str(caught.value)) < 300
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
     ("text", "fault"),
     [
-        pytest.param("a: .nan\n", "line 1, column 4: .nan has no form in JSON", id="not a number"),
-        pytest.param("? [a]\n: 1\n", "line 1, column 3: a mapping's key must be a scalar", id="a list as key"),
+        pytest.param("a: .nan\n", "line 1, column 4: .nan has no form in JSON: a: <==", id="not a number"),
+        pytest.param("? [a]\n: 1\n", "line 1, column 3: a mapping's key must be a scalar: ? <==", id="a list as key"),
         pytest.param(
-            "~: 1\n", "line 1, column 1: a mapping's key must be a string, number or boolean", id="null as key"
+            "~: 1\n", "line 1, column 1: a mapping's key must be a string, number or boolean: <==", id="null as key"
         ),
-        pytest.param("a: *b\n", "line 1, column 4: unknown anchor 'b'", id="an alias of nothing"),
+        pytest.param("a: *b\n", "line 1, column 4: unknown anchor 'b': a: <==", id="an alias of nothing"),
         pytest.param(
-            "a: &x [*x]\n", "line 1, column 8: anchor 'x' contains itself", id="an alias of its own container"
+            "a: &x [*x]\n",
+            "line 1, column 8: anchor 'x' contains itself: a: &x [ <==",
+            id="an alias of its own container",
         ),
         pytest.param(
-            "<<: 5\n", "line 1, column 5: map merge requires map or sequence of maps as the value", id="merge of no map"
+            "<<: 5\n",
+            "line 1, column 5: map merge requires map or sequence of maps as the value: <<: <==",
+            id="merge of no map",
         ),
-        pytest.param("a: !!int x\n", "line 1, column 4: cannot read `x` as !!int", id="a tag that lies"),
-        pytest.param("a: !!timestamp 9\n", "line 1, column 4: cannot read `9` as !!timestamp", id="a tag of no time"),
+        pytest.param("a: !!int x\n", "line 1, column 4: cannot read `x` as !!int: a: <==", id="a tag that lies"),
         pytest.param(
-            "a: !!timestamp 2020-13-01\n", "line 1, column 4: cannot read `2020-13-01` as !!timestamp", id="nor date"
+            "a: !!timestamp 9\n", "line 1, column 4: cannot read `9` as !!timestamp: a: <==", id="a tag of no time"
         ),
-        pytest.param("a: !!binary '*'\n", "line 1, column 4: !!binary value is no base64", id="binary that is none"),
-        pytest.param("a: 1\nb: \x00\n", "line 2, column 4: control characters are not allowed", id="a NUL byte"),
         pytest.param(
-            "a: b: c\n", "line 1, column 5: mapping values are not allowed in this context", id="a syntax error"
+            "a: !!timestamp 2020-13-01\n",
+            "line 1, column 4: cannot read `2020-13-01` as !!timestamp: a: <==",
+            id="nor date",
         ),
-        pytest.param("[" * 300, "line 1, column 251: nests deeper than 250 levels", id="too deep in flow style"),
-        pytest.param("- " * 300, "line 1, column 501: nests deeper than 250 levels", id="too deep in block style"),
+        pytest.param(
+            "a: !!binary '*'\n", "line 1, column 4: !!binary value is no base64: a: <==", id="binary that is none"
+        ),
+        pytest.param(
+            "a: 1\nb: \x00\n", "line 2, column 4: control characters are not allowed: a: 1 b: <==", id="a NUL byte"
+        ),
+        pytest.param(
+            "a: b: c\n",
+            "line 1, column 5: mapping values are not allowed in this context: a: b <==",
+            id="a syntax error",
+        ),
+        pytest.param(
+            "[" * 300, f"line 1, column 251: nests deeper than 250 levels: …{'[' * 80} <==", id="too deep in flow style"
+        ),
+        pytest.param(
+            "- " * 300,
+            f"line 1, column 501: nests deeper than 250 levels: …{' -' * 40} <==",
+            id="too deep in block style",
+        ),
     ],
 )
 def test_faults(text: str, fault: str) -> None:
@@ -143,6 +278,8 @@ def test_faults(text: str, fault: str) -> None:
 def test_bytes_that_are_no_utf8_are_refused_with_their_place() -> None:
     with pytest.raises(BadDocument, match="line 2, column 4: invalid leading UTF-8 octet"):
         yaml_values.load(b"a: 1\nb: \xff\n", LIMIT)
+    with pytest.raises(BadDocument, match="line 2, column 5: invalid leading UTF-8 octet: é: 1 b: é <=="):
+        yaml_values.load("\ufeffé: 1\nb: é".encode() + b"\xff\n", LIMIT)
 
 
 def test_an_alias_bomb_is_refused_before_it_goes_off() -> None:
