@@ -204,12 +204,18 @@ def _requirement(entry: Property) -> str:
     value: dict[str, Any] = entry.value if isinstance(entry.value, dict) else {}
     match entry.type:
         case "olm.package.required" if value:
-            return f'package "{value.get("packageName", "")}" in range "{value.get("versionRange", "")}"'
+            return f"package {_shown(value.get('packageName', ''))} in range {_shown(value.get('versionRange', ''))}"
         case "olm.gvk.required" if value:
-            return f'kind {value.get("kind", "")} of "{value.get("group", "")}/{value.get("version", "")}"'
+            group, version, kind = (value.get(key, "") for key in ("group", "version", "kind"))
+            return f"kind {_shown(kind)[1:-1]} of {_shown(f'{group}/{version}')}"
     if isinstance(value.get("failureMessage"), str) and value["failureMessage"]:
-        return quoted(cut(value["failureMessage"], _VALUE_LIMIT))
-    return cut(json.dumps(entry.value, sort_keys=True, ensure_ascii=False), _VALUE_LIMIT)
+        return _shown(value["failureMessage"])
+    return cut(json.dumps(entry.value, sort_keys=True), _VALUE_LIMIT)
+
+
+def _shown(value: object) -> str:
+    """What a catalog says, in quotes: on one line and not too long, whatever it is."""
+    return quoted(cut(str(value), _VALUE_LIMIT))
 
 
 def _tie(decision: Decision, outcome: Tied) -> tuple[str, str]:
