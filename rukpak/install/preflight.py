@@ -17,6 +17,7 @@ import orjson
 from olmkit.names import is_dns1123_label
 from rukpak.bundle.content import OBJECT_LIMIT, Bundle, RegistryBundle
 from rukpak.install.namespaces import SYSTEM_NAMESPACE
+from rukpak.install.world import names
 from rukpak.manifest import Manifest, ObjectKey, mapping, mappings
 
 OPTIONAL_GROUPS = frozenset({"monitoring.coreos.com", "autoscaling.k8s.io", "console.openshift.io"})
@@ -87,15 +88,15 @@ def unsupported(bundle: RegistryBundle) -> tuple[str, ...]:
     name = bundle.csv_name
     sentences: list[str] = []
     if bundle.webhooks:
-        names = ", ".join(sorted({webhook["generateName"] for webhook in bundle.webhooks}))
+        hooks = names({webhook["generateName"] for webhook in bundle.webhooks})
         sentences.append(
-            f'bundle "{name}" has webhooks ({names}), which are not supported yet: choose a version of the package without '
+            f'bundle "{name}" has webhooks ({hooks}), which are not supported yet: choose a version of the package without '
             "webhooks, or install its manifests as a plain+v0 bundle that brings its own certificates"
         )
     if bundle.owned_api_services:
-        names = ", ".join(sorted({f"{item['version']}.{item['group']}" for item in bundle.owned_api_services}))
+        services = names({f"{item['version']}.{item['group']}" for item in bundle.owned_api_services})
         sentences.append(
-            f'bundle "{name}" owns API services ({names}), which are not supported yet: choose a version of the package '
+            f'bundle "{name}" owns API services ({services}), which are not supported yet: choose a version of the package '
             "without them, or install its manifests as a plain+v0 bundle that brings its own certificates"
         )
     return tuple(sentences)

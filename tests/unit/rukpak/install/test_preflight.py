@@ -280,6 +280,13 @@ def test_two_objects_of_one_name_are_refused() -> None:
     assert faults_of(twice, twice) == ["Secret n/s is there 2 times"]
 
 
+def test_of_many_webhooks_a_few_are_named_so_that_what_to_do_is_always_said() -> None:
+    hooks = [{"type": "ValidatingAdmissionWebhook", "generateName": f"{number}.example.com"} for number in range(100)]
+    (said,) = unsupported(bundle(csv(webhookdefinitions=hooks)))
+    assert "and 95 more" in said
+    assert len(said) < 400
+
+
 def test_webhooks_and_api_services_are_refused_by_name() -> None:
     hooks = [{"type": "ValidatingAdmissionWebhook", "generateName": name} for name in ("b", "a", "b")]
     services = {"owned": [{"name": "bs", "group": "y.com", "version": "v2", "kind": "B"}]}
