@@ -3,6 +3,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 CODE := olmkit catalogd rukpak operator_controller devcluster tests
+# Two processes share the files of tests, each with a cluster of its own. On a cluster of yours there is one.
+SHARED_OUT := $(if $(OLM_KUBECONFIG),,-n 2 --dist loadfile)
 DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG))
 
 .DEFAULT_GOAL := help
@@ -39,10 +41,10 @@ check: setup ## lint, types, import contracts, generated files
 	$(BIN)/python -m olmkit.crd --check config/crd
 
 unit: setup ## pure tests, under a minute
-	$(BIN)/pytest tests/unit tests/cases
+	$(BIN)/pytest $(SHARED_OUT) tests/unit tests/cases
 
 cluster: setup ## tests on a real API server
-	$(BIN)/pytest tests/cluster
+	$(BIN)/pytest $(SHARED_OUT) tests/cluster
 
 e2e: setup ## the stories of the guide; `make e2e KUBECONFIG=...` runs them on any cluster
 	$(if $(filter command line,$(origin KUBECONFIG)),OLM_KUBECONFIG=$(KUBECONFIG)) $(BIN)/pytest tests/e2e
@@ -54,7 +56,9 @@ corpus: setup ## tests over real catalogs and bundles (OLM_CORPUS, default ../sh
 	$(BIN)/pytest -m corpus tests
 
 test: check ## everything: check, unit, cases, cluster, e2e, corpus
-	$(BIN)/pytest tests
+	$(if $(OLM_KUBECONFIG),,$(BIN)/python -m devcluster build)
+	$(BIN)/pytest $(SHARED_OUT) --ignore=tests/e2e tests
+	$(BIN)/pytest tests/e2e
 
 bench: setup ## the figures, with the machine they were measured on
 	$(BIN)/python -m tests.bench
