@@ -17,7 +17,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from catalogd.wishes import poll_interval
-from olmkit.api.catalogs import Availability, Catalog, ConditionType
+from olmkit.api.catalogs import Catalog, ConditionType
 from olmkit.errors import Blocked
 
 SERVING = "catalogd_catalog_serving"
@@ -39,7 +39,7 @@ def values(catalog: Catalog, looked: datetime | None) -> Mapping[str, float]:
 
     `looked`: the last look with success of this process; before there is one, the time of unpacking stands for it.
     """
-    if catalog.metadata.deleting or catalog.spec.availability == Availability.UNAVAILABLE:
+    if catalog.metadata.deleting or catalog.is_withdrawn:
         return {}
     true = {each.type for each in catalog.status.conditions if each.status == "True"}
     found: dict[str, float] = {

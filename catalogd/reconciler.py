@@ -41,7 +41,7 @@ from catalogd.world import (
     World,
 )
 from olmkit.api import catalogs
-from olmkit.api.catalogs import NAME_LABEL, REFRESH, REFRESH_LIMIT, Availability, Catalog, CatalogStatus
+from olmkit.api.catalogs import NAME_LABEL, REFRESH, REFRESH_LIMIT, Catalog, CatalogStatus
 from olmkit.client import Client
 from olmkit.conditions import Report, cut
 from olmkit.errors import Blocked, Conflict, OlmError, Waiting
@@ -156,7 +156,7 @@ class Catalogs:
         """Objects are left alone while nothing is served, unless that is what was asked for."""
         if listed is None or catalog is None:
             return Difference()
-        if catalog.spec.availability == Availability.UNAVAILABLE:
+        if catalog.is_withdrawn:
             return listed.difference(catalog, ())
         if shelved is None:
             return Difference()

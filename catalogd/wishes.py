@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from catalogd.world import Needed, Wish, World
-from olmkit.api.catalogs import Availability, Catalog, CatalogSource, Reason
+from olmkit.api.catalogs import Catalog, CatalogSource, Reason
 from olmkit.api.content import SourceType
 from olmkit.errors import Blocked
 from olmkit.sources.errors import BadReference
@@ -36,7 +36,7 @@ SECRET, CONFIG_MAP = "Secret", "ConfigMap"
 
 def wished(world: World) -> Wish | Blocked | None:
     """What the Catalog asks for now; why that cannot be; None when it asks for nothing to be served."""
-    if world.catalog is None or world.catalog.spec.availability == Availability.UNAVAILABLE:
+    if world.catalog is None or world.catalog.is_withdrawn:
         return None
     source = world.catalog.spec.source
     try:

@@ -215,3 +215,8 @@ class Catalog(Resource):
 
     spec: CatalogSpec
     status: CatalogStatus = Field(default_factory=CatalogStatus)
+
+    @property
+    def is_withdrawn(self) -> bool:
+        """A person asked for nothing to be served."""
+        return self.spec.availability == Availability.UNAVAILABLE
