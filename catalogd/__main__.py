@@ -11,7 +11,7 @@ from argparse import ArgumentParser
 from functools import partial
 
 from catalogd.keeping.ahead import Ahead
-from olmkit.flags import make_parser, parse_settings
+from olmkit.flags import add_jobs_memory, make_parser, parse_settings
 from olmkit.serving import flags as serving
 
 NAME = "catalogd"
@@ -19,6 +19,7 @@ NAME = "catalogd"
 
 def add_flags(parser: ArgumentParser) -> None:
     """Where catalogs are served, and what else is particular to catalogd."""
+    add_jobs_memory(parser)
     parser.add_argument("--catalogs-server-addr", default=":8083", help="host:port that catalogs are served on")
     parser.add_argument(
         "--external-address",

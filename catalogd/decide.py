@@ -44,7 +44,9 @@ def decide(world: World) -> Plan:
         return Withdraw()
     if world.catalog.metadata.deleting:
         # What is left then is to wait for the finalizers of others.
-        return Withdraw() if world.served is not None or world.job is not None else Keep(None)
+        return Withdraw() if world.served is not None or world.job is not None or world.foreign else Keep(None)
+    if world.foreign:
+        return Withdraw()
     wish: Wish | Blocked | None = wished(world)
     if wish is None and (world.served is not None or world.job is not None):
         return Withdraw()
@@ -94,10 +96,13 @@ def _take(world: World, wish: Wish, read: Read) -> Plan:
             old.unpacked,
             read.resolved or old.resolved,
             read.validator or old.validator,
+            world.uid,
+            wish.access,
         )
         return Confirm(_after_look(world, wish)) if record == old and not world.lacking else Serve(record)
     unpacked = timestamp(world.now)
-    return Serve(Record(wish.source, read.resolved_ref, read.digest, unpacked, read.resolved, read.validator))
+    named = (wish.source, read.resolved_ref, read.digest, unpacked, read.resolved, read.validator)
+    return Serve(Record(*named, world.uid, wish.access))
 
 
 def _after_look(world: World, wish: Wish) -> timedelta | None:
@@ -125,8 +130,8 @@ def _must_look(world: World, wish: Wish) -> bool:
         case Refused() if world.job.wish == wish.job:
             again = _again(wish, world.job)
             return world.refresh or (again is not None and again <= AT_ONCE)
-    if world.served is None or world.served.record.ref != wish.source:
-        return True
+    if world.served is None or (world.served.record.ref, world.served.record.uid) != (wish.source, world.uid):
+        return True  # a Secret that has changed alone waits for the next look
     after = next_look(world, wish)
     if world.refresh or world.lacking or wish.versions != world.read_at:
         return True

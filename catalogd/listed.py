@@ -7,7 +7,8 @@ object that another Catalog controls.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -22,6 +23,9 @@ from olmkit.informer import Informer
 WRITERS = 8
 """Objects written at a time."""
 BY_CATALOG = "catalog"
+CREATED, CHANGED, DELETED = VERBS = ("created", "changed", "deleted")
+
+log = logging.getLogger(__name__)
 
 
 def catalog_of(obj: Mapping[str, Any]) -> list[str]:
@@ -64,18 +68,26 @@ class Listed:
         """Write and delete; `read` reads from disk what an object is to say. All is tried; the first error is raised."""
         turns = asyncio.Semaphore(WRITERS)
 
-        async def in_turn(work: Any) -> None:
+        async def in_turn(work: Coroutine[Any, Any, str]) -> str:
             async with turns:
-                await work
+                return await work
 
         deletes = (self._delete(name, uid) for name, uid in batch.deletes)
         writes = (self._write(catalog, write, read) for write in batch.writes)
         outcomes = await asyncio.gather(*map(in_turn, (*deletes, *writes)), return_exceptions=True)
+        done = [outcome for outcome in outcomes if isinstance(outcome, str)]
+        counts = [f"{done.count(verb)} {verb}" for verb in VERBS if verb in done]
+        if counts:
+            # One line for all of them: a catalog has hundreds, each of which follows from its content.
+            log.info(
+                "%s objects: %s", self._listing.kind.kind, ", ".join(counts), extra={"catalog": catalog.metadata.name}
+            )
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 raise outcome
 
-    async def _write(self, catalog: Catalog, write: Write, read: Callable[[str], dict[str, Any]]) -> None:
+    async def _write(self, catalog: Catalog, write: Write, read: Callable[[str], dict[str, Any]]) -> str:
+        """Returns what was done, one of VERBS."""
         said = await asyncio.to_thread(read, write.package)
         wanted = listing.wanted_object(self._listing, catalog.metadata.name, catalog.metadata.uid, write, said)
         written = await self._client.apply(self._listing.kind, wanted, self._manager)
@@ -84,8 +96,13 @@ class Listed:
         else:
             self._settled[write.name] = written["metadata"]["resourceVersion"]
         self._informer.saw(written)
+        verb = CHANGED if write.uid else CREATED
+        log.debug("%s %s %s", verb, self._listing.kind.kind, write.name)
+        return verb
 
-    async def _delete(self, name: str, uid: str) -> None:
+    async def _delete(self, name: str, uid: str) -> str:
         with suppress(NotFound):
             await self._client.delete(self._listing.kind, name, uid=uid)
         self._settled.pop(name, None)
+        log.debug("%s %s %s", DELETED, self._listing.kind.kind, name)
+        return DELETED

@@ -14,7 +14,7 @@ from typing import Any
 from catalogd.reading.specs import Offer, fingerprint
 from olmkit.api import bundlemetadata, catalogs, packages
 from olmkit.api.meta import Kind
-from olmkit.names import LABEL_LIMIT, is_dns1123_subdomain, safe_name
+from olmkit.names import is_dns1123_subdomain, is_label_value, safe_name
 
 
 @dataclass(frozen=True)
@@ -136,8 +136,8 @@ def wanted_object(listing: Listing, catalog: str, uid: str, write: Write, said: 
     """The object to apply. One that is to be created says so by a resourceVersion that only an absent object has."""
     owners = [owner_reference(catalog, uid)]
     metadata: dict[str, Any] = {**said["metadata"], "name": write.name, "ownerReferences": owners}
-    if len(catalog) <= LABEL_LIMIT:
-        metadata["labels"] = {packages.CATALOG_LABEL: catalog}
+    if labels := _labels(catalog, str(said["spec"].get(listing.fields[0], ""))):
+        metadata["labels"] = labels
     metadata.update({"uid": write.uid} if write.uid else {"resourceVersion": "1"})
     return {
         "apiVersion": listing.kind.api_version,
@@ -145,6 +145,17 @@ def wanted_object(listing: Listing, catalog: str, uid: str, write: Write, said: 
         "metadata": metadata,
         "spec": {"catalog": {"name": catalog}, **said["spec"]},
     }
+
+
+def _labels(catalog: str, package: str) -> dict[str, str]:
+    """What selectors may ask for; a name that no label may have is left out."""
+    wanted = {packages.CATALOG_LABEL: catalog, packages.PACKAGE_LABEL: package}
+    return {label: value for label, value in wanted.items() if is_label_value(value)}
+
+
+def _known_labels(metadata: Mapping[str, Any]) -> dict[str, str]:
+    labels = metadata.get("labels") or {}
+    return {label: labels[label] for label in (packages.CATALOG_LABEL, packages.PACKAGE_LABEL) if label in labels}
 
 
 def owner_reference(catalog: str, uid: str) -> dict[str, Any]:
@@ -170,8 +181,7 @@ def existing(listing: Listing, obj: Mapping[str, Any], settled_version: str | No
         catalog=catalog,
         package=listing.subject(spec),
         owner=owners[0]["uid"] if owners else "",
-        labelled=(metadata.get("labels") or {}).get(packages.CATALOG_LABEL)
-        == (catalog if len(catalog) <= LABEL_LIMIT else None),
+        labelled=_known_labels(metadata) == _labels(catalog, str(spec.get(listing.fields[0], ""))),
         fingerprint=obj.get("fingerprint") or fingerprint(obj),
         settled=settled_version is not None and settled_version == metadata.get("resourceVersion"),
     )
@@ -181,8 +191,8 @@ def project(obj: dict[str, Any]) -> dict[str, Any]:
     """What an informer keeps of an object of either kind, which is what `existing` asks: there may be ten thousand."""
     spec = obj.get("spec") or {}
     metadata = {key: value for key, value in obj["metadata"].items() if key in ("name", "uid", "resourceVersion")}
-    if label := (obj["metadata"].get("labels") or {}).get(packages.CATALOG_LABEL):
-        metadata["labels"] = {packages.CATALOG_LABEL: intern(label)}
+    if labels := _known_labels(obj["metadata"]):
+        metadata["labels"] = {label: intern(value) for label, value in labels.items()}
     if owners := [each for each in obj["metadata"].get("ownerReferences") or () if each.get("controller")]:
         metadata["ownerReferences"] = [{"controller": True, "uid": intern(owners[0]["uid"])}]
     kept = {key: spec[key] for key in (*PACKAGES.fields, *BUNDLES.fields) if key in spec}

@@ -13,6 +13,7 @@ from catalogd.wishes import CONFIG_MAP, SECRET, missing, needed, secret_name, so
 from catalogd.world import Needed
 from olmkit.api.catalogs import CatalogSource
 from olmkit.api.meta import Kind
+from olmkit.api_servers import ApiServers
 from olmkit.client import Client
 from olmkit.errors import Blocked, NotFound, OlmError
 from olmkit.informer import Informer
@@ -36,6 +37,7 @@ class Reach:
         self._client = client
         self.namespace = namespace
         self._informers = {SECRET: secrets, CONFIG_MAP: config_maps}
+        self._api_servers = ApiServers(client)
         self.pull_secret = pull_secret
 
     def versions(self, source: CatalogSource) -> Mapping[Needed, str | None]:
@@ -77,6 +79,10 @@ class Reach:
         return configmaps.gather(
             [(await self._get(CONFIG_MAPS, each.config_map.name), each.path or "") for each in spec.config_maps or ()]
         )
+
+    async def denied(self) -> tuple[str, ...]:
+        """The hosts that no source may be on: the API server's. Raises ApiError."""
+        return await self._api_servers.hosts()
 
     async def _get(self, kind: Kind, name: str) -> dict[str, object]:
         try:

@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -51,6 +51,7 @@ from olmkit.jobs import Reason as JobReason
 from olmkit.publish import Publisher
 from olmkit.reconciler import Reconciler
 from olmkit.sources.errors import BadContent
+from olmkit.store import FAILED, FULL, unreadable
 from olmkit.store import Reason as StoreReason
 
 MANAGER = "catalogd"
@@ -95,6 +96,12 @@ class Catalogs:
         """The pass over one Catalog."""
         return Reconciler(self.observe, decide, self.act, report, self.publish)
 
+    def begin(self) -> None:
+        """This process leads from now on: what it read and remembered before may be older than what another one serves."""
+        self.jobs.cancel_all()
+        self.memories.clear()
+        self.publisher.begin()
+
     def looked(self, name: str) -> datetime | None:
         """When this process last asked that Catalog's source with success."""
         memory = self.memories.get(name)
@@ -103,10 +110,12 @@ class Catalogs:
     async def observe(self, name: str) -> World | None:
         """None: the Catalog is gone, and nothing of it is left here."""
         raw = self.catalogs.get(name)
-        shelved = self.shelf.get(name)
+        on_shelf = shelved = self.shelf.get(name)
         if raw is None and shelved is None and self.jobs.state(name) is None and name not in self.memories:
             return None
         catalog = None if raw is None else Catalog.load(raw)
+        if catalog is not None and shelved and not shelved.record.belongs_to(catalog.metadata.uid):
+            shelved = None
         memory = self.memories.setdefault(name, Memory())
         if catalog is not None and memory.begun == catalog.status.last_handled_refresh:
             memory.begun = ""  # its end is told
@@ -128,6 +137,7 @@ class Catalogs:
             begun=memory.begun,
             read_at=memory.read_at,
             lost=self.shelf.lost(name),
+            foreign=shelved is not on_shelf,
             lacking=self.bundles is not None and shelved is not None and not shelved.content.has_bundles,
         )
 
@@ -188,6 +198,9 @@ class Catalogs:
                 return Done(plan, after)
 
     async def _withdraw(self, world: World) -> None:
+        if world.served is not None:
+            why = "it is withdrawn" if world.raw is not None else "the Catalog was deleted"
+            log.info("serving ends (%s)", why, extra={"catalog": world.name})
         self.jobs.cancel(world.name)
         await self.shelf.drop(world.name)
         self.memories.pop(world.name, None)
@@ -214,7 +227,10 @@ class Catalogs:
         if again or isinstance(state, Finished):
             self.jobs.forget(world.name)  # ensure() starts again only what is Waiting and due
         known = world.served.record if world.served else None
-        self.jobs.ensure(world.name, wish.job, self.loader.task(source, credentials, known, bad))
+        loader = replace(self.loader, access=self.loader.access.denying(await self.reach.denied()))
+        task = loader.task(source, credentials, known, bad, answered=world.answered(wish))
+        self.jobs.ensure(world.name, wish.job, task)
+        log.debug("source is read", extra={"catalog": world.name, "source": wish.source})
         return True
 
     async def _serve(self, world: World, record: Record) -> None:
@@ -224,8 +240,10 @@ class Catalogs:
             self.jobs.forget(world.name)  # removed or damaged since the job ended: it is read again
             return
         except OSError as error:
-            text = f"the cache folder cannot be written: {error.strerror}"
-            raise Waiting(StoreReason.DISK_FULL, text, timedelta(minutes=1)) from error
+            if error.errno in FULL | FAILED:
+                text = f"the cache folder cannot be written: {error.strerror}"
+                raise Waiting(StoreReason.DISK_FULL, text, timedelta(minutes=1)) from error
+            raise unreadable(error.strerror or str(error)) from error
         log.info("serving", extra={"catalog": world.name, "content": record.resolved_ref, "digest": record.digest})
         self._read(world)
 

@@ -15,7 +15,7 @@ from catalogd.wishes import wished
 from catalogd.world import Done, Load, Read, Reading, Serve, Wish, World
 from olmkit.api.catalogs import Catalog, CatalogStatus, ConditionType, Reason
 from olmkit.api.content import Phase, ResolvedImage, ResolvedSource, SourceType
-from olmkit.conditions import ConditionValue, Report, Transition, Wanted, cut, merge
+from olmkit.conditions import ConditionValue, Report, Transition, Wanted, cut, is_true, merge
 from olmkit.errors import Blocked
 from olmkit.sources.errors import printable
 
@@ -196,11 +196,14 @@ def _serving(world: World) -> Wanted:
 
 
 def _ready(world: World, catalog: Catalog, attempt: _Attempt, unpacked: Wanted) -> Wanted:
-    """Once content was served with all its Package objects, it stays Ready as long as any is served."""
+    """Once content was served with all its Package objects, it stays Ready as long as any is served.
+
+    While none is, the reason is why: lists show it.
+    """
     served = world.served
     if served is None:
-        return Wanted(ConditionType.READY, "False", Reason.NOT_SERVED, unpacked.message)
-    was_ready = any(each.type == ConditionType.READY and each.status == "True" for each in catalog.status.conditions)
+        return Wanted(ConditionType.READY, "False", unpacked.reason, unpacked.message)
+    was_ready = is_true(catalog.status.conditions, ConditionType.READY)
     if (world.packages or world.bundles) and not was_ready:
         failed = _sentence(attempt.error) if attempt.error else ""
         text = f"{WRITING}: {failed}" if failed else WRITING

@@ -13,7 +13,7 @@ from catalogd.keeping.shelf import Shelf
 from catalogd.listed import Listed
 from catalogd.metrics import CatalogMetrics
 from catalogd.reaching import CONFIG_MAPS, SECRETS, Reach
-from catalogd.reading.loader import JOB, Loader
+from catalogd.reading.loader import JOB, LIMITS, Loader
 from catalogd.reconciler import MANAGER, Catalogs
 from catalogd.replication import joining as replicas
 from catalogd.replication.protocol import Replication
@@ -25,7 +25,8 @@ from olmkit.api import bundlemetadata, catalogs, packages
 from olmkit.controller import Controller
 from olmkit.errors import OlmError
 from olmkit.informer import Informer, without_managed_fields
-from olmkit.jobs import Jobs
+from olmkit.jobs import Jobs, MemoryBudget, Sandbox
+from olmkit.jobs.memory import for_jobs
 from olmkit.manager import Manager
 from olmkit.publish import Publisher
 from olmkit.serving import setup
@@ -37,43 +38,47 @@ from olmkit.sources.reference import is_host
 
 async def build(manager: Manager, ahead: Ahead | None = None) -> None:
     """Serve what was served before, then wire the controller; `ahead` has begun to verify it."""
-    access = _checked_access(manager)
+    access, memory = _checked_access(manager), for_jobs(manager.settings.jobs_memory)
     shelf = Shelf(manager.settings.cache_dir, ahead=ahead)
     known = manager.informer(catalogs.KIND, project=without_managed_fields)
     # What is restored says first what is expected: who asks before it is there is told to come again.
-    _, base_url = await asyncio.gather(shelf.restore(), _serve(manager, shelf, known))
-    controller = _controller(manager, shelf, known, access, base_url)
-    for name in shelf.names:
+    _, base_url = await asyncio.gather(shelf.restore(), _serve(manager, shelf, known, memory))
+    controller = _controller(manager, shelf, known, access, memory, base_url)
+    for name in {*shelf.names, *shelf.expected}:
         controller.enqueue(name)  # a Catalog that was deleted meanwhile is told by nothing else
-    shelf.on_lost(controller.enqueue)
+    shelf.on_change(controller.enqueue)
     manager.add_controller(controller)
 
 
-async def _serve(manager: Manager, shelf: Shelf, known: Informer) -> str:
-    """Have the shelf served, to clients and to other replicas; returns the URL."""
+async def _serve(manager: Manager, shelf: Shelf, known: Informer, memory: MemoryBudget) -> str:
+    """Have the shelf kept tidy and served, to clients and to other replicas; returns the URL."""
     flags = manager.settings.extra
-    server = Server(
-        shelf,
-        lambda name: _is_known(known, name),
-        _encodings(manager, shelf),
-        is_leading=lambda: manager.is_leading,
-        mount=Replication(shelf).add_routes,
-    )
-    manager.on_close(server.close)
+    manager.serve(shelf.run)
     serving = await setup.prepare(
         manager, CATALOGS, flags.external_address or _reached_at(flags.catalogs_server_addr, 0)
     )
-    port = await server.start(flags.catalogs_server_addr, serving.context, serving.authorize)
-    replicas.join(
-        manager, shelf, known, flags.replica_address or _reached_at(flags.catalogs_server_addr, port), serving.peers
+    server = Server(
+        shelf,
+        lambda name: _uid(known, name),
+        _encodings(manager, shelf, memory),
+        is_leading=lambda: manager.is_leading,
+        mount=Replication(shelf, serving.check).add_routes if serving.peers else None,
     )
+    manager.on_close(server.close)
+    port = await server.start(flags.catalogs_server_addr, serving.context, serving.authorize)
+    if serving.peers:
+        address = flags.replica_address or _reached_at(flags.catalogs_server_addr, port)
+        replicas.join(manager, shelf, known, address, serving.peers)
     return f"{serving.scheme}://{flags.external_address or _reached_at(flags.catalogs_server_addr, port)}"
 
 
-def _controller(manager: Manager, shelf: Shelf, known: Informer, access: Access, base_url: str) -> Controller:
+def _controller(
+    manager: Manager, shelf: Shelf, known: Informer, access: Access, memory: MemoryBudget, base_url: str
+) -> Controller:
     """What fills the shelf, and says so in the Catalogs' status and the Packages."""
     settings, flags = manager.settings, manager.settings.extra
-    jobs = Jobs(lambda name: controller.enqueue(name), preload=[JOB])
+    sandbox = Sandbox(reads=(*access.files(), shelf.folder))
+    jobs = Jobs(lambda name: controller.enqueue(name), limits=LIMITS, preload=[JOB], sandbox=sandbox, memory=memory)
     jobs.warm_up()
     manager.on_close(jobs.close)
     scope = {"namespace": settings.system_namespace, "metadata_only": True}
@@ -93,6 +98,7 @@ def _controller(manager: Manager, shelf: Shelf, known: Informer, access: Access,
         publisher=Publisher(manager.client, catalogs.KIND, MANAGER, known),
         base_url=base_url,
     )
+    manager.on_lead(reconciler.begin)
     _measured(manager, known, reconciler)
     controller = Controller(MANAGER, reconciler.reconciler())
     controller.watch(known, keys_of_catalog)
@@ -111,9 +117,9 @@ def _measured(manager: Manager, known: Informer, reconciler: Catalogs) -> None:
     manager.on_close(told.unregister)
 
 
-def _encodings(manager: Manager, shelf: Shelf) -> Encodings:
+def _encodings(manager: Manager, shelf: Shelf, memory: MemoryBudget) -> Encodings:
     """gzip and zstd of what is on the shelf, made on every replica."""
-    encodings = Encodings(manager.settings.cache_dir, shelf)
+    encodings = Encodings(manager.settings.cache_dir, shelf, memory)
     manager.on_close(encodings.close)
     manager.serve(encodings.run)
     return encodings
@@ -137,12 +143,12 @@ def _check_address(flag: str, address: str | None) -> None:
         )
 
 
-def _is_known(informer: Informer, name: str) -> bool | None:
-    """Whether there is such a Catalog that is to stay; None as long as the API server has not been asked."""
+def _uid(informer: Informer, name: str) -> str | None:
+    """The uid of the Catalog, "" when there is none that is to stay; None as long as the API server has not been asked."""
     if not informer.synced.is_set():
         return None
     found = informer.get(name)
-    return found is not None and "deletionTimestamp" not in found["metadata"]
+    return "" if found is None or "deletionTimestamp" in found["metadata"] else str(found["metadata"]["uid"])
 
 
 def _reached_at(address: str, port: int) -> str:

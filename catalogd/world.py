@@ -94,7 +94,8 @@ class World:
     is none; `asked` is the value of the annotation that asks for a look, "" without one,
     `begun` the one that the last look was begun for, until its end is told; `lacking`: what is served was written without
     something that is to be offered now; `read_at`: Wish.versions when what is served was read or confirmed; `lost`: what is
-    wrong with content that was served and is not any more.
+    wrong with content that was served and is not any more; `foreign`: what is served under the name is another object's, one of
+    the same name that was deleted, and no part of this World.
     """
 
     name: str
@@ -115,6 +116,18 @@ class World:
     lacking: bool = False
     lost: str = ""
     read_at: str = ""
+    foreign: bool = False
+
+    @property
+    def uid(self) -> str:
+        """The Catalog's, "" when it is gone."""
+        return self.catalog.metadata.uid if self.catalog else ""
+
+    def answered(self, wish: Wish) -> bool:
+        """Whether the source that is wished for has shown, for this very Catalog and with these Secrets, that it has what is
+        served."""
+        record = self.served.record if self.served else None
+        return record is not None and (record.ref, record.uid, record.access) == (wish.source, self.uid, wish.access)
 
     @property
     def refresh(self) -> bool:

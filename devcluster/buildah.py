@@ -12,6 +12,8 @@ from pathlib import Path
 
 from devcluster.errors import DevclusterError
 
+_KEEP_CONFIGURATION = ("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold")
+"""A file in /etc that somebody changed (policy.json of containers, say) stays, and nobody is asked about it."""
 _HINT = "Install buildah (on Debian: `make buildah` as root)."
 
 
@@ -27,8 +29,15 @@ def provide(report: Callable[[str], None]) -> Path:
         raise DevclusterError(f"There is no buildah here, and only root can install it. {_HINT}")
     report("Installing buildah with apt-get ...")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for arguments in (("update",), ("install", "-y", "buildah")):
-        done = subprocess.run([installer, *arguments], env=environment, capture_output=True, text=True, check=False)
+    for arguments in (("update",), ("install", "-y", *_KEEP_CONFIGURATION, "buildah")):
+        done = subprocess.run(
+            [installer, *arguments],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if done.returncode != 0:
             raise DevclusterError(f"apt-get {' '.join(arguments)}: {done.stderr.strip()}\n{_HINT}")
     found = shutil.which("buildah")

@@ -132,6 +132,7 @@ class Client:
         namespace: str | None = None,
         label_selector: str | None = None,
         *,
+        field_selector: str | None = None,
         metadata_only: bool = False,
         limit: int = PAGE,
     ) -> AsyncIterator[tuple[builtins.list[Object], str]]:
@@ -141,7 +142,8 @@ class Client:
         """
         token: str | None = None
         while token != "":
-            query: Query = {"labelSelector": label_selector, "limit": limit or None, "continue": token}
+            selectors: Query = {"labelSelector": label_selector, "fieldSelector": field_selector}
+            query: Query = {**selectors, "limit": limit or None, "continue": token}
             accept = _METADATA_LIST if metadata_only else None
             page = await self.request("GET", kind.path(namespace), query=query, accept=accept)
             items, version, token = parse_items(page)
@@ -149,13 +151,14 @@ class Client:
                 item["apiVersion"], item["kind"] = kind.api_version, kind.kind
             yield items, version
 
-    async def watch(
+    async def watch(  # noqa: PLR0913 a selection of objects has this many parts
         self,
         kind: Kind,
         resource_version: str,
         namespace: str | None = None,
         label_selector: str | None = None,
         *,
+        field_selector: str | None = None,
         metadata_only: bool = False,
         timeout_seconds: int = 300,
     ) -> AsyncGenerator[Object, None]:
@@ -169,6 +172,7 @@ class Client:
             "allowWatchBookmarks": "true",
             "resourceVersion": resource_version,
             "labelSelector": label_selector,
+            "fieldSelector": field_selector,
             "timeoutSeconds": timeout_seconds,
         }
         limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=WATCH_IDLE)

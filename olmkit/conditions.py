@@ -1,11 +1,11 @@
-"""Old conditions and wanted ones make new conditions and the transitions between them.
+"""Conditions are found by their type; old and wanted ones make new conditions and the transitions between them.
 
-Called by every `report`; the only code that touches lastTransitionTime. Pure: the clock is an argument.
+Called by every `report`, and by who reads conditions; nothing else touches lastTransitionTime. Pure: the clock is an argument.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Generic, Literal, TypeVar
@@ -32,12 +32,25 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Transition:
-    """An aspect that is new, or whose status or reason changed: what becomes an Event."""
+    """An aspect that is new, or whose status or reason changed: logged, and perhaps an Event (olmkit.events)."""
 
     type: str
     status: ConditionValue
     reason: str
     message: str
+
+
+Severity = Literal["Normal", "Warning"]
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What is worth an Event: its type, its reason, its message, and what was done or what changed (`action`)."""
+
+    type: Severity
+    reason: str
+    message: str
+    action: str
 
 
 StatusModel = TypeVar("StatusModel", bound=ConditionedStatus, covariant=True)
@@ -49,6 +62,8 @@ class Report(Generic[StatusModel]):
 
     status: StatusModel
     transitions: tuple[Transition, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    """What happened beside that and is worth an Event, such as drift that was repaired."""
 
 
 def timestamp(moment: datetime) -> str:
@@ -63,6 +78,17 @@ def cut(message: str, limit: int = MESSAGE_LIMIT) -> str:
         return message
     dots = _ELLIPSIS if limit >= len(_ELLIPSIS.encode()) else ""
     return data[: limit - len(dots.encode())].decode(errors="ignore") + dots
+
+
+def find_condition(conditions: Iterable[Condition], name: str) -> Condition | None:
+    """The one of that type."""
+    return next((condition for condition in conditions if condition.type == name), None)
+
+
+def is_true(conditions: Iterable[Condition], name: str) -> bool:
+    """Whether the one of that type is there and True."""
+    condition = find_condition(conditions, name)
+    return condition is not None and condition.status == "True"
 
 
 def merge(

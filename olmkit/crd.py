@@ -14,7 +14,8 @@ from typing import Any
 import yaml
 
 from olmkit.api import bundledeployments, bundlemetadata, bundles, catalogs, operators, packages
-from olmkit.api.annotations import CHANNELS, LATEST
+from olmkit.api.annotations import CHANNELS, LATEST, VERSIONS
+from olmkit.api.bundledeployments import PACKAGE_ANNOTATION, VERSION_ANNOTATION
 from olmkit.api.content import SOURCE_RULES
 from olmkit.api.meta import Kind, Resource
 from olmkit.yaml_tree import TreeDumper
@@ -71,6 +72,7 @@ DEFINITIONS = (
         (
             _condition("Ready", "Ready"),
             _condition("Reason", "Ready", of="reason"),
+            Column("Priority", ".spec.priority", "integer"),
             Column("Packages", ".status.packageCount", "integer"),
             Column("Digest", ".status.shortDigest"),
             Column("Unpacked", ".status.lastUnpacked", "date"),
@@ -97,6 +99,7 @@ DEFINITIONS = (
             Column("Latest", _annotation(LATEST)),
             Column("Channels", _annotation(CHANNELS)),
             AGE,
+            Column("Versions", _annotation(VERSIONS), priority=1),
         ),
         reconciled=False,
     ),
@@ -118,11 +121,13 @@ DEFINITIONS = (
         ("oop",),
         (
             _condition("Ready", "Ready"),
+            _condition("Reason", "Ready", of="reason"),
             Column("Package", ".spec.packageName"),
             Column("Version", ".status.installed.version"),
-            Column("Wanted", ".spec.version"),
+            Column("Wanted", ".status.wantedVersion"),
             Column("Channel", ".status.installed.channel"),
             AGE,
+            Column("Asked", ".spec.version", priority=1),
             Column("Catalog", ".status.installed.catalog", priority=1),
             Column("Bundle", ".status.installedBundleResource", priority=1),
             MESSAGE,
@@ -135,6 +140,8 @@ DEFINITIONS = (
         ("bun",),
         (
             _condition("Ready", "Ready"),
+            Column("Package", _annotation(PACKAGE_ANNOTATION)),
+            Column("Version", _annotation(VERSION_ANNOTATION)),
             Column("Type", ".spec.source.type"),
             Column("Phase", ".status.phase"),
             AGE,

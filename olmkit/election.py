@@ -49,6 +49,26 @@ class Terms:
         return self.renew_deadline / 2
 
 
+@dataclass(frozen=True)
+class Term:
+    """One holder's time with a lease, from when it takes it until it passes on. Compared for equality only.
+
+    A lease that was deleted counts its transitions from 0 again, so they alone do not tell two terms apart.
+    """
+
+    holder: str
+    transitions: int
+    acquired: str
+
+    @classmethod
+    def of(cls, lease: Object) -> Term:
+        """The one that a lease tells of."""
+        spec = lease.get("spec") or {}
+        return cls(
+            str(spec.get("holderIdentity") or ""), spec.get("leaseTransitions") or 0, str(spec.get("acquireTime") or "")
+        )
+
+
 def identity() -> str:
     """A holder no other process has, nor this one after a restart."""
     return f"{socket.gethostname()}_{uuid.uuid4()}"
@@ -78,6 +98,8 @@ class Election:
         self._terms = terms
         self.others_annotations: Mapping[str, str] = {}
         """Those of the lease as last read, while another one holds it; kept while the API server is away."""
+        self.term: Term | None = None
+        """The term that runs as far as this process knows: its own from the moment the lease is won, another's as last read."""
         self._annotations = annotations or {}
         self._observed: tuple[Any, ...] | None = None
         self._observed_at = 0.0
@@ -133,10 +155,11 @@ class Election:
             else:
                 if not self._is_free(lease):
                     self.others_annotations = lease["metadata"].get("annotations") or {}
+                    self.term = Term.of(lease)
                     return False
                 lease = await self._write(lease, self._spec(lease.get("spec") or {}))
         self._lease, self._renewed_at, self._holding = lease, asked_at, True
-        self.others_annotations = {}
+        self.others_annotations, self.term = {}, Term.of(lease)
         return True
 
     def _is_free(self, lease: Object) -> bool:

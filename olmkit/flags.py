@@ -7,6 +7,7 @@ little: it must stay quick. Does nothing but parse.
 from __future__ import annotations
 
 import argparse
+import re
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ class Settings:
     cache_dir: Path
     kubeconfig: str | None = None
     system_namespace: str = "olm-suite-system"
+    keys_namespace: str = "olm-suite-keys"
     metrics_bind_address: str = "127.0.0.1:8080"
     health_probe_bind_address: str = ":8081"
     leader_elect: bool = True
@@ -27,6 +29,8 @@ class Settings:
     pull_cas_dir: Path | None = None
     allow_source_cidr: tuple[str, ...] = ()
     log_level: str = "info"
+    jobs_memory: int | None = None
+    """Bytes of memory for all jobs together; None is what the container leaves. Of components that have jobs."""
     extra: argparse.Namespace = field(default_factory=argparse.Namespace)
     """All flags as parsed, with those of the component."""
 
@@ -37,6 +41,11 @@ def make_parser(name: str) -> ArgumentParser:
     add = parser.add_argument
     add("--kubeconfig", help="kubeconfig file; without it $KUBECONFIG, the pod's account or ~/.kube/config")
     add("--system-namespace", default=Settings.system_namespace, help="where the suite lives: leases")
+    add(
+        "--keys-namespace",
+        default=Settings.keys_namespace,
+        help="where the suite keeps its own keys, each read by name",
+    )
     add("--metrics-bind-address", default=Settings.metrics_bind_address, help="host:port of /metrics; 0 turns it off")
     add(
         "--health-probe-bind-address",
@@ -66,6 +75,24 @@ def make_parser(name: str) -> ArgumentParser:
     return parser
 
 
+def add_jobs_memory(parser: ArgumentParser) -> None:
+    """The flag of components that have jobs."""
+    parser.add_argument(
+        "--jobs-memory",
+        type=quantity,
+        metavar="BYTES",
+        help="memory of all jobs together, as 1536Mi or 3Gi; without it what the container's limit leaves, or 4Gi",
+    )
+
+
+def quantity(text: str) -> int:
+    """Bytes, written as Kubernetes writes them: digits, and Ki, Mi or Gi. Raises ValueError."""
+    found = re.fullmatch(r"([0-9]{1,15})(|Ki|Mi|Gi)", text)
+    if found is None:
+        raise ValueError(f"not a number of bytes: {text}")
+    return int(found[1]) << 10 * ("", "Ki", "Mi", "Gi").index(found[2])
+
+
 def parse_settings(parser: ArgumentParser, argv: Sequence[str] | None) -> Settings:
     """The flags of a command line as Settings; exits with a usage message when it is wrong."""
     flags = parser.parse_args(argv)
@@ -73,6 +100,7 @@ def parse_settings(parser: ArgumentParser, argv: Sequence[str] | None) -> Settin
         cache_dir=flags.cache_dir,
         kubeconfig=flags.kubeconfig,
         system_namespace=flags.system_namespace,
+        keys_namespace=flags.keys_namespace,
         metrics_bind_address=flags.metrics_bind_address,
         health_probe_bind_address=flags.health_probe_bind_address,
         leader_elect=flags.leader_elect,
@@ -80,5 +108,6 @@ def parse_settings(parser: ArgumentParser, argv: Sequence[str] | None) -> Settin
         pull_cas_dir=flags.pull_cas_dir,
         allow_source_cidr=tuple(flags.allow_source_cidr),
         log_level=flags.log_level,
+        jobs_memory=getattr(flags, "jobs_memory", None),
         extra=flags,
     )

@@ -46,7 +46,7 @@ def without_managed_fields(obj: Object) -> Object:
 
 
 class Informer:
-    """One kind, in one namespace or all, by label or all; `project` trims what is kept, but for what identifies it.
+    """One kind, in one namespace or all, by label or field or all; `project` trims what is kept, but for what identifies it.
 
     `absent_is_empty`: a kind that is not served counts as synced and empty and is looked for every 30 s or on poke(); without
     it the informer waits for the kind, unsynced.
@@ -59,6 +59,7 @@ class Informer:
         *,
         namespace: str | None = None,
         label_selector: str | None = None,
+        field_selector: str | None = None,
         metadata_only: bool = False,
         project: Callable[[Object], Object] | None = None,
         absent_is_empty: bool = False,
@@ -69,6 +70,7 @@ class Informer:
         self._client = client
         self._namespace = namespace
         self._selector = label_selector
+        self._field_selector = field_selector
         self._metadata_only = metadata_only
         self._absent_is_empty = absent_is_empty
         self._project = project
@@ -132,7 +134,7 @@ class Informer:
                 await self._absent(error)
             except ApiError as error:
                 if error.status == METHOD_NOT_ALLOWED:  # an aggregated API without watch: list again and again
-                    self._version = ""
+                    self._version, self.stale = "", False
                 self._failed(error)
                 await self._pause()
             else:
@@ -156,7 +158,12 @@ class Informer:
         objects: list[Object] = []
         version = ""
         pages = self._client.pages(
-            self.kind, self._namespace, self._selector, metadata_only=self._metadata_only, limit=limit
+            self.kind,
+            self._namespace,
+            self._selector,
+            field_selector=self._field_selector,
+            metadata_only=self._metadata_only,
+            limit=limit,
         )
         async for page, version in pages:  # noqa: B007 the last page's version counts
             objects += map(self._trim, page)
@@ -170,6 +177,7 @@ class Informer:
             self._version,
             self._namespace,
             self._selector,
+            field_selector=self._field_selector,
             metadata_only=self._metadata_only,
             timeout_seconds=random.randint(*WATCH_SECONDS),
         )

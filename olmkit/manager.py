@@ -19,10 +19,11 @@ from olmkit import logs, tls_memory
 from olmkit.api.meta import Kind
 from olmkit.client import Client
 from olmkit.controller import Controller
-from olmkit.election import Election
+from olmkit.election import Election, Term
 from olmkit.errors import OlmError
 from olmkit.flags import Settings, make_parser, parse_settings
 from olmkit.informer import Informer
+from olmkit.jobs import kernel
 from olmkit.probes import serve_health, serve_metrics
 from olmkit.watchdog import Watchdog
 
@@ -30,6 +31,9 @@ __all__ = ["Manager", "Settings", "make_parser", "parse_settings", "run", "run_w
 
 DRAIN_SECONDS = 10.0
 """How long passes under way may go on after SIGTERM."""
+
+WORK_SECONDS = 20.0
+"""How long the work may go on after SIGTERM, with all that follows its passes; then it is cancelled."""
 
 END_SECONDS = 25.0
 """How long the whole end may take; a pod is killed 30 s after SIGTERM."""
@@ -54,6 +58,7 @@ class Manager:
         self._controllers: list[Controller] = []
         self._services: list[Service] = []
         self._leader_services: list[Service] = []
+        self._lead_callbacks: list[Callable[[], None]] = []
         self._closers: list[Service] = []
         self._checks: dict[str, ReadyCheck] = {}
         self._group: asyncio.TaskGroup | None = None
@@ -94,6 +99,13 @@ class Manager:
         """Run a coroutine function until the end: on every replica, or while holding the lease."""
         (self._services if every_replica else self._leader_services).append(service)
 
+    def on_lead(self, begin: Callable[[], None]) -> None:
+        """Call it each time this process begins to work, before any controller has a turn.
+
+        What it remembers of a time before may be older than what another one did since: this is where it is dropped.
+        """
+        self._lead_callbacks.append(begin)
+
     def on_close(self, close: Service) -> None:
         """Await this at the end, the last one added first."""
         self._closers.append(close)
@@ -112,6 +124,11 @@ class Manager:
         """What the lease says of the process that works now; empty when that is this one or is not known."""
         return self._election.others_annotations if self._election else {}
 
+    @property
+    def lease_term(self) -> Term | None:
+        """The term of the lease that runs as far as is known: this process's own from the moment it wins, before it works."""
+        return self._election.term if self._election else None
+
     def stop(self) -> None:
         """End in order, as SIGTERM does."""
         self._stopping.set()
@@ -124,12 +141,14 @@ class Manager:
             await stack.enter_async_context(serve_metrics(self.settings.metrics_bind_address))
             async with asyncio.TaskGroup() as group:
                 try:
-                    await self._run_in(group)
-                finally:
+                    await self._run_in(group, limit)
+                except BaseException:  # a task crashed, or the process is stopped otherwise
                     limit.arm(time.monotonic() + END_SECONDS)
+                    raise
+                finally:
                     self._group = None
 
-    async def _run_in(self, group: asyncio.TaskGroup) -> None:
+    async def _run_in(self, group: asyncio.TaskGroup, limit: Watchdog) -> None:
         """Start all tasks, wait for stop(), let the work end, then cancel what only serves."""
         self._group = group
         self._required = {one: None for controller in self._controllers for one in controller.informers}
@@ -139,10 +158,11 @@ class Manager:
         work = group.create_task(self._work(), name=f"{self.name} work")
         await self._stopping.wait()
         log.info("stopping")
+        limit.arm(time.monotonic() + END_SECONDS)
         if not self._leading:
             work.cancel()
-        await asyncio.wait({work}, timeout=END_SECONDS)
-        for task in (*services, *self._informer_tasks.values()):
+        await asyncio.wait({work}, timeout=WORK_SECONDS)
+        for task in (work, *services, *self._informer_tasks.values()):
             task.cancel()
 
     async def close(self) -> None:
@@ -172,6 +192,8 @@ class Manager:
         """Run the controllers until stop(), and then at most as long as passes under way may take."""
         if self._stopping.is_set():
             return
+        for begin in self._lead_callbacks:
+            begin()
         self._leading = True
         try:
             async with asyncio.TaskGroup() as group:
@@ -235,6 +257,7 @@ def run(
 def run_with(name: str, settings: Settings, build: Build) -> int:
     """The same with flags that have been read."""
     logs.configure(settings.log_level)
+    kernel.set_dumpable(False)  # what it holds, its token too, is for no other process of this user: jobs are such
     try:
         asyncio.run(_main(name, settings, build))
     except asyncio.CancelledError:

@@ -1,4 +1,4 @@
-"""Names that Kubernetes accepts, and digests as names of content: checks, and safe names made of parts. Pure.
+"""Names that Kubernetes accepts, digests as names of content, safe names made of parts, and nouns with their number. Pure.
 
 Used by decisions, API edges, sources and the store.
 """
@@ -12,6 +12,7 @@ from olmkit.api.patterns import DIGEST, DNS_LABEL, DNS_SUBDOMAIN
 
 _LABEL = re.compile(DNS_LABEL)
 _SUBDOMAIN = re.compile(DNS_SUBDOMAIN)
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _DIGEST = re.compile(DIGEST)
 _FOREIGN = re.compile(r"[^-.a-z0-9]")
 _EDGES = re.compile(r"(^[-.]+|[-.]+$)")
@@ -31,9 +32,19 @@ def is_dns1123_subdomain(name: str) -> bool:
     return len(name) <= SUBDOMAIN_LIMIT and _SUBDOMAIN.fullmatch(name) is not None
 
 
+def is_label_value(text: str) -> bool:
+    """Whether a label may have it as its value, and a selector may ask for it."""
+    return 0 < len(text) <= LABEL_LIMIT and _LABEL_VALUE.fullmatch(text) is not None
+
+
 def is_digest(text: str) -> bool:
     """Whether text is a digest in a form that this suite computes: sha256, sha384 or sha512, in lower-case hex."""
     return _DIGEST.fullmatch(text) is not None
+
+
+def count_of(number: int, noun: str, plural: str = "") -> str:
+    """`1 replica`, `2 replicas`; `plural` where it is not the noun with an s."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
 def safe_name(name: str, identity: str, limit: int = SUBDOMAIN_LIMIT) -> str:

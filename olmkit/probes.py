@@ -1,13 +1,13 @@
 """The two small HTTP servers of each process: /healthz and /readyz, and /metrics. Plain HTTP, for the kubelet and a scraper.
 
 Started by olmkit.manager. /healthz answers as long as the event loop runs; /readyz names each check and answers 500 while one
-fails; the lease has no say in either.
+fails; the lease has no say in either. Connections are bounded (LIMITS): a peer that holds many takes no descriptor from the rest
+of the process, and the kubelet's probe is still answered.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,20 +15,14 @@ from typing import Any
 from aiohttp import web
 
 from olmkit import metrics
-from olmkit.errors import OlmError
+from olmkit.listening.connections import Limits, Listener, tracked, with_a_place
 
 OFF = "0"
+LIMITS = Limits(connections=16)
+"""Of each of the two ports."""
 Checks = Callable[[], Mapping[str, bool]]
 
 log = logging.getLogger(__name__)
-
-
-def parse_address(address: str) -> tuple[str | None, int]:
-    """`host:port`, `[v6]:port` or `:port` as (host, port), host None for all addresses. Raises OlmError."""
-    host, separator, port = address.rpartition(":")
-    if not separator or not port.isdecimal() or int(port) > 65535:
-        raise OlmError("BadAddress", f"{address!r} is no address to listen on: write host:port, :port, or 0 for none")
-    return host.strip("[]") or None, int(port)
 
 
 @asynccontextmanager
@@ -65,21 +59,18 @@ async def _server(name: str, address: str, routes: Mapping[str, Any]) -> AsyncIt
     if address == OFF:
         yield
         return
-    application = web.Application()
+    application = web.Application(middlewares=[tracked, with_a_place])
     for path, handler in routes.items():
         application.router.add_get(path, handler)
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
+    assert runner.server is not None
+    listener = Listener(runner.server, None, LIMITS)
     try:
-        host, port = parse_address(address)
-        try:
-            await web.TCPSite(runner, host, port).start()
-        except OSError as error:
-            raise OlmError(
-                "AddressInUse", f"cannot listen on {address} for {name}: {os.strerror(error.errno or 0)}"
-            ) from error
-        bound = runner.addresses[0]
-        log.info("listening", extra={"server": name, "address": f"{bound[0]}:{bound[1]}"})
+        host, port = await listener.start(address, name)
+        log.info("listening", extra={"server": name, "address": f"{host}:{port}"})
         yield
     finally:
+        await listener.stop()
         await runner.cleanup()
+        listener.close()

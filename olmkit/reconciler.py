@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Generic, Protocol, TypeVar
 
-from olmkit.errors import Blocked, Waiting
+from olmkit.errors import Blocked, NotFound, Waiting
 
 
 class HasAfter(Protocol):
@@ -41,10 +41,13 @@ class Reconciler(Generic[World, Plan, Done, Status]):
     report: Callable[[World, Done | Exception], Status]
     """Pure: the status that is true now."""
     publish: Callable[[World, Status], Awaitable[None]]
-    """Writes the status, only if it differs from the one in the World."""
+    """Writes the status, only if it differs from the one in the World. Raises NotFound when the object is gone."""
 
     async def __call__(self, key: str) -> timedelta | None:
-        """Make one pass. Returns when to look again; None waits for an event; raises to back off."""
+        """Make one pass. Returns when to look again; None waits for an event; raises to back off.
+
+        An object that was deleted during the pass ends it, whatever came of it: its deletion gives the key another turn.
+        """
         world = await self.observe(key)
         if world is None:
             return None
@@ -53,7 +56,10 @@ class Reconciler(Generic[World, Plan, Done, Status]):
             outcome = await self.act(world, self.decide(world))
         except Exception as error:  # every outcome is reported before the queue hears of it
             outcome = error
-        await self.publish(world, self.report(world, outcome))
+        try:
+            await self.publish(world, self.report(world, outcome))
+        except NotFound:
+            return None
         match outcome:
             case Blocked():
                 return None

@@ -4,8 +4,10 @@
     <root>/sha256-<hex>/manifest.json     its files with sizes and sha256 (olmkit.store_manifest)
     <root>/.staging/<random>/             work of a job that runs, or what is left of one that was killed
 
-Written by jobs (`publish`), read and swept by controllers. Whatever else lies in `root` is left alone. All methods block: those
-that hash or remove much (`fault`, `verify`, `sweep`, `collect`) belong into a thread or a job. Never fetches anything.
+Written by `publish`, or in three steps by two processes: the controller makes a folder (`stage`), a job that may write nowhere
+else fills it (`fill`), the controller puts it in its place (`place`). Read and swept by controllers. Whatever else lies in `root`
+is left alone. All methods block: those that hash or remove much (`check`, `verify`, `sweep`, `collect`, `stage`, `place`) belong
+into a thread or a job. Never fetches anything.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import errno
 import fcntl
 import logging
 import os
-import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -24,8 +26,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from olmkit.errors import OlmError, Waiting
+from olmkit.folders import remove_tree
 from olmkit.names import is_digest
-from olmkit.store_manifest import File, Manifest, describe, difference, difference_of_sizes
+from olmkit.store_manifest import DAMAGE_ERRORS, Check, File, Manifest, State, compare, describe, failed_check
 
 STAGING = ".staging"
 CONTENT = "content"
@@ -33,37 +36,47 @@ MANIFEST = "manifest.json"
 FULL = {errno.ENOSPC, errno.EDQUOT}
 FAILED = {errno.EROFS, errno.EIO}
 MANIFEST_LIMIT = 64 * 1024 * 1024
+RETRY_DELAY = timedelta(seconds=30)
+"""After content could not be read."""
 
 log = logging.getLogger(__name__)
 
 
 class Reason(StrEnum):
-    """Why content could not be kept."""
+    """Why content could not be kept or read."""
 
     DISK_FULL = "DiskFull"  # ENOSPC or a quota
     DISK_FAILED = "DiskFailed"  # mounted read-only, or an error of the device
-    UNUSABLE = "CacheUnusable"  # the folder cannot be made
+    UNUSABLE = "CacheUnusable"  # the folder cannot be made, or what is noted in it cannot be read
+    UNREADABLE = "CacheUnreadable"  # what is in it cannot be read now: no file descriptor, no memory, no permission
 
 
 class Store:
     """Content under `root`, which is made when missing. Several processes may use one root; each digest is published once.
 
-    Raises OlmError(CacheUnusable) when `root` is no folder and cannot be made one.
+    With `make=False` nothing is made: for a process that only reads there. Raises OlmError(CacheUnusable) when `root` is no
+    folder and cannot be made one.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, make: bool = True) -> None:
         self._root = root
         self._staging = root / STAGING
-        try:
-            self._staging.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            text = f"content cannot be kept in {root}: {error.strerror}: name a folder that can be written"
-            raise OlmError(Reason.UNUSABLE, text) from error
+        if make:
+            try:
+                self._staging.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise self._unusable(error) from error
 
     def path(self, digest: str) -> Path | None:
-        """The folder of that content, None when it is not here. Raises ValueError for what is no digest."""
+        """The folder of that content, None when it is not here. Raises ValueError for what is no digest, and OSError when it
+        cannot be told now."""
         content = self._home(digest) / CONTENT
-        return content if content.is_dir() else None
+        try:
+            return content if stat.S_ISDIR(os.stat(content).st_mode) else None
+        except OSError as error:
+            if error.errno in DAMAGE_ERRORS:
+                return None
+            raise
 
     def digests(self) -> set[str]:
         """What is here, complete or damaged."""
@@ -82,19 +95,47 @@ class Store:
         Files that are in `known` by the end were hashed while they were written: they are not read again if they have that size.
         """
         home = self._home(digest)
+        with self.stage() as work:
+            with fill(work, digest, wanted, known) as content:
+                yield content
+            # Not flushed to the disk: what a power cut tears does not verify, and is fetched again.
+            _place(work, home)
+
+    @contextmanager
+    def stage(self) -> Iterator[Path]:
+        """An empty folder for `fill` and `place`, removed at the end unless it was placed. It is in use as long as this process
+        lives: what a killed one leaves goes with the next `sweep`. Raises Waiting(DiskFull, DiskFailed) and
+        OlmError(CacheUnusable).
+        """
         with _disk_said():
-            self._staging.mkdir(parents=True, exist_ok=True)  # somebody may have tidied up
+            try:
+                self._staging.mkdir(parents=True, exist_ok=True)  # somebody may have tidied up
+            except (FileExistsError, NotADirectoryError) as error:
+                raise self._unusable(error) from error
             self.sweep()
             with self._work() as work:
-                content = work / CONTENT
-                content.mkdir()
-                yield content
-                found = describe(content, digest, known or {})
-                if wanted is not None and found != wanted:
-                    raise ValueError(f"not what the manifest says: {difference(content, wanted)}")
-                (work / MANIFEST).write_bytes(found.to_bytes())
-                # Not flushed to the disk: what a power cut tears does not verify, and is fetched again.
-                _place(work, home)
+                yield work
+
+    def place(self, work: Path, digest: str) -> None:
+        """What another process filled `work` with, a folder of `stage`, stands under `digest` from now on, in place of what was
+        there: whether that may go is the caller's to check.
+
+        Sizes are compared with the manifest, bytes are not: they are verified before the content is used. Raises ValueError when
+        the folder does not hold a content and its manifest and nothing else, Waiting when it cannot be read or the disk fails.
+        """
+        home = self._home(digest)
+        with _disk_said():
+            if sorted(os.listdir(work)) != [CONTENT, MANIFEST]:
+                raise ValueError("the folder does not hold a content and its manifest, and nothing else")
+            if not stat.S_ISDIR(os.lstat(work / CONTENT).st_mode):
+                raise ValueError("the content is no folder")
+            found = compare(work / CONTENT, Manifest.parse(_read_manifest(work), digest), only_sizes=True)
+            if found.state is State.UNKNOWN:
+                raise unreadable(found.why)
+            if found.state is State.DAMAGED:
+                raise ValueError(f"not what its manifest says: {found.why}")
+            self.forget(digest)
+            _place(work, home)
 
     def manifest(self, digest: str) -> Manifest | None:
         """What was published; None when it is not here or its manifest cannot be read."""
@@ -103,21 +144,22 @@ class Store:
         except (OSError, ValueError):
             return None
 
-    def fault(self, digest: str, *, only_sizes: bool = False) -> str:
-        """What is wrong with that content, in a few words; "" when every file that was published is here with the same bytes,
-        and no other. `only_sizes` reads no file but the manifest."""
+    def check(self, digest: str, *, only_sizes: bool = False) -> Check:
+        """Whether every file that was published is here with the same bytes, and no other; damaged when nothing is here.
+        `only_sizes` reads no file but the manifest. Raises nothing for a file that cannot be read: that is State.UNKNOWN."""
         try:
             manifest = self._manifest(digest)
-        except OSError as error:
-            return f"{MANIFEST}: {error.strerror}"
-        except ValueError as error:
-            return str(error)
-        content = self._home(digest) / CONTENT
-        return difference_of_sizes(content, manifest) if only_sizes else difference(content, manifest)
+        except (OSError, ValueError, MemoryError) as error:
+            return failed_check(error)
+        return compare(self._home(digest) / CONTENT, manifest, only_sizes=only_sizes)
 
-    def verify(self, digest: str) -> bool:
-        """Whether every file that was published is here with the same bytes, and no other. False when nothing is here."""
-        return not self.fault(digest)
+    def verify(self, digest: str, *, only_sizes: bool = False) -> bool:
+        """Whether that content is intact, as far as `check` looks. Raises Waiting(CacheUnreadable) when that cannot be told now:
+        who would fetch the content again, or remove what is here, tries later."""
+        found = self.check(digest, only_sizes=only_sizes)
+        if found.state is State.UNKNOWN:
+            raise unreadable(found.why)
+        return found.state is State.INTACT
 
     def forget(self, digest: str) -> None:
         """Remove that content; nothing happens when it is not here. Files that are open can be read to their end.
@@ -156,13 +198,16 @@ class Store:
                 lock = os.open(entry, os.O_RDONLY | os.O_DIRECTORY)
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(entry, ignore_errors=True)
+                    remove_tree(entry)
                 finally:
                     os.close(lock)
 
     def _manifest(self, digest: str) -> Manifest:
-        with open(self._home(digest) / MANIFEST, "rb") as file:
-            return Manifest.parse(file.read(min(os.fstat(file.fileno()).st_size, MANIFEST_LIMIT)), digest)
+        return Manifest.parse(_read_manifest(self._home(digest)), digest)
+
+    def _unusable(self, error: OSError) -> OlmError:
+        text = f"content cannot be kept in {self._root}: {error.strerror}: name a folder that can be written"
+        return OlmError(Reason.UNUSABLE, text)
 
     def _home(self, digest: str) -> Path:
         if not is_digest(digest):
@@ -186,7 +231,42 @@ class Store:
             yield work
         finally:
             os.close(lock)
-            shutil.rmtree(work, ignore_errors=True)
+            remove_tree(work)
+
+
+@contextmanager
+def fill(
+    work: Path, digest: str, wanted: Manifest | None = None, known: Mapping[str, File] | None = None
+) -> Iterator[Path]:
+    """An empty folder below `work`, which is one of `Store.stage`; when the block ends its manifest is beside it.
+
+    Writes below `work` only. Arguments and errors are those of `Store.publish`.
+    """
+    with _disk_said():
+        content = work / CONTENT
+        content.mkdir()
+        yield content
+        found = describe(content, digest, known or {})
+        if wanted is not None and found != wanted:
+            raise ValueError(f"not what the manifest says: {compare(content, wanted).why}")
+        (work / MANIFEST).write_bytes(found.to_bytes())
+
+
+def _read_manifest(home: Path) -> bytes:
+    """Raises OSError, also for a link; never waits, whatever is there."""
+    with open(os.open(home / MANIFEST, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        return file.read(min(os.fstat(file.fileno()).st_size, MANIFEST_LIMIT))
+
+
+def unreadable(why: str) -> Waiting:
+    """The error for content that may be intact and cannot be read; `why` is a few words, such as those of a Check."""
+    return Waiting(Reason.UNREADABLE, f"the content that is kept on the disk cannot be read now ({why})", RETRY_DELAY)
+
+
+def check_is_damage(error: OSError) -> None:
+    """Raises Waiting(CacheUnreadable) for an error that says nothing about the content."""
+    if error.errno not in DAMAGE_ERRORS:
+        raise unreadable(error.strerror or str(error)) from error
 
 
 def _place(work: Path, home: Path) -> None:
@@ -204,7 +284,7 @@ def _remove(path: Path) -> None:
     if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
     else:
-        shutil.rmtree(path, ignore_errors=True)
+        remove_tree(path)
 
 
 @contextmanager

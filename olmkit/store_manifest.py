@@ -1,8 +1,9 @@
 """What a folder of published content holds: its files with their sizes and the sha256 of each portion.
 
 Written and compared by olmkit.store; catalogd's replicas hand it to each other. A manifest that is torn, of another content or of
-another format is refused when it is parsed, so that its content counts as damaged. All functions that take a folder block; they
-hash in several threads. Never follows a link, never writes.
+another format is refused when it is parsed, so that its content counts as damaged. A file that cannot be read is no such fault:
+the comparison has a third outcome. All functions that take a folder block; they hash in several threads. Never follows a link,
+never writes.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from queue import SimpleQueue
 from types import MappingProxyType
@@ -33,6 +35,9 @@ THREADS = 4
 READ_SIZE = 4 * 1024 * 1024
 """So much at a time that a thread which hashes seldom needs the interpreter, which others may be busy with."""
 READ_SIZE_IN_JOB = 1024 * 1024
+DAMAGE_ERRORS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP})
+"""What an OSError says that is about the content itself: it is missing, or something else is in its place. All others (no file
+descriptor, no memory, a device that fails, no permission) say nothing about it."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,39 @@ class File:
 
 
 NOTHING: Mapping[str, File] = MappingProxyType({})
+
+
+class State(StrEnum):
+    """What a comparison of content with its manifest found."""
+
+    INTACT = "intact"
+    DAMAGED = "damaged"  # missing, or of the wrong size, hash or form
+    UNKNOWN = "unknown"  # it cannot be read now
+
+
+@dataclass(frozen=True)
+class Check:
+    """The outcome; `why` is a few words, "" for content that is intact."""
+
+    state: State
+    why: str = ""
+
+
+INTACT = Check(State.INTACT)
+
+
+def failed_check(error: Exception) -> Check:
+    """What an error means that ended a comparison: OSError, ValueError, or anything that this process lacks."""
+    match error:
+        case OSError():
+            state = State.DAMAGED if error.errno in DAMAGE_ERRORS else State.UNKNOWN
+            return Check(state, f"{os.path.basename(str(error.filename or 'a file'))}: {error.strerror or error}")
+        case ValueError():
+            return Check(State.DAMAGED, str(error))
+        case MemoryError():
+            return Check(State.UNKNOWN, "there is not enough memory to read it")
+        case _:
+            return Check(State.UNKNOWN, str(error))
 
 
 @dataclass(frozen=True)
@@ -106,26 +144,20 @@ def describe(folder: Path, digest: str, known: Mapping[str, File] = NOTHING) -> 
     return Manifest(digest, files)
 
 
-def difference(folder: Path, manifest: Manifest) -> str:
-    """What is not as the manifest says, in a few words; "" when every file is there with the same bytes, and no other."""
+def compare(folder: Path, manifest: Manifest, *, only_sizes: bool = False) -> Check:
+    """Whether every file is there with the same bytes, and no other. `only_sizes` reads no file: names and sizes only."""
     try:
         sizes = dict(_walk(folder))
-        if fault := _of_sizes(sizes, manifest):
-            return fault
-        for path, hashes in _hashes(folder, sizes).items():
-            if tuple(hashes) != manifest.files[path].portions:
-                return f"{path} has other bytes than were published"
-    except (OSError, ValueError) as error:
-        return _words(error)
-    return ""
+        fault = _of_sizes(sizes, manifest) or ("" if only_sizes else _of_bytes(folder, sizes, manifest))
+    except (OSError, ValueError, MemoryError, RuntimeError) as error:  # the last: no thread can be started
+        return failed_check(error)
+    return Check(State.DAMAGED, fault) if fault else INTACT
 
 
-def difference_of_sizes(folder: Path, manifest: Manifest) -> str:
-    """The same without reading the files: names and sizes only."""
-    try:
-        return _of_sizes(dict(_walk(folder)), manifest)
-    except (OSError, ValueError) as error:
-        return _words(error)
+def _of_bytes(folder: Path, sizes: Mapping[str, int], manifest: Manifest) -> str:
+    hashes = _hashes(folder, sizes)
+    other = next((path for path, found in hashes.items() if tuple(found) != manifest.files[path].portions), None)
+    return f"{other} has other bytes than were published" if other is not None else ""
 
 
 def _of_sizes(sizes: Mapping[str, int], manifest: Manifest) -> str:
@@ -136,12 +168,6 @@ def _of_sizes(sizes: Mapping[str, int], manifest: Manifest) -> str:
             return f"{path} has {sizes[path]} bytes instead of {file.size}"
     foreign = next((path for path in sizes if path not in manifest.files), None)
     return f"{foreign} was never published" if foreign else ""
-
-
-def _words(error: OSError | ValueError) -> str:
-    if isinstance(error, OSError):
-        return f"{os.path.basename(str(error.filename or 'a file'))}: {error.strerror}"
-    return str(error)
 
 
 def _walk(folder: Path) -> Iterator[tuple[str, int]]:
@@ -159,7 +185,7 @@ def _walk(folder: Path) -> Iterator[tuple[str, int]]:
 
 
 def _hashes(folder: Path, sizes: Mapping[str, int]) -> dict[str, list[str]]:
-    """The sha256 of each portion of each file. Raises OSError, also for a file that became shorter."""
+    """The sha256 of each portion of each file. Raises OSError, ValueError for a file that became shorter, and MemoryError."""
     found = {path: [""] * _count(size) for path, size in sizes.items()}
     portions = [(path, number) for path, hashes in found.items() for number in range(len(hashes))]
     in_job = _is_in_job()
@@ -212,7 +238,7 @@ def _hash(path: Path, start: int, length: int, buffer: memoryview) -> str:
         while at < end:
             count = os.preadv(file, [buffer[: end - at]], at)
             if count == 0:
-                raise OSError(errno.EIO, "shorter than a moment ago", path.name)
+                raise ValueError(f"{path.name} is shorter than a moment ago")
             hashing.update(buffer[:count])
             at += count
     finally:

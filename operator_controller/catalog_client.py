@@ -9,10 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import shutil
-import tempfile
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,15 +18,16 @@ from urllib.parse import quote
 import aiohttp
 import orjson
 
-from olmkit.api.catalogs import Availability, Catalog, ConditionType
+from olmkit.api.catalogs import Catalog, ConditionType
 from olmkit.client import Client
+from olmkit.conditions import find_condition, is_true
+from olmkit.folders import remove_tree, write_whole
 from olmkit.serving.trust import Trust
-from operator_controller.catalog_requests import TIMEOUT, CatalogServers, Unreadable
+from operator_controller.catalog_memory import CatalogMemory, Remembered
+from operator_controller.catalog_requests import SIZE_LIMIT, TIMEOUT, AnswerTooLarge, CatalogServers, Unreadable
 from operator_controller.resolve.candidates import Offer, Standing
-from operator_controller.resolve.package import BadDocument, PackageContent, read_package
+from operator_controller.resolve.package import SMALLER, BadDocument, PackageContent, PackageTooLarge, read_package
 
-REMEMBERED = 2048
-"""Documents kept in memory."""
 WHAT_TO_DO = {
     401: ": it asks for a token; start operator-controller with --catalogs-token",
     403: ": this account may not read catalogs; bind the ClusterRole olm-suite-catalog-reader to it",
@@ -39,15 +36,6 @@ WHAT_TO_DO = {
 _ALL_SUFFIX = "/all.json"
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Remembered:
-    """What a catalog said of a package: `content` is None when it does not have it. `uid` is the Catalog's."""
-
-    uid: str
-    digest: str
-    content: PackageContent | None
 
 
 @dataclass(frozen=True)
@@ -61,16 +49,14 @@ class Answer:
 class CatalogClient:
     """Asks catalogd. Made once per process by connect(); close() it. `folder` may be None: then nothing survives a restart."""
 
-    def __init__(self, servers: CatalogServers, folder: Path | None) -> None:
+    def __init__(self, servers: CatalogServers, folder: Path | None, memory: CatalogMemory | None = None) -> None:
         self._servers = servers
         self._folder = folder
-        self._memory: OrderedDict[tuple[str, str], Remembered] = OrderedDict()
+        self._memory = memory if memory is not None else CatalogMemory()
 
     @classmethod
     async def connect(cls, folder: Path | None, trust: Trust | None = None, client: Client | None = None) -> Self:
         """Opens no connection. `trust` and `client` are those of CatalogServers."""
-        if folder is not None:
-            await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
         return cls(CatalogServers(aiohttp.ClientSession(timeout=TIMEOUT), trust, client), folder)
 
     async def close(self) -> None:
@@ -82,64 +68,54 @@ class CatalogClient:
         catalog = Catalog.load(raw)
         digest = served_digest(catalog)
         if not digest:
-            return Answer(self._unserved(catalog))
+            return Answer(_unserved(catalog))
         known = await self._recall(catalog.metadata.name, package)
         if known is not None and known.uid != catalog.metadata.uid:
             known = None
         if known is not None and known.digest == digest:
-            return Answer(_offer(catalog, known.content))
+            return Answer(_known(catalog, known))
         try:
             fresh = await self._fetch(catalog, package)
         except Unreadable as error:
             return Answer(_away(catalog, package, known, str(error)), is_lagging=True)
         await self._remember(catalog.metadata.name, package, fresh)
         is_lagging = fresh.remembered.digest != digest
-        return Answer(_offer(catalog, fresh.remembered.content), is_lagging)
+        return Answer(_known(catalog, fresh.remembered), is_lagging)
 
-    async def keep_only(self, catalogs: set[str]) -> None:
-        """Drop what is remembered of all other Catalogs: they are gone, and so is their content."""
-        for key in [key for key in self._memory if key[0] not in catalogs]:
-            del self._memory[key]
+    async def keep_only(self, catalogs: set[str], packages: set[str]) -> None:
+        """Drop what is remembered of all other Catalogs, which are gone, and of packages that nobody asks for any more."""
+        self._memory.keep_only(catalogs, packages)
         if self._folder is not None:
-            await asyncio.to_thread(_remove_others, self._folder, catalogs)
-
-    def _unserved(self, catalog: Catalog) -> Offer:
-        return Offer(
-            catalog=catalog.metadata.name,
-            priority=catalog.spec.priority,
-            standing=Standing.PENDING,
-            message=_state(catalog),
-        )
+            await asyncio.to_thread(_remove_others, self._folder, catalogs, packages)
 
     async def _fetch(self, catalog: Catalog, package: str) -> _Fresh:
         base = catalog_base(catalog.status.content_url or "")
         url = f"{base}/api/v1/resolution?package={quote(package, safe='')}"
-        answered = await self._servers.get(base.split("/catalogs/", 1)[0], url)
+        try:
+            answered = await self._servers.get(base.split("/catalogs/", 1)[0], url, served_digest(catalog))
+        except AnswerTooLarge as error:
+            if not error.digest:
+                raise
+            return _refuse(catalog, error.digest, f"its document is larger than {SIZE_LIMIT // 2**20} MiB; {SMALLER}")
         if answered.status == 404 and answered.digest:  # without the digest it is the catalog that is not known there
             return _Fresh(Remembered(catalog.metadata.uid, answered.digest, None), b"null")
         if answered.status != 200:
             raise Unreadable(f"catalogd answered {answered.status}{WHAT_TO_DO.get(answered.status, '')}")
-        return _read(catalog, answered.body, answered.digest)
+        return await asyncio.to_thread(_read, catalog, answered.body, answered.digest)
 
     async def _recall(self, catalog: str, package: str) -> Remembered | None:
         key = (catalog, package)
         known = self._memory.get(key)
         if known is None and self._folder is not None:
-            known = await asyncio.to_thread(_load, self._folder / catalog / f"{package}.json")
+            known = await asyncio.to_thread(_load, self._folder / catalog / _file_of(package))
             if known is not None:
-                self._keep(key, known)
+                self._memory.keep(key, known)
         return known
 
     async def _remember(self, catalog: str, package: str, fresh: _Fresh) -> None:
-        self._keep((catalog, package), fresh.remembered)
+        self._memory.keep((catalog, package), fresh.remembered)
         if self._folder is not None:
-            await asyncio.to_thread(_save, self._folder / catalog / f"{package}.json", fresh)
-
-    def _keep(self, key: tuple[str, str], remembered: Remembered) -> None:
-        self._memory[key] = remembered
-        self._memory.move_to_end(key)
-        while len(self._memory) > REMEMBERED:
-            self._memory.popitem(last=False)
+            await asyncio.to_thread(_save, self._folder / catalog / _file_of(package), fresh)
 
 
 @dataclass(frozen=True)
@@ -152,8 +128,8 @@ class _Fresh:
 
 def served_digest(catalog: Catalog) -> str:
     """The digest of the content that is served; "" when none is, or when none shall be."""
-    is_serving = any(one.type == ConditionType.SERVING and one.status == "True" for one in catalog.status.conditions)
-    is_wanted = catalog.spec.availability == Availability.AVAILABLE and not catalog.metadata.deleting
+    is_serving = is_true(catalog.status.conditions, ConditionType.SERVING)
+    is_wanted = not catalog.is_withdrawn and not catalog.metadata.deleting
     return catalog.status.content_digest or "" if is_serving and is_wanted and catalog.status.content_url else ""
 
 
@@ -167,7 +143,7 @@ def _state(catalog: Catalog) -> str:
     if catalog.metadata.deleting:
         return "it is being deleted"
     for name in (ConditionType.UNPACKED, ConditionType.READY):
-        condition = next((one for one in catalog.status.conditions if one.type == name), None)
+        condition = find_condition(catalog.status.conditions, name)
         if condition is not None and condition.status != "True" and condition.message:
             return condition.message
     return "it has not been read yet"
@@ -191,10 +167,25 @@ def package_names(catalog: Catalog) -> tuple[str, ...]:
     return tuple(filter(None, (name.strip() for name in (catalog.status.packages or "").split(","))))
 
 
+def _unserved(catalog: Catalog) -> Offer:
+    return Offer(
+        catalog=catalog.metadata.name,
+        priority=catalog.spec.priority,
+        standing=Standing.UNAVAILABLE if catalog.is_withdrawn else Standing.PENDING,
+        message="" if catalog.is_withdrawn else _state(catalog),
+    )
+
+
+def _known(catalog: Catalog, known: Remembered, standing: Standing = Standing.SERVING, message: str = "") -> Offer:
+    if known.refusal:
+        return _offer(catalog, None, Standing.TOO_LARGE, known.refusal)
+    return _offer(catalog, known.content, standing, message)
+
+
 def _away(catalog: Catalog, package: str, known: Remembered | None, message: str) -> Offer:
     """Its last content counts; if there is none here, it matters only if the package was there."""
     if known is not None:
-        return _offer(catalog, known.content, Standing.AWAY, message)
+        return _known(catalog, known, Standing.AWAY, message)
     names = package_names(catalog)
     is_complete = catalog.status.package_count is not None and len(names) == catalog.status.package_count
     if is_complete and package not in names:
@@ -203,43 +194,67 @@ def _away(catalog: Catalog, package: str, known: Remembered | None, message: str
 
 
 def _read(catalog: Catalog, body: bytearray, digest: str) -> _Fresh:
+    """Costs as much as the document is large: called in a thread."""
     try:
         document = orjson.loads(body)
+        named = document.get("catalogDigest") if isinstance(document, dict) else None
+        digest = named if isinstance(named, str) else digest
         content = read_package(document)
+    except PackageTooLarge as error:
+        return _refuse(catalog, digest, str(error))
     except (orjson.JSONDecodeError, BadDocument) as error:
         raise Unreadable(f"catalogd's answer cannot be read: {error}") from error
-    named = document.get("catalogDigest")
-    return _Fresh(Remembered(catalog.metadata.uid, named if isinstance(named, str) else digest, content), bytes(body))
+    return _Fresh(Remembered(catalog.metadata.uid, digest, content, size=len(body)), bytes(body))
 
 
-# --- the folder: one file per catalog and package, `{"uid", "digest", "document"}`
+def _refuse(catalog: Catalog, digest: str, why: str) -> _Fresh:
+    return _Fresh(Remembered(catalog.metadata.uid, digest, None, why), b"null")
+
+
+# --- the folder: one file per catalog and package, `{"uid", "digest", "refusal", "document"}`
+
+
+def _file_of(package: str) -> str:
+    return f"{package}.json"
 
 
 def _load(path: Path) -> Remembered | None:
     try:
-        kept = orjson.loads(path.read_bytes())
+        body = path.read_bytes()
+        kept = orjson.loads(body)
+        if kept.get("refusal"):
+            return None  # what was too much may be little to a later version of this program: it is asked for again
         content = None if kept["document"] is None else read_package(kept["document"])
-        return Remembered(str(kept["uid"]), str(kept["digest"]), content)
-    except (OSError, orjson.JSONDecodeError, BadDocument, KeyError, TypeError):
+        return Remembered(str(kept["uid"]), str(kept["digest"]), content, size=len(body))
+    except (OSError, orjson.JSONDecodeError, BadDocument, PackageTooLarge, KeyError, TypeError, AttributeError):
         return None  # absent or damaged: it is asked for again
 
 
 def _save(path: Path, fresh: _Fresh) -> None:
-    facts = {"uid": fresh.remembered.uid, "digest": fresh.remembered.digest, "document": orjson.Fragment(fresh.body)}
+    known = fresh.remembered
+    facts = {
+        "uid": known.uid,
+        "digest": known.digest,
+        "refusal": known.refusal,
+        "document": orjson.Fragment(fresh.body),
+    }
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
-        with os.fdopen(handle, "wb") as file:
-            file.write(orjson.dumps(facts))
-        Path(name).replace(path)
+        write_whole(path, orjson.dumps(facts))
     except OSError as error:
         log.warning("catalog content is not kept on disk", extra={"error": str(error)})
 
 
-def _remove_others(folder: Path, kept: set[str]) -> None:
+def _remove_others(folder: Path, catalogs: set[str], packages: set[str]) -> None:
+    kept = {_file_of(package) for package in packages}
     try:
         for path in folder.iterdir():
-            if path.name not in kept:
-                shutil.rmtree(path)
+            if path.name not in catalogs:
+                remove_tree(path)
+                continue
+            for file in path.glob("*.json"):
+                if file.name not in kept:
+                    file.unlink(missing_ok=True)
+    except FileNotFoundError:
+        return  # nothing has been kept yet
     except OSError as error:
-        log.warning("content of a catalog that is gone is not removed", extra={"error": str(error)})
+        log.warning("catalog content that nobody asks for is not removed", extra={"error": str(error)})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,8 +24,10 @@ SIZE_LIMIT = 32 * 1024 * 1024
 DOWN_SECONDS = 10.0
 """How long a server that was silent is not asked again: hundreds of Operators would each wait for their time limit."""
 REPLICAS_ASKED = 6
-"""How often a server that says "not here yet" is asked, each time over a new connection, which the Service may lead elsewhere."""
+"""How often a server that refuses is asked, each time over a new connection, which the Service may lead elsewhere."""
 PAUSE_SECONDS = 0.05
+RETRY_AFTER_LIMIT = 60
+"""Seconds: what a Retry-After beyond it counts as."""
 UNTRUSTED = (
     "catalogd's certificate is not trusted: name its CA with --catalogs-ca-file, "
     "or see that the ConfigMap catalogd-ca holds it"
@@ -33,6 +36,14 @@ UNTRUSTED = (
 
 class Unreadable(Exception):
     """Why there is no answer, for people."""
+
+
+class AnswerTooLarge(Unreadable):
+    """The answer has more than SIZE_LIMIT bytes. `digest` is that of the content it is from, "" when none was named."""
+
+    def __init__(self, digest: str) -> None:
+        super().__init__(f"catalogd's answer is larger than {SIZE_LIMIT} bytes")
+        self.digest = digest
 
 
 @dataclass(frozen=True)
@@ -44,6 +55,15 @@ class Answered:
     body: bytearray
 
 
+@dataclass(frozen=True)
+class Refused:
+    """One replica cannot answer now, and another one may: 503, it has no content of the catalog; 429, it has too much to do."""
+
+    status: int
+    retry_after: int
+    """In seconds; 0: it did not say."""
+
+
 @dataclass
 class CatalogServers:
     """Asks over `session`; close() it. `trust` None: the system's CAs; `client`: its token is sent to HTTPS servers."""
@@ -51,8 +71,10 @@ class CatalogServers:
     session: aiohttp.ClientSession
     trust: Trust | None = None
     client: Client | None = None
+    clock: Callable[[], float] = time.monotonic
     _fresh: aiohttp.ClientSession | None = None
     _down: dict[str, tuple[float, str]] = field(default_factory=dict)
+    """Until when a server, or a catalog of one, is not asked again, and why."""
 
     async def close(self) -> None:
         """Close all connections."""
@@ -60,33 +82,47 @@ class CatalogServers:
         if self._fresh is not None:
             await self._fresh.close()
 
-    async def get(self, server: str, url: str) -> Answered:
-        """The answer for `url`, which is on `server`. Raises Unreadable."""
-        down = self._down.get(server)
-        if down is not None and down[0] > time.monotonic():
-            raise Unreadable(down[1])
+    async def get(self, server: str, url: str, content: str = "") -> Answered:
+        """The answer for `url`, which is on `server`; `content` is the digest of what is expected there. Raises Unreadable."""
+        catalog = f"{url.partition('?')[0]} {content}"  # new content is asked for at once
+        for down in (self._down.get(server), self._down.get(catalog)):
+            if down is not None and down[0] > self.clock():
+                raise Unreadable(down[1])
         try:
             async with asyncio.timeout(self.session.timeout.total):
-                return await self._get(url)
+                answered = await self._get(url)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             message = f"catalogd does not answer ({_kind_of(error)})"
             if isinstance(error, TimeoutError):
-                self._down[server] = (time.monotonic() + DOWN_SECONDS, message)
+                self._leave_alone(server, DOWN_SECONDS, message)
             raise Unreadable(message) from error
+        if isinstance(answered, Answered):
+            return answered
+        message = f"catalogd answered {answered.status}"
+        # 503 is about one catalog: the others are served.
+        self._leave_alone(catalog if answered.status == 503 else server, answered.retry_after, message)
+        raise Unreadable(message)
 
-    async def _get(self, url: str) -> Answered:
-        """Ask until a replica has it, REPLICAS_ASKED times at most."""
-        answered = await self._trusted_get(self.session, url)
-        for _ in range(REPLICAS_ASKED - 1):
-            if answered is not None:
+    async def _get(self, url: str) -> Answered | Refused:
+        """Ask until a replica has it, REPLICAS_ASKED times at most; what it is when all refuse does not depend on their order."""
+        refusals: list[Refused] = []
+        session = self.session
+        while len(refusals) < REPLICAS_ASKED:
+            if refusals:
+                await asyncio.sleep(PAUSE_SECONDS)
+                session = self._new_connections()
+            answered = await self._trusted_get(session, url)
+            if isinstance(answered, Answered):
                 return answered
-            await asyncio.sleep(PAUSE_SECONDS)
-            answered = await self._trusted_get(self._new_connections(), url)
-        if answered is None:
-            raise Unreadable("catalogd answered 503")
-        return answered
+            refusals.append(answered)
+        return Refused(max(one.status for one in refusals), min(one.retry_after for one in refusals))
 
-    async def _trusted_get(self, session: aiohttp.ClientSession, url: str) -> Answered | None:
+    def _leave_alone(self, what: str, seconds: float, why: str) -> None:
+        now = self.clock()
+        self._down = {key: entry for key, entry in self._down.items() if entry[0] > now}
+        self._down[what] = (now + seconds, why)
+
+    async def _trusted_get(self, session: aiohttp.ClientSession, url: str) -> Answered | Refused:
         """Ask once, and once more if CAs have changed since they were looked at."""
         context = await self._context()
         try:
@@ -102,13 +138,13 @@ class CatalogServers:
 
     async def _get_once(
         self, session: aiohttp.ClientSession, url: str, context: ssl.SSLContext | None
-    ) -> Answered | None:
-        """None when this replica has nothing yet and another one may."""
+    ) -> Answered | Refused:
         options: dict[str, Any] = {} if context is None else {"ssl": context}
         async with session.get(url, allow_redirects=False, headers=await self._headers(url), **options) as response:
-            if response.status == 503 and "Retry-After" in response.headers:
-                return None
-            return Answered(response.status, response.headers.get("Olm-Catalog-Digest", ""), await _body(response))
+            if response.status in (429, 503):
+                return Refused(response.status, _seconds(response.headers.get("Retry-After", "")))
+            digest = response.headers.get("Olm-Catalog-Digest", "")
+            return Answered(response.status, digest, await _body(response, digest))
 
     async def _context(self, *, after_failure: bool = False) -> ssl.SSLContext | None:
         return await self.trust.context(after_failure=after_failure) if self.trust is not None else None
@@ -127,6 +163,12 @@ class CatalogServers:
         return self._fresh
 
 
+def _seconds(retry_after: str) -> int:
+    """Of a Retry-After; a date, which catalogd never sends, counts as none."""
+    is_number = retry_after.isascii() and retry_after.isdigit() and len(retry_after) < 10
+    return min(int(retry_after), RETRY_AFTER_LIMIT) if is_number else 0
+
+
 def _kind_of(error: Exception) -> str:
     """What went wrong without addresses, which change."""
     if isinstance(error, TimeoutError):
@@ -138,10 +180,10 @@ def _kind_of(error: Exception) -> str:
     return type(error).__name__
 
 
-async def _body(response: aiohttp.ClientResponse) -> bytearray:
+async def _body(response: aiohttp.ClientResponse, digest: str) -> bytearray:
     body = bytearray()
     async for chunk in response.content.iter_chunked(65536):
         body += chunk
         if len(body) > SIZE_LIMIT:
-            raise Unreadable(f"catalogd's answer is larger than {SIZE_LIMIT} bytes")
+            raise AnswerTooLarge(digest)
     return body

@@ -7,7 +7,6 @@ Called by olmkit.reconciler through reconciler.py. Pure; raises Blocked or Waiti
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -26,15 +25,17 @@ from olmkit.api.bundledeployments import (
 )
 from olmkit.api.bundles import PLAIN
 from olmkit.api.operators import FINALIZER, Operator
-from operator_controller.judge import CATALOG_AGAIN, PROVISIONERS, judge
-from operator_controller.resolve.candidates import Candidate
-from operator_controller.resolve.package import DEPENDENCY_TYPES, PROVIDED_TYPE
-from operator_controller.world import Deployment, World
+from operator_controller.judge import CATALOG_AGAIN, PROVISIONERS, Verdict, judge
+from operator_controller.resolve.candidates import Candidate, Running
+from operator_controller.resolve.identity import is_same_image
+from operator_controller.world import Deployment, World, image_of
 
-PROPERTIES_LIMIT = 131_072
-"""Bytes of the properties annotation; all annotations of an object together may have twice that."""
 CREATE_ONLY = "1"
 """As metadata.resourceVersion of an apply: the object is made, or the answer is a conflict because something is there."""
+
+
+STALE_AGAIN = timedelta(seconds=2)
+"""Until the watch of BundleDeployments is open again: no event tells that."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +91,14 @@ def decide(world: World) -> Plan:
     if world.operator.metadata.deleting:
         return _remove(world)
     verdict = judge(world)
-    if verdict.problem is not None:
-        raise verdict.problem
     after = CATALOG_AGAIN if world.is_lagging else None
-    if verdict.candidate is None:
-        return Keep(after)
-    wanted = deployment_for(world.operator, verdict.candidate)
+    wanted = following(world, verdict)
+    if wanted is None:
+        if verdict.problem is not None:
+            raise verdict.problem
+        if verdict.candidate is None:
+            return Keep(after)
+        wanted = deployment_for(world.operator, verdict.candidate)
     deployment = world.owned
     if deployment is not None and not differs(deployment, wanted):
         return Keep(after)
@@ -112,21 +115,57 @@ def _remove(world: World) -> Plan:
     if deployment is not None:
         metadata = deployment.model.metadata
         return Keep() if metadata.deleting else Delete(metadata.name, metadata.uid)
+    if FINALIZER in finalizers and not world.is_fresh:
+        return Keep(STALE_AGAIN)
     if FINALIZER in finalizers:
         return Release(tuple(one for one in finalizers if one != FINALIZER))
     return Keep()
 
 
+def following(world: World, verdict: Verdict) -> dict[str, Any] | None:
+    """The BundleDeployment that records what runs as of the catalog that is followed, and asks for nothing else.
+
+    None when there is nothing to follow or no such step is needed: what is chosen is what runs, so that asking for it records the
+    catalog too, or another bundle is asked for already. An upgrade comes afterwards: if it is refused, by us or by rukpak, the
+    catalog would otherwise be left behind.
+    """
+    deployment, running, follow = world.owned, world.running, verdict.follow
+    if follow is None or running is None or deployment is None or deployment.model.metadata.deleting:
+        return None
+    is_chosen = verdict.candidate is not None and has_image(running, verdict.image)
+    if (is_chosen and verdict.problem is None) or not runs_deployed(world, deployment):
+        return None
+    annotations = {key: text for key, text in deployment.annotations.items() if key.startswith(ANNOTATION_PREFIX)}
+    changed = {CATALOG_ANNOTATION: follow.catalog, CHANNEL_ANNOTATION: follow.channel}
+    return _deployment(world.operator, {**annotations, **changed}, template_of(dict(deployment.raw)))
+
+
+def runs_deployed(world: World, deployment: Deployment) -> bool:
+    """What runs is the bundle that the BundleDeployment asks for: its name and its image, for a name may get another image."""
+    running = world.running
+    if running is None:
+        return False
+    name = deployment.annotations.get(BUNDLE_NAME_ANNOTATION, running.name)
+    return running.name == name and has_image(running, image_of(deployment.model.spec.template.spec))
+
+
+def has_image(running: Running, image: str) -> bool:
+    """Whether what runs is of this image, on whatever registry."""
+    return running.image == image or is_same_image(running.image, image)
+
+
 def deployment_for(operator: Operator, candidate: Candidate) -> dict[str, Any]:
     """The BundleDeployment that asks for the candidate; only fields of ours."""
     bundle = candidate.bundle
-    template = {
-        "metadata": {"annotations": _annotations(operator, candidate)},
-        "spec": {
-            "provisionerClassName": PROVISIONERS[bundle.media_type],
-            "source": {"type": "image", "image": {"ref": bundle.image}},
-        },
+    spec = {
+        "provisionerClassName": PROVISIONERS[bundle.media_type],
+        "source": {"type": "image", "image": {"ref": bundle.image}},
     }
+    return _deployment(operator, _annotations(operator, candidate), spec)
+
+
+def _deployment(operator: Operator, annotations: Mapping[str, str], spec: Mapping[str, Any]) -> dict[str, Any]:
+    template = {"metadata": {"annotations": dict(annotations)}, "spec": dict(spec)}
     owner = {
         "apiVersion": operators.KIND.api_version,
         "kind": operators.KIND.kind,
@@ -151,23 +190,8 @@ def _annotations(operator: Operator, candidate: Candidate) -> dict[str, str]:
         VERSION_ANNOTATION: str(candidate.version),
         CATALOG_ANNOTATION: candidate.catalog,
         CHANNEL_ANNOTATION: candidate.channel,
-        PROPERTIES_ANNOTATION: _properties(candidate),
+        PROPERTIES_ANNOTATION: candidate.bundle.recorded_properties,
     }
-
-
-def _properties(candidate: Candidate) -> str:
-    """The provided kinds and what is asked of others; cut to whole properties where they would not fit into annotations."""
-    kept: list[str] = []
-    size = 2
-    for entry in candidate.bundle.properties:
-        if entry.type != PROVIDED_TYPE and entry.type not in DEPENDENCY_TYPES:
-            continue
-        text = json.dumps({"type": entry.type, "value": entry.value}, sort_keys=True, separators=(",", ":"))
-        size += len(text) + 1
-        if size > PROPERTIES_LIMIT:
-            break
-        kept.append(text)
-    return f"[{','.join(kept)}]"
 
 
 def differs(deployment: Deployment, wanted: Mapping[str, Any]) -> bool:

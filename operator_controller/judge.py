@@ -1,12 +1,13 @@
 """What is to be said of an Operator's spec before anything is written: resolved or not, to which bundle, what is in the way.
 
-Called by decide.py (what to do) and report.py (what to say), so that both have one answer. A list of rules: the first that
-applies wins. Pure.
+Called by decide.py (what to do) and report.py (what to say), so that both have one answer, and by reconciler.py's observe for the
+question that is to be resolved before. A list of rules: the first that applies wins. Pure.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from olmkit.api.bundledeployments import (
@@ -16,13 +17,15 @@ from olmkit.api.bundledeployments import (
 )
 from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
 from olmkit.api.bundledeployments import Reason as DeploymentReason
-from olmkit.api.bundles import PLAIN, REGISTRY
+from olmkit.api.bundles import PLAIN, REGISTRY, digest_in
 from olmkit.api.operators import ConditionType, Reason
 from olmkit.conditions import Wanted
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.versions import BadRange
-from operator_controller.resolve.candidates import Asked, Candidate, Chosen, Decision, Snapshot, resolve
-from operator_controller.resolve.explain import explain
+from operator_controller.resolve.candidates import Asked, Candidate, Chosen, Decision, Follow, Kept, Outcome, Snapshot
+from operator_controller.resolve.lists import versions_text
+from operator_controller.resolve.package import DEFAULT_MEDIA_TYPE
+from operator_controller.resolve.resolution import Resolution
 from operator_controller.resolve.versions import EXAMPLES, MastermindsRange
 from operator_controller.world import World
 
@@ -32,8 +35,12 @@ CATALOG_AGAIN = timedelta(seconds=10)
 """A catalog that is away is asked again: no event tells when it answers."""
 WATCHED_AGAIN = timedelta(minutes=10)
 """The net under what events tell of."""
+NAMED = 5
+"""Webhooks or API services that a message names."""
 SETTLE = timedelta(seconds=5)
 """The net under an event that is on its way."""
+UNSEEN_LIMIT = timedelta(seconds=30)
+"""How long an active Bundle that is not there counts as on its way."""
 
 SPEC_INVALID = "validation has not been attempted as spec is invalid"
 NOT_ATTEMPTED_INVALID = "installation has not been attempted as spec is invalid"
@@ -55,6 +62,12 @@ class Verdict:
     """What Installed says while nothing runs and nothing was resolved."""
     why: str = ""
     """What made the candidate the one, in a few words."""
+    ready: Reason = Reason.SUCCEEDED
+    """Why it is Ready when what was resolved is installed and well."""
+    followed: str = ""
+    """Which Catalog took the place of a deleted one, in a sentence; empty when none did."""
+    follow: Follow | None = None
+    """The same as a value."""
 
     @property
     def is_resolved(self) -> bool:
@@ -67,19 +80,60 @@ class Settling(Waiting):
 
 
 def judge(world: World) -> Verdict:
-    """The verdict on the spec as it is. Not for an Operator that is being deleted."""
+    """The verdict on the spec as it is. Not for an Operator that is being deleted.
+
+    Evaluates no upgrade graph: the World holds the Resolution. Raises ValueError when it lacks the one that question() asks for.
+    """
+    refusal = _refused_at_once(world)
+    if refusal is not None:
+        return refusal
+    if world.resolution is None:
+        raise ValueError("the World holds no answer to its question")
+    words, follow = world.resolution.words, world.resolution.decision.follow
+    return replace(_resolved(world, world.resolution), followed=words.followed, follow=follow)
+
+
+def question(world: World) -> Snapshot | None:
+    """What has to be resolved for this World; None when nothing has to be."""
+    if world.operator.metadata.deleting or _refused_at_once(world) is not None:
+        return None
+    return snapshot(world, _asked(world))
+
+
+def _asked(world: World) -> Asked:
+    """Raises BadRange."""
     spec = world.operator.spec
-    if world.unseen_bundle:
-        message = f'the Bundle "{world.unseen_bundle}" that is installed cannot be seen yet'
-        return _unresolved(message, Settling(Reason.WAITING_FOR_CATALOG, message, SETTLE))
+    versions = MastermindsRange.parse(spec.version) if spec.version else None
+    return Asked(spec.package_name, spec.channel or "", versions)
+
+
+def _refused_at_once(world: World) -> Verdict | None:
+    """What can be said without looking at any catalog."""
+    unseen = _unseen(world)
+    if unseen is not None:
+        return _unresolved(unseen.message, unseen)
     try:
-        versions = MastermindsRange.parse(spec.version) if spec.version else None
+        _asked(world)
     except BadRange as error:
         return _invalid(f"spec.version: {error}; {EXAMPLES}")
     refusal = _refuse_second(world) or _refuse_other_package(world)
-    if refusal is not None:
-        return _unresolved(refusal.message, refusal)
-    return _resolve(world, Asked(spec.package_name, spec.channel or "", versions))
+    return None if refusal is None else _unresolved(refusal.message, refusal)
+
+
+def _unseen(world: World) -> OlmError | None:
+    """The active Bundle is not there: on its way at first, then missing. What is recorded of it does to go on with."""
+    name = world.unseen_bundle
+    if not name:
+        return None
+    if world.unseen_since is None or world.now - world.unseen_since < UNSEEN_LIMIT:
+        return Settling(Reason.RETRYING, f'the Bundle "{name}" that is installed cannot be seen yet', SETTLE)
+    if world.running is not None:
+        return None
+    message = (
+        f'the Bundle "{name}" that is installed is missing, and it is recorded nowhere which version it was: no version is '
+        f'chosen until BundleDeployment "{world.operator.metadata.name}" has installed the one that it asks for'
+    )
+    return Waiting(Reason.RETRYING, message, WATCHED_AGAIN)
 
 
 def _invalid(message: str) -> Verdict:
@@ -152,18 +206,33 @@ def _is_between(world: World) -> bool:
     )
 
 
-def _resolve(world: World, asked: Asked) -> Verdict:
-    decision = resolve(snapshot(world, asked))
-    words = explain(decision)
+def _resolved(world: World, resolution: Resolution) -> Verdict:
+    decision, words = resolution.decision, resolution.words
     if not words.is_resolved:
         return _unresolved(words.message, _refusal(world, decision, words.message), words.explanation)
     resolved = Wanted(ConditionType.RESOLVED, "True", Reason.SUCCESS, words.message)
     outcome = decision.outcome
     if not isinstance(outcome, Chosen):
-        return Verdict(resolved, words.explanation, image=world.running.image if world.running else "")
+        image = world.running.image if world.running else ""
+        ready, problem = _ready_without_home(outcome), _bad_deployment(world, None)
+        return Verdict(resolved, words.explanation, image=image, problem=problem, ready=ready)
     candidate = outcome.candidate
-    problem = _bad_media_type(world, candidate) or _bad_deployment(world)
-    return Verdict(resolved, words.explanation, candidate, candidate.bundle.image, problem, why=words.why)
+    return Verdict(
+        resolved,
+        words.explanation,
+        candidate,
+        candidate.bundle.image,
+        _bad_media_type(world, candidate) or _unsupported(world, outcome) or _bad_deployment(world, candidate),
+        why=words.why,
+    )
+
+
+def _ready_without_home(outcome: Outcome) -> Reason:
+    """What runs is well, and yet its catalog leads nowhere now."""
+    if isinstance(outcome, Kept) and outcome.is_not_offered:
+        return Reason.NOT_OFFERED
+    is_deleted = isinstance(outcome, Kept) and outcome.home is None
+    return Reason.CATALOG_DELETED if is_deleted else Reason.CATALOG_UNAVAILABLE
 
 
 def _refusal(world: World, decision: Decision, message: str) -> OlmError:
@@ -187,7 +256,36 @@ def _bad_media_type(world: World, candidate: Candidate) -> OlmError | None:
     return _for_good(world, Reason.INSTALLATION_FAILED, f"unknown bundle mediatype: {media_type}")
 
 
-def _bad_deployment(world: World) -> OlmError | None:
+def _unsupported(world: World, chosen: Chosen) -> OlmError | None:
+    """What rukpak would refuse after unpacking, as far as the catalog says or rukpak has said of the same image before."""
+    candidate, bundle, running = chosen.candidate, chosen.candidate.bundle, world.running
+    if bundle.media_type != DEFAULT_MEDIA_TYPE or (running is not None and running.name == bundle.name):
+        return None
+    remembered = world.refusals.get(digest_in(bundle.image), "")
+    if remembered:
+        return _for_good(world, Reason.INSTALLATION_FAILED, remembered)
+    if not bundle.needs_certificates:
+        return None
+    known = (("has webhooks", bundle.webhooks), ("owns API services", bundle.api_services))
+    what = " and ".join(f"{words} ({_few(names)})" for words, names in known if names)
+    refused = f'bundle "{bundle.name}" {what}, which are not supported yet'
+    as_plain = "install its manifests as a plain+v0 bundle that brings its own certificates"
+    if chosen.without_certificates:
+        versions = versions_text(chosen.without_certificates, candidate.version)
+        message = f"{refused}: choose a version for which the catalog names none ({versions}), or {as_plain}"
+    else:
+        none = f'catalog "{candidate.catalog}" offers no version without them that can be installed now'
+        message = f"{refused}: {none}; {as_plain}"
+    return _for_good(world, Reason.INSTALLATION_FAILED, message)
+
+
+def _few(names: Sequence[str]) -> str:
+    """As rukpak names them."""
+    more = [f"and {len(names) - NAMED} more"] if len(names) > NAMED else []
+    return ", ".join([*sorted(names)[:NAMED], *more])
+
+
+def _bad_deployment(world: World, candidate: Candidate | None) -> OlmError | None:
     """Why the BundleDeployment cannot be written: it is somebody else's, or going."""
     deployment = world.deployment
     if deployment is None:
@@ -196,8 +294,11 @@ def _bad_deployment(world: World) -> OlmError | None:
     if world.owned is None:
         return _stranger(world, name, f'{owner.kind} "{owner.name}"' if owner else "")
     if deployment.model.metadata.deleting:
-        message = f'BundleDeployment "{name}" is being deleted by somebody and is made again when it is gone'
-        return Waiting(Reason.RETRYING, message, WATCHED_AGAIN)
+        then = f"{candidate.version} is installed again" if candidate else "what is installed then is chosen"
+        message = f'BundleDeployment "{name}" is being deleted by somebody: {then} when it is gone'
+        ready = deployment.condition(DeploymentCondition.READY)
+        left = f" ({ready.message})" if ready is not None and ready.reason == DeploymentReason.REMOVING else ""
+        return Waiting(Reason.INSTALLING, message + left, WATCHED_AGAIN)
     return None
 
 

@@ -6,14 +6,15 @@ Built by __main__. The only place of this controller that talks to the API serve
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import logging
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from olmkit.api import bundledeployments, bundles, catalogs, operators
-from olmkit.api.bundledeployments import OWNER_NAME_LABEL, PACKAGE_ANNOTATION
-from olmkit.api.catalogs import Availability, Catalog
+from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, OWNER_NAME_LABEL, PACKAGE_ANNOTATION
+from olmkit.api.catalogs import Catalog
 from olmkit.api.meta import Kind, Object
 from olmkit.api.operators import Operator, OperatorStatus
 from olmkit.client import Client
@@ -27,13 +28,20 @@ from olmkit.reconciler import Reconciler
 from operator_controller import catalog_access
 from operator_controller.catalog_client import CatalogClient, served_digest
 from operator_controller.decide import Delete, Done, Hold, Install, Keep, Plan, Release, decide
+from operator_controller.judge import question
+from operator_controller.refusals import Refusals
 from operator_controller.report import report
-from operator_controller.world import Claim, Deployment, World, is_owned, read_running
+from operator_controller.resolve.resolution import resolution_of
+from operator_controller.world import Claim, Deployment, World, is_owned, read_recorded, read_running
 
 NAME = "operator-controller"
 """Field manager, lease and reporting controller."""
 WORKERS = 8
+MAX_CONCURRENT_RESOLUTIONS = 2
+"""Threads that resolve at once: each takes turns with the event loop, which must not wait for many."""
 PACKAGE_INDEX = "package"
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -54,31 +62,76 @@ class Actions:
         self._cluster = cluster
         self._catalog_client = catalog_client
         self._publish = Publisher(client, operators.KIND, NAME, cluster.operators)
+        self._refusals = Refusals()
+        cluster.deployments.subscribe(self._refusals.learn)
+        self._unseen: dict[str, tuple[str, datetime]] = {}
+        """By Operator: an active Bundle that is not there, and since when."""
+        self._resolving = asyncio.Semaphore(MAX_CONCURRENT_RESOLUTIONS)
+
+    def begin(self) -> None:
+        """This process leads from now on: what it remembers of before may be older than what another one did since."""
+        self._publish.begin()
+        self._unseen.clear()
 
     async def observe(self, key: str) -> World | None:
         """The World of the Operator `key`; None when it is gone."""
         raw = self._cluster.operators.get(key)
         if raw is None:
+            self._unseen.pop(key, None)
             return None
         operator = Operator.load(raw)
         found = self._cluster.deployments.get(key)
         deployment = Deployment.load(found) if found is not None else None
-        base = World(now=datetime.now(UTC), raw=raw, operator=operator, deployment=deployment)
+        fresh = not self._cluster.deployments.stale
+        base = World(now=datetime.now(UTC), raw=raw, operator=operator, deployment=deployment, is_fresh=fresh)
         if operator.metadata.deleting:
-            return _with_running(base, self._cluster)
+            return self._with_running(base)
         package = operator.spec.package_name
         answers = [
             await self._catalog_client.offer(catalog, package)
             for _, catalog in sorted(self._cluster.catalogs.objects.items())
-            if not is_disabled(catalog)
         ]
         world = replace(
             base,
             offers=tuple(answer.offer for answer in answers),
             claims=claims(self._cluster, package),
+            refusals=self._refusals.snapshot(),
             is_lagging=any(answer.is_lagging for answer in answers),
         )
-        return _with_running(world, self._cluster)
+        return await self._with_resolution(self._with_running(world))
+
+    def _with_running(self, world: World) -> World:
+        """The World with what is installed, read from the active Bundle; from what is recorded when that is missing."""
+        name, deployment = world.operator.metadata.name, world.owned
+        active = deployment.model.status.active_bundle if deployment else None
+        raw = self._cluster.bundles.get(active) if active else None
+        if deployment is None or active is None or raw is not None:
+            self._unseen.pop(name, None)
+        if deployment is None or not active:
+            return world
+        if raw is not None:
+            running, installed = read_running(raw)
+            return replace(world, running=running, installed=installed)
+        bundle, since = self._unseen.get(name, ("", world.now))
+        if bundle != active:
+            since = world.now
+        self._unseen[name] = active, since
+        recorded = read_recorded(world.operator, deployment)
+        return replace(
+            world,
+            running=recorded[0] if recorded else None,
+            installed=recorded[1] if recorded else None,
+            unseen_bundle=active,
+            unseen_since=since,
+        )
+
+    async def _with_resolution(self, world: World) -> World:
+        """The World with the answer to its question: worked out once per pass, in a thread, for packages may be large."""
+        asked = question(world)
+        if asked is None:
+            return world
+        async with self._resolving:
+            return replace(world, resolution=await asyncio.to_thread(resolution_of, asked))
 
     async def act(self, world: World, plan: Plan) -> Done:
         """Carry the plan out: at most one write."""
@@ -90,6 +143,7 @@ class Actions:
             case Install(deployment, after):
                 applied = await self._client.apply(bundledeployments.KIND, dict(deployment), NAME)
                 self._cluster.deployments.saw(applied)
+                _log_applied(world, applied)
                 return Done(plan, after)
             case Delete(deployment_name, uid):
                 await self._delete(deployment_name, uid)
@@ -113,28 +167,25 @@ class Actions:
             await self._client.delete(bundledeployments.KIND, name, uid=uid)
         except NotFound:
             return
+        log.info("deleted BundleDeployment %s (the Operator is being deleted)", name)
 
     async def publish(self, world: World, said: Report[OperatorStatus] | None) -> None:
-        """Write what is said, if anything."""
-        if said is None:
-            return
-        try:
-            await self._publish(dict(world.raw), said.status.dump(), said.transitions)
-        except NotFound:
-            if not world.operator.metadata.deleting:
-                raise
+        """Write what is said, if anything. Raises NotFound when the Operator is gone."""
+        if said is not None:
+            await self._publish(dict(world.raw), said.status.dump(), said.transitions, said.notices)
 
 
-def _with_running(world: World, cluster: Cluster) -> World:
-    """The World with what is installed, read from the active Bundle."""
-    active = world.owned.model.status.active_bundle if world.owned else None
-    if not active:
-        return world
-    raw = cluster.bundles.get(active)
-    if raw is None:
-        return replace(world, unseen_bundle=active)
-    running, installed = read_running(raw)
-    return replace(world, running=running, installed=installed)
+def _log_applied(world: World, applied: Object) -> None:
+    """What an apply did to the BundleDeployment; nothing when the API server found nothing to change."""
+    known = world.deployment
+    if known is not None and known.model.metadata.resource_version == applied["metadata"]["resourceVersion"]:
+        return
+    asked = Deployment.load(applied)
+    name, bundle = asked.model.metadata.name, asked.annotations.get(BUNDLE_NAME_ANNOTATION, "")
+    if known is None and world.operator.status.installed is not None:
+        log.info("recreated BundleDeployment %s (bundle %s): somebody deleted it", name, bundle)
+        return
+    log.info("%s BundleDeployment %s (bundle %s)", "changed" if known else "created", name, bundle)
 
 
 # --- who else wants the package
@@ -191,13 +242,8 @@ def bears_on_resolution(catalog: Object | None) -> tuple[object, ...] | None:
         return None
     model = Catalog.load(catalog)
     served = served_digest(model)
-    is_gone = model.metadata.deleting or is_disabled(catalog)
+    is_gone = model.metadata.deleting or model.is_withdrawn
     return model.metadata.uid, served, model.status.content_url if served else "", model.spec.priority, is_gone
-
-
-def is_disabled(catalog: Object) -> bool:
-    """A person said that nothing is to be installed from it."""
-    return bool(catalog["spec"].get("availability") == Availability.UNAVAILABLE)
 
 
 class Wakes:
@@ -261,39 +307,49 @@ def _hold_of(deployment: Object | None) -> tuple[object, ...] | None:
 
 async def build(manager: Manager) -> None:
     """One controller for Operators on this manager."""
-    cluster = make_cluster(manager)
+    cluster = make_cluster(manager.informer)
     folder: Path = manager.settings.cache_dir / "resolution"
     catalog_client = await catalog_access.connect(manager, folder)
     manager.on_close(catalog_client.close)
-    manager.serve(lambda: keep_tidy(cluster.catalogs, catalog_client), every_replica=False)
-    manager.add_controller(make_controller(manager.client, cluster, catalog_client))
+    manager.serve(lambda: keep_tidy(cluster, catalog_client), every_replica=False)
+    actions = Actions(manager.client, cluster, catalog_client)
+    manager.on_lead(actions.begin)
+    manager.add_controller(make_controller(actions, cluster))
 
 
-async def keep_tidy(known: Informer, catalog_client: CatalogClient) -> None:
-    """Drop the content of Catalogs that are gone, at the start and whenever one goes; until cancelled."""
-    await known.synced.wait()
+async def keep_tidy(cluster: Cluster, catalog_client: CatalogClient) -> None:
+    """Drop the content of Catalogs that are gone and of packages that no Operator asks for, at the start and whenever one goes;
+    until cancelled."""
+    watched = (cluster.catalogs, cluster.operators)
+    for informer in watched:
+        await informer.synced.wait()
     gone = asyncio.Event()
 
     def heard(change: Change) -> None:
-        if change.new is None:
+        if change.new is None or (change.old is not None and _package_of(change.old) != _package_of(change.new)):
             gone.set()
 
-    known.subscribe(heard)
+    for informer in watched:
+        informer.subscribe(heard)
     try:
         while True:
-            await catalog_client.keep_only({name for _, name in known.objects})
+            packages = {_package_of(raw) for raw in cluster.operators.objects.values()}
+            await catalog_client.keep_only({name for _, name in cluster.catalogs.objects}, packages)
             await gone.wait()
             gone.clear()
     finally:
-        known.unsubscribe(heard)
+        for informer in watched:
+            informer.unsubscribe(heard)
 
 
-def make_cluster(manager: Manager) -> Cluster:
+def _package_of(raw: Object) -> str:
+    """What an Operator asks for; "" of a Catalog."""
+    package: str = raw["spec"].get("packageName", "")
+    return package
+
+
+def make_cluster(informer: Callable[[Kind], Informer]) -> Cluster:
     """The four informers, with the indexes that claims() needs."""
-
-    def informer(kind: Kind) -> Informer:
-        return manager.informer(kind)
-
     cluster = Cluster(
         operators=informer(operators.KIND),
         catalogs=informer(catalogs.KIND),
@@ -305,9 +361,8 @@ def make_cluster(manager: Manager) -> Cluster:
     return cluster
 
 
-def make_controller(client: Client, cluster: Cluster, catalog_client: CatalogClient) -> Controller:
+def make_controller(actions: Actions, cluster: Cluster) -> Controller:
     """Reconciler, queue and wakes."""
-    actions = Actions(client, cluster, catalog_client)
     reconciler = Reconciler(
         observe=actions.observe, decide=decide, act=actions.act, report=report, publish=actions.publish
     )

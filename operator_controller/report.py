@@ -6,20 +6,33 @@ the one that is wanted; Ready compares generations. Pure.
 
 from __future__ import annotations
 
-from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION
+from dataclasses import replace
+
 from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
 from olmkit.api.bundledeployments import Reason as DeploymentReason
 from olmkit.api.meta import Condition
 from olmkit.api.operators import FINALIZER, ConditionType, OperatorStatus, Reason
 from olmkit.conditions import ConditionValue, Report, Wanted, cut, merge
 from olmkit.errors import ApiError, Blocked, Conflict, OlmError, Waiting
-from operator_controller.decide import Done, Hold, Install, Release, deployment_for, differs
+from operator_controller.decide import (
+    Done,
+    Hold,
+    Install,
+    Release,
+    deployment_for,
+    differs,
+    following,
+    has_image,
+    runs_deployed,
+)
 from operator_controller.judge import Settling, Verdict, judge
 from operator_controller.resolve.explain import LIMIT
 from operator_controller.world import Deployment, World
 
 STATUS_UNKNOWN = "bundledeployment status is unknown"
 _FAILED = (DeploymentReason.INSTALL_FAILED, DeploymentReason.UNPACK_FAILED, DeploymentReason.BUNDLE_LOAD_FAILED)
+_WAITED_FOR = (Reason.WAITING_FOR_CATALOG, Reason.INSTALLING)
+"""Reasons that Reconciling takes over from what was waited for; everything else is Retrying."""
 Outcome = Done | Exception
 
 
@@ -30,10 +43,41 @@ def report(world: World, outcome: Outcome) -> Report[OperatorStatus] | None:
     if isinstance(outcome, Done) and isinstance(outcome.plan, Hold | Release):
         return None
     if world.operator.metadata.deleting:
-        return _status(world, _removing(world), None) if FINALIZER in world.operator.metadata.finalizers else None
+        return (
+            _status(world, _removing(world, outcome), None) if FINALIZER in world.operator.metadata.finalizers else None
+        )
     verdict = judge(world)
     conditions = [verdict.resolved, _installed(world, outcome, verdict), *_progress(world, outcome, verdict)]
-    return _status(world, conditions, verdict)
+    return _status(world, _with_missing_bundle(world, _with_followed(conditions, verdict)), verdict)
+
+
+def _with_missing_bundle(world: World, wanted: list[Wanted]) -> list[Wanted]:
+    """The active Bundle is missing: Ready is not True, and its message says so whatever else it says."""
+    if not world.unseen_bundle or world.running is None:
+        return wanted
+    note = (
+        f'the Bundle "{world.unseen_bundle}" of what runs is missing: until rukpak has made it again, what runs cannot be '
+        "repaired"
+    )
+    ready = next(want for want in wanted if want.type == ConditionType.READY)
+    if ready.status == "True":
+        return [*(want for want in wanted if want is not ready), *_not_ready(Reason.UNHEALTHY, note, Reason.RETRYING)]
+    return _with_note(wanted, note)
+
+
+def _with_followed(wanted: list[Wanted], verdict: Verdict) -> list[Wanted]:
+    """Another Catalog takes the place of a deleted one: said whatever else is, until what runs is recorded as of that one."""
+    ready = next(want for want in wanted if want.type == ConditionType.READY)
+    return wanted if verdict.followed in ready.message else _with_note(wanted, verdict.followed)
+
+
+def _with_note(wanted: list[Wanted], note: str) -> list[Wanted]:
+    """The note at the end of what is read at a glance; what was there is cut for it, never the note."""
+    room = LIMIT - len(f"; {note}".encode())
+    shown = (ConditionType.READY, ConditionType.RECONCILING, ConditionType.STALLED)
+    return [
+        replace(want, message=f"{cut(want.message, room)}; {note}") if want.type in shown else want for want in wanted
+    ]
 
 
 def _status(world: World, wanted: list[Wanted], verdict: Verdict | None) -> Report[OperatorStatus]:
@@ -42,6 +86,7 @@ def _status(world: World, wanted: list[Wanted], verdict: Verdict | None) -> Repo
     status = OperatorStatus(
         observed_generation=generation,
         conditions=conditions,
+        wanted_version=_wanted_version(world, verdict) if verdict else old.wanted_version,
         resolved_bundle_resource=(verdict.image or None) if verdict else old.resolved_bundle_resource,
         installed_bundle_resource=world.running.image if world.running else None,
         installed=world.installed,
@@ -50,15 +95,28 @@ def _status(world: World, wanted: list[Wanted], verdict: Verdict | None) -> Repo
     return Report(status, transitions)
 
 
+def _wanted_version(world: World, verdict: Verdict) -> str | None:
+    """The version that was chosen or stays; while none was, what the spec asks for."""
+    if verdict.candidate is not None:
+        return str(verdict.candidate.version)
+    if verdict.is_resolved and world.running is not None:
+        return world.running.version_text or None
+    return world.operator.spec.version
+
+
 # --- what runs
 
 
 def _installed(world: World, outcome: Outcome, verdict: Verdict) -> Wanted:
     if world.running is not None:
-        return _says_installed("True", Reason.SUCCESS, f'installed from "{world.running.image}"')
-    if not verdict.is_resolved:
+        missing = f'; its Bundle "{world.unseen_bundle}" is missing' if world.unseen_bundle else ""
+        return _says_installed("True", Reason.SUCCESS, f'installed from "{world.running.image}"{missing}')
+    if world.unseen_bundle:
+        message = f'the Bundle "{world.unseen_bundle}" of what is installed is missing'
+        return _says_installed("Unknown", Reason.INSTALLATION_STATUS_UNKNOWN, message)
+    if not verdict.is_resolved and world.owned is None:
         return _says_installed("Unknown", Reason.INSTALLATION_STATUS_UNKNOWN, verdict.not_attempted)
-    if isinstance(outcome, Blocked | ApiError):
+    if verdict.is_resolved and isinstance(outcome, Blocked | ApiError):
         return _says_installed("False", Reason.INSTALLATION_FAILED, str(outcome))
     deployment = _in_step(world, verdict)
     failure = _failure(deployment) if deployment else None
@@ -101,42 +159,48 @@ def _progress(world: World, outcome: Outcome, verdict: Verdict) -> list[Wanted]:
     if isinstance(outcome, OlmError):
         return _refused(world, outcome, verdict)
     if isinstance(outcome, Exception):
-        what = "the BundleDeployment could not be written" if isinstance(outcome, ApiError) else type(outcome).__name__
-        return _not_ready(_unfinished(world), f"{what}: {outcome}", Reason.RETRYING)
+        said = _error_text("the BundleDeployment could not be written", outcome)
+        return _not_ready(_unfinished(world), said, Reason.RETRYING)
+    if following(world, verdict) is not None:
+        return _not_ready(Reason.FOLLOWING_CATALOG, verdict.followed, Reason.FOLLOWING_CATALOG)
     deployment = _in_step(world, verdict)
     if deployment is None or isinstance(outcome.plan, Install):
+        if verdict.followed and _runs_wanted(world, verdict):
+            return _not_ready(Reason.FOLLOWING_CATALOG, verdict.followed, Reason.FOLLOWING_CATALOG)
         return _not_ready(_unfinished(world), _doing(world, verdict, _asked_for(verdict)), Reason.INSTALLING)
     return _following(world, verdict, deployment)
+
+
+def _error_text(what: str, error: Exception) -> str:
+    """A write that failed, in a sentence; of what nobody foresaw it is not known whether it was one."""
+    return f"{what if isinstance(error, ApiError) else type(error).__name__}: {error}"
 
 
 def _refused(world: World, problem: OlmError, verdict: Verdict) -> list[Wanted]:
     reason = _unfinished(world) if verdict.is_resolved else Reason.NOT_RESOLVED
     message = problem.message if verdict.is_resolved else verdict.explanation
     if isinstance(problem, Waiting):
-        known = problem.reason == Reason.WAITING_FOR_CATALOG
-        return _not_ready(reason, message, Reason.WAITING_FOR_CATALOG if known else Reason.RETRYING)
+        progress = next((known for known in _WAITED_FOR if problem.reason == known), Reason.RETRYING)
+        return _not_ready(reason, message, progress)
     return _not_ready(reason, message, None)
 
 
 def _following(world: World, verdict: Verdict, deployment: Deployment) -> list[Wanted]:
     """The BundleDeployment knows what is wanted: its state is ours."""
     ready = deployment.condition(DeploymentCondition.READY)
-    runs_it = world.running is not None and world.running.name == _wanted_name(verdict, deployment, world)
+    runs_it = runs_deployed(world, deployment)
     if runs_it and deployment.is_true(DeploymentCondition.READY):
-        return [Wanted(ConditionType.READY, "True", Reason.SUCCEEDED, cut(verdict.explanation, LIMIT))]
+        return [Wanted(ConditionType.READY, "True", verdict.ready, cut(verdict.explanation, LIMIT))]
     message = _doing(world, verdict, ready.message if ready else _asked_for(verdict))
     if deployment.is_true(DeploymentCondition.STALLED):
+        if world.running is None and ready is not None and verdict.candidate is not None:
+            message = cut(f"cannot install {verdict.candidate.version}: {ready.message}", LIMIT)
         return _not_ready(_unfinished(world, runs_it=runs_it), message, None)
     if not runs_it:
         return _not_ready(_unfinished(world), message, _pace(deployment))
-    unwell = _not_ready(Reason.UNHEALTHY, message, _pace(deployment))
-    return unwell if deployment.is_true(DeploymentCondition.RECONCILING) else unwell[:1]
-
-
-def _wanted_name(verdict: Verdict, deployment: Deployment, world: World) -> str:
-    if verdict.candidate is not None:
-        return verdict.candidate.bundle.name
-    return deployment.annotations.get(BUNDLE_NAME_ANNOTATION, world.running.name if world.running else "")
+    if ready is not None and ready.reason == DeploymentReason.PROGRESSING:
+        return _not_ready(Reason.PROGRESSING, message, Reason.PROGRESSING)
+    return _not_ready(Reason.UNHEALTHY, message, _pace(deployment))
 
 
 def _pace(deployment: Deployment) -> Reason:
@@ -149,7 +213,8 @@ def _pace(deployment: Deployment) -> Reason:
 def _unfinished(world: World, *, runs_it: bool = False) -> Reason:
     if runs_it:
         return Reason.UNHEALTHY
-    return Reason.UPGRADING if world.running is not None else Reason.NOT_INSTALLED
+    is_going = world.owned is not None and world.owned.model.metadata.deleting
+    return Reason.UPGRADING if world.running is not None and not is_going else Reason.NOT_INSTALLED
 
 
 def _asked_for(verdict: Verdict) -> str:
@@ -157,11 +222,19 @@ def _asked_for(verdict: Verdict) -> str:
     return verdict.why or "the BundleDeployment is asked for, and nothing is heard of it yet"
 
 
+def _runs_wanted(world: World, verdict: Verdict) -> bool:
+    """What runs is the image that is wanted: only what is recorded of it changes."""
+    return world.running is not None and has_image(world.running, verdict.image)
+
+
 def _doing(world: World, verdict: Verdict, state: str) -> str:
     """What is under way, and how far it is."""
     candidate, running = verdict.candidate, world.running
-    if candidate is None or (running is not None and running.name == candidate.bundle.name):
+    if candidate is None:
         return cut(state, LIMIT)
+    if running is not None and running.name == candidate.bundle.name:
+        is_other = not has_image(running, candidate.bundle.image)
+        return cut(f"installing another image of {candidate.version}: {state}" if is_other else state, LIMIT)
     verb = f"upgrading from {running.version_text} to" if running is not None else "installing"
     return cut(f"{verb} {candidate.version}: {state}", LIMIT)
 
@@ -178,8 +251,8 @@ def _not_ready(reason: Reason, message: str, progress: Reason | None) -> list[Wa
 # --- the end
 
 
-def _removing(world: World) -> list[Wanted]:
-    """What was said of the bundle stays; progress is what the BundleDeployment says is left."""
+def _removing(world: World, outcome: Outcome) -> list[Wanted]:
+    """What was said of the bundle stays; progress is what the BundleDeployment says is left, or what went wrong."""
     kept = [
         Wanted(one.type, one.status, one.reason, one.message)
         for one in world.operator.status.conditions
@@ -189,4 +262,7 @@ def _removing(world: World) -> list[Wanted]:
     ready = deployment.condition(DeploymentCondition.READY) if deployment else None
     is_telling = deployment is not None and deployment.model.metadata.deleting and ready is not None
     left = f": {ready.message}" if is_telling and ready else ""
+    if isinstance(outcome, Exception):
+        write = "the BundleDeployment could not be deleted" if deployment else "the finalizer could not be removed"
+        left = f": {_error_text(write, outcome)}"
     return [*kept, *_not_ready(Reason.REMOVING, f"removing what was installed{left}", Reason.REMOVING)]

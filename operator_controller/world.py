@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -25,9 +25,11 @@ from olmkit.api.bundledeployments import (
 from olmkit.api.bundles import Bundle
 from olmkit.api.meta import Condition, OwnerReference
 from olmkit.api.operators import KIND, InstalledBundle, Operator, ProvidedApi
+from olmkit.conditions import find_condition, is_true
+from olmkit.fbc.schemas import GVK
 from olmkit.versions import BadVersion, Version, parse_bundle_version
 from operator_controller.resolve.candidates import Offer, Running
-from operator_controller.resolve.package import PROVIDED_TYPE
+from operator_controller.resolve.resolution import Resolution
 
 ConditionType = bundledeployments.ConditionType
 
@@ -78,12 +80,11 @@ class Deployment:
         """A condition that speaks of the spec as it is now."""
         if not self.is_current:
             return None
-        return next((one for one in self.model.status.conditions if one.type == name), None)
+        return find_condition(self.model.status.conditions, name)
 
     def is_true(self, name: str) -> bool:
         """Whether a condition of now is True."""
-        condition = self.condition(name)
-        return condition is not None and condition.status == "True"
+        return self.is_current and is_true(self.model.status.conditions, name)
 
     @property
     def controller(self) -> OwnerReference | None:
@@ -103,15 +104,23 @@ class World:
     """One per Catalog, sorted by name; empty for an Operator that is being deleted."""
     deployment: Deployment | None = None
     running: Running | None = None
-    """The bundle that the BundleDeployment calls active, read from that Bundle."""
+    """The bundle that the BundleDeployment calls active, read from that Bundle; when it is missing, from what is recorded."""
     installed: InstalledBundle | None = None
     """The same for the status."""
     unseen_bundle: str = ""
     """Name of an active Bundle that could not be seen."""
+    unseen_since: datetime | None = None
+    """When that began, as far as this process has seen."""
     claims: tuple[Claim, ...] = ()
     """This Operator's claim to its package and those of others."""
+    refusals: Mapping[str, str] = field(default_factory=dict)
+    """Why rukpak refuses an image on every cluster, by its digest."""
+    is_fresh: bool = True
+    """Whether the watch of BundleDeployments is open: there is none but those that are known."""
     is_lagging: bool = False
     """Something that no event will tell of: a catalog is away, or answered with other content than its status names."""
+    resolution: Resolution | None = None
+    """The answer to judge.question(); None when that asks nothing."""
 
     @property
     def owned(self) -> Deployment | None:
@@ -136,10 +145,37 @@ def image_of(spec: Any) -> str:
 def read_running(raw: Mapping[str, Any]) -> tuple[Running, InstalledBundle]:
     """What a Bundle is, from its own annotations and source."""
     bundle = Bundle.load(raw)
-    notes = bundle.metadata.annotations
+    return _read_annotations(bundle.metadata.name, bundle.metadata.annotations, image_of(bundle.spec))
+
+
+def read_recorded(operator: Operator, deployment: Deployment) -> tuple[Running, InstalledBundle] | None:
+    """What an active Bundle that is missing was: from its record on the BundleDeployment, else as the Operator last reported it.
+
+    None when neither says.
+    """
+    status = deployment.model.status
+    record = status.installed
+    if record is not None and record.bundle == status.active_bundle:
+        return _read_annotations(record.bundle, record.annotations(), image_of(record.spec))
+    image, installed = operator.status.installed_bundle_resource, operator.status.installed
+    if not image or installed is None:
+        return None
     running = Running(
-        name=notes.get(BUNDLE_NAME_ANNOTATION, bundle.metadata.name),
-        image=image_of(bundle.spec),
+        name=installed.name,
+        image=image,
+        package=deployment.annotations.get(PACKAGE_ANNOTATION, ""),
+        version=_version(installed.version),
+        version_text=installed.version,
+        catalog=installed.catalog or "",
+        channel=installed.channel or "",
+    )
+    return running, installed
+
+
+def _read_annotations(name: str, notes: Mapping[str, str], image: str) -> tuple[Running, InstalledBundle]:
+    running = Running(
+        name=notes.get(BUNDLE_NAME_ANNOTATION, name),
+        image=image,
         package=notes.get(PACKAGE_ANNOTATION, ""),
         version=_version(notes.get(VERSION_ANNOTATION, "")),
         version_text=notes.get(VERSION_ANNOTATION, ""),
@@ -167,7 +203,7 @@ def _apis(text: str) -> Iterable[ProvidedApi]:
     """The kinds that the properties annotation names; a person may have written anything into it."""
     for entry in parse_properties(text):
         value = entry.get("value")
-        if entry.get("type") != PROVIDED_TYPE or not isinstance(value, dict):
+        if entry.get("type") != GVK or not isinstance(value, dict):
             continue
         group, version, kind = (value.get(key) for key in ("group", "version", "kind"))
         if isinstance(group, str) and isinstance(version, str) and isinstance(kind, str):

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import sys
 
-from olmkit.jobs import Jobs
+from olmkit.flags import add_jobs_memory
+from olmkit.jobs import Jobs, Sandbox
+from olmkit.jobs.memory import for_jobs
 from olmkit.manager import Manager, run
 from olmkit.sources.access import Access
 from olmkit.store import Store
@@ -22,9 +24,12 @@ async def build(manager: Manager) -> None:
     """Both controllers, over one store."""
     settings = manager.settings
     # What is wrong with the configuration shall end the process now, and not each job later.
-    Access(settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr).check()
+    access = Access(settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr)
+    access.check()
     store = Store(unpack.store_folder(settings))
-    jobs = Jobs(lambda bundle: unpacking.enqueue(bundle), preload=[FUNCTION.partition(":")[0]])
+    sandbox = Sandbox(reads=(*access.files(), unpack.store_folder(settings)))
+    preload, memory = [FUNCTION.partition(":")[0]], for_jobs(settings.jobs_memory)
+    jobs = Jobs(lambda bundle: unpacking.enqueue(bundle), preload=preload, sandbox=sandbox, memory=memory)
     manager.on_close(jobs.close)
     unpacking = unpack.controller(manager, jobs, store)
     install.controller(manager, store, unpacking.enqueue)
@@ -32,7 +37,7 @@ async def build(manager: Manager) -> None:
 
 def main() -> int:
     """The entry point; returns the exit status."""
-    return run(NAME, build)
+    return run(NAME, build, add_jobs_memory)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,13 @@ The body is shared between values and is never changed: whoever needs another on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+import orjson
 
 
 class ObjectKey(NamedTuple):
@@ -67,6 +70,21 @@ class Manifest:
     def key(self) -> ObjectKey:
         """Group, kind, namespace, name."""
         return ObjectKey(self.group, self.kind, self.namespace, self.name)
+
+
+Item = TypeVar("Item")
+
+
+def unrepeated(items: Sequence[Item], manifest_of: Callable[[Item], Manifest]) -> list[Item]:
+    """The items without those whose object is there already, the same in everything. Objects of one name that differ stay."""
+    count = Counter(manifest_of(item).key for item in items)
+    kept: dict[tuple[ObjectKey, bytes], Item] = {}
+    for number, item in enumerate(items):
+        manifest = manifest_of(item)
+        repeated = count[manifest.key] > 1
+        text = orjson.dumps(manifest.body, option=orjson.OPT_SORT_KEYS) if repeated else b"%d" % number
+        kept.setdefault((manifest.key, text), item)
+    return list(kept.values())
 
 
 def mapping(value: Any) -> Mapping[str, Any]:

@@ -8,9 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def secret(kind: str, values: Mapping[str, str | bytes], hosts: str = "", name: str = "login") -> dict[str, Any]:
-    """A Secret of a type in olm-suite-system; `hosts` is its annotation."""
+def secret(
+    kind: str, values: Mapping[str, str | bytes], hosts: str = "", name: str = "login", *, insecure: str = ""
+) -> dict[str, Any]:
+    """A Secret of a type in olm-suite-system; `hosts` and `insecure` are its annotations."""
     annotations = {"olm.operatorframework.io/source-hosts": hosts} if hosts else {}
+    if insecure:
+        annotations["olm.operatorframework.io/insecure-source-hosts"] = insecure
     return {
         "apiVersion": "v1",
         "kind": "Secret",

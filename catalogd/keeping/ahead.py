@@ -13,6 +13,7 @@ from pathlib import Path
 from catalogd.keeping.note import parse
 from olmkit.errors import OlmError
 from olmkit.store import Store
+from olmkit.store_manifest import Check
 
 CONTENT = "content"
 NOTE = "catalogs.json"
@@ -25,16 +26,16 @@ class Ahead:
     none."""
 
     def __init__(self, root: Path) -> None:
-        self._faults: dict[str, Future[str]] = {}
-        with suppress(OSError, OlmError):
+        self._checks: dict[str, Future[Check]] = {}
+        with suppress(OSError, OlmError, RuntimeError):  # the last: no thread can be started
             note = parse((root / NOTE).read_bytes())
             store = Store(root / CONTENT)
             threads = ThreadPoolExecutor(AT_ONCE, "ahead")
             for digest in sorted({record.digest for record in note.records.values()}):
-                self._faults[digest] = threads.submit(store.fault, digest)
+                self._checks[digest] = threads.submit(store.check, digest)
             threads.shutdown(wait=False)
 
-    def fault(self, digest: str) -> str | None:
-        """What Store.fault says of that content, waited for; None when it was not looked at, or this was asked before."""
-        found = self._faults.pop(digest, None)
+    def check(self, digest: str) -> Check | None:
+        """What Store.check says of that content, waited for; None when it was not looked at, or this was asked before."""
+        found = self._checks.pop(digest, None)
         return None if found is None else found.result()

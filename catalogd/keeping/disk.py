@@ -1,12 +1,11 @@
 """What catalogd.keeping.shelf does on the disk: the note of what is served, and content by digest. Everything here blocks.
 
-Run in threads by the shelf, which lets one change happen at a time. A disk that fails or holds nonsense costs what it held: that
-is logged with the digest and what is wrong, and read again.
+Run in threads by the shelf, which lets one change happen at a time. Content that is damaged is removed: that is logged with the
+digest and what is wrong, and the content is read again. Content that cannot be read now is neither: it stays where it is.
 """
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 from collections.abc import Collection, Iterable, Mapping
@@ -18,12 +17,11 @@ from catalogd.keeping.note import KeptRecord, Note, dump, parse
 from catalogd.keeping.record import Record
 from catalogd.reading.content import Content
 from olmkit.errors import OlmError
-from olmkit.store import Store
+from olmkit.store import Reason, Store
+from olmkit.store_manifest import DAMAGE_ERRORS, Check, State
 
 UNWANTED = timedelta(minutes=10)
 """How old content is that nobody asked for, when it goes: a job that has ended may be about to tell of a younger one."""
-CROWDED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
-"""Why a file cannot be opened although nothing is wrong with it."""
 
 log = logging.getLogger(__name__)
 
@@ -37,12 +35,16 @@ class ShelfDisk:
         self._ahead = ahead
 
     def read_note(self) -> Note:
-        """What was noted last, as far as it can be read."""
+        """What was noted last, as far as it makes sense. Raises OlmError(CacheUnusable) when the file cannot be read: whoever
+        went on without it would remove what it names."""
         try:
             note = parse(self._file.read_bytes())
         except FileNotFoundError:
             return Note()
         except OSError as error:
+            if error.errno not in DAMAGE_ERRORS:
+                text = f"{self._file} cannot be read ({error.strerror}): let this process read it, or remove it"
+                raise OlmError(Reason.UNUSABLE, text) from error
             note = Note(faults=(str(error.strerror),))
         for fault in note.faults:
             log.warning("catalogs are read again: the note of what was served is damaged", extra={"fault": fault})
@@ -57,31 +59,37 @@ class ShelfDisk:
             os.fsync(file.fileno())
         fresh.replace(self._file)
 
-    def verified(self, digest: str, names: Collection[str]) -> tuple[Content | None, str]:
-        """The content when every byte of it is there; else None and why not, logged, and what is left of it removed."""
-        fault = self._ahead.fault(digest) if self._ahead is not None else None
-        if fault is None:
-            fault = self.store.fault(digest)
-        if not fault:
+    def verified(self, digest: str, names: Collection[str]) -> tuple[Content | None, Check]:
+        """The content when every byte of it is there; else None and why not, logged. What is damaged is removed."""
+        check = self._ahead.check(digest) if self._ahead is not None else None
+        if check is None or check.state is State.UNKNOWN:
+            check = self.store.check(digest)
+        if check.state is State.INTACT:
             try:
-                return self.opened(digest), ""
-            except (OSError, LookupError) as error:
-                fault = str(error)
+                return self.opened(digest), check
+            except LookupError as error:
+                check = Check(State.DAMAGED, str(error))
+            except (OSError, MemoryError) as error:
+                check = Check(State.UNKNOWN, str(error) or "there is not enough memory to read it")
+        if check.state is State.UNKNOWN:
+            facts = {"digest": digest, "error": check.why, "catalogs": sorted(names)}
+            log.warning("content on disk cannot be read now: it is left alone, and tried again", extra=facts)
+            return None, check
         if names:  # else it was only kept, and may be gone because its time was over
-            self.say_damaged(digest, fault, names)
+            self.say_damaged(digest, check.why, names)
         self.forget({digest})
-        return None, fault
+        return None, check
 
     def opened(self, digest: str) -> Content:
-        """The content as it is. Raises LookupError when it is not here or cannot be read: then it is removed; OSError when
-        there are too many open files."""
+        """The content as it is. Raises LookupError when it is not here or makes no sense: then it is removed; OSError when it
+        cannot be read now."""
         folder = self.store.path(digest)
         if folder is None:
             raise LookupError("there is no such content")
         try:
             return Content(folder)
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            if isinstance(error, OSError) and error.errno in CROWDED:
+            if isinstance(error, OSError) and error.errno not in DAMAGE_ERRORS:
                 raise
             self.forget({digest})
             raise LookupError(f"its index cannot be read: {error}") from error
@@ -104,8 +112,8 @@ class ShelfDisk:
 
     def look(self, digests: Iterable[str]) -> dict[str, str]:
         """Those of which files are missing or of another size, and what is wrong."""
-        faults = {digest: self.store.fault(digest, only_sizes=True) for digest in digests}
-        return {digest: fault for digest, fault in faults.items() if fault}
+        checks = {digest: self.store.check(digest, only_sizes=True) for digest in digests}
+        return {digest: check.why for digest, check in checks.items() if check.state is State.DAMAGED}
 
     @staticmethod
     def say_damaged(digest: str, fault: str, names: Iterable[str]) -> None:

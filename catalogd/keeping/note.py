@@ -8,8 +8,8 @@ Catalog is read again. Values only: opens no file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +20,8 @@ from olmkit.names import is_digest
 
 FORMAT = 2
 _TEXTS = tuple(each.name for each in fields(Record) if each.name != "resolved")
+_LATER = {"uid": "", "access": ""}
+"""What records of the version before lack: they say of nobody that its source has answered."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +41,29 @@ class Note:
     kept: tuple[KeptRecord, ...] = ()
     faults: tuple[str, ...] = ()
 
+    @property
+    def digests(self) -> set[str]:
+        """All content that it names."""
+        return {record.digest for record in (*self.records.values(), *(each.record for each in self.kept))}
+
+    def without(self, name: str) -> Note:
+        """The same without that Catalog."""
+        return self._filtered(lambda catalog, _: catalog != name)
+
+    def without_content(self, digest: str) -> Note:
+        """The same without that content."""
+        return self._filtered(lambda _, record: record.digest != digest)
+
+    def _filtered(self, keep: Callable[[str, Record], bool]) -> Note:
+        records = {name: record for name, record in self.records.items() if keep(name, record)}
+        kept = tuple(each for each in self.kept if keep(each.catalog, each.record))
+        return replace(self, records=records, kept=kept)
+
 
 def record_from_json(value: Any) -> Record:
     """A record of a note. Raises ValueError, with a sentence, for anything else."""
-    if not isinstance(value, dict) or value.keys() != {*_TEXTS, "resolved"}:
+    value = _LATER | value if isinstance(value, dict) else {}
+    if value.keys() != {*_TEXTS, "resolved"}:
         raise ValueError("the record is of another version")
     if not all(isinstance(value[name], str) for name in _TEXTS) or not isinstance(value["resolved"], dict):
         raise ValueError("the record is no record")

@@ -7,6 +7,9 @@ for any more is removed.
 
     noted on disk --> expected --(every byte verified)--> served --(another put)--> kept --(time, or the disk is full)--> removed
                          +--(damaged)--> lost: removed, and read again by who fills the shelf <--(damaged)--+
+
+Content that cannot be read now (no file descriptor, no memory, no permission) is not damaged: what is served goes on, what is
+expected stays so and is verified again.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from catalogd.keeping.record import Record
 from catalogd.keeping.uninterrupted import to_its_end
 from catalogd.reading.content import Content
 from olmkit.store import FULL
+from olmkit.store_manifest import State
 
 KEEP = timedelta(minutes=10)
 """How long replaced content stays."""
@@ -32,6 +36,8 @@ KEPT_AT_MOST = 3
 """Replaced contents of one Catalog that stay: a tag that moves all the time must not fill the disk."""
 LOOK_SECONDS = 60.0
 """Between two looks at what is on disk."""
+VERIFY_AGAIN_SECONDS = 5.0
+"""The same while there is content that could not be read."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,10 @@ class Shelved:
 
     record: Record
     content: Content
+
+
+class Superseded(Exception):
+    """A record was not put: it no longer held when its turn came."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +73,13 @@ class Shelf:
         self._keep = keep.total_seconds()
         self._shelved: dict[str, Shelved] = {}
         self._kept: dict[str, tuple[_Kept, ...]] = {}
-        self._expected: frozenset[str] = frozenset()
+        self._unverified = Note()
+        """What was noted by the process before this one and could not be verified yet."""
         self._lost: dict[str, str] = {}
         self._suspected: set[str] = set()
         self._is_noted = True
         self._callbacks: list[Callable[[], None]] = []
-        self._lost_callbacks: list[Callable[[str], None]] = []
+        self._change_callbacks: list[Callable[[str], None]] = []
         self._changes = asyncio.Lock()
 
     @property
@@ -84,7 +95,7 @@ class Shelf:
     @property
     def expected(self) -> frozenset[str]:
         """Catalogs that were served before this process began and will be as soon as their content is verified."""
-        return self._expected - self._shelved.keys()
+        return frozenset(self._unverified.records)
 
     def get(self, name: str) -> Shelved | None:
         """What is served under that name."""
@@ -105,45 +116,37 @@ class Shelf:
         """Call it after every change, in the event loop. It must be quick and must not raise."""
         self._callbacks.append(callback)
 
-    def on_lost(self, callback: Callable[[str], None]) -> None:
-        """Call it with the name of a Catalog whose content turned out to be damaged, to have it read again."""
-        self._lost_callbacks.append(callback)
+    def on_change(self, callback: Callable[[str], None]) -> None:
+        """Call it with the name of a Catalog under which another record is served than before, or none, whoever changed it.
+
+        In the event loop, and not for what restore() finds, but for what is verified later. It must be quick and must not raise.
+        """
+        self._change_callbacks.append(callback)
 
     async def restore(self) -> None:
-        """Serve what was served before this process began, each content as soon as every byte of it is verified; remove all else.
+        """Serve what was served before this process began, each content as soon as every byte of it is verified; remove all else
+        but what cannot be read now, which tidy() verifies again.
 
-        Survives whatever the disk holds.
+        Survives whatever the disk holds. Raises OlmError(CacheUnusable) when it cannot be read what was served.
         """
         async with self._changes:
-            note = self._disk.read_note()  # small; nobody may ask before it is known what is expected
-            self._expected = frozenset(note.records)
-            turns = asyncio.Semaphore(AT_ONCE)
-            current = {record.digest for record in note.records.values()}
-            kept = {each.record.digest for each in note.kept} - current
+            self._unverified = self._disk.read_note()  # small; nobody may ask before it is known what is expected
+            await self._verify()
+            await asyncio.to_thread(self._disk.collect, self._wanted, timedelta(0))
 
-            async def restore(digest: str) -> None:
-                names = [name for name, record in note.records.items() if record.digest == digest]
-                async with turns:
-                    content, fault = await asyncio.to_thread(self._disk.verified, digest, names)
-                if content is None:
-                    self._lost.update(dict.fromkeys(names, fault))
-                else:
-                    self._take(note, digest, content)
+    async def put(self, name: str, record: Record, fence: Callable[[], bool] = lambda: True) -> None:
+        """Serve that content under the name from now on, if `fence` still holds at the moment it would be served.
 
-            await asyncio.gather(*map(restore, [*sorted(current), *sorted(kept)]))
-            self._expected = frozenset()
-            await asyncio.to_thread(self._disk.collect, self.digests, timedelta(0))
-
-    async def put(self, name: str, record: Record) -> None:
-        """Serve that content under the name from now on.
-
-        Raises LookupError when it is not in the store, or damaged, and OSError when it cannot be noted: what was served stays.
+        Raises LookupError when it is not in the store, or damaged, OSError when it cannot be noted and Superseded when the
+        fence does not hold: what was served stays.
         """
-        await to_its_end(self._put(name, record))
+        await to_its_end(self._put(name, record, fence))
 
-    async def _put(self, name: str, record: Record) -> None:
+    async def _put(self, name: str, record: Record, fence: Callable[[], bool]) -> None:
         async with self._changes:
             shelved = Shelved(record, await self._opened(record.digest))
+            if not fence():
+                raise Superseded
             try:
                 await self._note(name, record)
             except OSError as error:
@@ -151,17 +154,27 @@ class Shelf:
                     raise
                 await self._let_kept_go()
                 await self._note(name, record)
-            before = self.digests
+            if not fence():  # nothing is awaited between here and the change
+                await self._note_if_possible()
+                raise Superseded
+            before, old = self.digests, self._shelved.get(name)
             self._kept[name] = self._kept_beside(name, record.digest)
             self._shelved[name] = shelved
             self._lost.pop(name, None)
+            self._unverified = self._unverified.without(name)
             self._tell()
-            await self._forget(before - self.digests)
+            if old is None or old.record != record:
+                self._tell_of([name])
+            await self._forget(before - self._wanted)
 
     async def drop(self, name: str) -> None:
         """Serve nothing under the name, and keep nothing: at once, also if the disk fails afterwards."""
         self._lost.pop(name, None)
-        if name not in self._shelved and not self._kept.get(name):
+        if (
+            name not in self._shelved
+            and not self._kept.get(name)
+            and self._unverified.without(name) == self._unverified
+        ):
             return
         before = self.digests
         self._remove(name)
@@ -170,7 +183,7 @@ class Shelf:
     async def _drop(self, name: str, before: set[str]) -> None:
         async with self._changes:
             self._remove(name)  # it may have been put meanwhile
-            await self._forget(before - self.digests)  # first, for the note needs room
+            await self._forget(before - self._wanted)  # first, for the note needs room
             await self._note_if_possible()
 
     async def damaged(self, digest: str) -> None:
@@ -183,8 +196,9 @@ class Shelf:
     async def _look_at(self, digest: str) -> None:
         try:
             async with self._changes:
-                if fault := await asyncio.to_thread(self.store.fault, digest):
-                    await self._lose(digest, fault)
+                check = await asyncio.to_thread(self.store.check, digest)
+                if check.state is State.DAMAGED:
+                    await self._lose(digest, check.why)
         finally:
             self._suspected.discard(digest)
 
@@ -208,19 +222,53 @@ class Shelf:
             if living != self._kept:
                 self._kept, self._is_noted = living, False
                 self._tell()
-                await self._forget(before - self.digests)
+                await self._forget(before - self._wanted)
             for digest, fault in (await asyncio.to_thread(self._disk.look, self.digests)).items():
                 await self._lose(digest, fault)
+            await self._verify_again()
             if not self._is_noted:
                 await self._note_if_possible()
-            await asyncio.to_thread(self._disk.collect, self.digests)
+            await asyncio.to_thread(self._disk.collect, self._wanted)
 
     async def run(self) -> None:
         """tidy() as often as it is due, until cancelled."""
         while True:
             ends = [each.until - time.monotonic() for kept in self._kept.values() for each in kept]
-            await asyncio.sleep(max(0.1, min([*ends, LOOK_SECONDS])))
+            look = VERIFY_AGAIN_SECONDS if self._unverified.digests else LOOK_SECONDS
+            await asyncio.sleep(max(0.1, min([*ends, look])))
             await self.tidy()
+
+    async def _verify(self) -> None:
+        """Take what is noted, not verified, and intact; have what is damaged lost."""
+        turns = asyncio.Semaphore(AT_ONCE)
+        note = self._unverified
+        current = {record.digest for record in note.records.values()}
+
+        async def verify(digest: str) -> None:
+            names = [name for name, record in note.records.items() if record.digest == digest]
+            async with turns:
+                content, check = await asyncio.to_thread(self._disk.verified, digest, names)
+            if check.state is State.UNKNOWN:
+                return
+            self._unverified = self._unverified.without_content(digest)
+            if content is None:
+                self._lost.update(dict.fromkeys(names, check.why))
+            else:
+                self._take(note, digest, content)
+
+        await asyncio.gather(*map(verify, [*sorted(current), *sorted(note.digests - current)]))
+
+    async def _verify_again(self) -> None:
+        before = set(self._unverified.records)
+        if not self._unverified.digests:
+            return
+        await self._verify()
+        self._tell_of(sorted(before - self._unverified.records.keys()))
+
+    @property
+    def _wanted(self) -> set[str]:
+        """All content that must stay on disk."""
+        return self.digests | self._unverified.digests
 
     def _all(self) -> Iterator[Shelved]:
         yield from self._shelved.values()
@@ -245,14 +293,15 @@ class Shelf:
 
     async def _note(self, name: str = "", record: Record | None = None) -> None:
         """Note what is served, with `record` under `name` if it is given. Raises OSError."""
-        records = {each: shelved.record for each, shelved in self._shelved.items()}
+        records = dict(self._unverified.records)
+        records.update((each, shelved.record) for each, shelved in self._shelved.items())
         kept = dict(self._kept)
         if record is not None:
             records[name], kept[name] = record, self._kept_beside(name, record.digest)
         clock = time.time() - time.monotonic()
         flat = [(catalog, each) for catalog, several in kept.items() for each in several]
         lines = [KeptRecord(catalog, each.shelved.record, each.until + clock) for catalog, each in flat]
-        await asyncio.to_thread(self._disk.write_note, records, lines)
+        await asyncio.to_thread(self._disk.write_note, records, [*lines, *self._unverified.kept])
         self._is_noted = True
 
     async def _note_if_possible(self) -> None:
@@ -267,9 +316,12 @@ class Shelf:
             await asyncio.to_thread(self._disk.forget, digests)
 
     def _remove(self, name: str) -> None:
-        self._shelved.pop(name, None)
+        was_served = self._shelved.pop(name, None) is not None
         self._kept.pop(name, None)
+        self._unverified = self._unverified.without(name)
         self._tell()
+        if was_served:
+            self._tell_of([name])
 
     async def _lose(self, digest: str, fault: str) -> None:
         names = [name for name, shelved in self._shelved.items() if shelved.record.digest == digest]
@@ -282,15 +334,13 @@ class Shelf:
         self._tell()
         await self._forget({digest})
         await self._note_if_possible()
-        for callback in self._lost_callbacks:
-            for name in names:
-                callback(name)
+        self._tell_of(names)
 
     async def _let_kept_go(self) -> None:
         before = self.digests
         self._kept = {}
         self._tell()
-        await self._forget(before - self.digests)
+        await self._forget(before - self._wanted)
 
     def _take(self, note: Note, digest: str, content: Content) -> None:
         """Verified content, for all names that were noted with it."""
@@ -307,3 +357,8 @@ class Shelf:
     def _tell(self) -> None:
         for callback in self._callbacks:
             callback()
+
+    def _tell_of(self, names: Iterable[str]) -> None:
+        for name in names:
+            for callback in self._change_callbacks:
+                callback(name)

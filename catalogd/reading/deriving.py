@@ -18,6 +18,7 @@ import orjson
 
 from catalogd.reading import resolution
 from catalogd.reading.content import ICONS, PACKAGES, RESOLUTION, SUMMARIES
+from catalogd.reading.growth import Growth
 from catalogd.reading.index import Index
 from catalogd.reading.specs import fingerprint, package_columns, package_spec, said
 from catalogd.reading.summaries import Head, head, summary
@@ -35,7 +36,7 @@ PROBLEM_LIMIT = 500
 PACKAGE_LIMIT = 10_000
 """Packages of one catalog: each is an object of the cluster. The largest public catalogs have 400."""
 BLOB_LIMIT = 20_000
-"""Blobs of one package, which are looked at together. The largest public packages have 500."""
+"""Blobs of one package, which are looked at together; a package of more is left out. The largest public packages have 500."""
 
 NAME_SHOWN = 100
 """Characters of a name in a sentence."""
@@ -67,6 +68,10 @@ class _Numbers:
         }
     )
 
+    @property
+    def count(self) -> int:
+        return sum(map(len, self.by_schema.values()))
+
 
 @dataclass(slots=True)
 class _Package:
@@ -96,10 +101,14 @@ class _Package:
 
 
 class Derived:
-    """Writes the derived files of one content into `folder`, and gathers what there is to say about the catalog."""
+    """Writes the derived files of one content into `folder`, and gathers what there is to say about the catalog.
 
-    def __init__(self, folder: Path, catalog_digest: str, blobs: Blobs) -> None:
+    Methods raise BadCatalog when there is too much of something; `growth` says so of bytes.
+    """
+
+    def __init__(self, folder: Path, catalog_digest: str, blobs: Blobs, growth: Growth) -> None:
         self._folder = folder
+        self._growth = growth
         self._digest = catalog_digest
         self._blobs = blobs
         self._problems: list[str] = []
@@ -151,7 +160,13 @@ class Derived:
                 self._bundle_count += schema == catalog.BUNDLE
             if len(found) > PACKAGE_LIMIT:
                 raise BadCatalog(f"the catalog holds more than {PACKAGE_LIMIT:,} packages")
-        _check_counts(found)
+        for name in [each for each, numbers in found.items() if numbers.count > BLOB_LIMIT]:
+            del found[name]
+            self._problem_count += 1
+            self._keep_problem(
+                f"package {quoted(name, NAME_SHOWN)} has more than {BLOB_LIMIT:,} blobs: "
+                "they are served as they are, and none of it can be installed"
+            )
         return found
 
     def _read(self, name: str, numbers: _Numbers) -> _Package:
@@ -184,9 +199,13 @@ class Derived:
         self._problem_count += verdict.count
         if verdict.count and len(self._problems) < PROBLEMS_KEPT:
             for sentence in verdict.sentences():
-                self._problems.append(sentence if len(sentence) <= PROBLEM_LIMIT else f"{sentence[:PROBLEM_LIMIT]}…")
+                self._keep_problem(sentence)
                 if len(self._problems) == PROBLEMS_KEPT:
                     break
+
+    def _keep_problem(self, sentence: str) -> None:
+        if len(self._problems) < PROBLEMS_KEPT:
+            self._problems.append(sentence if len(sentence) <= PROBLEM_LIMIT else f"{sentence[:PROBLEM_LIMIT]}…")
 
     def _document(self, package: _Package, file: IO[bytes]) -> None:
         faults = [fault for number, fault in sorted(package.faults) if not self._is_bundle(package, number)]
@@ -204,6 +223,7 @@ class Derived:
         self._documents.append((package.name, file.tell(), len(document)))
         for kind in sorted(resolution.provided(document)):
             self._providers.setdefault(kind, []).append(package.name)
+        self._growth.write(len(document))
         file.write(document)
 
     @staticmethod
@@ -222,16 +242,20 @@ class Derived:
         bundles = package.last_bundles()
         heads = {channel.name: self._head(channel, bundles) for channel in channels}
         newest = heads.get(described.default_channel)
-        told = said(spec, package_columns(channels, newest.version if newest else ""))
+        versions = {name: str(part.get("version", "")) for name, (_, part) in bundles.items()}
+        told = said(spec, package_columns(channels, newest.version if newest else "", versions))
         line = orjson.dumps(told, option=orjson.OPT_APPEND_NEWLINE)
         if self._specs:
             summaries.write(b",")
         self._specs.append((package.name, fingerprint(told), specs.tell(), len(line)))
+        self._growth.write(len(line))
         specs.write(line)
         deprecations = [each for _, each in package.deprecations]
         bundle = self._bundle(bundles.get(newest.name) if newest else None)
         has_icon = self._icon(described, icons)
-        summaries.write(orjson.dumps(summary(described, heads, deprecations, bundle, has_icon=has_icon)))
+        short = orjson.dumps(summary(described, heads, deprecations, bundle, has_icon=has_icon))
+        self._growth.write(len(short))
+        summaries.write(short)
 
     def _icon(self, package: Package, file: IO[bytes]) -> bool:
         data, media_type = package.icon or ("", "")
@@ -239,6 +263,7 @@ class Derived:
             picture = base64.b64decode(data)
         except ValueError:
             return False
+        self._growth.write(len(picture))
         if picture:
             self._icons[package.name] = (file.tell(), file.write(picture), media_type)
         return bool(picture)
@@ -256,10 +281,3 @@ class Derived:
             return catalog.bundle(self._blobs.value(found[0]))
         except BadBlob:
             return None
-
-
-def _check_counts(packages: Mapping[str, _Numbers]) -> None:
-    """Raises BadCatalog for more than can be looked at together."""
-    for name, numbers in packages.items():
-        if sum(map(len, numbers.by_schema.values())) > BLOB_LIMIT:
-            raise BadCatalog(f"package {quoted(name, NAME_SHOWN)} has more than {BLOB_LIMIT:,} blobs")

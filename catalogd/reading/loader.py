@@ -6,16 +6,22 @@ Apart from the job: this process never imports what reads catalogs.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from catalogd.reading.kept import take_over
+from catalogd.reading.sizes import READER_MEMORY, READERS
 from catalogd.world import Record
-from olmkit.jobs import Task
+from olmkit.jobs import Limits, Staging, Task
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadContent
 from olmkit.sources.source import ImageSource, Source, to_json
+from olmkit.store import Store
 
 JOB = "catalogd.reading.loading"
+LIMITS = Limits(helper_memory=READERS * READER_MEMORY)
+"""Of a job that loads."""
 
 
 @dataclass(frozen=True)
@@ -29,16 +35,30 @@ class Loader:
     access: Access
     bundle_metadata: bool = False
 
-    def task(self, source: Source, credentials: Credentials, known: Record | None, bad: BadContent | None) -> Task:
-        """The job for a source. `known` is what is served, `bad` what was found wrong the last time."""
+    def task(
+        self,
+        source: Source,
+        credentials: Credentials,
+        known: Record | None,
+        bad: BadContent | None,
+        *,
+        answered: bool = False,
+    ) -> Task:
+        """The job for a source. `known` is what is served, `bad` what was found wrong the last time; `answered`: this source has
+        shown that it has `known`, with these credentials and for this Catalog."""
         arguments = {
             "source": to_json(source),
             "access": self.access.with_credentials(credentials).to_json(),
             "store": str(self.store),
             "known": known.digest if known else "",
+            "answered": known.digest if known and answered else "",
             "validator": known.validator if known else "",
             "bad": [bad.reason, bad.message, bad.ref] if bad else None,
             "bundleMetadata": self.bundle_metadata,
         }
         is_cheap = known is not None and isinstance(source, ImageSource)
-        return Task(f"{JOB}:load", arguments, look=f"{JOB}:look" if is_cheap else "")
+        store = Store(self.store, make=False)
+        image = source.ref if isinstance(source, ImageSource) else ""
+        staging = Staging(store.stage, partial(take_over, store, self.bundle_metadata, image))
+        look = f"{JOB}:look" if is_cheap else ""
+        return Task(f"{JOB}:load", arguments, look=look, parses=True, staging=staging)

@@ -1,7 +1,8 @@
 """The job that reads one catalog: source -> files -> content by digest in the store.
 
-Runs in a child process of olmkit.jobs, started by catalogd.reconciler as catalogd.reading.loader says. Returns a few words;
-the content goes over the disk. Never talks to the API server.
+Runs in child processes of olmkit.jobs, started by catalogd.reconciler as catalogd.reading.loader says: `load` fetches into
+a folder of its own, `read` makes the content, in a process without a network; catalogd.reading.kept puts it into the store when
+both have ended. Returns a few words; the content goes over the disk. Never talks to the API server, never writes to the store.
 """
 
 from __future__ import annotations
@@ -11,21 +12,24 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from catalogd.reading.content import Content
+from catalogd.reading.growth import Growth
+from catalogd.reading.kept import is_here
 from catalogd.reading.readers import ReaderDied, Readers
 from catalogd.reading.unpacking import CatalogFiles
 from catalogd.reading.writing import Writer
 from olmkit.errors import OlmError
-from olmkit.fbc.errors import BadCatalog
+from olmkit.fbc.errors import NO_BLOBS, BadCatalog
 from olmkit.fbc.reading import read_folder
+from olmkit.jobs import Parse
 from olmkit.sources.access import Access
 from olmkit.sources.errors import BadContent
+from olmkit.sources.fetched import Fetched, unpack
 from olmkit.sources.image import CATALOG, FromLabel
 from olmkit.sources.opening import Opened, open_source
 from olmkit.sources.source import from_json
-from olmkit.store import Store
+from olmkit.store import Store, fill
 from olmkit.store_manifest import File
 
 LABEL = "operators.operatorframework.io.index.configs.v1"
@@ -43,47 +47,56 @@ M_ARENA_MAX = -8
 Progress = Callable[[str], None]
 
 
-async def load(arguments: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
-    """Put what a source means now into the store: {"ref", "digest", "resolved", "validator", "unchanged"}.
+async def load(arguments: Mapping[str, Any], progress: Progress, parse: Parse) -> dict[str, Any]:
+    """Make the content that a source means now, for the store: {"ref", "digest", "resolved", "validator", "unchanged", "staged"}.
+
+    `staged`: it is in the folder `arguments["staging"]`; else it is in the store already.
 
     Fetches nothing when the source still means what is served, what is stored already or what was refused before. `unchanged`:
-    its server says so itself, then `digest` is "". Raises what olmkit.sources raises, and BadContent for what is no catalog.
+    its server says so itself, then `digest` is "". Content that is stored already, for another Catalog perhaps, is taken only
+    when the source shows that it has it, unless it has shown so for this Catalog before. Raises what olmkit.sources raises, and
+    BadContent for what is no catalog.
     """
     source, access = from_json(arguments["source"]), Access.from_json(arguments["access"])
-    store, known = Store(Path(arguments["store"])), arguments["known"]
-    validator = arguments["validator"] if known and _is_here(store, known, arguments["bundleMetadata"]) else ""
+    store, known = Store(Path(arguments["store"]), make=False), arguments["known"]
+    staging, staged = Path(arguments["staging"]), False
+    validator = arguments["validator"] if known and is_here(store, known, arguments["bundleMetadata"]) else ""
     async with AsyncExitStack() as stack:
         with _named():
-            opening = open_source(source, access, validator, scratch=Path(arguments["store"]))
+            opening = open_source(source, access, validator, scratch=staging)
             opened = await stack.enter_async_context(opening)
         if arguments["bad"] and opened.ref and arguments["bad"][2] == opened.ref:
             raise BadContent(*arguments["bad"])
         if not opened.unchanged and not _is_whole(store, opened.digest, arguments):
-            try:
-                await _fetch(opened, store, arguments["bundleMetadata"], progress)
-            except ReaderDied as error:
-                error.repeat()
-                raise
-        return _told(opened)
+            await _stage(opened, staging, arguments["bundleMetadata"], progress, parse)
+            staged = True
+        elif not opened.unchanged and opened.digest != arguments["answered"]:
+            with _named():
+                await opened.confirm(CATALOG, progress)
+        return {**_told(opened), "staged": staged}
 
 
 async def look(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What load() would return, if an image is still what is served; None otherwise. For Task.look: asks for a digest only."""
-    store = Store(Path(arguments["store"]))
+    """What load() would return, if an image is still what is served; None otherwise. For Task.look: asks for a digest, and for
+    the manifest when the source has not shown it yet."""
+    store = Store(Path(arguments["store"]), make=False)
     source, access = from_json(arguments["source"]), Access.from_json(arguments["access"])
     async with AsyncExitStack() as stack:
         with _named():
             opened = await stack.enter_async_context(open_source(source, access))
         if arguments["bad"] and opened.ref and arguments["bad"][2] == opened.ref:
             raise BadContent(*arguments["bad"])
-        if opened.digest != arguments["known"] or not _is_here(store, opened.digest, arguments["bundleMetadata"]):
+        if opened.digest != arguments["known"] or not is_here(store, opened.digest, arguments["bundleMetadata"]):
             return None
+        if opened.digest != arguments["answered"]:
+            with _named():
+                await opened.confirm()
         return _told(opened)
 
 
 def _is_whole(store: Store, digest: str, arguments: Mapping[str, Any]) -> bool:
-    """Whether the content need not be read; what is served was verified before it was."""
-    if not _is_here(store, digest, arguments["bundleMetadata"]):
+    """Whether the content need not be read; what is served was verified before it was. Raises Waiting(CacheUnreadable)."""
+    if not is_here(store, digest, arguments["bundleMetadata"]):
         return False
     return digest == arguments["known"] or store.verify(digest)
 
@@ -98,35 +111,51 @@ def _told(opened: Opened) -> dict[str, Any]:
     }
 
 
-def _is_here(store: Store, digest: str, bundle_metadata: bool) -> bool:
-    """Whether the content is in the store, in this version's format and with all that is asked for."""
-    folder = store.path(digest)
-    try:
-        return folder is not None and (not bundle_metadata or Content(folder).has_bundles)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return False
-
-
-async def _fetch(opened: Opened, store: Store, bundle_metadata: bool, progress: Progress) -> None:
-    _share_one_heap()
+async def _stage(opened: Opened, staging: Path, bundle_metadata: bool, progress: Progress, parse: Parse) -> None:
     known: dict[str, File] = {}
-    with store.publish(opened.digest, known=known) as folder:
-        with (
-            Readers(bundle_metadata=bundle_metadata) as readers,  # first: processes are forked before there are threads
-            _short_turns(),
-            Writer(folder, opened.digest, bundle_metadata=bundle_metadata) as writer,
-        ):
-            files = CatalogFiles(writer, folder, readers)
-            try:
-                with _named():
-                    root = await opened.unpack(files, FromLabel(LABEL), CATALOG, progress)
-                progress("reading the catalog")
-                _finish(writer, files.ranges(_within(root, folder)))
-            except BadCatalog as error:
-                raise BadContent(NO_CATALOG, f"load FBC from filesystem: {error}", opened.ref) from error
-            known.update(writer.hashed)
-        # What is damaged, or lacks what is asked for now, is served until this moment.
-        store.forget(opened.digest)
+    with fill(staging, opened.digest, known=known) as folder:
+        with _named():
+            fetched = await opened.fetch(folder, FromLabel(LABEL), CATALOG, progress)
+        wanted = {
+            "facts": fetched.facts,
+            "folder": str(folder),
+            "digest": opened.digest,
+            "ref": opened.ref,
+            "bundleMetadata": bundle_metadata,
+        }
+        made = await parse(f"{__name__}:read", wanted, fetched.files, folder, progress)
+        known.update({name: File(size, tuple(portions)) for name, (size, portions) in made["hashed"].items()})
+
+
+def read(arguments: Mapping[str, Any], files: Sequence[IO[bytes]], progress: Progress) -> dict[str, Any]:
+    """Make the content of what was fetched in `folder`: {"hashed": name -> [size, portions]} of files that were hashed.
+
+    For the process that parses. Raises BadContent and Waiting.
+    """
+    try:
+        return {"hashed": _read(arguments, files, progress)}
+    except ReaderDied as error:
+        error.repeat()
+        raise
+
+
+def _read(arguments: Mapping[str, Any], files: Sequence[IO[bytes]], progress: Progress) -> dict[str, Any]:
+    _share_one_heap()
+    folder, bundle_metadata = Path(arguments["folder"]), arguments["bundleMetadata"]
+    with (
+        Readers(bundle_metadata=bundle_metadata) as readers,  # first: processes are forked before there are threads
+        _short_turns(),
+        Writer(folder, arguments["digest"], bundle_metadata=bundle_metadata, growth=Growth()) as writer,
+    ):
+        storage = CatalogFiles(writer, folder, readers)
+        try:
+            with _named():
+                root = unpack(Fetched(arguments["facts"], tuple(files)), storage, CATALOG, progress)
+            progress("reading the catalog")
+            _finish(writer, storage.ranges(_within(root, folder)))
+        except BadCatalog as error:
+            raise BadContent(NO_CATALOG, f"load FBC from filesystem: {error}", arguments["ref"]) from error
+        return {name: [file.size, list(file.portions)] for name, file in writer.hashed.items()}
 
 
 def _within(root: Path, folder: Path) -> str:
@@ -145,10 +174,7 @@ def write(files: Path, folder: Path, digest: str) -> None:
 def _finish(writer: Writer, ranges: Sequence[range] | None) -> None:
     """Raises BadCatalog when there is no blob at all."""
     if writer.finish(ranges).blob_count == 0:
-        raise BadCatalog(
-            "the catalog holds no blobs: its folder (which the label of an image names) has no file with content"
-            " that .indexignore does not exclude"
-        )
+        raise BadCatalog(NO_BLOBS)
 
 
 def _share_one_heap() -> None:

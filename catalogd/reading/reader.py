@@ -22,7 +22,7 @@ from catalogd.reading.entries import Entry, entry
 from olmkit.fbc.blobs import blob
 from olmkit.fbc.documents import Unread
 from olmkit.fbc.errors import BadDocument
-from olmkit.jobs import child
+from olmkit.jobs import child, kernel
 
 FRAME_BYTES = 256 * 1024
 """Of what was made of documents; with more of it the frame is sent. It may hold one document more."""
@@ -61,12 +61,13 @@ _DECODER: Final = msgspec.msgpack.Decoder(Batch)
 _NO_MEMORY: Final = msgspec.msgpack.encode(Frame([], memory=True))
 
 
-def live(channel: int, parent: int, *, bundle_metadata: bool) -> NoReturn:
-    """Read what arrives on `channel`, a socket, and end the process. To be called right after the fork."""
+def live(channel: int, parent: int, memory: int, *, bundle_metadata: bool) -> NoReturn:
+    """Read what arrives on `channel`, a socket, and end the process. To be called right after the fork. `memory` in bytes."""
     code = 1
     try:
-        child.die_with_parent(parent)
+        kernel.die_with_parent(parent)
         child.leave_everything_but(channel)
+        child.limit_memory(memory)
         gc.freeze()  # the collector must not touch, and so copy, pages that the job shares
         with socket.socket(fileno=channel) as connection, suppress(ConnectionError):
             _Reading(bundle_metadata).answer_all(connection)

@@ -5,7 +5,7 @@ in batches; what they make of them (catalogd.reading.entries) comes back in the 
 for a reader without also sending to it, so neither waits for the other; what is under way is bounded, however large the
 values in the documents are.
 
-A reader has the job's limits for itself. How one ends without an answer is how the job ends: see ReaderDied.
+A reader has the job's limits for itself, and less memory. How one ends without an answer is how the job ends: see ReaderDied.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self
 
@@ -25,9 +24,9 @@ import msgspec
 
 from catalogd.reading import reader
 from catalogd.reading.reader import Batch, Frame, Part
+from catalogd.reading.sizes import READER_MEMORY, READERS
 from olmkit.fbc.documents import Unread
 
-COUNT = 2
 BATCH_BYTES = 128 * 1024
 """Of documents, about. So much fits into a socket twice: a reader need not wait for the job."""
 UNDER_WAY = 3
@@ -62,7 +61,7 @@ class Readers:
     ReaderDied, MemoryError when a reader needed more than its limit, and RuntimeError for an error nobody foresaw.
     """
 
-    def __init__(self, *, bundle_metadata: bool, count: int = COUNT, batch_bytes: int = BATCH_BYTES) -> None:
+    def __init__(self, *, bundle_metadata: bool, count: int = READERS, batch_bytes: int = BATCH_BYTES) -> None:
         self._batch_bytes = batch_bytes
         self._all: deque[_Reader] = deque()
         self._turns: deque[_Reader] = deque()
@@ -204,8 +203,14 @@ class _Reader:
     def end(self) -> None:
         """Kill it, and wait until it is gone."""
         if self._pid:
-            with suppress(ProcessLookupError):
+            try:
                 os.kill(self._pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            except PermissionError:
+                # The sandbox allows to signal the group only, which holds this process and its readers.
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)
+                os.kill(0, signal.SIGTERM)
             os.waitpid(self._pid, 0)
 
 
@@ -221,5 +226,5 @@ def _start(bundle_metadata: bool) -> _Reader:
             ours.close()
             raise
         if pid == 0:
-            reader.live(theirs.fileno(), parent, bundle_metadata=bundle_metadata)
+            reader.live(theirs.fileno(), parent, READER_MEMORY, bundle_metadata=bundle_metadata)
         return _Reader(pid, ours)

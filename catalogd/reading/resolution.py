@@ -15,10 +15,9 @@ import orjson
 
 from olmkit.fbc.catalog import Bundle, Channel, Deprecations, Package
 from olmkit.fbc.errors import BadBlob
+from olmkit.fbc.schemas import CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE_REQUIRED
 
-RESOLVED_BY = frozenset(
-    {"olm.gvk", "olm.gvk.required", "olm.package.required", "olm.constraint", "olm.maxOpenShiftVersion"}
-)
+RESOLVED_BY = frozenset({GVK, GVK_REQUIRED, PACKAGE_REQUIRED, CONSTRAINT, "olm.maxOpenShiftVersion"})
 """Types of the properties that bear on resolution."""
 
 
@@ -56,8 +55,9 @@ def bundle_part(bundle: Bundle, checked: tuple[str, str] | None = None) -> dict[
         part["version"], release = checked or bundle.version()
     except BadBlob as error:
         return {**part, "problem": str(error)}
-    least = bundle.min_kube_version()
-    return {**part, **({"release": release} if release else {}), **({"minKubeVersion": least} if least else {})}
+    least, api_services, webhooks = bundle.demands()
+    demands = {"release": release, "minKubeVersion": least, "apiServices": api_services, "webhooks": webhooks}
+    return {**part, **{key: value for key, value in demands.items() if value}}
 
 
 def bad_bundle_part(name: str, problem: str) -> dict[str, Any]:
@@ -82,9 +82,9 @@ def document(parts: Parts, catalog_digest: str) -> bytes:
 def provided(document: bytes) -> set[str]:
     """The kinds that bundles of a document provide, as `<group>/<kind>`; an olm.gvk that says none gives none."""
     kinds = set()
-    for bundle in orjson.loads(document)["bundles"] if b'"olm.gvk"' in document else ():
+    for bundle in orjson.loads(document)["bundles"] if orjson.dumps(GVK) in document else ():
         for each in bundle["properties"]:
-            value = each["value"] if each["type"] == "olm.gvk" else None
+            value = each["value"] if each["type"] == GVK else None
             if (
                 isinstance(value, dict)
                 and isinstance(value.get("kind"), str)

@@ -7,20 +7,24 @@ which jobs do without, nor what reads blobs, which the controller does without. 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from olmkit.api.annotations import CHANNELS, LATEST
+from olmkit.api.annotations import CHANNELS, LATEST, VERSIONS
 from olmkit.fbc.schemas import BUNDLE_OBJECT
+from olmkit.versions import BadVersion, Order, parse_bundle_version
 
 if TYPE_CHECKING:
     from olmkit.fbc.catalog import Bundle, Channel, Package
 
 SHOWN = 60
 """Characters of a column."""
+MAX_VERSIONS_SHOWN = 20
+"""Versions in the column of a wide list."""
 SIZE_LIMIT = 1_000_000
 """Bytes of a spec as the API server writes it: etcd refuses a request of 1.5 MiB, and an object also has metadata. What is
 sent to the API server stays below 1 MiB then, which aiohttp sends as one piece."""
@@ -61,11 +65,29 @@ def _channel(channel: Channel) -> dict[str, Any]:
     return {"name": channel.name, "entries": entries}
 
 
-def package_columns(channels: Sequence[Channel], latest: str) -> dict[str, str]:
-    """The annotations that lists show; one that would be empty is left out."""
+def package_columns(channels: Sequence[Channel], latest: str, versions: Mapping[str, str]) -> dict[str, str]:
+    """The annotations that lists show; one that would be empty is left out. `versions` are those of the bundles, by name."""
     names = ",".join(channel.name for channel in channels)
     columns = {LATEST: latest, CHANNELS: names}
-    return {key: text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…" for key, text in columns.items() if text}
+    shown = {key: text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…" for key, text in columns.items() if text}
+    entries = {entry.name for channel in channels for entry in channel.entries}
+    to_pin = _newest_first({versions[name] for name in entries if name in versions})
+    return {**shown, VERSIONS: to_pin} if to_pin else shown
+
+
+def _newest_first(versions: Collection[str]) -> str:
+    """Whatever is no version is left out: no Operator can ask for it."""
+    ranked = [(order, text) for text in versions if (order := _order(text)) is not None]
+    newest = ",".join(text for _, text in nlargest(MAX_VERSIONS_SHOWN, ranked))
+    more = len(ranked) - MAX_VERSIONS_SHOWN
+    return newest + (f" and {more} more" if more > 0 else "")
+
+
+def _order(text: str) -> Order | None:
+    try:
+        return parse_bundle_version(text).order
+    except BadVersion:
+        return None
 
 
 def bundle_spec(blob: Mapping[str, Any], bundle: Bundle) -> tuple[dict[str, Any], str]:
@@ -113,7 +135,7 @@ def fingerprint(obj: Mapping[str, Any]) -> str:
     """Of an object or of what said() gave, whatever its catalog and the order of its fields: two that are equal say the same."""
     spec = {key: value for key, value in (obj.get("spec") or {}).items() if key != "catalog"}
     annotations = obj["metadata"].get("annotations") or {}
-    columns = {key: annotations[key] for key in (LATEST, CHANNELS) if key in annotations}
+    columns = {key: annotations[key] for key in (LATEST, CHANNELS, VERSIONS) if key in annotations}
     return hashlib.sha256(orjson.dumps([columns, spec], option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 

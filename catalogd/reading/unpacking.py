@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from catalogd.reading.entries import Entry, entry
+from catalogd.reading.growth import Growth
 from catalogd.reading.reader import Part
 from catalogd.reading.readers import Readers
 from catalogd.reading.writing import Writer
@@ -34,8 +35,22 @@ class _Segment:
     fault: str = ""
 
 
+class _Counted:
+    """The bytes of a file, counted as they are read."""
+
+    def __init__(self, data: Data, growth: Growth) -> None:
+        self._data = data
+        self._growth = growth
+
+    def read(self, size: int, /) -> bytes:
+        """See Data."""
+        part = self._data.read(size)
+        self._growth.read(len(part))
+        return part
+
+
 class CatalogFiles:
-    """Files by path; their blobs go to `writer`. `folder` is where the source may work.
+    """Files by path; their blobs go to `writer`, which is told how much was read. `folder` is where the source may work.
 
     `readers` read YAML; without them it is read here, like JSON. Methods raise what theirs do.
     """
@@ -63,7 +78,7 @@ class CatalogFiles:
         segment = self._segments[path] = _Segment()
         self._read.append(segment)
         try:
-            for document in cut(data):
+            for document in cut(_Counted(data, self._writer.growth)):
                 if segment.fault:
                     break
                 self._add(segment, document)

@@ -23,6 +23,7 @@ from catalogd.reading.appending import Appended
 from catalogd.reading.content import BLOBS, BUNDLES, FACTS, FORMAT, INDEX
 from catalogd.reading.deriving import Blobs, Derived
 from catalogd.reading.entries import Entry, entry
+from catalogd.reading.growth import Growth
 from catalogd.reading.index import Index
 from catalogd.reading.totals import Summary
 from olmkit.fbc.blobs import Blob
@@ -41,12 +42,15 @@ _UNORDERED = "all.unordered"
 class Writer:
     """Writes one catalog's files into `folder`; `catalog_digest` is what the resolution documents name it by.
 
-    `bundle_metadata`: also what BundleMetadata objects say. `hashed` is filled by `finish` with the files that need not be read
-    again to know what they hold.
+    `bundle_metadata`: also what BundleMetadata objects say. `growth` counts what is written, all files together; without it
+    nothing is too much. `hashed` is filled by `finish` with the files that need not be read again to know what they hold.
     """
 
-    def __init__(self, folder: Path, catalog_digest: str, *, bundle_metadata: bool = False) -> None:
+    def __init__(
+        self, folder: Path, catalog_digest: str, *, bundle_metadata: bool = False, growth: Growth | None = None
+    ) -> None:
         self.hashed: dict[str, File] = {}
+        self.growth = growth or Growth(limited=False)
         self.bundle_metadata = bundle_metadata
         self._folder = folder
         self._digest = catalog_digest
@@ -76,7 +80,7 @@ class Writer:
         return len(self._index)
 
     def add(self, blob: Blob) -> None:
-        """The next blob of the catalog. Raises BadCatalog when it is one too many."""
+        """The next blob of the catalog. Raises BadCatalog when it is one too many, or too much."""
         self.put(entry(blob, bundle_metadata=self.bundle_metadata))
 
     def put(self, made: Entry) -> None:
@@ -85,6 +89,7 @@ class Writer:
         _check_count(len(self._index) + 1)
         if self._names > NAMES_LIMIT:
             raise BadCatalog(f"the names of the catalog's blobs take more than {NAMES_LIMIT // 1024**2} MiB")
+        self.growth.write(len(made.line) + len(made.part) + len(made.spec))
         self._blobs.write(made.line)
         number = self._index.add(made.schema, made.package, made.name, len(made.line))
         if made.part:
@@ -111,13 +116,18 @@ class Writer:
         if ranges is not None and not _follow_each_other(ranges, len(self._index)):
             numbers = array("Q", chain.from_iterable(ranges))
             self._reorder(ranges, numbers)
-        derived = Derived(self._folder, self._digest, _Written(self._blobs, self._index, numbers, self._part))
+        blobs = _Written(self._blobs, self._index, numbers, self._part)
+        derived = Derived(self._folder, self._digest, blobs, self.growth)
         facts = derived.write()
         summary = derived.summary(self._notes)
-        (self._folder / INDEX).write_bytes(self._index.dump())
+        self._write(INDEX, self._index.dump())
         facts = {"format": FORMAT, **facts, "summary": summary.to_json(), "bundles": self._bundle_facts(numbers)}
-        (self._folder / FACTS).write_bytes(orjson.dumps(facts))
+        self._write(FACTS, orjson.dumps(facts))
         return summary
+
+    def _write(self, name: str, data: bytes) -> None:
+        self.growth.write(len(data))
+        (self._folder / name).write_bytes(data)
 
     def _bundle_facts(self, numbers: Iterable[int]) -> list[tuple[str, str, int, int]] | None:
         """Of several bundles of one name the last counts."""
@@ -128,8 +138,9 @@ class Writer:
         return [self._bundle_places[number] for _, number in sorted(last.items())]
 
     def _reorder(self, ranges: Iterable[range], numbers: Iterable[int]) -> None:
-        """Write the blobs again, in another order."""
-        before = self._blobs
+        """Write the blobs again, in another order. Links may name one many times."""
+        before, index = self._blobs, self._index.reordered(numbers)
+        self.growth.write(max(index.size - before.size, 0))
         (self._folder / BLOBS).rename(self._folder / _UNORDERED)
         with before:
             self._blobs = Appended(self._folder / BLOBS)
@@ -140,7 +151,7 @@ class Writer:
                         self._blobs.write(before.read(at, min(COPY_SIZE, end - at)))
             self.hashed[BLOBS] = self._blobs.finish()
         (self._folder / _UNORDERED).unlink()
-        self._index = self._index.reordered(numbers)
+        self._index = index
 
     def _part(self, number: int) -> Any:
         at = bisect_left(self._with_parts, number)

@@ -2,7 +2,11 @@
 
 Wired by catalogd.wiring, runs on every replica and rests while this one leads. Asks the leader every two seconds what it
 serves, copies what is not here by digest, verifies it and puts it on the shelf. What it has it keeps serving, whoever is away; it
-takes from the shelf only what its own informer says is gone or withdrawn: a leader that lost its disk has lost nothing here.
+takes from the shelf only what its own informer says is gone or withdrawn: a leader that lost its disk has lost nothing here. What
+belongs to a deleted Catalog is not put under the next one of the same name: records and Catalogs are compared by uid.
+
+Who leads may change at each await. So what a leader answered counts as long as its term of the lease runs, as far as this replica
+knows, and not an instant longer: the shelf asks again when it serves, and while this replica leads nothing of before is kept.
 
     the leader's records --> here with the same record: nothing
                          --> content is on the shelf: put under the name
@@ -22,10 +26,11 @@ import aiohttp
 from prometheus_client import Counter, Gauge
 
 from catalogd.keeping.record import Record
-from catalogd.keeping.shelf import Shelf
+from catalogd.keeping.shelf import Shelf, Superseded
 from catalogd.replication.copy import Copier
-from catalogd.replication.source import Peers, PlainPeers, Source, Trouble
+from catalogd.replication.source import Peers, Source, Trouble
 from olmkit.backoff import Backoff
+from olmkit.election import Term
 from olmkit.errors import OlmError, Waiting
 from olmkit.store import Reason
 
@@ -40,6 +45,14 @@ BEHIND = Gauge("catalogd_replication_behind", "Catalogs that the leader serves a
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class Leader:
+    """Another replica that leads: where it is asked (host:port; "" when that is not known), and its term of the lease."""
+
+    address: str
+    term: Term | None = None
+
+
 @dataclass
 class _Failed:
     """A content that could not be copied: how often, why the last time, and when it is tried again by the monotonic clock."""
@@ -50,23 +63,25 @@ class _Failed:
 
 
 class Follower:
-    """`leader` says where the leader is asked (host:port; "" when that is not known, None when this replica leads); `wanted`
-    names the Catalogs that are to be served (None until the API server has been asked); `peers` is how replicas are asked."""
+    """`leader` says who leads (None: this replica does); `wanted` gives the Catalogs that are to be served, uid by name (None
+    until the API server has been asked); `peers` is how replicas are asked."""
 
     def __init__(
         self,
         shelf: Shelf,
-        leader: Callable[[], str | None],
-        wanted: Callable[[], Collection[str] | None],
-        peers: Peers | None = None,
+        leader: Callable[[], Leader | None],
+        wanted: Callable[[], Mapping[str, str] | None],
+        peers: Peers,
         poll: float = POLL_SECONDS,
     ) -> None:
         self._shelf = shelf
         self._leader = leader
         self._wanted = wanted
-        self._peers = peers or PlainPeers()
+        self._peers = peers
         self._poll = poll
         self._records: Mapping[str, Record] = {}
+        self._records_of: Leader | None = None
+        """Who answered them."""
         self._copies: dict[str, asyncio.Task[None]] = {}
         self._failed: dict[str, _Failed] = {}
         self._trouble = ""
@@ -78,7 +93,7 @@ class Follower:
         """Follow until cancelled."""
         async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False) as session:
             source = Source(session, self._peers)
-            copier = Copier(self._shelf.store, source, lambda: self._leader() or "")
+            copier = Copier(self._shelf.store, source, self._address)
             try:
                 while True:
                     self._woken.clear()
@@ -93,25 +108,35 @@ class Follower:
         """One look at the leader. Raises nothing."""
         leader = self._leader()
         if leader is None:
-            await self._cancel(set(self._copies))
-            self._failed.clear()
-            BEHIND.set(0)
+            source.forget()
+            await self._rest()
             return
         await self._drop_unwanted()
         try:
-            if leader and (note := await source.records(leader)) is not None:
-                self._records = note.records
-            if leader or self._has_looked:  # at the start somebody is about to lead, this replica perhaps
-                self._say("" if leader else "the leader is not known")
+            if leader.address:
+                note = await source.records(leader.address)
+                if self._leader() != leader:
+                    self._woken.set()
+                    return
+                self._records, self._records_of = note.records, leader
+            if leader.address or self._has_looked:  # at the start somebody is about to lead, this replica perhaps
+                self._say("" if leader.address else "the leader is not known")
         except Trouble as error:
             self._say(str(error))
         self._has_looked = True
         await self._follow(copier)
 
+    async def _rest(self) -> None:
+        """This replica leads: nothing that others answered before counts any more."""
+        self._records, self._records_of = {}, None
+        await self._cancel(set(self._copies))
+        self._failed.clear()
+        BEHIND.set(0)
+
     async def _drop_unwanted(self) -> None:
-        wanted = self._wanted()
         for name in self._shelf.names:
-            if wanted is not None and name not in wanted:
+            shelved = self._shelf.get(name)
+            if shelved is not None and self._leader() is not None and not self._is_wanted(name, shelved.record):
                 await self._shelf.drop(name)
 
     async def _follow(self, copier: Copier) -> None:
@@ -134,8 +159,20 @@ class Follower:
         return {
             name: record
             for name, record in self._records.items()
-            if (wanted is None or name in wanted) and ((here := self._shelf.get(name)) is None or here.record != record)
+            if _is_among(wanted, name, record) and ((here := self._shelf.get(name)) is None or here.record != record)
         }
+
+    def _is_wanted(self, name: str, record: Record) -> bool:
+        return _is_among(self._wanted(), name, record)
+
+    def _is_current(self, name: str, record: Record) -> bool:
+        """Whether that is what the leader of now serves under the name, as far as this replica knows."""
+        leads_still = self._records_of is not None and self._leader() == self._records_of
+        return leads_still and self._records.get(name) == record and self._is_wanted(name, record)
+
+    def _address(self) -> str:
+        leader = self._leader()
+        return leader.address if leader else ""
 
     def _is_due(self, digest: str) -> bool:
         failed = self._failed.get(digest)
@@ -161,7 +198,9 @@ class Follower:
 
     async def _put(self, name: str, record: Record) -> None:
         try:
-            await self._shelf.put(name, record)
+            await self._shelf.put(name, record, lambda: self._is_current(name, record))
+        except Superseded:
+            pass  # the next look asks whoever leads now
         except LookupError:
             pass  # damaged since, and removed: copied again
         except OSError as error:
@@ -194,3 +233,11 @@ class Follower:
             else:
                 log.info("following the leader")
         self._trouble = trouble
+
+
+def _is_among(wanted: Mapping[str, str] | None, name: str, record: Record) -> bool:
+    """Whether the record belongs to one of these Catalogs; to any while they are not known."""
+    if wanted is None:
+        return True
+    uid = wanted.get(name)
+    return uid is not None and record.belongs_to(uid)

@@ -5,10 +5,10 @@ Called by catalogd.wiring; catalogd.replication.protocol gives, catalogd.replica
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 
 from catalogd.keeping.shelf import Shelf
-from catalogd.replication.follower import Follower
+from catalogd.replication.follower import Follower, Leader
 from catalogd.replication.protocol import ADDRESS
 from catalogd.replication.source import Peers
 from olmkit.api.catalogs import Availability
@@ -18,21 +18,22 @@ from olmkit.serving.names import netloc
 
 
 def join(manager: Manager, shelf: Shelf, known: Informer, address: str, peers: Peers) -> None:
-    """Have the shelf kept tidy, and filled from the leader while another replica leads; `known` are the Catalogs."""
+    """Have the shelf filled from the leader while another replica leads; `known` are the Catalogs."""
 
-    def leader() -> str | None:
-        return None if manager.is_leading else manager.leader_annotations.get(ADDRESS, "")
+    def leader() -> Leader | None:
+        if manager.is_leading:
+            return None
+        return Leader(manager.leader_annotations.get(ADDRESS, ""), manager.lease_term)
 
     manager.lease_annotations[ADDRESS] = netloc(address)
-    manager.serve(shelf.run)
     manager.serve(Follower(shelf, leader, lambda: wanted(known), peers).run)
 
 
-def wanted(known: Informer) -> Collection[str] | None:
-    """Names of the Catalogs that are to be served; None as long as the API server has not been asked."""
+def wanted(known: Informer) -> Mapping[str, str] | None:
+    """The Catalogs that are to be served, uid by name; None as long as the API server has not been asked."""
     if not known.synced.is_set():
         return None
-    return {obj["metadata"]["name"] for obj in known.objects.values() if _is_wanted(obj)}
+    return {obj["metadata"]["name"]: obj["metadata"]["uid"] for obj in known.objects.values() if _is_wanted(obj)}
 
 
 def _is_wanted(obj: dict[str, object]) -> bool:

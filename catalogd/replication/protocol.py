@@ -6,16 +6,19 @@
 
 Routes of catalogd.serving.server's application; asked by catalogd.replication.follower. Only what is on the shelf is given,
 and of that only files that were published: a path of a request is looked up in the manifest, it never becomes a path on disk
-by itself. Content that is found to be shorter than it was published is reported to the shelf and not given.
+by itself. Content that is found to be shorter than it was published is reported to the shelf and not given. Nothing is given
+without a token that may get ACCESS, whoever may read catalogs: what is copied here is what the others serve.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from catalogd.keeping.note import dump
 from catalogd.keeping.shelf import Shelf
@@ -23,16 +26,22 @@ from olmkit.store_manifest import Manifest
 
 ADDRESS = "catalogd.operatorframework.io/address"
 """The annotation on the lease that says where the holder is asked, host:port."""
-RECORDS = "/replication/v1/records"
-CONTENT = "/replication/v1/content"
+ACCESS = "/replication/v1"
+"""The non-resource URL that a token must let get for all paths below it: one question to the API server, not one per file."""
+RECORDS = f"{ACCESS}/records"
+CONTENT = f"{ACCESS}/content"
 RETRY_AFTER = "2"
+
+Check = Callable[[str, str, str], Awaitable[None]]
 
 
 class Replication:
-    """The routes over one shelf."""
+    """The routes over one shelf. `check` takes the header Authorization, a path and the client's address, and raises
+    web.HTTPException for those who may not get it: olmkit.serving.tokens.TokenCheck.check."""
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: Shelf, check: Check) -> None:
         self._shelf = shelf
+        self._check = check
         self._records = b""
         self._reports: set[asyncio.Task[None]] = set()
         shelf.subscribe(self._changed)
@@ -40,9 +49,16 @@ class Replication:
     def add_routes(self, application: web.Application) -> None:
         """For the application that serves catalogs."""
         get = application.router.add_get
-        get(RECORDS, self._get_records)
-        get(CONTENT + "/{digest}", self._get_manifest)
-        get(CONTENT + "/{digest}/{file:.+}", self._get_file)
+        get(RECORDS, self._for_replicas(self._get_records))
+        get(CONTENT + "/{digest}", self._for_replicas(self._get_manifest))
+        get(CONTENT + "/{digest}/{file:.+}", self._for_replicas(self._get_file))
+
+    def _for_replicas(self, handler: Handler) -> Handler:
+        async def checked(request: web.Request) -> web.StreamResponse:
+            await self._check(request.headers.get("Authorization", ""), ACCESS, request.remote or "")
+            return await handler(request)
+
+        return checked
 
     def _changed(self) -> None:
         self._records = b""

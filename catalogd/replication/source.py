@@ -28,6 +28,11 @@ SMALL = 64 * 1024 * 1024
 """Bytes that records and manifests may have."""
 PIECE = 1024 * 1024
 
+WHAT_TO_DO = {
+    401: ": it wants the token of a ServiceAccount; give this replica a kubeconfig with one, or run it in a pod",
+    403: ": bind the ClusterRole olm-suite-catalogd to the account of this replica",
+}
+"""What follows the code, where a person can do something about it."""
 TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=IDLE_SECONDS)
 
 
@@ -50,38 +55,32 @@ class Peers(Protocol):
         """Arguments for a request: ssl, server_hostname, headers."""
 
 
-class PlainPeers:
-    """Replicas that talk plain HTTP and ask nobody for a token."""
-
-    scheme = "http"
-
-    async def options(self) -> dict[str, Any]:
-        """No arguments."""
-        return {"headers": {}}
-
-
 class Source:
     """Asks whatever address it is given, over one session."""
 
     def __init__(self, session: aiohttp.ClientSession, peers: Peers) -> None:
         self._session = session
         self._peers = peers
-        self._known: tuple[str, str] = ("", "")
-        """The address whose records were read last, and their ETag."""
+        self._known: tuple[str, str, Note] | None = None
+        """The address whose records were read last, their ETag, and they themselves."""
 
-    async def records(self, address: str) -> Note | None:
-        """What is served there; None when that is what it was when the same address was asked last."""
-        tag = self._known[1] if self._known[0] == address else ""
-        asked = {"If-None-Match": tag} if tag else {}
+    async def records(self, address: str) -> Note:
+        """What is served there now; not sent again while it is what the same address answered last."""
+        known = self._known if self._known and self._known[0] == address and self._known[1] else None
+        asked = {"If-None-Match": known[1]} if known else {}
         try:
             async with asyncio.timeout(LOOK_SECONDS), self._get(address, RECORDS, asked) as answer:
-                if answer.status == 304:
-                    return None
+                if known and answer.status == 304:
+                    return known[2]
                 note = parse(await _small(answer))
-                self._known = (address, answer.headers.get("ETag", ""))
+                self._known = (address, answer.headers.get("ETag", ""), note)
                 return note
         except TimeoutError:
             raise Interrupted("the leader cannot be asked: no answer in time") from None
+
+    def forget(self) -> None:
+        """Keep no records: they are asked for whole the next time."""
+        self._known = None
 
     async def manifest(self, address: str, digest: str) -> Manifest:
         """What a content holds."""
@@ -118,7 +117,7 @@ class Source:
                 url, headers=asked, allow_redirects=False, timeout=TIMEOUT, **options
             ) as answer:
                 if answer.status not in (200, 206, 304):
-                    raise Interrupted(f"the leader answered {answer.status}")
+                    raise Interrupted(f"the leader answered {answer.status}{WHAT_TO_DO.get(answer.status, '')}")
                 yield answer
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             raise Interrupted(f"the leader cannot be asked: {_words(error)}") from error

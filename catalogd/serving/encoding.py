@@ -15,14 +15,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 from catalogd.keeping.shelf import Shelf
 from catalogd.serving.encoding_job import ENCODINGS, FILES, MADE_OF, made_of
 from olmkit.errors import OlmError
-from olmkit.jobs import Failed, Finished, Jobs, Limits, Running, Task
-from olmkit.store import Store
+from olmkit.jobs import Failed, Finished, Jobs, Limits, MemoryBudget, Running, Sandbox, Task
+from olmkit.store import Store, unreadable
 
 JOB = "catalogd.serving.encoding_job"
 IDENTITY = "1"
@@ -45,13 +46,16 @@ class Form:
 
 
 class Encodings:
-    """Encoded files below `root`/encoded. Raises OlmError when `root` cannot be used."""
+    """Encoded files below `root`/encoded, made within `memory`. Raises OlmError when `root` cannot be used."""
 
-    def __init__(self, root: Path, shelf: Shelf) -> None:
+    def __init__(self, root: Path, shelf: Shelf, memory: MemoryBudget | None = None) -> None:
         self._root = root / "encoded"
         self._store = Store(self._root)
         self._shelf = shelf
-        self._jobs = Jobs(lambda _: self._changed.set(), concurrent=1, limits=LIMITS, preload=[JOB])
+        sandbox = Sandbox(reads=(shelf.folder,), writes=(self._root,), network=False)
+        self._jobs = Jobs(
+            lambda _: self._changed.set(), concurrent=1, limits=LIMITS, preload=[JOB], sandbox=sandbox, memory=memory
+        )
         self._forms: dict[str, dict[str, dict[str, Form]]] = {}
         self._asked: set[str] = set()
         self._failed: set[str] = set()
@@ -98,7 +102,11 @@ class Encodings:
         """Take what there is, else have it made."""
         state = self._jobs.state(digest)
         if not isinstance(state, Running):
-            if (found := await asyncio.to_thread(self._opened, digest)) is not None:
+            try:
+                found = await asyncio.to_thread(self._opened, digest)
+            except (OSError, OlmError):
+                return  # it cannot be read now: neither made again nor removed
+            if found is not None:
                 self._forms[digest] = found
                 self._asked.discard(digest)
                 self._failed.discard(digest)
@@ -114,29 +122,36 @@ class Encodings:
         self._jobs.ensure(digest, IDENTITY, Task(f"{JOB}:encode", arguments))
 
     def _opened(self, digest: str) -> dict[str, dict[str, Form]] | None:
-        """The forms on disk, verified; None, and nothing on disk, when there are none of the content as it is."""
+        """The forms on disk, verified; None, and nothing on disk, when there are none of the content as it is. Raises OSError
+        and Waiting when that cannot be told now."""
         folder = self._store.path(digest)
         if folder is None:
             return None
-        try:
-            noted = orjson.loads((folder / MADE_OF).read_bytes())
-        except (OSError, ValueError):
-            noted = None
-        manifest = self._store.manifest(digest)
-        if (
-            manifest is None
-            or noted is None
-            or noted != made_of(self._shelf.store, digest)
-            or not self._store.verify(digest)
-        ):
+        sources = made_of(self._shelf.store, digest)
+        if sources is None:
+            return None  # the content itself is away, or cannot be read now
+        # The bytes last: what is noted cannot be read before the sizes are known, and may spare them.
+        is_of_it = self._store.verify(digest, only_sizes=True) and _noted(folder) == sources
+        if not (is_of_it and self._store.verify(digest)):
             self._store.forget(digest)
             return None
+        manifest = self._store.manifest(digest)
+        if manifest is None:
+            raise unreadable("its manifest")
         found: dict[str, dict[str, Form]] = {}
         for name in FILES:
-            plain = noted["files"].get(name, [0])[0]
+            plain = sources["files"].get(name, [0])[0]
             for encoding, ending in ENCODINGS.items():
                 file = manifest.files.get(name + ending)
                 if file is not None and file.size < plain:
                     tag = hashlib.sha256("".join(file.portions).encode()).hexdigest()[:8]
                     found.setdefault(name, {})[encoding] = Form(folder / (name + ending), file.size, tag)
         return found
+
+
+def _noted(folder: Path) -> Any:
+    """What encoded files were made of; None when that is not noted. Raises OSError when it cannot be read now."""
+    try:
+        return orjson.loads((folder / MADE_OF).read_bytes())
+    except (FileNotFoundError, ValueError):
+        return None

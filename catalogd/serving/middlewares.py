@@ -1,4 +1,5 @@
-"""Around every request for catalogs: time and number, errors as JSON, no bodies. In this order, the first outermost.
+"""Around every request for catalogs: time and number, errors as JSON, no bodies. In this order, the first outermost; outside of
+them is olmkit.listening.connections.tracked.
 
 Used by catalogd.serving.server. An error that nobody foresaw is logged here, with its traceback, and told to the client without.
 """
@@ -13,7 +14,6 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from prometheus_client import Gauge, Histogram
 
-from catalogd.serving import connections
 from catalogd.serving.answers import Refused
 
 RETRY = {"Retry-After": "2"}
@@ -38,12 +38,9 @@ log = logging.getLogger(__name__)
 
 @web.middleware
 async def measured(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Metrics, and what the connection must know: that it is busy, and when it is to be closed."""
+    """Metrics."""
     started = time.monotonic()
     code = "500"
-    connection = connections.of(request)
-    if connection is not None:
-        connection.began()
     IN_FLIGHT.inc()
     try:
         response = await handler(request)
@@ -54,9 +51,6 @@ async def measured(request: web.Request, handler: Handler) -> web.StreamResponse
     finally:
         IN_FLIGHT.dec()
         REQUESTS.labels(code).observe(time.monotonic() - started)
-        is_last = connection.ended() if connection is not None else False
-    if is_last or (connection is not None and connection.is_surplus):
-        response.force_close()
     return response
 
 
@@ -64,9 +58,6 @@ async def measured(request: web.Request, handler: Handler) -> web.StreamResponse
 async def refusals_as_json(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Refused, aiohttp's own refusals and what nobody foresaw, as {"error": ...}."""
     try:
-        connection = connections.of(request)
-        if connection is not None and connection.is_surplus:
-            raise Refused(503, "too many connections", RETRY)
         return await handler(request)
     except Refused as refused:
         return refused.response()

@@ -48,7 +48,13 @@ def document(routes: Sequence[Route] = ROUTES) -> Json:
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer", "description": "Asked for with --authenticate-requests."}
             },
-            "schemas": {"Error": _ERROR, "Packages": _PACKAGES, "Resolution": _RESOLUTION},
+            "schemas": {
+                "Catalogs": _CATALOGS,
+                "Error": _ERROR,
+                "Index": _INDEX,
+                "Packages": _PACKAGES,
+                "Resolution": _RESOLUTION,
+            },
             "headers": {
                 name: {"description": text, "schema": {"type": kind}} for name, (kind, text) in _HEADERS.items()
             },
@@ -114,6 +120,7 @@ def _answers(route: Route) -> Json:
         "406": _error("Accept or Accept-Encoding allows nothing that there is."),
         "412": _error(f"A condition does not hold ({', '.join(_CONDITIONS[2:4])}).", *_told(route)),
         "416": _error("Range begins behind the end.", *_told(route), "Content-Range"),
+        "429": _error("Only with --authenticate-requests: too many tokens or paths not seen before.", "Retry-After"),
         "503": _error("Too many connections.", "Retry-After"),
     }
     if route.of_catalog:
@@ -136,7 +143,12 @@ def _headers(*names: str) -> Json:
 
 
 def _content(route: Route) -> Json:
-    schemas = {"getPackages": "Packages", "getResolution": "Resolution"}
+    schemas = {
+        "getIndex": "Index",
+        "getCatalogs": "Catalogs",
+        "getPackages": "Packages",
+        "getResolution": "Resolution",
+    }
     if route.media_type == ANY_IMAGE:
         return {ANY_IMAGE: {}, "application/octet-stream": {}}
     if route.operation in schemas:
@@ -160,6 +172,25 @@ _ERROR: Json = {
     "required": ["error"],
     "properties": {"error": _TEXT},
     "additionalProperties": False,
+}
+_INDEX: Json = {
+    "type": "object",
+    "required": ["paths"],
+    "properties": {"paths": {"type": "array", "items": _TEXT}},
+}
+_CATALOGS: Json = {
+    "type": "object",
+    "required": ["catalogs"],
+    "properties": {
+        "catalogs": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["name", "digest"],
+                "properties": {"name": _TEXT, "digest": {"type": "string", "pattern": DIGEST_PATTERN}},
+            },
+        },
+    },
 }
 _HEAD: Json = {"type": "object", "required": ["name"], "properties": {"name": _TEXT, "version": _TEXT}}
 _SUMMARY: Json = {

@@ -58,6 +58,8 @@ _DIGEST = Parameter(
 _PACKAGE_OF_PATH = "the catalog has no such package, or it has no icon"
 
 ROUTES: tuple[Route, ...] = (
+    Route("getIndex", "/", "The paths that there are.", JSON, of_catalog=False),
+    Route("getCatalogs", "/catalogs", "The catalogs that are served, sorted by name.", JSON, of_catalog=False),
     Route(
         "getCatalogFile",
         "/catalogs/{catalog}/all.json",

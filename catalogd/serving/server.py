@@ -12,24 +12,26 @@ import logging
 import re
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import orjson
 from aiohttp import web
 from aiohttp.typedefs import Middleware
+from prometheus_client import Gauge
 
 from catalogd.keeping.shelf import Shelf, Shelved
 from catalogd.reading.content import FORMAT
 from catalogd.serving import openapi
 from catalogd.serving.answers import Body, OpenFiles, Refused, Torn, respond
 from catalogd.serving.conditional import Representation
-from catalogd.serving.connections import Limits, Listener
 from catalogd.serving.encoding import Encodings, Form
 from catalogd.serving.middlewares import RETRY, bodiless, measured, refusals_as_json
 from catalogd.serving.negotiation import IDENTITY, accepts, encoding, name_faults
 from catalogd.serving.routes import PROVIDED_PATTERN, ROUTES, Route
+from olmkit.listening.connections import Limits, Listener, connections_allowed, tracked, with_a_place
 from olmkit.names import is_digest
+from olmkit.sources.errors import quoted
 
 DIGEST_HEADER = "Olm-Catalog-Digest"
 GRACE = 3.0
@@ -41,13 +43,30 @@ _DRAWN = frozenset(
 _SVG = "image/svg+xml"
 _BYTES = "application/octet-stream"
 
+OPEN = Gauge("catalogd_http_connections", "Connections that clients of catalogs hold.")
+
 log = logging.getLogger(__name__)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Choice = Callable[[Shelved], Body]
 
 
+@dataclass(frozen=True)
+class _Document:
+    """JSON that is held in memory, not on the shelf."""
+
+    text: bytes
+    representation: Representation
+
+    @classmethod
+    def of(cls, text: bytes) -> _Document:
+        """Modified now."""
+        tag = hashlib.sha256(text).hexdigest()[:32]
+        return cls(text, Representation(len(text), tag, datetime.now(UTC).replace(microsecond=0)))
+
+
 class Server:
-    """`is_known` says whether a Catalog of that name exists: None when that cannot be told, then the shelf alone counts.
+    """`uid` gives the uid of the Catalog of a name: "" when there is none, None when that cannot be told, then the shelf alone
+    counts. Content of a deleted Catalog is never served under the next one of its name.
 
     `is_leading` says whether this replica fills the shelf itself: one that does not may be told of a digest before it has it.
     `mount` adds the routes of others (replication).
@@ -56,7 +75,7 @@ class Server:
     def __init__(
         self,
         shelf: Shelf,
-        is_known: Callable[[str], bool | None],
+        uid: Callable[[str], str | None],
         encodings: Encodings | None = None,
         *,
         is_leading: Callable[[], bool] = lambda: True,
@@ -64,24 +83,26 @@ class Server:
         limits: Limits | None = None,
     ) -> None:
         self._shelf = shelf
-        self._is_known = is_known
+        self._uid = uid
         self._encodings = encodings
         self._is_leading = is_leading
         self._mount = mount
-        self._limits = limits or Limits()
+        self._limits = limits or Limits(connections_allowed())
         self._files = OpenFiles()
         self._runner: web.AppRunner | None = None
         self._listener: Listener | None = None
-        self._document = orjson.dumps(openapi.document())
-        tag = hashlib.sha256(self._document).hexdigest()[:32]
-        self._described = Representation(len(self._document), tag, datetime.now(UTC).replace(microsecond=0))
+        self._openapi_document = _Document.of(orjson.dumps(openapi.document()))
+        self._index_document = _Document.of(orjson.dumps({"paths": [each.path for each in ROUTES]}))
+        self._catalogs_document: _Document | None = None
 
     def application(self, authorize: Middleware | None = None) -> web.Application:
         """The routes; `authorize` is asked before each."""
         asked = () if authorize is None else (authorize,)
-        application = web.Application(middlewares=[measured, refusals_as_json, *asked, bodiless])
+        application = web.Application(middlewares=[tracked, measured, refusals_as_json, *asked, with_a_place, bodiless])
         application.on_response_prepare.append(_signed)
         handlers = {
+            "getIndex": self._index,
+            "getCatalogs": self._catalogs,
             "getCatalogFile": self._all,
             "getAll": self._all,
             "getMetas": self._metas,
@@ -104,8 +125,8 @@ class Server:
         self._runner = web.AppRunner(self.application(authorize), access_log=None, shutdown_timeout=GRACE)
         await self._runner.setup()
         assert self._runner.server is not None
-        self._listener = Listener(self._runner.server, ssl_context, self._limits)
-        host, port = await self._listener.start(address)
+        self._listener = Listener(self._runner.server, ssl_context, self._limits, OPEN.set)
+        host, port = await self._listener.start(address, "catalogs")
         log.info("listening", extra={"server": "catalogs", "address": f"{host}:{port}"})
         return port
 
@@ -176,10 +197,27 @@ class Server:
         return await self._send(request, route, body)
 
     async def _openapi(self, request: web.Request, route: Route) -> web.StreamResponse:
+        return await self._send_document(request, route, self._openapi_document)
+
+    async def _index(self, request: web.Request, route: Route) -> web.StreamResponse:
+        return await self._send_document(request, route, self._index_document)
+
+    async def _catalogs(self, request: web.Request, route: Route) -> web.StreamResponse:
+        """Modified when the list is first seen to be other than before."""
+        text = orjson.dumps(self._list_catalogs())
+        if self._catalogs_document is None or self._catalogs_document.text != text:
+            self._catalogs_document = _Document.of(text)
+        return await self._send_document(request, route, self._catalogs_document)
+
+    def _list_catalogs(self) -> object:
+        served = ((name, _owned(self._shelf.get(name), self._uid(name))) for name in sorted(self._shelf.names))
+        return {"catalogs": [{"name": name, "digest": each.record.digest} for name, each in served if each is not None]}
+
+    async def _send_document(self, request: web.Request, route: Route, document: _Document) -> web.StreamResponse:
         _parameters(request, route)
         _check_acceptable(request, route.media_type)
-        body = Body(self, None, [(0, len(self._document))], route.media_type)
-        return await respond(request, self._described, body, self._document)
+        body = Body(self, None, [(0, len(document.text))], route.media_type)
+        return await respond(request, document.representation, body, document.text)
 
     # --- from the shelf to an answer
 
@@ -236,22 +274,30 @@ class Server:
         shelved = self._shelf.get(name)
         if shelved is None and (faults := name_faults(name)):
             raise Refused(400, f"this cannot be the name of a catalog: {'; '.join(faults)}")
-        is_known = self._is_known(name)
+        uid = self._uid(name)
         is_expected = name in self._shelf.expected
-        if is_known is False or (is_known is None and shelved is None and not is_expected):
+        if uid == "" or (uid is None and shelved is None and not is_expected):
             raise Refused(404, "there is no such catalog")
+        shelved = _owned(shelved, uid)
         if shelved is None:
             raise _unavailable()
         digest = request.query.get("digest")
         if digest is None or digest == shelved.record.digest:
             return shelved
-        found = self._shelf.find(name, digest)
+        found = _owned(self._shelf.find(name, digest), uid)
         if found is not None:
             return found
         if not self._is_leading():
             raise Refused(503, "this replica does not have that content of the catalog (yet)", RETRY)
         message = "the catalog does not have that content, or no longer: content that was replaced is kept 10 minutes"
         raise Refused(404, message)
+
+
+def _owned(shelved: Shelved | None, uid: str | None) -> Shelved | None:
+    """What is on the shelf, if it belongs to the Catalog with that uid ("": there is none; None: nobody can tell)."""
+    if shelved is None or uid is None:
+        return shelved
+    return shelved if uid and shelved.record.belongs_to(uid) else None
 
 
 def _unavailable() -> Refused:
@@ -287,7 +333,7 @@ def _parameters(request: web.Request, route: Route) -> dict[str, str]:
     for name, value in request.query.items():
         if name not in known:
             there_are = f"known are {', '.join(known)}" if known else "there is none"
-            raise Refused(400, f"unknown query parameter; {there_are}")
+            raise Refused(400, f"unknown query parameter {quoted(name)}; {there_are}")
         if name in found:
             raise Refused(400, f"{name} is given more than once")
         found[name] = value

@@ -52,13 +52,15 @@ def _run(chosen: argparse.Namespace, narrator: Narrator) -> int:
             narrator.say("Applied config/crd and config/rbac")
             suite.start()
             narrator.say("catalogd, rukpak and operator-controller are ready, each under its own ServiceAccount")
+            narrator.say("Their logs, until the demo ends:")
+            narrator.quote(log_places(suite))
             try:
                 code = _tell(chosen, cluster, suite, narrator)
             except DevclusterError:
                 _show_logs(suite, narrator)
                 raise
             if not chosen.once:
-                _stay(chosen, cluster, narrator)
+                _stay(chosen, cluster, suite, narrator)
     return code
 
 
@@ -70,12 +72,18 @@ def _tell(chosen: argparse.Namespace, cluster: Cluster, suite: Suite, narrator: 
     return code
 
 
-def _stay(chosen: argparse.Namespace, cluster: Cluster, narrator: Narrator) -> None:
+def log_places(suite: Suite) -> str:
+    """The log file of each controller, one a line."""
+    return "\n".join(str(suite.log(name)) for name in suite.addresses)
+
+
+def _stay(chosen: argparse.Namespace, cluster: Cluster, suite: Suite, narrator: Narrator) -> None:
     narrator.plain()
     narrator.plain("The cluster stays until Ctrl-C. In another shell, in this folder:")
     narrator.plain()
     narrator.quote(f'eval "$(.venv/bin/python -m devcluster env --name {chosen.name})"')
     narrator.quote(sample.TRY_NEXT if chosen.catalog is None else whole.TRY_NEXT)
+    narrator.quote(f"tail -f {suite.folder}/*.log   # what the controllers do, and why")
     try:
         cluster.wait()
     except KeyboardInterrupt:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -34,6 +35,15 @@ CATALOG_ANNOTATION = ANNOTATION_PREFIX + "catalog"
 CHANNEL_ANNOTATION = ANNOTATION_PREFIX + "channel"
 PROPERTIES_ANNOTATION = ANNOTATION_PREFIX + "properties"
 """JSON array of the bundle's olm.gvk and dependency properties: {type, value}."""
+RECORDED_ANNOTATIONS: Mapping[str, str] = {
+    "name": BUNDLE_NAME_ANNOTATION,
+    "version": VERSION_ANNOTATION,
+    "package": PACKAGE_ANNOTATION,
+    "catalog": CATALOG_ANNOTATION,
+    "channel": CHANNEL_ANNOTATION,
+    "properties": PROPERTIES_ANNOTATION,
+}
+"""Field of a BundleRecord -> annotation of the Bundle."""
 
 
 class ConditionType(StrEnum):
@@ -60,7 +70,10 @@ class Reason(StrEnum):
     INSTALLING = "Installing"  # Installed False: the first installation is under way; Reconciling True
     UPGRADING = "Upgrading"  # Ready False, Reconciling True: between the first and the last object of another bundle
     HEALTHY = "Healthy"  # Healthy True
-    UNHEALTHY = "Unhealthy"  # Healthy False: the message names the objects
+    PROGRESSING = "Progressing"  # Healthy Unknown, Ready False, Reconciling True: an ordinary rollout
+    UNHEALTHY = (
+        "Unhealthy"  # Healthy False, Stalled True: objects failed, or exceeded their deadline; the message names them
+    )
     INSTALLATION_STATUS_FALSE = "InstallationStatusFalse"  # Healthy False: nothing is installed
     OBJECT_LOOKUP_FAILURE = "ObjectLookupFailure"  # Healthy Unknown: the objects cannot be seen
     SUCCEEDED = "Succeeded"  # Ready True
@@ -103,10 +116,43 @@ class LeftOut(Model):
     name: str = Field(description="Name.")
 
 
+class BundleRecord(Model):
+    """What is installed, as far as its Bundle has to be made again and other versions chosen without it."""
+
+    bundle: str = Field(description="The Bundle that this is the record of: activeBundle.")
+    name: str | None = Field(default=None, description="Name of the bundle in its catalog.")
+    version: str | None = Field(default=None, description="Its version.")
+    package: str | None = Field(default=None, description="Its package.")
+    catalog: str | None = Field(default=None, description="The Catalog it came from.")
+    channel: str | None = Field(default=None, description="The channel it was chosen from.")
+    properties: str | None = Field(
+        default=None, description="JSON array of the kinds it provides and of what it requires: {type, value}."
+    )
+    image: str | None = Field(default=None, description="Its image by digest.")
+    spec: BundleSpec = Field(description="Spec of the Bundle.")
+
+    def annotations(self) -> dict[str, str]:
+        """The annotations of the Bundle that say what it is; those that are not known are left out."""
+        return {name: value for field, name in RECORDED_ANNOTATIONS.items() if (value := getattr(self, field))}
+
+
+class RefusedBundle(Model):
+    """A bundle that this version of rukpak does not install on any cluster."""
+
+    image: str = Field(description="Its image by digest.")
+    message: str = Field(description="Why.")
+
+
 class BundleDeploymentStatus(ConditionedStatus):
     """What is so."""
 
     active_bundle: str | None = Field(default=None, description="The Bundle that is installed.")
+    installed: BundleRecord | None = Field(
+        default=None, description="What the active Bundle is, written together with activeBundle."
+    )
+    refused: RefusedBundle | None = Field(
+        default=None, description="The wanted bundle, if it needs what this version of rukpak does not give."
+    )
     install_namespace: str | None = Field(default=None, description="The namespace it is installed into.")
     left_out: list[LeftOut] | None = Field(default=None, description="Objects whose kind the cluster lacks.")
     released: list[LeftOut] | None = Field(

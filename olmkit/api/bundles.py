@@ -18,6 +18,9 @@ PLAIN = "core-rukpak-io-plain"
 """Provisioner of plain+v0 bundles, and of every BundleDeployment."""
 REGISTRY = "core-rukpak-io-registry"
 """Provisioner of registry+v1 bundles."""
+IMAGE_BY_DIGEST_ANNOTATION = "core.rukpak.io/image-by-digest"
+"""On a Bundle that was made again from its BundleDeployment's record: the image it resolved first, which it keeps.
+It counts only as far as that record says the same."""
 PROVISIONER_PATTERN = rf"^{DNS_LABEL}$"
 
 
@@ -89,4 +92,9 @@ def digest_of(raw: dict[str, Any]) -> str:
     """The digest in status.resolvedSource of a Bundle as read; empty when there is none."""
     source = (raw.get("status") or {}).get("resolvedSource") or {}
     ref: str = (source.get("image") or {}).get("ref") or ""
+    return digest_in(ref)
+
+
+def digest_in(ref: str) -> str:
+    """The digest of an image reference; empty when it has none."""
     return ref.rpartition("@")[2] if "@" in ref else ""

@@ -35,10 +35,12 @@ class ConditionType(StrEnum):
 class Reason(StrEnum):
     """Why a condition is as it is."""
 
-    UNPACK_PENDING = "UnpackPending"  # Unpacked False: the source has not been asked yet
-    UNPACKING = "Unpacking"  # Unpacked False: being pulled or read for the first time
+    UNPACK_PENDING = (
+        "UnpackPending"  # Unpacked False: the source has not been asked yet; Ready False while nothing is served
+    )
+    UNPACKING = "Unpacking"  # Unpacked False: being pulled or read; Ready False while nothing is served
     UNPACK_SUCCESSFUL = "UnpackSuccessful"  # Unpacked True
-    UNPACK_FAILED = "UnpackFailed"  # Unpacked False: the message says why
+    UNPACK_FAILED = "UnpackFailed"  # Unpacked False: the message says why; Ready False while nothing is served
     AVAILABLE = "Available"  # Serving True
     UNAVAILABLE = "Unavailable"  # Serving False: nothing has been unpacked yet
     USER_SPECIFIED_UNAVAILABLE = (
@@ -49,7 +51,6 @@ class Reason(StrEnum):
     NOT_READ_YET = "NotReadYet"  # Valid Unknown: nothing is served
     SUCCEEDED = "Succeeded"  # Ready True: what the source holds is served
     SERVING_OLD_CONTENT = "ServingOldContent"  # Ready True: an older content is served while the new one cannot be read
-    NOT_SERVED = "NotServed"  # Ready False: nothing is served
     RETRYING = "Retrying"  # Reconciling True: the last attempt failed and is made again
     WRITING_PACKAGES = "WritingPackages"  # Ready False, Reconciling True: served, its Package objects are being written
     BLOCKED = "Blocked"  # Stalled True: nothing is tried until the spec, or a Secret or ConfigMap it names, changes

@@ -75,7 +75,8 @@ class Auth(Model):
         description=(
             "A Secret in the suite's namespace: type kubernetes.io/basic-auth (username, password) for http and https, or"
             " ssh-privatekey and ssh-knownhosts for ssh. Its annotation olm.operatorframework.io/source-hosts names the"
-            " hosts that it is sent to; it is sent to no other."
+            " hosts that it is sent to; it is sent to no other. By plain HTTP, and with insecureSkipVerify, a user and a"
+            " password are sent only to those of them that olm.operatorframework.io/insecure-source-hosts names as well."
         ),
     )
     insecure_skip_verify: bool = Field(

@@ -29,14 +29,14 @@ _BOUND = rf"(=|!=|>|<|>=|=>|<=|=<|~|~>|\^)? *{_VERSION}"
 VERSION_PATTERN = rf"^ *{_BOUND}(( *(,|\|\|) *| +){_BOUND})* *$"
 """Every range that operator_controller/resolve/versions.py reads, but for hyphen ranges and leading zeros, which the 4.14 era's
 API refuses too. What is let in and still no range (a number beyond 64 bits) is told in the status."""
-_VERSION_HINT = "a version is 1.2.3, a range is '>=1.2.0 <2.0.0', '~1.4' or '1.x'"
+_VERSION_HINT = 'a version is "1.2.3", a range is ">=1.2.0 <2.0.0", "~1.4" or "1.x"'
 VERSION_RULE: JsonDict = {
     "rule": f"self.matches(r'{VERSION_PATTERN}')",
     "message": f"invalid version expression: {_VERSION_HINT}",
     # The API server shows the type of the field in place of its value, so the message has to name it.
     "messageExpression": (
         f"""'invalid version expression "' + self + '"' + (self.matches('^ *$') """
-        f"""? ': leave spec.version out to follow the channel' : ": {_VERSION_HINT}")"""
+        f"""? ': leave spec.version out to follow the channel' : ': {_VERSION_HINT}')"""
     ),
 }
 
@@ -60,12 +60,25 @@ class Reason(StrEnum):
     INSTALLATION_FAILED = "InstallationFailed"  # Installed False: nothing runs and the attempt failed
     INSTALLATION_STATUS_UNKNOWN = "InstallationStatusUnknown"  # Installed Unknown: nothing is known to run yet
     SUCCEEDED = "Succeeded"  # Ready True
+    CATALOG_DELETED = (
+        "CatalogDeleted"  # Ready True: well, but its Catalog was deleted and no other one offers its bundle
+    )
+    CATALOG_UNAVAILABLE = (
+        "CatalogUnavailable"  # Ready True: well, but its Catalog cannot say now whether there is newer
+    )
+    NOT_OFFERED = (
+        "NotOffered"  # Ready True: well, but its Catalog does not offer it any more and leads to nothing newer
+    )
     NOT_RESOLVED = "NotResolved"  # Ready False: see Resolved
     NOT_INSTALLED = "NotInstalled"  # Ready False: resolved, not installed yet or the installation failed
     UPGRADING = "Upgrading"  # Ready False: one bundle runs and another is being installed
+    PROGRESSING = "Progressing"  # Ready False, Reconciling True: installed, and its workloads roll out
     UNHEALTHY = "Unhealthy"  # Ready False: installed, but what was installed is not well
     WAITING_FOR_CATALOG = "WaitingForCatalog"  # Reconciling True: a catalog is being read or there is none
     INSTALLING = "Installing"  # Reconciling True: the bundle is being installed
+    FOLLOWING_CATALOG = (
+        "FollowingCatalog"  # Ready False, Reconciling True: its Catalog was deleted; another one takes its place
+    )
     RETRYING = "Retrying"  # Reconciling True: the last attempt failed and is made again
     REMOVING = "Removing"  # Reconciling True: the Operator is being deleted
     BLOCKED = "Blocked"  # Stalled True
@@ -114,6 +127,10 @@ class InstalledBundle(Model):
 class OperatorStatus(ConditionedStatus):
     """What is so."""
 
+    wanted_version: str | None = Field(
+        default=None,
+        description="What is wanted: the version that was chosen; while none is, what spec.version asks for.",
+    )
     resolved_bundle_resource: str | None = Field(default=None, description="Image of the bundle that was chosen.")
     installed_bundle_resource: str | None = Field(default=None, description="Image of the bundle that runs.")
     installed: InstalledBundle | None = Field(default=None, description="The bundle that runs.")

@@ -9,6 +9,8 @@ from olmkit.api.meta import Kind, Model, Resource
 KIND = Kind("catalogd.operatorframework.io", "v1alpha1", "Package", "packages")
 CATALOG_LABEL = "catalog"
 """Label that names the Catalog a Package comes from, as the 4.14 guide shows it."""
+PACKAGE_LABEL = "package"
+"""Label that names the package, where a label may have its name as value. BundleMetadata has both labels too."""
 
 
 class CatalogReference(Model):

@@ -20,6 +20,7 @@ from olmkit.fbc.catalog import BUNDLE, BUNDLE_OBJECT, PACKAGE, Property
 from olmkit.fbc.csv_metadata import metadata
 from olmkit.fbc.documents import DOCUMENT_LIMIT
 from olmkit.fbc.go_text import quoted
+from olmkit.fbc.schemas import GVK, GVK_REQUIRED, PACKAGE_REQUIRED
 
 PLAIN_V0 = "plain+v0"
 CSV_METADATA = "olm.csv.metadata"
@@ -109,8 +110,8 @@ def _properties(bundle: RegistryFiles) -> Iterator[Property]:
     packages = [each for each in _annotated(bundle.csv) if each.type == PACKAGE]
     yield packages[-1] if packages else _property(PACKAGE, own)
     yield from (each for each in declared if each.type != PACKAGE)
-    yield from (_group_version_kind("olm.gvk", each) for each in _provided(bundle))
-    yield from (_group_version_kind("olm.gvk.required", each) for each in _required(bundle.csv))
+    yield from (_group_version_kind(GVK, each) for each in _provided(bundle))
+    yield from (_group_version_kind(GVK_REQUIRED, each) for each in _required(bundle.csv))
     yield from (_dependency(each) for each in bundle.dependencies)
 
 
@@ -157,13 +158,13 @@ def _api_services(csv: Body, which: str) -> Iterator[Group]:
 def _dependency(each: Property) -> Property:
     """An entry of dependencies.yaml as a property."""
     value = each.value
-    if each.type == "olm.gvk":
+    if each.type == GVK:
         return _group_version_kind(
-            "olm.gvk.required", (value.get("group") or "", value.get("kind") or "", value.get("version") or "")
+            GVK_REQUIRED, (value.get("group") or "", value.get("kind") or "", value.get("version") or "")
         )
     if each.type == PACKAGE:
         required = {"packageName": value.get("packageName") or "", "versionRange": value.get("version") or ""}
-        return _property("olm.package.required", required)
+        return _property(PACKAGE_REQUIRED, required)
     return each
 
 

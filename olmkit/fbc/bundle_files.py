@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from olmkit.envelope import with_envelope
 from olmkit.fbc import documents
 from olmkit.fbc.catalog import Property
 from olmkit.fbc.errors import BadDocument
@@ -73,11 +74,10 @@ def read_objects(files: Mapping[str, bytes]) -> tuple[Body, ...]:
             text = f'subdirectories are not allowed within the "{MANIFESTS}" directory of the bundle image filesystem'
             raise BadBundle(f"{text}: found {where}")
         for number, value in enumerate(_documents(path, files[path]), start=1):
-            if not isinstance(value, dict) or not all(
-                isinstance(value.get(key), str) and value[key] for key in ("apiVersion", "kind")
-            ):
+            body = with_envelope(value) if isinstance(value, dict) else {}
+            if not all(isinstance(body.get(key), str) and body[key] for key in ("apiVersion", "kind")):
                 raise BadBundle(f"{path}: document {number} is no Kubernetes object: it needs apiVersion and kind")
-            objects.append(value)
+            objects.append(body)
     if not objects:
         raise BadBundle("no bundle objects found: there is no manifest in manifests/")
     return tuple(objects)

@@ -7,9 +7,10 @@ what that costs. Knows no cluster and no files. Pure.
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -22,6 +23,7 @@ from olmkit.fbc.schemas import BUNDLE as BUNDLE
 from olmkit.fbc.schemas import BUNDLE_OBJECT as BUNDLE_OBJECT
 from olmkit.fbc.schemas import CHANNEL as CHANNEL
 from olmkit.fbc.schemas import DEPRECATIONS as DEPRECATIONS
+from olmkit.fbc.schemas import GVK, GVK_REQUIRED, PACKAGE_REQUIRED
 from olmkit.fbc.schemas import PACKAGE as PACKAGE
 
 REGISTRY_V1 = "registry+v1"
@@ -29,14 +31,16 @@ _MEDIA_TYPE, _CSV_METADATA = "olm.bundle.mediatype", "olm.csv.metadata"
 
 _TYPES = {
     PACKAGE: "property.Package",
-    "olm.package.required": "property.PackageRequired",
-    "olm.gvk": "property.GVK",
-    "olm.gvk.required": "property.GVKRequired",
+    PACKAGE_REQUIRED: "property.PackageRequired",
+    GVK: "property.GVK",
+    GVK_REQUIRED: "property.GVKRequired",
     BUNDLE_OBJECT: "property.BundleObject",
     _CSV_METADATA: "property.CSVMetadata",
     "olm.channel": "property.Channel",
 }
 """The types of properties that opm knows, and what it reads their values as."""
+_API_SERVICES = re.compile(rb"apiservicedefinitions\"?\s*:\s*(?!\{\s*\}|\s)")
+"""In the text of a CSV that has any; most have an empty list."""
 OBJECTS = frozenset({BUNDLE_OBJECT})
 _DESCRIPTIONS = OBJECTS | {_CSV_METADATA}
 
@@ -84,6 +88,16 @@ class Property(Struct, frozen=True, gc=False):
         return go_types.fault(_TYPES[self.type], self.value) if self.type in _TYPES else ""
 
 
+class Demands(NamedTuple):
+    """What a bundle asks of a cluster; "" and () where it asks for nothing, or nothing is known."""
+
+    min_kube_version: str = ""
+    api_services: tuple[str, ...] = ()
+    """Owned ones, `<version>.<group>`."""
+    webhooks: tuple[str, ...] = ()
+    """By their generateName."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bundle:
     """An olm.bundle blob."""
@@ -127,14 +141,13 @@ class Bundle:
                 return each.value if isinstance(each.value, str) else ""
         return REGISTRY_V1
 
-    def min_kube_version(self) -> str:
-        """minKubeVersion of its CSV metadata, else of the CSV among its objects; "" when none is known."""
+    def demands(self) -> Demands:
+        """As its CSV metadata says, else the CSV among its objects, which alone names webhooks."""
+        found = _demanded(each.value for each in self.properties if each.type == BUNDLE_OBJECT)
         for each in self.properties:
             if each.type == _CSV_METADATA and isinstance(each.value, Mapping):
-                return _version_in(each.value)
-        csv = objects.csv((each.value for each in self.properties if each.type == BUNDLE_OBJECT), b"minKubeVersion")
-        spec = csv.get("spec") if csv is not None else None
-        return _version_in(spec) if isinstance(spec, Mapping) else ""
+                return Demands(_version_in(each.value), _owned(each.value, "apiServiceDefinitions"), found.webhooks)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +293,33 @@ def _place(blob: Mapping[str, Any], schema: str) -> str:
 def _shown(blob: Mapping[str, Any], key: str) -> str:
     text = field(blob, key)
     return quoted(text if isinstance(text, str) else "")
+
+
+def _demanded(values: Iterable[Any]) -> Demands:
+    """What the CSV among objects demands."""
+    csv = objects.csv(values, _is_demanding)
+    spec = csv.get("spec") if csv is not None else None
+    if not isinstance(spec, Mapping):
+        return Demands()
+    webhooks = {str(field(each, "generateName")) for each in _listed(spec, "webhookdefinitions")}
+    return Demands(_version_in(spec), _owned(spec, "apiservicedefinitions"), tuple(sorted(webhooks)))
+
+
+def _is_demanding(text: bytes) -> bool:
+    """Whether this text of a CSV demands something; the others, which are most, are not parsed."""
+    return b"minKubeVersion" in text or b"webhookdefinitions" in text or _API_SERVICES.search(text) is not None
+
+
+def _listed(holder: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    """A list of mappings; what is none is left out, for nobody has checked a CSV among the objects."""
+    found = field(holder, key)
+    return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
+
+
+def _owned(spec: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    definitions = field(spec, key)
+    owned = _listed(definitions, "owned") if isinstance(definitions, Mapping) else []
+    return tuple(sorted({f"{field(each, 'version')}.{field(each, 'group')}" for each in owned}))
 
 
 def _version_in(spec: Mapping[str, Any]) -> str:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+NO_BLOBS = (
+    "the catalog holds no blobs: its folder (which the label of an image names) has no file with content"
+    " that .indexignore does not exclude"
+)
+"""What catalogd and `python -m olmkit.fbc validate` say of a catalog without content."""
+
 
 class BadDocument(ValueError):
     """One document of a file cannot be read. `line` and `column` count from 1 in the file; 0 is unknown.

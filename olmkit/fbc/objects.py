@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -22,11 +22,11 @@ _START = 512
 _KIND = re.compile(rb'\s*\{\s*"apiVersion"\s*:\s*"[^"\\]*"\s*,\s*"kind"\s*:\s*"([A-Za-z0-9]+)"')
 
 
-def csv(values: Iterable[Any], word: bytes = b"") -> Mapping[str, Any] | None:
-    """The first CSV among the values of olm.bundle.object properties; None when there is none that holds `word`."""
+def csv(values: Iterable[Any], wanted: Callable[[bytes], bool] = bool) -> Mapping[str, Any] | None:
+    """The first CSV among the values of olm.bundle.object properties whose text is `wanted`; None when there is none."""
     for value in values:
         text = _csv_text(value.get("data") if isinstance(value, Mapping) else None)
-        if text and word in text and (found := _manifest(text)) is not None and found.get("kind") == CSV:
+        if text and wanted(text) and (found := _manifest(text)) is not None and found.get("kind") == CSV:
             return found
     return None
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from olmkit.fbc.blobs import Blob, blob
 from olmkit.fbc.documents import read
-from olmkit.fbc.errors import BadBlob, BadCatalog, BadDocument
+from olmkit.fbc.errors import NO_BLOBS, BadBlob, BadCatalog, BadDocument
 from olmkit.fbc.files import discover
 from olmkit.fbc.whole_catalog import WholeCatalog
 
@@ -25,16 +25,21 @@ class Refusal:
 
 
 def validate(root: Path) -> Refusal | None:
-    """None when opm accepts the catalog below `root`, which must be a folder."""
+    """None when opm accepts the catalog below `root`, which must be a folder; one without a blob, which opm accepts, is refused
+    as catalogd refuses it."""
     catalog = WholeCatalog()
+    has_blobs = False
     try:
         for value, place in _blobs(root):
+            has_blobs = True
             try:
                 catalog.add(value.schema, value.value)
             except BadBlob as error:
                 return Refusal(error.words, f"{place}: {error.place}" if error.place else place)
     except _Unreadable as error:
         return error.refusal
+    if not has_blobs:
+        return Refusal(NO_BLOBS)
     words = catalog.fault()
     return Refusal(words) if words else None
 

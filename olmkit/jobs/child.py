@@ -1,4 +1,5 @@
-"""The life of one job in its own process: give up everything inherited, take limits, run the function, answer, end.
+"""The life of one job in its own process: give up everything inherited, take limits, enter the sandbox, run the function, answer,
+end.
 
 Called by the fork server right after the fork; never returns. Knows nothing of what the function does.
 """
@@ -6,56 +7,60 @@ Called by the fork server right after the fork; never returns. Knows nothing of 
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import inspect
 import os
 import resource
 import signal
 import socket
 import sys
+import tempfile
 import time
 import traceback
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
 from typing import Any, NoReturn
 
 import orjson
 
 from olmkit.errors import OlmError
-from olmkit.jobs import looking, wire
+from olmkit.jobs import kernel, looking, parser, sandbox, wire
+from olmkit.jobs.parser import Parser, ParserFailed, ParserLost
+from olmkit.jobs.sandbox import Sandbox
+from olmkit.jobs.task import Role
 
-PR_SET_PDEATHSIG = 1
-PR_SET_CHILD_SUBREAPER = 36
 PROGRESS_EVERY = 0.2
 """Seconds between two progress lines on the wire; the ones between are dropped."""
 
 
-def die_with_parent(parent: int) -> None:
-    """SIGKILL for this process when the thread that made it ends; at once if it has ended already."""
-    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
-    if os.getppid() != parent:
-        os.kill(os.getpid(), signal.SIGKILL)
+def live(channels: Sequence[int], parent: int, asked: Mapping[str, Any], scratch: Path) -> NoReturn:
+    """Do what arrives on the first of `channels`, sockets, as the role says, and end the process.
 
-
-def inherit_orphans() -> None:
-    """Processes whose parent ends become children of this one, if that comes from here; it has to wait for them."""
-    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
-
-
-def live(channel: int, parent: int, limits: Mapping[str, int], *, looks: bool) -> NoReturn:
-    """Run the task that arrives on `channel`, a socket, or all `looks` that do, and end the process."""
+    `asked` is what the fork server was asked for (server.py), `scratch` a folder for temporary files. The second channel, if
+    there is one, leads to the process that parses.
+    """
     code = 1
     try:
-        die_with_parent(parent)
-        leave_everything_but(channel)
-        _take(limits)
-        with socket.socket(fileno=channel) as connection:
-            if looks:
-                asyncio.run(looking.answer_all(connection))
-            else:
-                _work(connection)
+        _belong_to(parent)
+        leave_everything_but(*channels)
+        _take(asked["limits"])
+        tempfile.tempdir = os.environ["TMPDIR"] = str(scratch)
+        around = Sandbox.from_json(asked["sandbox"])
+        around = replace(around, writes=(*around.writes, scratch))
+        with socket.socket(fileno=channels[0]) as connection:
+            match asked["role"]:
+                case Role.LOOK:
+                    sandbox.enter(around)
+                    asyncio.run(looking.answer_all(connection))
+                case Role.PARSE:
+                    kernel.erase_environment()
+                    sandbox.enter(replace(around, reads=(), network=False))
+                    _parse(connection, scratch)
+                case _:
+                    sandbox.enter(around)
+                    _work(connection, channels[1:])
         code = 0
     except BaseException:  # nothing may unwind into the fork server's frames
         traceback.print_exc()
@@ -65,21 +70,40 @@ def live(channel: int, parent: int, limits: Mapping[str, int], *, looks: bool) -
         os._exit(code)
 
 
-def leave_everything_but(channel: int) -> None:
+def _belong_to(parent: int) -> None:
+    os.setsid()  # all that it starts is in its group, which the fork server ends with it
+    kernel.die_with_parent(parent)
+    kernel.set_dumpable(True)  # or its own files below /proc are root's
+
+
+def leave_everything_but(*channels: int) -> None:
     """Close what was inherited, standard error aside; signals mean what they usually do."""
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.dup2(2, 1)
-    highest = max(int(name) for name in os.listdir("/proc/self/fd"))
-    os.closerange(3, channel)
-    os.closerange(channel + 1, highest + 1)
+    end = os.sysconf("SC_OPEN_MAX")
+    for last, following in pairwise((2, *sorted(channels), end)):
+        os.closerange(last + 1, following)
+
+
+_mapped: list[int] = []
+"""Bytes of address space that this process had when it began, once that is known; it can only be asked outside of the sandbox."""
+
+
+def limit_memory(size: int) -> None:
+    """For a process that a job forked: at most that many bytes of memory, and no more than the job may have itself."""
+    if _mapped:
+        allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
+        limit = min(allowed, _mapped[0] + size) if allowed != resource.RLIM_INFINITY else _mapped[0] + size
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
 def _take(limits: Mapping[str, int]) -> None:
     with open("/proc/self/statm") as statm:
         mapped = int(statm.read().split()[0]) * resource.getpagesize()
+    _mapped[:] = [mapped]
     wanted = {
         resource.RLIMIT_AS: (mapped + limits["memory"],) * 2,
         resource.RLIMIT_CPU: (limits["cpu"], limits["cpu"] + 5),
@@ -97,20 +121,38 @@ def _take(limits: Mapping[str, int]) -> None:
         score.write("1000")
 
 
-def _work(connection: socket.socket) -> None:
+def _work(connection: socket.socket, channels: Sequence[int]) -> None:
     request = orjson.loads(connection.makefile("rb").readline())
+    more = [
+        Parser(socket.socket(fileno=each), lambda: connection.sendall(wire.frame("parse", True))) for each in channels
+    ]
+    _do(connection, lambda progress: wire.resolve(request["function"])(request["arguments"], progress, *more))
+
+
+def _parse(connection: socket.socket, scratch: Path) -> None:
+    with ExitStack() as stack:
+        try:
+            request, files = parser.receive(connection, stack)
+        except (EOFError, ConnectionError):
+            return  # the job ended meanwhile
+        folder = Path(request["folder"])
+        os.environ["TMPDIR"] = tempfile.tempdir = str(scratch)
+        sandbox.narrow((folder, scratch))
+        _do(connection, lambda progress: wire.resolve(request["function"])(request["arguments"], files, progress))
+
+
+def _do(connection: socket.socket, work: Callable[[Callable[[str], None]], Any]) -> None:
     try:
-        answer = _answer(request, _progress(connection))
+        answer = _answer(work, _progress(connection))
     except MemoryError:
         # Whatever filled the memory hangs on the traceback's frames; sending must not need them.
         answer = b'{"memory":true}\n'
     connection.sendall(answer)
 
 
-def _answer(request: dict[str, Any], progress: Callable[[str], None]) -> bytes:
+def _answer(work: Callable[[Callable[[str], None]], Any], progress: Callable[[str], None]) -> bytes:
     try:
-        function = wire.resolve(request["function"])
-        result = function(request["arguments"], progress)
+        result = work(progress)
         if inspect.iscoroutine(result):
             result = asyncio.run(result)
         return wire.frame("result", result)
@@ -118,6 +160,10 @@ def _answer(request: dict[str, Any], progress: Callable[[str], None]) -> bytes:
         return wire.frame("error", wire.error_to_json(error))
     except MemoryError:
         raise
+    except ParserLost:
+        return wire.frame("lost", True)
+    except ParserFailed as error:
+        return wire.frame("unexpected", str(error))
     except Exception as error:
         traceback.print_exc()
         text = f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()

@@ -10,67 +10,117 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import orjson
 
-from olmkit.jobs import wire
-from olmkit.jobs.task import Limits, Task
+from olmkit.jobs import environment, sandbox, wire
+from olmkit.jobs.sandbox import Sandbox
+from olmkit.jobs.scratch import Scratch
+from olmkit.jobs.task import Limits, Role, Task
+
+END_WAIT = 10.0
+"""Seconds that the fork server has for its end."""
 
 
 class ServerLost(Exception):
     """The fork server ended while a job ran; its children ended with it."""
 
 
-class Forks:
-    """Children of one fork server. All calls from one event loop, in a thread that lives as long as the jobs shall."""
+@dataclass(frozen=True)
+class _Child:
+    """What is asked for: `memory` in bytes, `folder` to write to beside what all may write to."""
 
-    def __init__(self, preload: Sequence[str]) -> None:
+    role: Role
+    memory: int
+    folder: Path | None = None
+
+    def within(self, sandbox: Sandbox) -> Sandbox:
+        """The sandbox of this child."""
+        return replace(sandbox, writes=(*sandbox.writes, self.folder)) if self.folder is not None else sandbox
+
+
+class Forks:
+    """Children of one fork server. All calls from one event loop."""
+
+    def __init__(self, preload: Sequence[str], around: Sandbox) -> None:
         self._preload = preload
+        self._sandbox = around
+        self._scratch: Scratch | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
+        self._ending: set[asyncio.Task[None]] = set()
         self._exits: dict[int, asyncio.Future[int]] = {}
         self._numbers = 0
 
-    async def run(self, task: Task, limits: Limits, hear: Callable[[bytes], None]) -> int:
+    async def run(
+        self, task: Task, limits: Limits, hear: Callable[[bytes], None], parser: socket.socket | None = None
+    ) -> int:
         """Run the task in a child and return its wait status once it is reaped; `hear` gets each line it says.
 
-        Cancelling kills the child and returns when it is gone. Raises ServerLost, ValueError when the child says too much or
-        `hear` does not understand it, and OSError when no server can be started.
+        `parser` is the child's end of the line to the process that parses for it; it is closed here. Cancelling kills the child
+        and returns when it is gone. Raises ServerLost, ValueError when the child says too much or `hear` does not understand
+        it, and OSError when no server can be started.
         """
-        job, ours = self._fork(limits, looks=False)
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        try:
+            job = self._fork(
+                _Child(Role.WORK, limits.first(task), task.folder), limits, theirs, *([parser] if parser else [])
+            )
+            return await self._ended(job, _converse(ours, task, hear))
+        finally:
+            ours.close()
+
+    async def parse(self, task: Task, limits: Limits, channel: socket.socket) -> int:
+        """Have a child parse for the task what comes over `channel`, which is closed here; its wait status. Else as run()."""
+        return await self._ended(self._fork(_Child(Role.PARSE, limits.memory, task.folder), limits, channel), None)
+
+    def open(self, limits: Limits) -> tuple[int, socket.socket]:
+        """A child that looks for many jobs (looking.py): its number for kill(), and the line to it. Raises OSError."""
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        try:
+            return self._fork(_Child(Role.LOOK, limits.fetch_memory), limits, theirs), ours
+        except BaseException:
+            ours.close()
+            raise
+
+    async def _ended(self, job: int, talk: Coroutine[Any, Any, None] | None) -> int:
+        """The wait status of a child, after what there is to talk with it."""
         exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._exits[job] = exited
         try:
-            await _converse(ours, task, hear)
+            if talk is not None:
+                await talk
             return await asyncio.shield(exited)
         except BaseException:
             self.kill(job)
             await asyncio.wait([exited])
             raise
         finally:
-            ours.close()
             del self._exits[job]
 
-    def open(self, limits: Limits) -> tuple[int, socket.socket]:
-        """A child that looks for many jobs (looking.py): its number for kill(), and the line to it. Raises OSError."""
-        return self._fork(limits, looks=True)
-
-    def _fork(self, limits: Limits, *, looks: bool) -> tuple[int, socket.socket]:
-        """Ask for a child: its number and our end of its line. Raises OSError."""
-        control = self._connected()
-        self._numbers += 1
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)
-        with theirs:
-            try:
-                message = orjson.dumps({"fork": self._numbers, "limits": limits.to_json(), "looks": looks})
-                socket.send_fds(control, [message], [theirs.fileno()])
-            except BaseException:
-                ours.close()
-                raise
-        return self._numbers, ours
+    def _fork(self, child: _Child, limits: Limits, *channels: socket.socket) -> int:
+        """Ask for a child, which gets `channels`; they are closed. Its number. Raises OSError."""
+        try:
+            control = self._connected()
+            self._numbers += 1
+            message = {
+                "fork": self._numbers,
+                "role": child.role,
+                "limits": {**limits.to_json(), "memory": child.memory},
+                "sandbox": child.within(self._sandbox).to_json(),
+            }
+            socket.send_fds(control, [orjson.dumps(message)], [channel.fileno() for channel in channels])
+            return self._numbers
+        finally:
+            for channel in channels:
+                channel.close()
 
     def warm_up(self) -> None:
         """Start the fork server now, so that the first job need not wait for its imports."""
@@ -98,15 +148,28 @@ class Forks:
         return ours
 
     def _start(self, descriptor: int) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-P", "-m", "olmkit.jobs.server", str(descriptor), str(os.getpid()), *self._preload]
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=2,
-            pass_fds=[descriptor],
-            process_group=0,  # a Ctrl-C in a terminal is the controller's to answer
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-        )
+        sandbox.warn()
+        scratch = Scratch()
+        command = [sys.executable, "-P", "-m", "olmkit.jobs.server", str(descriptor), *self._preload]
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=2,
+                pass_fds=[descriptor],
+                process_group=0,  # a Ctrl-C in a terminal is the controller's to answer
+                cwd="/",
+                env={
+                    **environment.allowed(os.environ),
+                    "PYTHONPATH": os.pathsep.join(os.path.abspath(path) for path in sys.path if path),
+                    "TMPDIR": str(scratch.folder),
+                },
+            )
+        except BaseException:
+            scratch.close()
+            raise
+        self._scratch = scratch
+        return process
 
     def _listen(self) -> None:
         assert self._control is not None
@@ -132,28 +195,35 @@ class Forks:
         for future in self._exits.values():
             if not future.done():
                 future.set_exception(ServerLost())
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
+        if self._process is not None and self._scratch is not None:
+            # In a thread: this takes as long as the children of jobs take to end.
+            ending = asyncio.create_task(asyncio.to_thread(_end, self._process, self._scratch))
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
+        self._process = self._scratch = None
 
     async def close(self) -> None:
         """End the server and every child."""
         self._hang_up()
+        if self._ending:
+            await asyncio.wait(self._ending)
+
+
+def _end(process: subprocess.Popen[bytes], scratch: Scratch) -> None:
+    """It ends by itself, after all that its children started, which would outlive it."""
+    try:
+        process.wait(END_WAIT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    scratch.close()
 
 
 async def _converse(channel: socket.socket, task: Task, hear: Callable[[bytes], None]) -> None:
-    """Send the task, then hear lines until the child hangs up. Says "too much" by itself when the child says too much."""
-    loop = asyncio.get_running_loop()
-    heard, rest = 0, b""
+    """Send the task, then hear lines until the child hangs up. Raises wire.TooMuch, and what `hear` does."""
+    request = orjson.dumps({"function": task.function, "arguments": task.arguments}) + b"\n"
     try:
-        await loop.sock_sendall(channel, orjson.dumps({"function": task.function, "arguments": task.arguments}) + b"\n")
-        while data := await loop.sock_recv(channel, 65536):
-            heard += len(data)
-            if heard > wire.ANSWER_LIMIT:
-                raise ValueError("the job answered with too much")
-            *lines, rest = (rest + data).split(b"\n")
-            for line in lines:
-                hear(line)
+        await asyncio.get_running_loop().sock_sendall(channel, request)
+        await wire.read_lines(channel, hear)
     except ConnectionError:
         return  # the child ended before it read or said all; its status tells why

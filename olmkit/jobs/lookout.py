@@ -7,12 +7,15 @@ in a child of its own, and tells. The child is replaced every so many looks and 
 from __future__ import annotations
 
 import asyncio
+import errno
 from typing import Any
 
 import orjson
 
 from olmkit.jobs import wire
 from olmkit.jobs.forks import Forks
+from olmkit.jobs.memory import MemoryBudget
+from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.task import Limits, Task
 
 LOOKS = 500
@@ -25,9 +28,12 @@ AT_ONCE = 16
 class Lookout:
     """All calls from one event loop."""
 
-    def __init__(self, forks: Forks, limits: Limits) -> None:
+    def __init__(self, forks: Forks, limits: Limits, around: Sandbox, memory: MemoryBudget) -> None:
         self._forks = forks
         self._limits = limits
+        self._sandbox = around
+        self._memory = memory
+        self._files = around.files()
         self._turn = asyncio.Semaphore(AT_ONCE)
         self._child: _Child | None = None
         self._idle: asyncio.TimerHandle | None = None
@@ -60,12 +66,13 @@ class Lookout:
 
     def _reached(self) -> _Child:
         """A child to ask. Raises OSError when there cannot be one."""
-        child = self._child
+        child, files = self._child, self._sandbox.files()
+        if child is not None and not child.is_over and (child.asked >= LOOKS or files != self._files):
+            child.leave()  # the files that it may read may be others by now
+            child = None
         if child is None or child.is_over:
-            child = self._child = _Child(self._forks, self._limits)
-        elif child.asked >= LOOKS:
-            child.leave()
-            child = self._child = _Child(self._forks, self._limits)
+            child = self._child = _Child(self._forks, self._limits, self._memory)
+            self._files = files
         if self._idle is not None:
             self._idle.cancel()
         self._idle = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._rest)
@@ -80,10 +87,18 @@ class Lookout:
 class _Child:
     """Its end of the line: whose questions are open."""
 
-    def __init__(self, forks: Forks, limits: Limits) -> None:
-        """Raises OSError."""
+    def __init__(self, forks: Forks, limits: Limits, memory: MemoryBudget) -> None:
+        """Raises OSError, also when there is no memory left for it."""
         self._forks = forks
-        self._number, self._channel = forks.open(limits)
+        self._memory = memory
+        self._size = limits.fetch_memory
+        if not memory.take(self._size):
+            raise OSError(errno.ENOMEM, "all memory for jobs is in use")
+        try:
+            self._number, self._channel = forks.open(limits)
+        except BaseException:
+            memory.give(self._size)
+            raise
         self._open: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._leaving = False
         self._sending = asyncio.Lock()
@@ -126,27 +141,24 @@ class _Child:
         async with self._sending:
             await asyncio.get_running_loop().sock_sendall(self._channel, line)
 
+    def _hear(self, line: bytes) -> None:
+        said = orjson.loads(line)
+        answer = self._open.get(said["id"])
+        if answer is not None and not answer.done():
+            answer.set_result(said)
+
     async def _listen(self) -> None:
         """Hand out answers until the child ends or says what is none."""
-        rest: bytes | bytearray = b""
         error: Exception = ConnectionResetError("the child ended")
-        loop = asyncio.get_running_loop()
         try:
-            while data := await loop.sock_recv(self._channel, 65536):
-                *lines, rest = (rest + data).split(b"\n")
-                if len(rest) > wire.ANSWER_LIMIT:
-                    raise ValueError("the child says too much")
-                for line in lines:
-                    said = orjson.loads(line)
-                    answer = self._open.get(said["id"])
-                    if answer is not None and not answer.done():
-                        answer.set_result(said)
+            await wire.read_lines(self._channel, self._hear, is_each=True)
         except (OSError, ValueError, TypeError, KeyError) as unreadable:
             error = unreadable if isinstance(unreadable, OSError) else ValueError(str(unreadable))
         finally:
             self.is_over = True
             self._channel.close()
             self._forks.kill(self._number)  # it may be stuck in a look
+            self._memory.give(self._size)
             for answer in self._open.values():
                 if not answer.done():
                     answer.set_exception(error)

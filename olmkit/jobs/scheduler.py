@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import socket
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -19,9 +20,11 @@ from typing import Any, TypeAlias
 import orjson
 
 from olmkit.errors import Blocked, OlmError, Waiting
-from olmkit.jobs import wire
+from olmkit.jobs import staging, wire
 from olmkit.jobs.forks import Forks, ServerLost
 from olmkit.jobs.lookout import Lookout
+from olmkit.jobs.memory import MemoryBudget
+from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.task import Limits, Reason, Task
 
 log = logging.getLogger(__name__)
@@ -29,12 +32,16 @@ log = logging.getLogger(__name__)
 RETRY_FIRST = timedelta(seconds=5)
 RETRY_LIMIT = timedelta(minutes=5)
 LOOK_LIMIT = timedelta(minutes=2)
+"""For a look and its turn; then the job is run as if it had none."""
 PATIENCE = timedelta(seconds=30)
 BESIDE = 3
 """Jobs that have given their turn away and still run, for each turn there is."""
-"""For a look and its turn; then the job is run as if it had none."""
 WAITING = "waiting for its turn"
 """The progress of a job that is not run yet."""
+WAITING_FOR_MEMORY = "waiting for memory to read it with"
+"""The progress of a job that has fetched what it needs."""
+NOTHING = Sandbox()
+"""The sandbox of jobs that read and write no files of ours."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +82,12 @@ JobState: TypeAlias = Running | Finished | Failed
 
 @dataclass(eq=False)
 class _Job:
-    """`run` is its asyncio task; a job that has lost its key to another identity no longer writes state."""
+    """`run` is its asyncio task; a job that has lost its key to another identity no longer writes state.
+
+    What it is to do is not kept here: arguments may hold logins, which are dropped when the job ends.
+    """
 
     key: str
-    task: Task
     state: JobState
     attempts: int = 1
     run: asyncio.Task[None] | None = field(default=None)
@@ -88,10 +97,11 @@ class Jobs:
     """`ended(key)` is called from the event loop when a job finished or failed, never when it was cancelled.
 
     At most `concurrent` children run at a time, in the order asked for, and beside them some that have run for `patience`.
-    `preload` names modules the fork server loads once, so that children start with them.
+    `preload` names modules the fork server loads once, so that children start with them. `sandbox` is what all jobs may reach,
+    `memory` what they have together with those of other Jobs of this process. Raises OlmError when that is too little for one.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 what jobs are given has this many parts
         self,
         ended: Callable[[str], None],
         *,
@@ -99,12 +109,16 @@ class Jobs:
         limits: Limits | None = None,
         preload: Sequence[str] = (),
         patience: timedelta = PATIENCE,
+        sandbox: Sandbox = NOTHING,
+        memory: MemoryBudget | None = None,
     ) -> None:
         self._ended = ended
         self._limits = limits or Limits()
         self._turns = _Turns(concurrent, patience.total_seconds())
-        self._forks = Forks(preload)
-        self._lookout = Lookout(self._forks, self._limits)
+        self._forks = Forks(preload, sandbox)
+        self._memory = memory or MemoryBudget()
+        self._memory.promise(self._limits.fetch_memory, self._limits.parser)
+        self._lookout = Lookout(self._forks, self._limits, sandbox, self._memory)
         self._jobs: dict[str, _Job] = {}
         self._runs: set[asyncio.Task[None]] = set()
 
@@ -132,9 +146,10 @@ class Jobs:
             if not (isinstance(state, Failed) and state.due(time.monotonic())):
                 return state
             attempts = state.attempts + 1
+        self._memory.promise(self._limits.first(task), 0)
         self.cancel(key)
-        job = self._jobs[key] = _Job(key, task, Running(identity, WAITING), attempts)
-        job.run = asyncio.create_task(self._run(job), name=f"job {key}")
+        job = self._jobs[key] = _Job(key, Running(identity, WAITING), attempts)
+        job.run = asyncio.create_task(self._run(job, task), name=f"job {key}")
         self._runs.add(job.run)
         job.run.add_done_callback(self._runs.discard)
         return job.state
@@ -145,6 +160,11 @@ class Jobs:
         if job is not None and job.run is not None:
             job.run.cancel()
 
+    def cancel_all(self) -> None:
+        """Kill all jobs, and forget them and every end that was noted."""
+        for key in list(self._jobs):
+            self.cancel(key)
+
     def forget(self, key: str) -> None:
         """Drop an end that was noted; a job that runs goes on."""
         if not isinstance(self.state(key), Running):
@@ -152,46 +172,64 @@ class Jobs:
 
     async def close(self) -> None:
         """Kill all jobs and the fork server, and wait until they are gone."""
-        for key in list(self._jobs):
-            self.cancel(key)
+        self.cancel_all()
         if self._runs:
             await asyncio.wait(self._runs)
         await self._lookout.close()
         await self._forks.close()
 
-    async def _run(self, job: _Job) -> None:
+    async def _run(self, job: _Job, task: Task) -> None:
         identity = job.state.identity
         try:
-            outcome: dict[str, Any] | OlmError | None = await self._look(job)
+            outcome: dict[str, Any] | OlmError | None = await self._look(job, task)
         except OlmError as error:
-            outcome = error
+            outcome = error.with_traceback(None)  # its frames hold the task
         if outcome is None:
-            async with self._turns.one():
-                outcome = await self._outcome(job, identity)
+            async with self._turns.one(), self._memory.hold(self._limits.first(task)):
+                outcome = await self._staged(job, task, identity)
         job.state = _state(identity, outcome, job.attempts)
         self._ended(job.key)
 
-    async def _look(self, job: _Job) -> dict[str, Any] | None:
+    async def _look(self, job: _Job, task: Task) -> dict[str, Any] | None:
         """The result, if a look is enough for it; None: the job is to be run. Raises OlmError."""
-        if not job.task.look:
+        if not task.look:
             return None
         job.state = Running(job.state.identity)
         try:
             async with asyncio.timeout(LOOK_LIMIT.total_seconds()):
-                result = await self._lookout.ask(job.task)
+                result = await self._lookout.ask(task)
         except TimeoutError:
             self._lookout.drop()  # one look may keep all others from being answered
             result = None
         job.state = Running(job.state.identity, WAITING)
         return result
 
-    async def _outcome(self, job: _Job, identity: str) -> dict[str, Any] | OlmError:
+    async def _staged(self, job: _Job, task: Task, identity: str) -> dict[str, Any] | OlmError:
+        """Run it with the folder it asks for; what it left there is taken over when its process is gone."""
+        stage = task.staging
+        if stage is None:
+            return await self._outcome(job, task, identity)
+        try:
+            async with staging.opened(stage) as folder:
+                outcome = await self._outcome(job, task.at(folder), identity)
+                if isinstance(outcome, OlmError):
+                    return outcome
+                return await staging.in_thread(lambda: stage.finish(folder, outcome))
+        except OlmError as error:
+            return error.with_traceback(None)
+        except (OSError, ValueError, KeyError, TypeError, RuntimeError, MemoryError) as error:
+            log.warning("what job %s left cannot be used: %r", job.key, error)
+            return Waiting(Reason.UNEXPECTED, "what the process that did the work left cannot be used", RETRY_FIRST)
+
+    async def _outcome(self, job: _Job, task: Task, identity: str) -> dict[str, Any] | OlmError:
         """Run it in a child of its own."""
         job.state = Running(identity)
         said = _Said(lambda line: setattr(job, "state", Running(identity, line)))
         try:
-            async with asyncio.timeout(self._limits.wall.total_seconds()):
-                status = await self._forks.run(job.task, self._limits, said)
+            async with asyncio.timeout(self._limits.wall.total_seconds()) as clock:
+                status = await (
+                    self._run_both(task, said, clock) if task.parses else self._forks.run(task, self._limits, said)
+                )
             return said.outcome if said.outcome is not None else _death(status, self._limits)
         except TimeoutError:
             text = f"it took longer than {_seconds(self._limits.wall.total_seconds())} and was ended"
@@ -199,6 +237,40 @@ class Jobs:
         except (ServerLost, OSError, ValueError) as error:
             log.warning("job %s was lost: %r", job.key, error)
             return Waiting(Reason.UNEXPECTED, "the process that did the work was lost", RETRY_FIRST)
+
+    async def _run_both(self, task: Task, said: _Said, clock: asyncio.Timeout) -> int:
+        """Run it in a child, with another that parses for it from the moment the first asks for one. The status that tells."""
+        ours, theirs = socket.socketpair()
+        parsing: list[asyncio.Task[int]] = []
+
+        def parse() -> None:
+            if not parsing:
+                parsing.append(asyncio.create_task(self._parse(task, theirs, said, clock)))
+
+        said.parse = parse
+        try:
+            status = await self._forks.run(task, self._limits, said, ours)
+            return await parsing[0] if said.lost and parsing else status
+        finally:
+            theirs.close()
+            for each in parsing:
+                each.cancel()
+                await asyncio.wait([each])
+                if not each.cancelled():
+                    each.exception()  # the job has an end of its own by now
+
+    async def _parse(self, task: Task, channel: socket.socket, said: _Said, clock: asyncio.Timeout) -> int:
+        """The wait status of the process that parses. To wait for memory costs the job none of its time."""
+        loop = asyncio.get_running_loop()
+        left = (clock.when() or loop.time()) - loop.time()
+        clock.reschedule(None)
+        said.progress(WAITING_FOR_MEMORY)
+        try:
+            async with self._memory.hold(self._limits.parser, parser=True):
+                clock.reschedule(loop.time() + left)
+                return await self._forks.parse(task, self._limits, channel)
+        finally:
+            channel.close()
 
 
 class _Turns:
@@ -232,14 +304,22 @@ class _Said:
     """What a child said so far: the last progress line is handed on, the answer is kept."""
 
     def __init__(self, progress: Callable[[str], None]) -> None:
-        self._progress = progress
+        self.progress = progress
+        self.parse: Callable[[], None] | None = None
+        """Called when the child asks for a process that parses."""
+        self.lost = False
+        """Whether that process ended without an answer."""
         self.outcome: dict[str, Any] | OlmError | None = None
 
     def __call__(self, line: bytes) -> None:
         """Raises ValueError for what is no frame of wire.py."""
         match orjson.loads(line):
             case {"progress": str(text)}:
-                self._progress(text)
+                self.progress(text)
+            case {"parse": True} if self.parse is not None:
+                self.parse()
+            case {"lost": True}:
+                self.lost = True
             case {"result": dict(result)}:
                 self.outcome = result
             case {"error": dict(error)}:

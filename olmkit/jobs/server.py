@@ -1,12 +1,18 @@
 """The fork server: a small process with the jobs' modules loaded, that forks a child per job and says how it ended.
 
-Started by olmkit.jobs.forks as `python -m olmkit.jobs.server FD PARENT MODULE...`; FD is a SOCK_SEQPACKET socket of JSON:
+Started by olmkit.jobs.forks as `python -m olmkit.jobs.server FD MODULE...`; FD is a SOCK_SEQPACKET socket of JSON:
 
-    in   {"fork": id, "limits": {...}, "looks": false} + one descriptor     out  {"exited": id, "status": wait status}
+    in   {"fork": id, "role": "work", "limits": {...}, "sandbox": {...}} + one descriptor or two (child.py)
     in   {"kill": id}
+    out  {"exited": id, "status": wait status}
 
-It exists because forking the controller itself (threads, TLS sessions, tokens in memory) is neither safe nor private. It runs
-no job code, and it ends, with its children, when the controller's end of the socket closes or the controller dies.
+It exists because forking the controller itself (threads, TLS sessions, tokens in memory) is neither safe nor private: it is a
+program of its own, with the few environment variables that jobs may know (environment.py). It runs no job code, and it ends,
+with its children, when the controller's end of the socket closes, as it does when the controller dies.
+
+A job is a session with one group of processes, which no process of it can leave (seccomp.py). When its first process has ended,
+the others are killed; its end is reported when the last of them is gone, so that nothing of it writes afterwards. Until then the
+server also keeps the parser's line open: the end of that line is how the job that waits for it knows.
 """
 
 from __future__ import annotations
@@ -18,23 +24,40 @@ import selectors
 import signal
 import socket
 import sys
+import tempfile
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import orjson
 
-from olmkit.jobs import child
+from olmkit.folders import remove_tree
+from olmkit.jobs import child, kernel, sandbox
+from olmkit.jobs.task import Role
 
 MESSAGE_LIMIT = 64 * 1024
 
 
+@dataclass
+class _Child:
+    """The first process of a job, and of its group. `kept` are descriptors to close when the group is gone."""
+
+    pid: int
+    kept: Sequence[int]
+    status: int | None = None
+    """Its wait status once it is reaped; others of the group may still be there."""
+
+
 class Server:
-    """Children by job id, as long as they have not been reaped: only then is a process id surely theirs."""
+    """Children by job id, as long as their group is there: only then is a process id surely theirs."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
-        self._children: dict[int, int] = {}
+        self._children: dict[int, _Child] = {}
+        self._folder = Path(tempfile.gettempdir())
 
     def run(self) -> None:
         """Serve until the controller hangs up."""
@@ -54,64 +77,106 @@ class Server:
                         self._reap()
                     else:
                         serving = self._obey()
-        for pid in self._children.values():
-            os.kill(pid, signal.SIGKILL)
+        for each in self._children.values():
+            _kill(each)
+        with suppress(ChildProcessError):
+            while True:
+                os.waitpid(-1, 0)
 
     def _obey(self) -> bool:
         try:
-            data, descriptors, _, _ = socket.recv_fds(self._control, MESSAGE_LIMIT, 1)
+            data, descriptors, _, _ = socket.recv_fds(self._control, MESSAGE_LIMIT, 2)
         except ConnectionResetError:
             return False  # it hung up without having heard how the last children ended
         if not data:
             return False
         message = orjson.loads(data)
         if "fork" in message:
-            self._fork(message["fork"], descriptors[0], message["limits"], looks=message["looks"])
+            self._fork(message["fork"], descriptors, message)
         elif message["kill"] in self._children:
-            os.kill(self._children[message["kill"]], signal.SIGKILL)
+            _kill(self._children[message["kill"]])
         return True
 
-    def _fork(self, job: int, channel: int, limits: dict[str, int], *, looks: bool) -> None:
-        server = os.getpid()
+    def _fork(self, job: int, channels: Sequence[int], asked: dict[str, Any]) -> None:
+        server, scratch = os.getpid(), self._scratch(job)
         try:
+            scratch.mkdir(mode=0o700)
             pid = os.fork()
         except OSError:
             # No process to be had: the same as one that was killed, and the scheduler tries again.
-            os.close(channel)
+            _close(channels)
             self._tell(job, signal.SIGKILL)
             return
         if pid == 0:
             signal.set_wakeup_fd(-1)
-            child.live(channel, server, limits, looks=looks)
-        os.close(channel)
-        self._children[job] = pid
+            child.live(channels, server, asked, scratch)
+        kept = channels if asked["role"] == Role.PARSE else ()
+        if not kept:
+            _close(channels)
+        self._children[job] = _Child(pid, kept)
 
     def _reap(self) -> None:
-        """Also processes that a job had and left behind when it was killed: they end with it, and somebody has to wait."""
-        jobs = {pid: job for job, pid in self._children.items()}
+        """Also processes that a job had and left behind: they are killed, and somebody has to wait for them."""
+        jobs = {each.pid: each for each in self._children.values()}
         with suppress(ChildProcessError):
-            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                job = jobs.get(ended[0])
-                if job is not None:
-                    del self._children[job]
-                    self._tell(job, ended[1])
+            # Not reaped at once: as long as the first of a group is there its number is surely the group's.
+            while found := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                first = jobs.get(found.si_pid)
+                if first is not None:
+                    _kill(first)
+                status = os.waitpid(found.si_pid, 0)[1]
+                if first is not None:
+                    first.status = status
+        for job, each in [*self._children.items()]:
+            if each.status is not None and not _has_group(each.pid):
+                del self._children[job]
+                _close(each.kept)
+                remove_tree(self._scratch(job))
+                self._tell(job, each.status)
+
+    def _scratch(self, job: int) -> Path:
+        """The folder for temporary files of that job."""
+        return self._folder / str(job)
 
     def _tell(self, job: int, status: int) -> None:
         with suppress(BrokenPipeError):
             self._control.send(orjson.dumps({"exited": job, "status": status}))
 
 
+def _kill(each: _Child) -> None:
+    """The whole group; a process that has no group yet has started nothing."""
+    with suppress(ProcessLookupError):
+        os.killpg(each.pid, signal.SIGKILL)
+    if each.status is None:
+        os.kill(each.pid, signal.SIGKILL)
+
+
+def _has_group(number: int) -> bool:
+    """Whether a process is left of it. Orphans are this server's children, so it is all of them that this asks about."""
+    try:
+        os.waitid(os.P_PGID, number, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _close(descriptors: Sequence[int]) -> None:
+    for number in descriptors:
+        os.close(number)
+
+
 def main(argv: Sequence[str]) -> None:
-    """Serve on the descriptor argv[0] for the process argv[1], with the modules argv[2:] loaded."""
-    child.die_with_parent(int(argv[1]))
-    child.inherit_orphans()
+    """Serve on the descriptor argv[0] with the modules argv[1:] loaded."""
+    kernel.set_dumpable(False)
+    kernel.inherit_orphans()
     for number in (signal.SIGINT, signal.SIGTERM):
         # The controller decides when its jobs end; it drains first.
         signal.signal(number, signal.SIG_IGN)
-    for module in argv[2:]:
+    for module in argv[1:]:
         importlib.import_module(module)
     if threading.active_count() > 1:
         raise RuntimeError("a module that jobs need started a thread when it was loaded: forking would lose it")
+    sandbox.python(), sandbox.network()  # kept for the children
     gc.collect()
     gc.freeze()  # the collector must not touch, and so copy, pages that children share
     with socket.socket(fileno=int(argv[0])) as control:

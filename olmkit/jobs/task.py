@@ -6,10 +6,13 @@ Read by the scheduler, by the fork server and by the child. Only values; nothing
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
+
+from olmkit.jobs.staging import Staging
 
 
 class Reason(StrEnum):
@@ -21,11 +24,24 @@ class Reason(StrEnum):
     UNEXPECTED = "JobFailed"  # an exception nobody foresaw, or an answer that cannot be read
 
 
+class Role(StrEnum):
+    """What a child is for."""
+
+    WORK = "work"  # the function of one task
+    PARSE = "parse"  # what that function has parsed in another process
+    LOOK = "look"  # the looks of many tasks
+
+
 @dataclass(frozen=True)
 class Limits:
-    """What one job may use. Bytes and seconds; `memory` is address space beyond what the fork server already maps."""
+    """What one job may use. Bytes and seconds; memory is address space beyond what the fork server already maps."""
 
     memory: int = 768 * 1024 * 1024
+    """Of the process that runs the function, or of the one that parses for it."""
+    fetch_memory: int = 256 * 1024 * 1024
+    """Of the process that runs the function when another parses for it, and of the one that looks."""
+    helper_memory: int = 0
+    """Of all processes together that the one that parses starts itself; it sees to their limits."""
     cpu: int = 600
     wall: timedelta = timedelta(minutes=15)
     files: int = 256
@@ -35,9 +51,16 @@ class Limits:
 
     def to_json(self) -> dict[str, int]:
         """The part that the child applies to itself; wall time is kept by the parent."""
-        values = asdict(self)
-        del values["wall"]
-        return values
+        return {name: getattr(self, name) for name in ("memory", "cpu", "files", "file_size")}
+
+    def first(self, task: Task) -> int:
+        """Bytes of memory that a job of that task needs when it begins."""
+        return self.fetch_memory if task.parses else self.memory
+
+    @property
+    def parser(self) -> int:
+        """Bytes of memory that are needed in addition while another process parses for it."""
+        return self.memory + self.helper_memory
 
 
 @dataclass(frozen=True)
@@ -54,3 +77,14 @@ class Task:
     """ "module:name" of `async f(arguments: dict) -> dict | None` that may spare the job: it is asked first, in a child that all
     jobs share. What it returns is the job's result, None means that the job is to be run. For questions with a short answer
     only: content is for the job."""
+    parses: bool = False
+    """Whether the function is given a third argument, olmkit.jobs.parser.Parse: a process without a network, in which what it
+    fetched is parsed."""
+    staging: Staging | None = None
+    """The folder that the job may write to: its path is the argument `staging`. None: what the Sandbox says is all there is."""
+    folder: Path | None = None
+    """That folder. For the scheduler to set."""
+
+    def at(self, folder: Path) -> Task:
+        """The task when its folder is known."""
+        return replace(self, arguments={**self.arguments, "staging": str(folder)}, folder=folder)

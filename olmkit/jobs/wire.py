@@ -1,4 +1,4 @@
-"""Frames between a job's parent and its child: one JSON object per line.
+"""Frames between a job's parent and its child: one JSON object per line, and how they are read.
 
 The child reads hostile input, so the parent takes nothing from it but JSON of a bounded size: errors travel as a class name and
 arguments, and only subclasses of OlmError are made from them.
@@ -6,7 +6,10 @@ arguments, and only subclasses of OlmError are made from them.
 
 from __future__ import annotations
 
+import asyncio
 import importlib
+import socket
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -16,11 +19,38 @@ from olmkit.errors import OlmError
 
 ANSWER_LIMIT = 8 * 1024 * 1024
 """Bytes a child may send in all; results are small, content goes through the disk."""
+READ_SIZE = 64 * 1024
 
 
 def frame(kind: str, value: Any) -> bytes:
     """One line. Raises TypeError for what JSON cannot hold."""
     return orjson.dumps({kind: value}) + b"\n"
+
+
+class TooMuch(ValueError):
+    """More than ANSWER_LIMIT."""
+
+    def __init__(self) -> None:
+        super().__init__("the child says too much")
+
+
+async def read_lines(channel: socket.socket, hear: Callable[[bytes], None], *, is_each: bool = False) -> None:
+    """`hear` each line, until the other end hangs up; a line that it did not end is dropped.
+
+    Raises TooMuch when they are more than ANSWER_LIMIT together, or each: for a child that answers many. Raises OSError, and
+    what `hear` does.
+    """
+    loop = asyncio.get_running_loop()
+    heard, rest = 0, b""
+    while data := await loop.sock_recv(channel, READ_SIZE):
+        heard += len(data)
+        if heard > ANSWER_LIMIT:
+            raise TooMuch
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            hear(line)
+        if is_each and lines:
+            heard = len(rest)
 
 
 def error_to_json(error: OlmError) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """A serving certificate of our own, kept in a Secret that all replicas follow, and its CA in a ConfigMap for their clients.
 
+The Secret is in the namespace of the suite's own keys, apart from those that Catalogs may name as logins and that are listed.
+
 Whichever replica comes first makes the Secret; the leader brings it a step on when one is due and keeps the ConfigMap. Both are
 read every minute rather than watched: a watch would need the right to see every Secret of the namespace. The API server being
 away changes nothing for what is served; a copy in the cache folder lets a restart serve meanwhile. Made by olmkit.serving.setup.
@@ -11,8 +13,6 @@ import asyncio
 import base64
 import binascii
 import logging
-import os
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +22,7 @@ from pathlib import Path
 from olmkit.api.meta import Kind, Object
 from olmkit.client import Client
 from olmkit.errors import ApiError, Conflict, NotFound
+from olmkit.folders import write_whole
 from olmkit.serving.authority import Material, advance, create, holds
 from olmkit.serving.names import CA_KEY, CONFIG_MAP, Service
 from olmkit.serving.pairs import BadPair, Pair, names_of
@@ -40,10 +41,12 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Place:
-    """Whose certificate it is and where it is kept. `names` are all host names and addresses that clients use."""
+    """Whose certificate it is and where it is kept: the Secret in `keys_namespace`, the ConfigMap with its CA in `namespace`.
+    `names` are all host names and addresses that clients use."""
 
     service: Service
     namespace: str
+    keys_namespace: str
     names: Sequence[str]
     copy: Path | None = None
 
@@ -109,15 +112,17 @@ class OwnCertificates:
         except (ApiError, BadPair) as error:
             self._fail(str(error))
             return False
+        if not is_done:
+            return False  # what is wrong, if anything, was said, and is so until a look leaves nothing undone
         if self._trouble:
             log.info("serving certificate is kept up to date again", extra={"secret": self._place.service.secret})
         self._trouble = ""
-        return is_done
+        return True
 
     def _fail(self, said: str) -> None:
         """Say once what is wrong, and again when it becomes something else."""
         if said != self._trouble:
-            facts = {"secret": self._place.service.secret, "namespace": self._place.namespace, "error": said}
+            facts = {"secret": self._place.service.secret, "namespace": self._place.keys_namespace, "error": said}
             log.error("serving certificate cannot be kept up to date, what is served stays", extra=facts)
         self._trouble = said
 
@@ -125,11 +130,13 @@ class OwnCertificates:
         """What the Secret holds in the end, and whether it was made or changed here; None when only the leader may mend it."""
         place = self._place
         try:
-            secret = await self._client.get(SECRET, place.service.secret, place.namespace)
+            secret = await self._client.get(SECRET, place.service.secret, place.keys_namespace)
         except NotFound:
             made = create(place.names, now, published)
             await self._client.create(SECRET, {**self._new_secret(), "data": _encoded(made)})
-            log.info("serving certificate made", extra={"secret": place.service.secret, "namespace": place.namespace})
+            log.info(
+                "serving certificate made", extra={"secret": place.service.secret, "namespace": place.keys_namespace}
+            )
             return made, True
         try:
             found = Material.read(_decoded(secret))
@@ -146,12 +153,15 @@ class OwnCertificates:
         return wanted, wanted is not found
 
     def _new_secret(self) -> Object:
-        metadata = {"labels": dict(self._place.service.labels), **_identity(self._place.service.secret, self._place)}
+        metadata = {
+            "labels": dict(self._place.service.labels),
+            **_identity(self._place.service.secret, self._place.keys_namespace),
+        }
         return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "kubernetes.io/tls"}
 
     async def _replace(self, secret: Object, material: Material) -> None:
         """If it is still the one that was read. Raises Conflict."""
-        path = SECRET.path(self._place.namespace, self._place.service.secret)
+        path = SECRET.path(self._place.keys_namespace, self._place.service.secret)
         await self._client.request("PUT", path, body={**secret, "data": _encoded(material)})
         log.info("serving certificate renewed", extra={"secret": self._place.service.secret})
 
@@ -168,7 +178,7 @@ class OwnCertificates:
         body = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "metadata": {"labels": dict(place.service.labels), **_identity(place.service.config_map, place)},
+            "metadata": {"labels": dict(place.service.labels), **_identity(place.service.config_map, place.namespace)},
             "data": {CA_KEY: material.bundle().decode()},
         }
         await self._client.apply(CONFIG_MAP, body, place.service.manager)
@@ -187,8 +197,8 @@ class OwnCertificates:
             log.warning("the copy of the serving certificate is not used", extra={"error": str(error)})
 
 
-def _identity(name: str, place: Place) -> Object:
-    return {"name": name, "namespace": place.namespace}
+def _identity(name: str, namespace: str) -> Object:
+    return {"name": name, "namespace": namespace}
 
 
 def _encoded(material: Material) -> dict[str, str]:
@@ -211,10 +221,6 @@ def _parted(text: bytes) -> tuple[bytes, bytes]:
 def _save(path: Path, pair: Pair) -> None:
     """For nobody else's eyes; a folder that cannot be written costs the copy only."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
-        with os.fdopen(handle, "wb") as file:
-            file.write(pair.chain + pair.key)
-        Path(name).replace(path)
+        write_whole(path, pair.chain + pair.key)
     except OSError as error:
         log.warning("the serving certificate is not kept on disk", extra={"error": str(error)})

@@ -14,7 +14,11 @@ def add_flags(parser: ArgumentParser) -> None:
         type=Path,
         help="folder with tls.crt and tls.key to serve with, followed when they change; a certificate of its own without it",
     )
-    how.add_argument("--insecure-http", action="store_true", help="serve plain HTTP, which anybody between can read")
+    how.add_argument(
+        "--insecure-http",
+        action="store_true",
+        help="serve plain HTTP, which anybody between can read; for one replica, with --no-leader-elect",
+    )
     parser.add_argument(
         "--authenticate-requests",
         action="store_true",

@@ -17,7 +17,8 @@ CA_KEY = "ca.crt"
 
 @dataclass(frozen=True)
 class Service:
-    """A Service of the system namespace, the Secret with its certificate, the ConfigMap with its CA, and who writes them."""
+    """A Service of the system namespace, the ConfigMap with its CA beside it, the Secret with its certificate in the namespace
+    of the suite's own keys, and who writes them."""
 
     name: str
     secret: str

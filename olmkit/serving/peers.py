@@ -24,12 +24,14 @@ class Peers:
     """Replicas are asked by address, so a certificate's names say little. With a CA of our own it must be that CA's, for the
     Service's name; with a folder, which all replicas have the same, it must be the very certificate, this or the last one.
 
-    With `client` its token is sent, but only over TLS.
+    With `client` its token is sent: replicas give one another nothing without.
     """
+
+    scheme = "https"
 
     def __init__(
         self,
-        tls: ServerTls | None = None,
+        tls: ServerTls,
         own: OwnCertificates | None = None,
         host: str = "",
         client: Client | None = None,
@@ -42,24 +44,18 @@ class Peers:
         self._made_for = b""
         self._context: ssl.SSLContext | None = None
 
-    @property
-    def scheme(self) -> str:
-        """ "https" or "http"."""
-        return "http" if self._tls is None else "https"
-
     async def options(self) -> dict[str, Any]:
         """Arguments for a request of an aiohttp session: ssl, server_hostname, headers."""
-        if self._tls is None:
-            return {"headers": {}}
-        options: dict[str, Any] = {"ssl": self._trusted(self._tls), "headers": {}}
+        options: dict[str, Any] = {"ssl": self._trusted(), "headers": {}}
         if self._own is not None:
             options["server_hostname"] = self._host
         if self._client is not None and (token := await self._client.bearer_token()):
             options["headers"] = {"Authorization": f"Bearer {token}"}
         return options
 
-    def _trusted(self, tls: ServerTls) -> ssl.SSLContext:
+    def _trusted(self) -> ssl.SSLContext:
         """The same object until other certificates are to be trusted, so that connections are used again."""
+        tls = self._tls
         if tls.pair is not None and tls.pair not in self._served:
             self._served = [*self._served, tls.pair][-2:]
         if self._own is not None:

@@ -7,11 +7,13 @@ await server.start(address, ssl_context=serving.context, authorize=serving.autho
 from __future__ import annotations
 
 import ssl
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from aiohttp.typedefs import Middleware
 
-from olmkit.manager import Manager
+from olmkit.errors import OlmError
+from olmkit.manager import Manager, Settings
 from olmkit.serving.certificates import OwnCertificates, Place
 from olmkit.serving.files import CertificateFolder
 from olmkit.serving.names import Service
@@ -19,15 +21,19 @@ from olmkit.serving.peers import Peers
 from olmkit.serving.tls import ServerTls
 from olmkit.serving.tokens import TokenCheck
 
+Check = Callable[[str, str, str], Awaitable[None]]
+
 
 @dataclass(frozen=True)
 class Serving:
-    """`context` is for the server's socket, None for plain HTTP; `authorize` is a middleware or None; `peers` is for asking
-    another replica of this component."""
+    """`context` is for the server's socket, None for plain HTTP; `authorize` is a middleware or None; `check` is
+    TokenCheck.check, for what is never given without a token; `peers` is for asking another replica of this component, None when
+    there is none."""
 
     context: ssl.SSLContext | None
     authorize: Middleware | None
-    peers: Peers
+    check: Check
+    peers: Peers | None
 
     @property
     def scheme(self) -> str:
@@ -42,21 +48,40 @@ async def prepare(manager: Manager, service: Service, *addresses: str) -> Servin
     certificate was kept from before.
     """
     flags = manager.settings.extra
-    check = TokenCheck(manager.client).middleware if flags.authenticate_requests else None
-    client = manager.client if flags.authenticate_requests else None
+    _refuse_contradictions(manager.settings)
+    tokens = TokenCheck(manager.client)
+    authorize = tokens.middleware if flags.authenticate_requests else None
     if flags.insecure_http:
-        return Serving(None, check, Peers(client=client))
+        return Serving(None, authorize, tokens.check, None)
     tls = ServerTls()
     if flags.tls_cert_dir is not None:
         folder = CertificateFolder(flags.tls_cert_dir, tls)
         folder.load()
         manager.serve(folder.follow)
-        return Serving(tls.context, check, Peers(tls, client=client))
+        return Serving(tls.context, authorize, tokens.check, Peers(tls, client=manager.client))
     namespace = manager.settings.system_namespace
     copy = manager.settings.cache_dir / "serving" / "certificate.pem"
-    place = Place(service, namespace, service.names(namespace, *addresses), copy)
+    keys = manager.settings.keys_namespace
+    place = Place(service, namespace, keys, service.names(namespace, *addresses), copy)
     own = OwnCertificates(manager.client, place, tls, lambda: manager.is_leading)
     await own.load()
     manager.serve(own.follow)
     manager.add_ready_check("serving certificate", lambda: tls.pair is not None)
-    return Serving(tls.context, check, Peers(tls, own, service.host(namespace), client=client))
+    peers = Peers(tls, own, service.host(namespace), client=manager.client)
+    return Serving(tls.context, authorize, tokens.check, peers)
+
+
+def _refuse_contradictions(settings: Settings) -> None:
+    """Raises OlmError. A token is never sent over plain HTTP, and replicas know one another by their tokens."""
+    flags = settings.extra
+    if not flags.insecure_http:
+        return
+    if flags.authenticate_requests:
+        text = "--insecure-http and --authenticate-requests exclude each other: no token is to pass in plain HTTP. Drop one"
+        raise OlmError("InvalidConfiguration", text)
+    if settings.leader_elect:
+        text = (
+            "--insecure-http is for a single replica: the others copy what it serves over HTTPS only. "
+            "Drop it, or run one replica with --no-leader-elect"
+        )
+        raise OlmError("InvalidConfiguration", text)

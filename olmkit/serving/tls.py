@@ -82,19 +82,22 @@ def hardened() -> ssl.SSLContext:
 
 
 def loaded(pair: Pair) -> ssl.SSLContext:
-    """A server's context with that certificate. Raises BadPair when OpenSSL will not have it.
+    """A server's context with that certificate. Raises BadPair when OpenSSL will not have it, or cannot be given it.
 
     OpenSSL reads files only: what is written for it is encrypted under a password that nobody else ever has.
     """
     password = secrets.token_bytes(32).hex().encode()
     key = pair.private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password))
     context = hardened()
-    with tempfile.NamedTemporaryFile(prefix="certificate-") as file:
-        file.write(pair.chain.rstrip() + b"\n" + key)
-        file.flush()
-        try:
+    try:
+        with tempfile.NamedTemporaryFile(prefix="certificate-") as file:
+            file.write(pair.chain.rstrip() + b"\n" + key)
+            file.flush()
             context.load_cert_chain(file.name, password=password)
-        except (ssl.SSLError, ValueError) as error:
-            said = getattr(error, "reason", None) or "it is not accepted"
-            raise BadPair(f"the certificate cannot be served: {str(said).replace('_', ' ').lower()}") from error
+    except (ssl.SSLError, ValueError) as error:
+        said = getattr(error, "reason", None) or "it is not accepted"
+        raise BadPair(f"the certificate cannot be served: {str(said).replace('_', ' ').lower()}") from error
+    except OSError as error:
+        said = f"no temporary file can be written ({error.strerror})"
+        raise BadPair(f"the certificate cannot be served: {said}") from error
     return context

@@ -1,19 +1,26 @@
 """Who may read what is served, asked of the API server: an aiohttp middleware for Bearer tokens.
 
-Used with --authenticate-requests. A TokenReview says whose a token is; then a SubjectAccessReview says whether its owner may
-`get` the path as a non-resource URL, which a ClusterRole grants by nonResourceURLs. What was allowed counts for a minute, what
-was denied for ten seconds, also while the API server is away. A token is kept by its hash and is in no log and no answer.
+For all that is served with --authenticate-requests, and always for what replicas give one another. A TokenReview says whose a
+token is; then a SubjectAccessReview says whether its owner may `get` the path as a non-resource URL, which a ClusterRole grants
+by nonResourceURLs. What was allowed counts for a minute, what was denied for ten seconds, also while the API server is away, for
+all tokens of the owner and whatever the query. A token is kept by its hash and is in no log and no answer.
+
+Tokens and paths that have not been seen before are reviewed at a limited rate (olmkit.serving.review_limits). Not limited are
+a token that was valid, and a path that gave its owner something, within the last hour; replicas have limits of their own. A path
+counts against its owner only if it gives nothing: there are as many of the others as there is content.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import logging
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from aiohttp import web
@@ -21,9 +28,17 @@ from aiohttp.typedefs import Handler, Middleware
 
 from olmkit.client import Client
 from olmkit.errors import ApiError, Unavailable
+from olmkit.listening import connections
+from olmkit.serving.review_limits import OF_PATHS, OF_TOKENS, ReviewLimits, client_of
 
 ALLOWED_SECONDS = 60.0
 DENIED_SECONDS = 10.0
+VALID_BEFORE_SECONDS = 3600.0
+"""How long a token that was valid, and a path that gave something, is reviewed again without a limit."""
+REPLICATION = "/replication/"
+"""Paths of replicas, which have limits of their own: clients of catalogs never use them up."""
+PER_TOKEN = "authentication.kubernetes.io/credential-id"
+"""What the API server adds to a user's `extra` that is another for each token."""
 REMEMBERED = 4096
 """Answers kept of each sort: more tokens or paths than that are asked for again."""
 AT_ONCE = 16
@@ -47,45 +62,89 @@ class _Kept(Generic[Value]):
     until: float
 
 
+@dataclass(frozen=True)
+class _User:
+    """The owner of a token, as a TokenReview says."""
+
+    facts: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return str(self.facts.get("username", ""))
+
+    @cached_property
+    def identity(self) -> str:
+        """The same for all tokens of one owner; another when groups or anything else that may count differ."""
+        extra = {key: said for key, said in (self.facts.get("extra") or {}).items() if key != PER_TOKEN}
+        return hashlib.sha256(json.dumps({**self.facts, "extra": extra}, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class _Granted:
+    """What was let through: the path as it is remembered, and against whose share it counts ("": against nobody's)."""
+
+    asked: str
+    limits: ReviewLimits
+    counts_for: str
+
+
 class Remembered(Generic[Value]):
-    """Values for a time, REMEMBERED of them: the one that was used longest ago goes first. `clock` in seconds."""
+    """Values for a time, REMEMBERED of them: the one that was used longest ago goes first. `clock` in seconds.
+
+    Keys are kept by their hash: they hold paths, which clients choose.
+    """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._kept: OrderedDict[str, _Kept[Value]] = OrderedDict()
+        self._kept: OrderedDict[bytes, _Kept[Value]] = OrderedDict()
 
     def get(self, key: str) -> Value | None:
         """The value, None when there is none or its time is over."""
-        kept = self._kept.get(key)
+        name = _hashed(key)
+        kept = self._kept.get(name)
         if kept is None:
             return None
         if kept.until <= self._clock():
-            del self._kept[key]
+            del self._kept[name]
             return None
-        self._kept.move_to_end(key)
+        self._kept.move_to_end(name)
         return kept.value
+
+    def remove(self, key: str) -> None:
+        """Forget it."""
+        self._kept.pop(_hashed(key), None)
 
     def put(self, key: str, value: Value, seconds: float) -> None:
         """Keep it for that long."""
-        self._kept[key] = _Kept(value, self._clock() + seconds)
-        self._kept.move_to_end(key)
+        name = _hashed(key)
+        self._kept[name] = _Kept(value, self._clock() + seconds)
+        self._kept.move_to_end(name)
         while len(self._kept) > REMEMBERED:
             self._kept.popitem(last=False)
 
 
+def _hashed(key: str) -> bytes:
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
+
+
 class TokenCheck:
-    """`middleware` lets through whom the API server allows; raises 401, 403 or 503 (with Retry-After) for all others."""
+    """`middleware` lets through whom the API server allows; raises 401, 403, or 429 or 503 (with Retry-After) for all others."""
 
     def __init__(
         self, client: Client, clock: Callable[[], float] = time.monotonic, patience: float = PATIENCE_SECONDS
     ) -> None:
         self._client = client
+        self._clock = clock
         self._patience = patience
         # What is denied is kept apart: who sends nonsense shall not push out what is in use.
-        self._users: Remembered[Mapping[str, Any]] = Remembered(clock)
+        self._users: Remembered[_User] = Remembered(clock)
         self._strangers: Remembered[str] = Remembered(clock)
         self._allowed: Remembered[bool] = Remembered(clock)
         self._denied: Remembered[str] = Remembered(clock)
+        self._valid_before: Remembered[bool] = Remembered(clock)
+        self._given_before: Remembered[bool] = Remembered(clock)
+        self._tokens, self._tokens_of_replicas = ReviewLimits(OF_TOKENS), ReviewLimits(OF_TOKENS)
+        self._paths, self._paths_of_replicas = ReviewLimits(OF_PATHS), ReviewLimits(OF_PATHS)
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._trouble = ""
@@ -96,31 +155,69 @@ class TokenCheck:
 
         @web.middleware
         async def checked(request: web.Request, handler: Handler) -> web.StreamResponse:
-            await self.check(request.headers.get("Authorization", ""), request.path)
-            return await handler(request)
+            granted = await self._check(request.headers.get("Authorization", ""), request.path, request.remote or "")
+            connection = connections.of(request)
+            if connection is not None:
+                connection.authorized()
+            response = await handler(request)
+            if response.status < 400:
+                self._gave(granted)
+            return response
 
         return checked
 
-    async def check(self, authorization: str, path: str) -> None:
-        """Return when the header's token may get the path. Raises web.HTTPException."""
+    async def check(self, authorization: str, path: str, address: str) -> None:
+        """Return when the header's token may get the path; `address` is the client's, "" when it is not known.
+
+        Raises web.HTTPException.
+        """
+        await self._check(authorization, path, address)
+
+    async def _check(self, authorization: str, path: str, address: str) -> _Granted:
         kind, _, token = authorization.partition(" ")
         token = token.strip()
         if kind.lower() != "bearer" or not token:
             raise _unauthorized("send a token: Authorization: Bearer <token>")
         who = hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
         if self._users.get(who) is None and self._strangers.get(who) is None:
+            self._check_token_limit(who, path, address)
             await self._once(who, lambda: self._review_token(who, token))
         user = self._users.get(who)
         if user is None:
             raise _unauthorized(self._strangers.get(who) or "the token is not valid")
-        asked = f"{who} {path}"
+        asked = f"{user.identity} {path}"
+        limits = self._paths_of_replicas if path.startswith(REPLICATION) else self._paths
+        counts_for = ""
         if self._allowed.get(asked) is None and self._denied.get(asked) is None:
+            counts_for = self._check_path_limit(asked, limits, user)
             await self._once(asked, lambda: self._review_access(asked, user, path))
         if self._allowed.get(asked) is None:
-            name = for_status_line(str(user.get("username", "")))
             raise web.HTTPForbidden(
-                reason=f"{name} may not get this path: a ClusterRole with nonResourceURLs grants it"
+                reason=f"{for_status_line(user.name)} may not get this path: a ClusterRole with nonResourceURLs grants it"
             )
+        return _Granted(asked, limits, counts_for)
+
+    def _check_path_limit(self, asked: str, limits: ReviewLimits, user: _User) -> str:
+        """Against whose share the path's review counts. Raises 429 when it is one too many."""
+        if asked in self._asking or self._given_before.get(asked):
+            return ""
+        if not limits.take(user.name, self._clock()):
+            raise _too_many("paths that have not been asked for before")
+        return user.name
+
+    def _gave(self, granted: _Granted) -> None:
+        """The path is one that there is."""
+        self._given_before.put(granted.asked, True, VALID_BEFORE_SECONDS)
+        if granted.counts_for:
+            granted.limits.give_back(granted.counts_for)
+
+    def _check_token_limit(self, who: str, path: str, address: str) -> None:
+        """Raises 429 when that token's review is one too many."""
+        if who in self._asking or self._valid_before.get(who):
+            return
+        limits = self._tokens_of_replicas if path.startswith(REPLICATION) else self._tokens
+        if not limits.take(client_of(address), self._clock()):
+            raise _too_many("tokens that have not been seen before")
 
     async def _once(self, key: str, ask: Callable[[], Awaitable[None]]) -> None:
         """Ask, or wait for the one who asks the same already; who goes away stops nobody. Raises 503."""
@@ -160,19 +257,21 @@ class TokenCheck:
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
         status = (await self._client.request("POST", TOKEN_REVIEWS, body=body)).get("status") or {}
         if status.get("authenticated"):
-            self._users.put(who, status.get("user") or {}, ALLOWED_SECONDS)
+            self._users.put(who, _User(status.get("user") or {}), ALLOWED_SECONDS)
+            self._valid_before.put(who, True, VALID_BEFORE_SECONDS)
         else:
+            self._valid_before.remove(who)
             self._strangers.put(who, "the token is not valid, or not any more", DENIED_SECONDS)
 
-    async def _review_access(self, asked: str, user: Mapping[str, Any], path: str) -> None:
+    async def _review_access(self, asked: str, user: _User, path: str) -> None:
         # A TokenReview says `username` and `extra`, a SubjectAccessReview takes `user` and `extra`.
-        spec = {key: user[key] for key in ("uid", "groups", "extra") if user.get(key)}
+        spec = {key: user.facts[key] for key in ("uid", "groups", "extra") if user.facts.get(key)}
         body = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SubjectAccessReview",
             "spec": {
                 **spec,
-                "user": user.get("username", ""),
+                "user": user.name,
                 "nonResourceAttributes": {"path": path, "verb": "get"},
             },
         }
@@ -180,12 +279,17 @@ class TokenCheck:
         if status.get("allowed"):
             self._allowed.put(asked, True, ALLOWED_SECONDS)
         else:
+            self._given_before.remove(asked)
             self._denied.put(asked, "denied", DENIED_SECONDS)
 
 
 def for_status_line(name: str) -> str:
     """A user's name, which may be anything, as far as the first line of an answer can hold it."""
     return "".join(each if " " <= each <= "~" else "?" for each in name)[:NAME_LENGTH]
+
+
+def _too_many(what: str) -> web.HTTPException:
+    return web.HTTPTooManyRequests(reason=f"too many {what}: try again later", headers={"Retry-After": RETRY_AFTER})
 
 
 def _unauthorized(said: str) -> web.HTTPException:

@@ -1,7 +1,8 @@
 """Everything that a job may use to reach a source: configuration of the process and the Secrets of one object.
 
 Built by controllers, carried to jobs as JSON (`to_json`, `from_json`), unfolded there: what it names on disk is read when a
-method is called, so that files that change count from the next job on. Proxies come from the environment, which jobs inherit.
+method is called, so that files that change count from the next job on. Proxies come from the environment, of which jobs
+inherit what names them (olmkit.jobs.environment).
 """
 
 from __future__ import annotations
@@ -36,6 +37,10 @@ class Access:
         """Read everything once. Raises Blocked(InvalidConfiguration) for what a person has to put right."""
         self.registries()
 
+    def files(self) -> tuple[Path, ...]:
+        """What of the configuration lies on disk: jobs have to be allowed to read it."""
+        return tuple(path for path in (self.registries_conf, self.ca_folder) if path is not None)
+
     def addresses(self) -> SourceAddresses:
         """The policy for addresses. Looks names up; raises Blocked."""
         return SourceAddresses.load(self.allowed, self.denied)
@@ -61,6 +66,10 @@ class Access:
     def with_credentials(self, credentials: Credentials) -> Access:
         """The same for an object whose Secrets these are."""
         return replace(self, credentials=credentials)
+
+    def denying(self, hosts: tuple[str, ...]) -> Access:
+        """The same, and these hosts are refused."""
+        return replace(self, denied=tuple(dict.fromkeys((*self.denied, *hosts))))
 
     def to_json(self) -> dict[str, Any]:
         """With all secrets in it: for the arguments of a job and nothing else."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import IO
 
 from olmkit.sources import layers
-from olmkit.sources.errors import Reason, quoted
+from olmkit.sources.errors import Reason
 from olmkit.sources.tree import LayerError, Tree
 
 OTHERS = (
@@ -43,5 +43,8 @@ def _refuse_others(start: bytes) -> None:
         raise LayerError(Reason.UNSUPPORTED_CONTENT, "is empty")
     text = start.lstrip()
     if any(text.startswith(each) for each in TEXT_STARTS) and b"\0" not in start:
-        line = text.splitlines()[0].decode(errors="replace")
-        raise LayerError(Reason.UNSUPPORTED_CONTENT, f"is no archive but text, which begins {quoted(line, 60)}")
+        # Not what it says: it may be the answer of a server that whoever reads the object could not ask.
+        words = (
+            "is no archive but text, such as a page, an error or a pointer to other storage: see what the URL answers"
+        )
+        raise LayerError(Reason.UNSUPPORTED_CONTENT, words)

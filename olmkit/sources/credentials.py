@@ -60,9 +60,10 @@ class Credentials:
                 return found
         return None
 
-    def basic(self, host: str) -> Login | None:
-        """The user and password for "host[:port]", port 443 when none is given, of Secrets that name it in their annotation."""
-        return self._annotated(host, 443, (443, 80), Login)
+    def basic(self, host: str, *, verified: bool = True) -> Login | None:
+        """The user and password for "host[:port]", port 443 when none is given, of Secrets that name it in their annotation; not
+        `verified`, by plain HTTP or without a look at the certificate: of those that allow that for it."""
+        return self._annotated(host, 443, (443, 80), Login, verified=verified)
 
     def ssh(self, host: str) -> SshKey | None:
         """The key for "host[:port]", port 22 when none is given."""
@@ -114,11 +115,13 @@ class Credentials:
     def _of_own(self) -> Iterator[Grant]:
         return (grant for layer in self.layers for grant in layer if self.own and grant.value.secret == self.own)
 
-    def _annotated(self, host: str, port: int, usual: tuple[int, ...], kind: type[Kind]) -> Kind | None:
+    def _annotated(
+        self, host: str, port: int, usual: tuple[int, ...], kind: type[Kind], *, verified: bool = True
+    ) -> Kind | None:
         name, given = split_port(host.lower())
         for layer in self.layers:
             fitting = [each for each in layer if not each.registry and each.names(name, given or port, usual)]
-            found = _heaviest(fitting, kind)
+            found = _heaviest([each for each in fitting if verified or each.insecure], kind)
             if found is not None:
                 return found
         return None
@@ -142,6 +145,7 @@ def _grant_to_json(grant: Grant) -> dict[str, Any]:
         "port": grant.port,
         "path": grant.path,
         "registry": grant.registry,
+        "insecure": grant.insecure,
         "kind": "ssh" if isinstance(value, SshKey) else "login",
         "value": dict(vars(value)),
     }
@@ -149,4 +153,5 @@ def _grant_to_json(grant: Grant) -> dict[str, Any]:
 
 def _grant_from_json(value: Mapping[str, Any]) -> Grant:
     kind = SshKey if value["kind"] == "ssh" else Login
-    return Grant(value["host"], value["port"], value["path"], kind(**value["value"]), value["registry"])
+    granted = kind(**value["value"])
+    return Grant(value["host"], value["port"], value["path"], granted, value["registry"], value["insecure"])

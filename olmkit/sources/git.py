@@ -48,6 +48,7 @@ Value = TypeVar("Value")
 # It logs what servers send as they send it, and what matters of that is in the error.
 logging.getLogger("dulwich").setLevel(logging.CRITICAL)
 PEELED = b"^{}"
+HEAD = b"HEAD"
 OBJECTS_PER_FILE = 4
 """Objects that are taken per file that is allowed: folders, and what a history holds beside."""
 SELDOM = timedelta(minutes=5)
@@ -92,27 +93,61 @@ async def resolve(source: GitSource, access: Access) -> str:
     return str(found.decode())
 
 
+async def confirm(source: GitSource, access: Access) -> None:
+    """Have the server speak of its repository to whoever the credentials say we are, where `resolve` has not asked it.
+
+    That is enough: the digest of a git source names the repository. Raises BadReference, Blocked, Waiting.
+    """
+    if source.reference.kind is not RefKind.COMMIT:
+        return
+    address = git_address.parse(source.repository)
+    async with _client(source, address, access, Desk(source.insecure_skip_verify), access.patience) as client:
+        await _asked(source, client, lambda: client.get_refs(_path(address), ref_prefix=[HEAD]).refs)
+
+
 async def fetch(
     source: GitSource,
     commit: str,
     access: Access,
+    folder: Path,
+    limits: ContentLimits,
+    progress: Callable[[str], None],
+) -> IO[bytes]:
+    """The pack with a commit, in a file without a name in `folder`, which is the caller's to close. It is not read yet.
+
+    Raises BadReference, Blocked, Waiting, BadContent.
+    """
+    clean_folder(source.directory)
+    pack = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  the caller closes it
+    try:
+        progress("asking for the commit")
+        desk = Desk(source.insecure_skip_verify, limits.bytes, folder, progress)
+        await _fetch_pack(source, commit, access, pack, desk)
+    except BaseException as error:
+        pack.close()
+        if isinstance(error, PackError):
+            raise _unusable(source, commit, error.reason, f"{_called(source)} {error.words}") from error
+        raise
+    return pack
+
+
+def unpack(
+    source: GitSource,
+    commit: str,
+    pack: IO[bytes],
     into: Path | Storage,
     limits: ContentLimits,
     progress: Callable[[str], None],
 ) -> Fetched:
-    """The files of a commit below `into`, an empty folder, or in a storage, at their paths in the repository.
+    """The files of a commit below `into`, an empty folder, or in a storage, at their paths in the repository. Needs no network.
 
-    Raises BadReference, Blocked, Waiting, BadContent. After an error `into` is unfinished.
+    Raises Waiting, BadContent. After an error `into` is unfinished.
     """
     folder = clean_folder(source.directory)
     tree = Tree(into, (folder,), limits, noun="repository")
     try:
-        work = tree.folder_for_work
-        with tempfile.TemporaryFile(dir=work) as pack, tempfile.TemporaryFile(dir=work) as spool:
-            progress("asking for the commit")
-            await _fetch_pack(
-                source, commit, access, pack, Desk(source.insecure_skip_verify, limits.bytes, work, progress)
-            )
+        with tempfile.TemporaryFile(dir=tree.folder_for_work) as spool:
+            pack.seek(0)
             allowed = PackLimits(limits.bytes, limits.files * OBJECTS_PER_FILE)
             objects = read_pack(pack, spool, SHA1 if len(commit) == SHA1.hex_length else SHA256, allowed, progress)
             progress("writing the files")
@@ -210,7 +245,7 @@ def _fetched(
 ) -> None:
     """In the thread: ask for the commit alone, or for the whole history of all branches and tags."""
     spaces = [b"refs/heads/", b"refs/tags/"]
-    named = b"HEAD" if source.reference.kind is RefKind.COMMIT else git_address.ref_name(source.reference)
+    named = HEAD if source.reference.kind is RefKind.COMMIT else git_address.ref_name(source.reference)
 
     def choose(refs: Mapping[Ref, ObjectID], depth: int | None = None) -> list[ObjectID]:
         if whole:

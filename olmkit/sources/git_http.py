@@ -71,7 +71,7 @@ class HttpClient(AbstractHttpGitClient):
         self._endpoint = endpoint(self._url, "git server", insecure=desk.insecure)
         self._transport = transport
         self._access = access
-        self._login = login(self._url, access)
+        self._login = login(self._url, access, insecure=desk.insecure)
         self._desk = desk
         self._bridge = Bridge()
         self._based = self._url
@@ -87,7 +87,7 @@ class HttpClient(AbstractHttpGitClient):
     @property
     def secrets(self) -> tuple[str, ...]:
         """What must not be told on, should the server say it."""
-        return _secrets(self._login)
+        return _secrets(self._login.sent)
 
     async def said(self) -> str:
         """What the server said beside the protocol: over http there is nothing."""
@@ -112,8 +112,8 @@ class HttpClient(AbstractHttpGitClient):
         if not str(url).startswith(str(self._based)):
             raise GitProtocolError("the server names an address of its own")
         asked = {name: value for name, value in headers.items() if name.lower() != "content-length"}
-        if self._login is not None and url.origin() == self._url.origin():
-            asked["Authorization"] = self._login.basic
+        if self._login.sent is not None and url.origin() == self._url.origin():
+            asked["Authorization"] = self._login.sent.basic
         method = "GET" if data is None else "POST"
         with reasons_put_right():
             async with self._transport.open(method, url, self._endpoint, asked, data) as answer:
@@ -130,8 +130,8 @@ class HttpClient(AbstractHttpGitClient):
         kind = answer.header("Content-Type").partition(";")[0].strip()
         tail = str(url).removeprefix(str(self._based))
         if kind != ADVERTISEMENT or not str(answer.at).endswith(tail):
-            at, what = quoted(self._url.path.rstrip("/")), quoted(kind or "nothing", 80)
-            words = f"{answer.who} has no git repository at {at}: it answers with {what}"
+            at = quoted(self._url.path.rstrip("/"))
+            words = f"{answer.who} has no git repository at {at}: what it answers is not what git servers do"
             raise Waiting(Reason.SOURCE_NOT_FOUND, words, SOON)
         self._based = URL(str(answer.at).removesuffix(tail), encoded=True)
 

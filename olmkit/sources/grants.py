@@ -56,6 +56,8 @@ class Grant:
     value: Login | SshKey
     registry: bool = False
     """Out of a docker config: for registries only."""
+    insecure: bool = False
+    """Whether it may also be sent there by plain HTTP, or where the certificate is not verified."""
 
     def names(self, host: str, port: int, usual: tuple[int, ...]) -> bool:
         """Whether it may be sent there."""

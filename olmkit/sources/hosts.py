@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 
 from yarl import URL
@@ -17,7 +17,7 @@ from olmkit.sources.access import Access
 from olmkit.sources.credentials import Login
 from olmkit.sources.errors import SOON, Reason
 from olmkit.sources.registries import Endpoint, Patience, Registries
-from olmkit.sources.secrets import BASIC_AUTH
+from olmkit.sources.secrets import BASIC_AUTH, INSECURE_HOSTS_ANNOTATION
 from olmkit.sources.transport import Answer, authority, phrase
 
 NO_TLS = " (a registry without TLS must be insecure in registries.conf)"
@@ -37,9 +37,20 @@ def endpoint(url: URL, kind: str, *, insecure: bool) -> Endpoint:
     return Endpoint(authority(url), "", insecure, kind=kind)
 
 
-def login(url: URL, access: Access) -> Login | None:
-    """The user and password that a Secret names this host for."""
-    return access.credentials.basic(f"{url.host_subcomponent}:{url.port}")
+@dataclass(frozen=True)
+class HostLogin:
+    """The user and password that a Secret names a host for: `sent`, or `withheld` because anybody on the way could read them."""
+
+    sent: Login | None
+    withheld: Login | None = None
+
+
+def login(url: URL, access: Access, *, insecure: bool) -> HostLogin:
+    """What goes to the host of a URL. By plain HTTP, and when its certificate does not count (`insecure`), only what its Secret
+    names the host for once more: who writes the URL is not who owns the Secret."""
+    host = f"{url.host_subcomponent}:{url.port}"
+    sent = access.credentials.basic(host, verified=url.scheme == "https" and not insecure)
+    return HostLogin(sent, access.credentials.basic(host) if sent is None else None)
 
 
 @contextmanager
@@ -54,7 +65,7 @@ def reasons_put_right() -> Iterator[None]:
         raise
 
 
-def refused(answer: Answer, what: str, sent: Login | None, access: Access) -> Waiting:
+def refused(answer: Answer, what: str, login: HostLogin, access: Access) -> Waiting:
     """What a status that is no success means; `what` was asked for."""
     status, who = answer.status, answer.who
     if status == HTTPStatus.NOT_FOUND:
@@ -62,16 +73,24 @@ def refused(answer: Answer, what: str, sent: Login | None, access: Access) -> Wa
         return Waiting(Reason.SOURCE_NOT_FOUND, words, SOON)
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return Waiting(
-            Reason.UNAUTHORIZED, f"{who} {_denial(status, what, answer.at.host_subcomponent or '', sent, access)}", SOON
+            Reason.UNAUTHORIZED,
+            f"{who} {_denial(status, what, answer.at.host_subcomponent or '', login, access)}",
+            SOON,
         )
     words = f"{who} answered {phrase(status)} when asked for {what}"
     return Waiting(Reason.SOURCE_UNAVAILABLE, words, SOON)
 
 
-def _denial(status: int, what: str, host: str, sent: Login | None, access: Access) -> str:
-    if sent is not None:
-        return f"does not accept the user and password of Secret {sent.secret} for {what} ({status})"
+def _denial(status: int, what: str, host: str, login: HostLogin, access: Access) -> str:
+    if login.sent is not None:
+        return f"does not accept the user and password of Secret {login.sent.secret} for {what} ({status})"
     wants = f"wants a user and a password for {what} ({status})"
+    if login.withheld is not None:
+        secret, where = login.withheld.secret, f"its annotation {INSECURE_HOSTS_ANNOTATION}"
+        return (
+            f"{wants}, and those of Secret {secret} are sent neither by plain HTTP nor with insecureSkipVerify, where others"
+            f" can read them: use https with a certificate that is trusted, or name the host in {where} too"
+        )
     if key := access.credentials.key_at(host):
         return f"{wants}, and Secret {key.secret} has a key, which is for ssh: name one of type {BASIC_AUTH} in auth"
     if hosts := access.credentials.hosts:

@@ -45,8 +45,13 @@ class Download:
 
 
 def ref(source: HttpSource, digest: str) -> str:
-    """The content for people: the URL without its query, and the digest."""
+    """The content for people: the URL without its query, and the digest of the archive."""
     return f"{without_query(source.url)}@{digest}"
+
+
+def content_digest(digest: str) -> str:
+    """Which content an archive is: no other kind of source has a digest like it, whatever the bytes of the archive are."""
+    return f"sha256:{hashlib.sha256(f'archive {digest}'.encode()).hexdigest()}"
 
 
 def check(source: HttpSource) -> URL:
@@ -70,8 +75,8 @@ async def download(
     Its file is the caller's to close. Raises BadReference, Waiting.
     """
     url = check(source)
-    sent = login(url, access)
-    headers = {"Authorization": sent.basic} if sent is not None else {}
+    its_login = login(url, access, insecure=source.insecure_skip_verify)
+    headers = {"Authorization": its_login.sent.basic} if its_login.sent is not None else {}
     headers |= _condition(source, known)
     host, way = endpoint(url, "web server", insecure=source.insecure_skip_verify), network(access)
     way.addresses.check_literal(url.host or "", url.port or 0, host.called)
@@ -80,16 +85,15 @@ async def download(
             if answer.status == 304 and _condition(source, known):
                 return Download(None, "", known)
             if answer.status != 200:
-                raise refused(answer, f"archive {quoted(url.path)}", sent, access)
+                raise refused(answer, f"archive {quoted(url.path)}", its_login, access)
             return await _saved(source, answer, folder, limit, progress)
 
 
-def unpack(source: HttpSource, archive_file: IO[bytes], digest: str, tree: Tree) -> Tree:
-    """The files of a downloaded archive into a tree that wants everything. Raises BadContent."""
+def unpack(named: str, archive_file: IO[bytes], tree: Tree) -> Tree:
+    """The files of a downloaded archive, called as ref() does, into a tree that wants everything. Raises BadContent."""
     try:
         archive.unpack(archive_file, tree)
     except LayerError as error:
-        named = ref(source, digest)
         reason = Reason.UNSUPPORTED_CONTENT if error.reason == Reason.UNSUPPORTED else error.reason
         raise BadContent(reason, f"archive {named} {error.words}", named) from error
     return tree

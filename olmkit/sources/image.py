@@ -1,25 +1,28 @@
-"""Images: a reference becomes a digest (`resolve`), a digest becomes files on disk (`pull`).
+"""Images: a reference becomes a digest (`resolve`), a digest becomes files on disk (`fetch`, then `unpack`; `pull` is both).
 
 Called inside job children (olmkit.jobs) of catalogd and rukpak; blocks on disk and on decompression, so it does not belong into a
-controller's loop. Never runs anything of an image and never trusts a byte before its digest is verified.
+controller's loop. Never runs anything of an image and never trusts a byte before its digest is verified. Only `unpack` reads what
+is in layers, and it needs no network: jobs call it in a process that has none.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, Any, TypeVar
 
 from olmkit.errors import Waiting
 from olmkit.sources import layers, manifests
 from olmkit.sources.errors import BadContent, Reason, disk_full_said, quoted
 from olmkit.sources.grants import split_port
 from olmkit.sources.manifests import Descriptor, Manifest, ManifestError
+from olmkit.sources.parts import parts
 from olmkit.sources.reference import Reference, parse
 from olmkit.sources.registries import Registries
 from olmkit.sources.registry import MANIFEST_LIMIT, Registry
@@ -27,7 +30,20 @@ from olmkit.sources.storage import Storage
 from olmkit.sources.transport import Transport
 from olmkit.sources.tree import BUNDLE, CATALOG, ContentLimits, LayerError, Tree
 
-__all__ = ["BUNDLE", "CATALOG", "ContentLimits", "FromLabel", "PulledImage", "ResolvedRef", "labels", "pull", "resolve"]
+__all__ = [
+    "BUNDLE",
+    "CATALOG",
+    "ContentLimits",
+    "FetchedImage",
+    "FromLabel",
+    "PulledImage",
+    "ResolvedRef",
+    "fetch",
+    "labels",
+    "pull",
+    "resolve",
+    "unpack",
+]
 
 Value = TypeVar("Value")
 MEGABYTE = 1_000_000
@@ -64,6 +80,36 @@ class _Found:
 
 
 @dataclass(frozen=True)
+class FetchedImage:
+    """An image whose layers are here, verified and not read yet: one after the other in `blob`, a file without a name."""
+
+    ref: str
+    digest: str
+    labels: Mapping[str, str]
+    wanted: tuple[str, ...]
+    """The paths to take; "" for everything."""
+    sizes: tuple[int, ...]
+    """Of the layers, in bytes as they were sent."""
+    blob: IO[bytes]
+
+    def facts(self) -> dict[str, Any]:
+        """All but the file, as JSON."""
+        return {
+            "ref": self.ref,
+            "digest": self.digest,
+            "labels": dict(self.labels),
+            "wanted": list(self.wanted),
+            "sizes": list(self.sizes),
+        }
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any], blob: IO[bytes]) -> FetchedImage:
+        """The other way."""
+        wanted, sizes = tuple(facts["wanted"]), tuple(facts["sizes"])
+        return cls(facts["ref"], facts["digest"], facts["labels"], wanted, sizes, blob)
+
+
+@dataclass(frozen=True)
 class FromLabel:
     """The path that a label of the image names, as catalogs do."""
 
@@ -82,6 +128,16 @@ async def resolve(ref: str, registries: Registries) -> ResolvedRef:
         source = _Source(transport, registries, reference)
         digest = await source.ask(lambda registry: registry.digest(reference.version))
     return ResolvedRef(reference.by_digest(digest), digest)
+
+
+async def confirm(ref: str, registries: Registries) -> None:
+    """Have a registry give out the manifest that `ref` names by digest, to whoever the credentials say we are.
+
+    A digest that a registry states is a claim; the bytes that hash to it are not. Raises BadReference, Waiting.
+    """
+    reference = parse(ref)
+    async with Transport(registries) as transport:
+        await _Source(transport, registries, reference).ask(lambda registry: registry.manifest(reference.version))
 
 
 async def labels(ref: str, registries: Registries) -> Mapping[str, str]:
@@ -104,16 +160,65 @@ async def pull(
     `only` says which paths to take (the others are skipped, but counted). Symbolic links become second names of the files they
     mean. Raises BadReference, BadContent (its `ref` says by digest which), Waiting. After an error `into` is unfinished.
     """
+    folder = into if isinstance(into, Path) else into.folder
+    fetched = await fetch(ref, folder, registries, only=only, limits=limits, progress=progress)
+    with fetched.blob:
+        return unpack(fetched, into, limits, progress)
+
+
+async def fetch(
+    ref: str,
+    folder: Path,
+    registries: Registries,
+    *,
+    only: str | Sequence[str] | FromLabel | None = None,
+    limits: ContentLimits = CATALOG,
+    progress: Callable[[str], None] = lambda line: None,
+) -> FetchedImage:
+    """The layers of an image in a file without a name in `folder`, which is the caller's to close; `only` as in pull().
+
+    Raises BadReference, BadContent, Waiting.
+    """
     reference = parse(ref)
     async with Transport(registries) as transport:
         source = _Source(transport, registries, reference)
         progress("reading the manifest")
         found = await source.find()
-        wanted = _wanted(found, only)
-        tree = Tree(into, wanted, limits)
+        wanted, sizes = _wanted(found, only), tuple(layer.size for layer in found.manifest.layers)
+        if sum(sizes) > limits.bytes:
+            words = f"is {sum(sizes):,} bytes compressed; at most {limits.bytes:,} are read"
+            raise _bad(found.ref, Reason.TOO_LARGE, words)
         with disk_full_said():
-            await _Unpacking(source, found, tree, progress).run()
-    return PulledImage(found.ref, found.digest, found.labels, wanted[0], tree.files, tree.size)
+            blob = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  the caller closes it
+            try:
+                await _fetch_layers(source, found, blob, progress)
+            except BaseException:
+                blob.close()
+                raise
+    return FetchedImage(found.ref, found.digest, found.labels, wanted, sizes, blob)
+
+
+def unpack(
+    fetched: FetchedImage, into: Path | Storage, limits: ContentLimits, progress: Callable[[str], None]
+) -> PulledImage:
+    """The files of a fetched image below `into`, an empty folder, or in a storage. Raises BadContent, Waiting(DiskFull)."""
+    tree = Tree(into, fetched.wanted, limits)
+    budget = layers.Budget(limits.bytes, limits.files)
+    try:
+        with disk_full_said():
+            for number, layer in enumerate(parts(fetched.blob, fetched.sizes), start=1):
+                tree.layer = number
+                progress(f"unpacking layer {number} of {len(fetched.sizes)}")
+                layers.unpack(layer, tree, budget)
+            tree.finish()
+    except LayerError as error:
+        where = f"layer {error.layer or tree.layer} of image {fetched.ref}"
+        raise BadContent(error.reason, f"{where} {error.words}", fetched.ref) from error
+    for top in tree.wanted:
+        if top and not tree.has(top):
+            words = f"has nothing at {quoted('/' + top)}, where its content should be"
+            raise _bad(fetched.ref, Reason.MISSING_CONTENT, words)
+    return PulledImage(fetched.ref, fetched.digest, fetched.labels, fetched.wanted[0], tree.files, tree.size)
 
 
 class _Source:
@@ -169,16 +274,16 @@ class _Source:
     async def _config(self, config: Descriptor) -> bytes:
         if config.size > MANIFEST_LIMIT:
             raise ManifestError(f"has a config of {config.size:,} bytes")
-        with tempfile.TemporaryFile() as file:
-            await self.fetch(config, file, lambda count: None)
-            file.seek(0)
-            return file.read()
+        file = io.BytesIO()
+        await self.fetch(config, file, lambda count: None)
+        return file.getvalue()
 
     async def fetch(self, blob: Descriptor, file: IO[bytes], arrived: Callable[[int], None]) -> None:
-        """A verified blob in the file."""
+        """A verified blob in the file, from where it stands."""
+        start = file.tell()
 
         async def once(registry: Registry) -> None:
-            file.seek(0)
+            file.seek(start)
             file.truncate()
             await registry.blob(blob, file, arrived)
 
@@ -186,49 +291,21 @@ class _Source:
         file.flush()
 
 
-class _Unpacking:
-    """The layers of one image, one after the other: pulled into a file without a name, verified, merged into the tree."""
+async def _fetch_layers(source: _Source, found: _Found, blob: IO[bytes], progress: Callable[[str], None]) -> None:
+    """One after the other, verified. Raises Waiting."""
+    count, before = len(found.manifest.layers), 0
+    total = sum(layer.size for layer in found.manifest.layers)
 
-    def __init__(self, source: _Source, found: _Found, tree: Tree, progress: Callable[[str], None]) -> None:
-        self._source = source
-        self._found = found
-        self._tree = tree
-        self._progress = progress
-        self._total = sum(layer.size for layer in found.manifest.layers)
+    def arrived(what: str, before: int, size: int) -> None:
+        progress(f"{what}, {(before + size) // MEGABYTE} MB of {total // MEGABYTE} MB")
 
-    async def run(self) -> None:
-        """Raises BadContent and Waiting."""
-        limits = self._tree.limits
-        if self._total > limits.bytes:
-            raise self._bad(Reason.TOO_LARGE, f"is {self._total:,} bytes compressed; at most {limits.bytes:,} are read")
-        budget = layers.Budget(limits.bytes, limits.files)
-        count = len(self._found.manifest.layers)
-        before = 0
-        try:
-            for number, layer in enumerate(self._found.manifest.layers, start=1):
-                self._tree.layer = number
-                with tempfile.TemporaryFile(dir=self._tree.folder_for_work) as blob:
-                    await self._source.fetch(
-                        layer, blob, partial(self._arrived, f"pulling layer {number} of {count}", before)
-                    )
-                    before += layer.size
-                    self._progress(f"unpacking layer {number} of {count}")
-                    layers.unpack(blob, self._tree, budget)
-            self._tree.finish()
-        except LayerError as error:
-            where = f"layer {error.layer or self._tree.layer} of image {self._found.ref}"
-            raise BadContent(error.reason, f"{where} {error.words}", self._found.ref) from error
-        for top in self._tree.wanted:
-            if top and not self._tree.has(top):
-                raise self._bad(
-                    Reason.MISSING_CONTENT, f"has nothing at {quoted('/' + top)}, where its content should be"
-                )
+    for number, layer in enumerate(found.manifest.layers, start=1):
+        await source.fetch(layer, blob, partial(arrived, f"pulling layer {number} of {count}", before))
+        before += layer.size
 
-    def _arrived(self, what: str, before: int, count: int) -> None:
-        self._progress(f"{what}, {(before + count) // MEGABYTE} MB of {self._total // MEGABYTE} MB")
 
-    def _bad(self, reason: Reason, words: str) -> BadContent:
-        return BadContent(reason, f"image {self._found.ref} {words}", self._found.ref)
+def _bad(ref: str, reason: Reason, words: str) -> BadContent:
+    return BadContent(reason, f"image {ref} {words}", ref)
 
 
 def _wanted(found: _Found, only: str | Sequence[str] | FromLabel | None) -> tuple[str, ...]:

@@ -1,8 +1,10 @@
-"""One door to all sources: which content is meant now, and its files on disk.
+"""One door to all sources: which content is meant now, and what it is made of.
 
     async with open_source(source, access) as opened:
         if opened.digest != known:
-            root = await opened.unpack(into, only, limits, progress)
+            fetched = await opened.fetch(folder, only, limits, progress)
+
+Nothing of the content is read here: that is for olmkit.sources.fetched, in a process without a network.
 
 Called by the jobs of catalogd and rukpak, in child processes. All that is raised is a Blocked or a Waiting with a sentence for
 people, BadContent (with the content's name in `ref`) when the bytes themselves are wrong.
@@ -10,15 +12,15 @@ people, BadContent (with the content's name in `ref`) when the bytes themselves 
 
 from __future__ import annotations
 
-import io
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import IO, Any, Protocol, TypeAlias
 
 from olmkit.sources import http, image
 from olmkit.sources.access import Access
-from olmkit.sources.errors import BadContent, disk_full_said
+from olmkit.sources.errors import disk_full_said
+from olmkit.sources.fetched import Fetched
 from olmkit.sources.image import FromLabel
 from olmkit.sources.registries import Registries
 from olmkit.sources.source import (
@@ -28,10 +30,10 @@ from olmkit.sources.source import (
     ImageSource,
     Source,
     digest_of_files,
+    to_json,
     without_query,
 )
-from olmkit.sources.storage import Storage
-from olmkit.sources.tree import CATALOG, ContentLimits, LayerError, Tree
+from olmkit.sources.tree import CATALOG, ContentLimits
 
 Only: TypeAlias = str | Sequence[str] | FromLabel | None
 Progress: TypeAlias = Callable[[str], None]
@@ -45,7 +47,10 @@ class Opened(Protocol):
     """What a source means now."""
 
     digest: str
-    """ "sha256:…": of the manifest, of repository, directory and commit, of the archive, of the files. "" when unchanged."""
+    """ "sha256:…": of the manifest, of repository, directory and commit, of the archive's digest, of the files. "" is unchanged.
+
+    Sources of different kinds never have the same: what is hashed tells the kind.
+    """
     ref: str
     """The same for people: image by digest, repository@commit[:directory], url@sha256:…, configMaps@sha256:…"""
     resolved: dict[str, Any]
@@ -55,13 +60,19 @@ class Opened(Protocol):
     unchanged: bool
     """The server says that what known_validator stands for is still so."""
 
-    async def unpack(
-        self, into: Path | Storage, only: Only = None, limits: ContentLimits = CATALOG, progress: Progress = _silent
-    ) -> Path:
-        """The files below `into`, an empty folder; returns the root of the content. `only` is for images: which paths to take.
+    async def confirm(self, limits: ContentLimits = CATALOG, progress: Progress = _silent) -> None:
+        """Have the source show, to our own login, that it has this content; for who takes the content from elsewhere.
 
-        Those given to a storage are told as if they were below its folder.
-        Raises Blocked, BadContent, Waiting. After an error `into` is unfinished.
+        Raises Blocked, Waiting.
+        """
+        ...
+
+    async def fetch(
+        self, folder: Path, only: Only = None, limits: ContentLimits = CATALOG, progress: Progress = _silent
+    ) -> Fetched:
+        """What the content is made of, in files without names in `folder`. `only` is for images: which paths to take.
+
+        The files can be used until the source is closed. Raises Blocked, BadContent, Waiting.
         """
         ...
 
@@ -80,24 +91,22 @@ async def open_source(
 
     Raises BadReference, Blocked, Waiting.
     """
-    match source:
-        case ImageSource():
-            yield await _open_image(source, access)
-        case GitSource():
-            yield await _open_git(source, access)
-        case HttpSource():
-            opened = await _open_http(source, access, known_validator, scratch, limits, progress)
-            try:
-                yield opened
-            finally:
-                opened.close()
-        case ConfigMapsSource():
-            yield _Files(source)
+    with ExitStack() as stack:
+        match source:
+            case ImageSource():
+                yield await _open_image(source, access, stack)
+            case GitSource():
+                yield await _open_git(source, access, stack)
+            case HttpSource():
+                found = await _download(source, access, known_validator, scratch, limits, progress)
+                yield _Http(source, access, found, stack, scratch)
+            case ConfigMapsSource():
+                yield _Files(source)
 
 
-async def _open_image(source: ImageSource, access: Access) -> Opened:
+async def _open_image(source: ImageSource, access: Access, stack: ExitStack) -> Opened:
     registries = access.registries()
-    return _Image(await image.resolve(source.ref, registries), registries)
+    return _Image(await image.resolve(source.ref, registries), registries, stack)
 
 
 class _Image:
@@ -106,24 +115,30 @@ class _Image:
     validator = ""
     unchanged = False
 
-    def __init__(self, found: image.ResolvedRef, registries: Registries) -> None:
+    def __init__(self, found: image.ResolvedRef, registries: Registries, stack: ExitStack) -> None:
         self._registries = registries
+        self._stack = stack
         self.digest = found.digest
         self.ref = found.ref_by_digest
         self.resolved = {"type": "image", "image": {"ref": self.ref}}
 
-    async def unpack(
-        self, into: Path | Storage, only: Only = None, limits: ContentLimits = CATALOG, progress: Progress = _silent
-    ) -> Path:
-        pulled = await image.pull(self.ref, into, self._registries, only=only, limits=limits, progress=progress)
-        return _root(into) / pulled.root
+    async def confirm(self, limits: ContentLimits = CATALOG, progress: Progress = _silent) -> None:
+        """See Opened, as all below."""
+        await image.confirm(self.ref, self._registries)
+
+    async def fetch(
+        self, folder: Path, only: Only = None, limits: ContentLimits = CATALOG, progress: Progress = _silent
+    ) -> Fetched:
+        found = await image.fetch(self.ref, folder, self._registries, only=only, limits=limits, progress=progress)
+        self._stack.enter_context(found.blob)
+        return Fetched({"type": "image", "image": found.facts()}, (found.blob,))
 
 
-async def _open_git(source: GitSource, access: Access) -> Opened:
+async def _open_git(source: GitSource, access: Access, stack: ExitStack) -> Opened:
     # Here, because dulwich costs memory that only git needs.
     from olmkit.sources import git
 
-    return _Git(source, access, await git.resolve(source, access))
+    return _Git(source, access, await git.resolve(source, access), stack)
 
 
 class _Git:
@@ -132,12 +147,13 @@ class _Git:
     validator = ""
     unchanged = False
 
-    def __init__(self, source: GitSource, access: Access, commit: str) -> None:
+    def __init__(self, source: GitSource, access: Access, commit: str, stack: ExitStack) -> None:
         from olmkit.sources import git
 
         self._source = source
         self._access = access
         self._commit = commit
+        self._stack = stack
         self.digest = git.digest(source, commit)
         self.ref = git.ref(source, commit)
         named = {"repository": source.repository, "commit": commit}
@@ -145,59 +161,66 @@ class _Git:
             named["directory"] = source.directory
         self.resolved = {"type": "git", "git": named}
 
-    async def unpack(
-        self, into: Path | Storage, only: Only = None, limits: ContentLimits = CATALOG, progress: Progress = _silent
-    ) -> Path:
+    async def confirm(self, limits: ContentLimits = CATALOG, progress: Progress = _silent) -> None:
+        from olmkit.sources import git
+
+        await git.confirm(self._source, self._access)
+
+    async def fetch(
+        self, folder: Path, only: Only = None, limits: ContentLimits = CATALOG, progress: Progress = _silent
+    ) -> Fetched:
         from olmkit.sources import git
 
         with disk_full_said():
-            fetched = await git.fetch(self._source, self._commit, self._access, into, limits, progress)
-        return _root(into) / fetched.root
+            pack = await git.fetch(self._source, self._commit, self._access, folder, limits, progress)
+        self._stack.enter_context(pack)
+        return Fetched({"type": "git", "source": to_json(self._source), "commit": self._commit}, (pack,))
 
 
-async def _open_http(
+async def _download(
     source: HttpSource, access: Access, known: str, scratch: Path | None, limits: ContentLimits, progress: Progress
-) -> _Http:
+) -> http.Download:
     http.check(source)
     if source.checksum:
-        return _Http(source, access, http.Download(None, source.checksum, ""), scratch)
+        return http.Download(None, source.checksum, "")
     with disk_full_said():
-        found = await http.download(source, access, scratch, limits.bytes, known, progress)
-    return _Http(source, access, found, scratch)
+        return await http.download(source, access, scratch, limits.bytes, known, progress)
 
 
 class _Http:
     """By checksum from here on; the archive is here already, unless the spec told its checksum."""
 
-    def __init__(self, source: HttpSource, access: Access, found: http.Download, scratch: Path | None) -> None:
+    def __init__(
+        self, source: HttpSource, access: Access, found: http.Download, stack: ExitStack, scratch: Path | None
+    ) -> None:
         self._source = source
         self._access = access
-        self._found = found
+        self._file = stack.enter_context(found.file) if found.file else None
+        self._stack = stack
         self._scratch = scratch
-        self.digest = found.digest
+        self.digest = http.content_digest(found.digest) if found.digest else ""
         self.validator = found.validator
         self.unchanged = not found.digest
-        self.ref = http.ref(source, self.digest) if self.digest else ""
-        named = {"url": without_query(source.url), "digest": self.digest}
-        self.resolved = {"type": "http", "http": named} if self.digest else {}
+        self.ref = http.ref(source, found.digest) if found.digest else ""
+        named = {"url": without_query(source.url), "digest": found.digest}
+        self.resolved = {"type": "http", "http": named} if found.digest else {}
 
-    async def unpack(
-        self, into: Path | Storage, only: Only = None, limits: ContentLimits = CATALOG, progress: Progress = _silent
-    ) -> Path:
-        with disk_full_said():
-            if self._found.file is None:
-                where = self._scratch or _root(into)
-                self._found = await http.download(self._source, self._access, where, limits.bytes, "", progress)
-            assert self._found.file is not None, "without a known validator an archive is always sent"
-            progress("unpacking the archive")
-            tree = Tree(into, ("",), limits, noun="archive")
-            http.unpack(self._source, self._found.file, self.digest, tree)
-        return _root(into)
+    async def confirm(self, limits: ContentLimits = CATALOG, progress: Progress = _silent) -> None:
+        await self._download(self._scratch, limits, progress)
 
-    def close(self) -> None:
-        """Let go of the archive."""
-        if self._found.file is not None:
-            self._found.file.close()
+    async def fetch(
+        self, folder: Path, only: Only = None, limits: ContentLimits = CATALOG, progress: Progress = _silent
+    ) -> Fetched:
+        return Fetched({"type": "http", "ref": self.ref}, (await self._download(folder, limits, progress),))
+
+    async def _download(self, folder: Path | None, limits: ContentLimits, progress: Progress) -> IO[bytes]:
+        """The archive, unless it is here already; its checksum is verified."""
+        if self._file is None:
+            with disk_full_said():
+                found = await http.download(self._source, self._access, folder, limits.bytes, "", progress)
+            assert found.file is not None, "without a known validator an archive is always sent"
+            self._file = self._stack.enter_context(found.file)
+        return self._file
 
 
 class _Files:
@@ -212,18 +235,10 @@ class _Files:
         self.ref = f"configMaps@{self.digest}"
         self.resolved = {"type": "configMaps", "configMaps": {"digest": self.digest}}
 
-    async def unpack(
-        self, into: Path | Storage, only: Only = None, limits: ContentLimits = CATALOG, progress: Progress = _silent
-    ) -> Path:
-        tree = Tree(into, ("",), limits, layer=1)
-        try:
-            with disk_full_said():
-                for path, data in self._source.files:
-                    tree.file(path, io.BytesIO(data))
-        except LayerError as error:
-            raise BadContent(error.reason, f"{self.ref} {error.words}", self.ref) from error
-        return _root(into)
+    async def confirm(self, limits: ContentLimits = CATALOG, progress: Progress = _silent) -> None:
+        """The files are here."""
 
-
-def _root(into: Path | Storage) -> Path:
-    return into if isinstance(into, Path) else into.folder
+    async def fetch(
+        self, folder: Path, only: Only = None, limits: ContentLimits = CATALOG, progress: Progress = _silent
+    ) -> Fetched:
+        return Fetched({"type": "configMaps", "source": to_json(self._source), "ref": self.ref})

@@ -67,6 +67,18 @@ def parse(text: str) -> Reference:
     return Reference(name, registry, repository, tag, digest or None)
 
 
+def check_answer(asked: str, named: object, digest: object) -> None:
+    """Raise ValueError unless `named` is the image `asked` by that digest: the digest that it asks for, if it asks for one.
+
+    For controllers, which do not believe what a job says that it found. Raises BadReference when `asked` cannot be read.
+    """
+    reference = parse(asked)
+    if not isinstance(digest, str) or reference.digest not in (None, digest):
+        raise ValueError(f"the job was asked for {asked} and says that it found the digest {digest}")
+    if named != reference.by_digest(digest):
+        raise ValueError(f"the job was asked for {asked} and says that it found {named} with the digest {digest}")
+
+
 def is_host(text: str) -> bool:
     """Whether text is a host name or address, with or without a port."""
     port = text.rpartition(":")[2]

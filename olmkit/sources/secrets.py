@@ -1,7 +1,8 @@
 """Secret objects of the types that sources take, read into grants. Used by credentials.py.
 
 Pure. Errors name the Secret, its keys and hosts, never a value. A docker config names hosts by its keys; the other types name
-theirs in the annotation `olm.operatorframework.io/source-hosts`.
+theirs in the annotation `olm.operatorframework.io/source-hosts`, and in `olm.operatorframework.io/insecure-source-hosts` those of
+them that a user and a password may be sent to without TLS that is verified.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from olmkit.sources.grants import DOCKER_HUB, DOCKER_HUB_NAMES, Grant, Login, Ss
 from olmkit.sources.reference import is_host
 
 HOSTS_ANNOTATION = "olm.operatorframework.io/source-hosts"
+INSECURE_HOSTS_ANNOTATION = "olm.operatorframework.io/insecure-source-hosts"
 DOCKER_CONFIG = "kubernetes.io/dockerconfigjson"
 DOCKER_CFG = "kubernetes.io/dockercfg"
 BASIC_AUTH = "kubernetes.io/basic-auth"
@@ -86,10 +88,13 @@ class _Secret:
         """The same for a value of one line; a newline at its end, as files have it, does not count."""
         return self.text(key).rstrip("\r\n")
 
-    def hosts(self) -> Iterator[tuple[str, int]]:
-        """The hosts that the annotation names, with the port or 0. Raises Blocked when there is none."""
-        annotations = (self.raw.get("metadata") or {}).get("annotations") or {}
-        named = [part.strip().lower() for part in annotations.get(HOSTS_ANNOTATION, "").split(",") if part.strip()]
+    def hosts(self) -> Iterator[tuple[str, int, bool]]:
+        """The hosts that the annotation names, with the port or 0, and whether the other one names them too. Raises Blocked when
+        there is none."""
+        named, insecure = self._listed(HOSTS_ANNOTATION), self._listed(INSECURE_HOSTS_ANNOTATION)
+        if unnamed := next((each for each in insecure if each not in named), ""):
+            rest = f" in its annotation {INSECURE_HOSTS_ANNOTATION}, which {HOSTS_ANNOTATION} does not name: name it in both"
+            raise self.bad("has", unnamed, rest)
         if not named:
             raise self.bad(
                 "does not say which hosts it may be sent to:"
@@ -98,7 +103,11 @@ class _Secret:
         for each in named:
             if not is_host(each):
                 raise self.bad("has", each, f" in its annotation {HOSTS_ANNOTATION}, which is no host[:port]")
-            yield split_port(each)
+            yield (*split_port(each), each in insecure)
+
+    def _listed(self, annotation: str) -> list[str]:
+        annotations = (self.raw.get("metadata") or {}).get("annotations") or {}
+        return [part.strip().lower() for part in annotations.get(annotation, "").split(",") if part.strip()]
 
     def bad(self, words: str, shown: str | None = None, rest: str = "") -> BadSecret:
         """The error that says so; `shown` comes out of the Secret and stands between `words` and `rest`."""
@@ -118,10 +127,10 @@ def _grants(secret: _Secret) -> Iterator[Grant]:
             login = Login(secret.line("username"), secret.line("password"), secret=secret.name)
             if ":" in login.user:
                 raise secret.bad("has a colon in its username, which basic authentication cannot send")
-            yield from (Grant(host, port, "", login) for host, port in secret.hosts())
+            yield from (Grant(host, port, "", login, insecure=insecure) for host, port, insecure in secret.hosts())
         case "kubernetes.io/ssh-auth":
             key = SshKey(secret.text("ssh-privatekey"), secret.text("ssh-knownhosts"), secret.name)
-            yield from (Grant(host, port, "", key) for host, port in secret.hosts())
+            yield from (Grant(host, port, "", key) for host, port, _ in secret.hosts())
         case other:
             usable = ", ".join((DOCKER_CONFIG, DOCKER_CFG, BASIC_AUTH, SSH_AUTH))
             raise secret.bad(f"is of the type {quoted(other)}: those that can be used are {usable}")

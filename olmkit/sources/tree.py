@@ -18,6 +18,8 @@ from olmkit.sources.errors import Reason, quoted
 from olmkit.sources.storage import Data, Disk, Storage
 
 LINK_HOPS = 40
+FOLDER_BYTES = 4096
+"""What a folder takes of the bytes: about its share of a disk, and more than its name takes of memory."""
 
 
 class LayerError(Exception):
@@ -35,9 +37,9 @@ class ContentLimits:
     """What one image may hold, all layers together, wanted or not."""
 
     bytes: int = 4 * 1024**3
-    """After decompression."""
+    """After decompression; a folder counts as FOLDER_BYTES."""
     files: int = 100_000
-    """Entries of any kind."""
+    """Entries of any kind, and folders that no entry names."""
     path: int = 4096
     """Bytes of one path."""
     depth: int = 64
@@ -89,6 +91,8 @@ class Tree:
     files: int = 0
     size: int = 0
     """Bytes of all files."""
+    folders: int = 0
+    """Folders that were made, those that are gone again as well: each was work."""
     noun: str = "image"
     """What sentences call that which holds the files."""
     _root: Node = field(default_factory=lambda: Node(0, {}))
@@ -186,10 +190,17 @@ class Tree:
 
     def _count_bytes(self, count: int) -> None:
         self.size += count
-        if self.size > self.limits.bytes:
-            raise LayerError(
-                Reason.TOO_LARGE, f"makes the content larger than {self.limits.bytes:,} bytes, the most that is read"
-            )
+        self._check_limits()
+
+    def _check_limits(self) -> None:
+        limits = self.limits
+        if self.size + self.folders * FOLDER_BYTES > limits.bytes:
+            included = ", folders included" if self.folders * FOLDER_BYTES > self.size else ""
+            words = f"makes the content larger than {limits.bytes:,} bytes{included}, the most that is read"
+            raise LayerError(Reason.TOO_LARGE, words)
+        if self.files + self.folders > limits.files:
+            words = f"makes the content more than {limits.files:,} files and folders, the most that are read"
+            raise LayerError(Reason.TOO_LARGE, words)
 
     def _child(self, path: str) -> Node | None:
         node: Node | None = self._root
@@ -215,6 +226,8 @@ class Tree:
                 self._remove(node, part, walked)
                 child = None
             if child is None:
+                self.folders += 1
+                self._check_limits()
                 child = node.children[part] = Node(self.layer, {})
                 self._storage.make_folder(walked)
             node = child

@@ -9,12 +9,13 @@ and release. Pure: the same Snapshot gives the same Decision.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from olmkit.versions import Version
+from operator_controller.resolve.identity import Identity, channels_with, identity_in, is_same_image
 from operator_controller.resolve.package import Bundle, Channel, PackageContent
-from operator_controller.resolve.upgrades import Graph, Place
+from operator_controller.resolve.upgrades import Graph, Place, direct_steps
 from operator_controller.resolve.versions import MastermindsRange
 
 
@@ -47,6 +48,12 @@ class Standing(StrEnum):
     AWAY = "away"  # it served and cannot be read now: its last content counts
     LOST = "lost"  # it served, cannot be read now, and what it held of this package is not known here
     PENDING = "pending"  # it has not served yet: it does not count
+    TOO_LARGE = "tooLarge"  # it serves more of this package than is resolved
+    UNAVAILABLE = "unavailable"  # its spec.availability says that nothing is installed from it: it does not count
+
+
+_READABLE = (Standing.SERVING, Standing.AWAY)
+"""What these hold of the package is known."""
 
 
 @dataclass(frozen=True)
@@ -114,22 +121,41 @@ class Seen:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Install this one now. `target` is where the upgrade steps lead; the same one when it is reached at once."""
+    """Install this one now. `target` is where the upgrade steps lead; the same one when it is reached at once.
+
+    `without_certificates`: of a candidate that needs them, the versions that do not and can be installed now, ascending.
+    """
 
     candidate: Candidate
     target: Candidate
+    without_certificates: tuple[Version, ...] = ()
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What runs is what was asked for, and its catalog cannot say whether there is better: it stays."""
+    """What runs is what was asked for, and its catalog leads to nothing better: it stays."""
 
     running: Running
+    home: Standing | None = None
+    """What can be had of its catalog; None when that was deleted. When its content is known, what runs is not in it."""
+
+    @property
+    def is_not_offered(self) -> bool:
+        """The catalog's content is known, and neither has what runs nor leads on from it."""
+        return self.home in _READABLE
 
 
 @dataclass(frozen=True)
 class NotFound:
     """No catalog has what was asked for."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Nothing was found, and a catalog has more of the package than is resolved."""
+
+    catalog: str
+    message: str
 
 
 @dataclass(frozen=True)
@@ -144,9 +170,10 @@ class Unreachable:
 
 @dataclass(frozen=True)
 class Dependent:
-    """The best candidate needs something of others."""
+    """The best candidate needs something of others. `free`: the versions that do not and can be installed now, ascending."""
 
     candidate: Candidate
+    free: tuple[Version, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -164,7 +191,16 @@ class HomeMissing:
     message: str
 
 
-Outcome = Chosen | Kept | NotFound | Unreachable | Dependent | Tied | HomeMissing
+Outcome = Chosen | Kept | NotFound | Refused | Unreachable | Dependent | Tied | HomeMissing
+
+
+@dataclass(frozen=True)
+class Follow:
+    """A deleted catalog, the one that counts in its place since it offers the same bundle, and a channel there that has it."""
+
+    deleted: str
+    catalog: str
+    channel: str
 
 
 @dataclass(frozen=True)
@@ -175,6 +211,8 @@ class Decision:
     snapshot: Snapshot
     seen: tuple[Seen, ...] = ()
     """The catalogs that counted."""
+    follow: Follow | None = None
+    """None: what runs stays with the catalog that it came from."""
 
     @property
     def is_settled(self) -> bool:
@@ -182,6 +220,8 @@ class Decision:
         match self.outcome:
             case NotFound():
                 return bool(self.seen) and all(seen.offer.standing is Standing.SERVING for seen in self.seen)
+            case Refused():
+                return all(seen.offer.standing in (Standing.SERVING, Standing.TOO_LARGE) for seen in self.seen)
             case HomeMissing():
                 return False
         return True
@@ -189,31 +229,72 @@ class Decision:
 
 def resolve(snapshot: Snapshot) -> Decision:
     """The answer for one Operator. Never raises."""
-    offers, running = snapshot.offers, snapshot.running
+    running, follow = snapshot.running, None
+    offers = tuple(offer for offer in snapshot.offers if offer.standing is not Standing.UNAVAILABLE)
     if running is not None and running.catalog:
-        offers = tuple(offer for offer in offers if offer.catalog == running.catalog)
-        if not offers or offers[0].standing in (Standing.LOST, Standing.PENDING):
-            return Decision(_without_home(snapshot, running, offers), snapshot)
-    seen = tuple(_look(offer, snapshot.asked) for offer in offers)
+        home = next((offer for offer in snapshot.offers if offer.catalog == running.catalog), None)
+        if home is None:
+            home = _successor(running, offers)
+            follow = _follow(running, home)
+        if home is None or home.standing not in _READABLE:
+            return Decision(_without_home(snapshot, running, home), snapshot)
+        offers = (home,)
+    seen = tuple(_look(offer, snapshot.asked, running) for offer in offers)
     pick = _first(snapshot, seen) if running is None else _next(snapshot, running, seen)
-    return Decision(_refuse_dependent(pick, running), snapshot, seen)
+    return Decision(_refuse_dependent(pick, running, seen), snapshot, seen, follow)
 
 
-def _without_home(snapshot: Snapshot, running: Running, offers: Sequence[Offer]) -> Outcome:
-    asked = snapshot.asked
+def _successor(running: Running, offers: Sequence[Offer]) -> Offer | None:
+    """The catalog that counts in place of a deleted one, for it offers the very bundle that runs.
+
+    The same image digest is better than the same reference, then the higher priority counts, then the name.
+    """
+    found = [
+        (identity_in(offer.package, running.name, running.version, running.image), offer.priority, offer)
+        for offer in offers
+        if offer.package is not None
+    ]
+    able = [one for one in found if one[0] is not Identity.NONE]
+    return min(able, key=lambda one: (-one[0], -one[1], one[2].catalog))[2] if able else None
+
+
+def _follow(running: Running, home: Offer | None) -> Follow | None:
+    """The recorded channel is kept where the new home has the bundle in it."""
+    if home is None or home.package is None:
+        return None
+    channels = channels_with(home.package, running.name, running.version, running.image)
+    channel = running.channel if running.channel in channels else channels[0]
+    return Follow(running.catalog, home.catalog, channel)
+
+
+def _without_home(snapshot: Snapshot, running: Running, home: Offer | None) -> Outcome:
+    if _is_asked_for(running, snapshot.asked):
+        return Kept(running, home.standing if home is not None else None)
+    if home is not None and home.standing is Standing.TOO_LARGE:
+        return Refused(running.catalog, home.message)
+    return HomeMissing(running.catalog, home.message if home is not None else "")
+
+
+def _is_asked_for(running: Running, asked: Asked) -> bool:
+    """Whether the spec asks for no other version and channel than what runs."""
     fits = asked.versions is None or (running.version is not None and asked.versions.matches(running.version))
-    if fits and asked.channel in ("", running.channel):
-        return Kept(running)
-    return HomeMissing(running.catalog, offers[0].message if offers else "")
+    return fits and asked.channel in ("", running.channel)
 
 
-def _look(offer: Offer, asked: Asked) -> Seen:
+def _look(offer: Offer, asked: Asked, running: Running | None) -> Seen:
     if offer.package is None:
         return Seen(offer, Gap.NO_PACKAGE)
     channels, gap = channels_that_count(offer.package, asked)
-    candidates = tuple(_candidates(offer, offer.package, channels))
+    candidates = tuple(_as_running(one, running) for one in _candidates(offer, offer.package, channels))
     matching = tuple(one for one in candidates if asked.versions is None or asked.versions.matches(one.version))
     return Seen(offer, gap, channels, candidates, matching)
+
+
+def _as_running(candidate: Candidate, running: Running | None) -> Candidate:
+    """With the reference that runs where the image is the same: it is no upgrade to have it from another registry."""
+    if running is None or not is_same_image(candidate.bundle.image, running.image):
+        return candidate
+    return replace(candidate, bundle=replace(candidate.bundle, image=running.image))
 
 
 def channels_that_count(package: PackageContent, asked: Asked) -> tuple[tuple[Channel, ...], Gap]:
@@ -251,7 +332,7 @@ def _first(snapshot: Snapshot, seen: Sequence[Seen]) -> Outcome:
     """Nothing runs: the best of all catalogs, or a tie."""
     matching = [one for view in seen for one in view.matching]
     if not matching:
-        return NotFound()
+        return _not_found(seen)
     top = max(one.rank[:2] for one in matching)
     best = [one for one in matching if one.rank[:2] == top]
     catalogs = sorted({one.catalog for one in best})
@@ -263,14 +344,21 @@ def _first(snapshot: Snapshot, seen: Sequence[Seen]) -> Outcome:
     return Chosen(choice, choice)
 
 
+def _not_found(seen: Sequence[Seen]) -> Outcome:
+    refused = next((view.offer for view in seen if view.offer.standing is Standing.TOO_LARGE), None)
+    return NotFound() if refused is None else Refused(refused.catalog, refused.message)
+
+
 def _next(snapshot: Snapshot, running: Running, seen: Sequence[Seen]) -> Outcome:
-    """Something runs: the best that its upgrade edges lead to, one step at a time."""
+    """Something runs: the best that its upgrade edges lead to, one step at a time. What was withdrawn stays where asked for."""
     steps = [step for view in seen if (step := _step(snapshot, running, view)) is not None]
     if steps:
         return max(steps, key=lambda step: (step.target.rank, step.candidate.rank))
+    if running.catalog and _is_asked_for(running, snapshot.asked):
+        return Kept(running, seen[0].offer.standing)  # the home alone counts
     matching = [(one, view) for view in seen for one in view.matching]
     if not matching:
-        return NotFound()
+        return _not_found(seen)
     wanted, view = max(matching, key=lambda pair: pair[0].rank)
     return _unreachable(running, wanted, view)
 
@@ -278,53 +366,69 @@ def _next(snapshot: Snapshot, running: Running, seen: Sequence[Seen]) -> Outcome
 def _step(snapshot: Snapshot, running: Running, view: Seen) -> Chosen | None:
     """The first step on the way to the best one in reach."""
     by_name = {one.bundle.name: one for one in view.matching}
-    graph = _graph(view)
-    place = Place(running.name, running.version)
-    direct = graph.next_from(place) & by_name.keys()
+    ways = Graph(view.channels, _versions(view)).ways(Place(running.name, running.version), by_name.keys())
+    direct = ways.direct
     same = {one.bundle.name for one in view.matching if is_same(one, running)}
     if not direct | same:
         return None
-    names = graph.reachable(place, by_name.keys()) | same
+    names = ways.came_from.keys() | same
     target = max((by_name[name] for name in names), key=lambda one: one.rank)
     if snapshot.under_way in direct | same:
         return Chosen(by_name[snapshot.under_way], target)
     if target.bundle.name in direct | same:
         return Chosen(target, target)
-    way = graph.path(place, target.bundle.name, by_name.keys())  # each step shortens it, so circles end
-    return Chosen(by_name[way[0]], target)
+    return Chosen(by_name[ways.to(target.bundle.name)[0]], target)  # each step shortens the way, so circles end
 
 
 def is_same(candidate: Candidate, running: Running) -> bool:
-    """By name, or by exactly the version and release that run (a bundle that was renamed)."""
-    return candidate.bundle.name == running.name or candidate.version == running.version
+    """By name, by exactly the version and release that run (a bundle that was renamed), or by its image."""
+    is_named = candidate.bundle.name == running.name or candidate.version == running.version
+    return is_named or is_same_image(candidate.bundle.image, running.image)
 
 
-def _graph(view: Seen, channels: Sequence[Channel] | None = None) -> Graph:
-    """The upgrade edges of some channels, by default of those that count."""
+def _versions(view: Seen) -> dict[str, Version | None]:
+    """The versions of all bundles of the package, by name."""
     bundles = view.offer.package.bundles if view.offer.package else {}
-    known = {name: bundle.version for name, bundle in bundles.items()}
-    return Graph(view.channels if channels is None else channels, known)
+    return {name: bundle.version for name, bundle in bundles.items()}
 
 
 def _unreachable(running: Running, wanted: Candidate, view: Seen) -> Unreachable:
     by_name = {one.bundle.name: one.version for one in view.candidates}
     place = Place(running.name, running.version)
-    path = _graph(view).path(place, wanted.bundle.name, by_name.keys())
-    in_reach = {
-        channel.name: tuple(
-            sorted({by_name[name] for name in _graph(view, [channel]).next_from(place) & by_name.keys()})
-        )
-        for channel in view.channels
-    }
-    return Unreachable(
-        wanted, tuple(by_name[name] for name in path), {name: found for name, found in in_reach.items() if found}
-    )
+    path = Graph(view.channels, _versions(view)).ways(place, by_name.keys()).to(wanted.bundle.name)
+    direct = {channel: names & by_name.keys() for channel, names in direct_steps(view.channels, place).items()}
+    in_reach = {channel: tuple(sorted({by_name[name] for name in names})) for channel, names in direct.items() if names}
+    return Unreachable(wanted, tuple(by_name[name] for name in path), in_reach)
 
 
-def _refuse_dependent(outcome: Outcome, running: Running | None) -> Outcome:
-    """A choice with dependencies is refused, never passed over for an older one; what runs already is not refused anew."""
-    if not isinstance(outcome, Chosen) or not outcome.candidate.bundle.dependencies:
+def _refuse_dependent(outcome: Outcome, running: Running | None, seen: Sequence[Seen]) -> Outcome:
+    """A choice with dependencies is refused, never passed over for an older one; what runs already is not refused anew.
+
+    One that needs certificates is refused by judge.py, and is given the versions that do not.
+    """
+    if not isinstance(outcome, Chosen):
         return outcome
-    if running is not None and outcome.candidate.bundle.name == running.name:
+    candidate = outcome.candidate
+    if running is not None and candidate.bundle.name == running.name:
         return outcome
-    return Dependent(outcome.candidate)
+    if not candidate.bundle.dependencies and not candidate.bundle.needs_certificates:
+        return outcome
+    own = [view for view in seen if view.offer.catalog == candidate.catalog]
+    free = [one for view in own for one in _free(view, running)]
+    if candidate.bundle.dependencies:
+        return Dependent(candidate, _ascending(free))
+    return replace(outcome, without_certificates=_ascending(one for one in free if not one.bundle.needs_certificates))
+
+
+def _ascending(candidates: Iterable[Candidate]) -> tuple[Version, ...]:
+    return tuple(sorted({one.version for one in candidates}))
+
+
+def _free(view: Seen, running: Running | None) -> Iterable[Candidate]:
+    """What could be installed now and needs nothing of others, whatever version is asked for."""
+    free = [one for one in view.candidates if not one.bundle.dependencies]
+    if running is None:
+        return free
+    steps = direct_steps(view.channels, Place(running.name, running.version)).values()
+    names = frozenset[str]().union(*steps)
+    return [one for one in free if one.bundle.name in names or is_same(one, running)]

@@ -1,32 +1,36 @@
 """A Decision in words: the message of the Resolved condition, and why it came to this, in at most 1 KB.
 
-Called by the Operator's report and by the tests in tests/cases. The messages that the OpenShift 4.14 guide shows are kept letter
-by letter. Nothing is looked up here: every word comes from the Decision. Pure.
+Called by resolution.py and by the tests in tests/cases. The messages that the OpenShift 4.14 guide shows are kept letter by
+letter, with its single quotes; names and ranges in all others stand in double ones. Nothing is looked up here: every word comes
+from the Decision. Pure.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from olmkit.conditions import cut
+from olmkit.fbc import schemas
 from olmkit.versions import Version, quoted
 from operator_controller.resolve.candidates import (
     Asked,
-    Candidate,
     Chosen,
     Decision,
     Dependent,
     HomeMissing,
     Kept,
     NotFound,
+    Refused,
+    Running,
     Standing,
     Tied,
     Unreachable,
 )
+from operator_controller.resolve.identity import has_namesake
 from operator_controller.resolve.lists import CHANNELS_SHOWN, names_text, versions_text
-from operator_controller.resolve.near_misses import absent_catalogs, near_misses, unreadable
+from operator_controller.resolve.near_misses import TOO_LARGE, absent_catalogs, near_misses, unreadable
 from operator_controller.resolve.package import Property
 
 LIMIT = 1024
@@ -43,32 +47,52 @@ class Words:
     explanation: str
     why: str = ""
     """Of a bundle to be installed: what made it the one, in a few words."""
+    followed: str = ""
+    """Which catalog took the place of a deleted one, in a sentence; part of the explanation too."""
 
 
 def explain(decision: Decision) -> Words:
     """The sentences for a Decision; the same Decision gives the same text."""
-    outcome = decision.outcome
+    words = _explain(decision)
+    follow = decision.follow
+    if follow is None:
+        return words
+    followed = (
+        f'catalog "{follow.deleted}", which it came from, was deleted: it follows catalog "{follow.catalog}", which offers the '
+        "same bundle"
+    )
+    explanation = f"{cut(words.explanation, LIMIT - len(followed.encode()) - 2)}; {followed}"
+    return replace(words, explanation=explanation, followed=followed)
+
+
+def _explain(decision: Decision) -> Words:
+    outcome, asked = decision.outcome, decision.snapshot.asked
     match outcome:
         case Chosen():
             image, why = outcome.candidate.bundle.image, cut(_in_short(decision, outcome), LIMIT)
             return Words(True, f'resolved to "{image}"', cut(_choice(decision, outcome), LIMIT), why)
         case Kept():
-            text = f"{outcome.running.version_text} stays: {_home(decision, outcome.running.catalog)}"
+            cause = _not_offered if outcome.is_not_offered else _home
+            text = f"{outcome.running.version_text} stays: {cause(decision, outcome.running)}"
             return _words(f'resolved to "{outcome.running.image}"', text, resolved=True)
         case NotFound():
-            message = not_found(decision.snapshot.asked)
+            message = not_found(asked)
             return _words(message, _joined(message, near_misses(decision)))
+        case Refused():
+            message = (
+                f"package {quoted(asked.package)} of catalog {quoted(outcome.catalog)} {TOO_LARGE}: {outcome.message}"
+            )
+            return _words(message, "; ".join([message, *absent_catalogs(decision.seen, but=outcome.catalog)]))
         case Unreachable():
             message = _unreachable(decision, outcome)
             return _words(message, _joined(message, _way_on(decision, outcome)))
         case Dependent():
-            message = _dependent(outcome.candidate)
-            return _words(message, message + _independent(decision, outcome.candidate))
+            return _words(*_dependent(decision, outcome))
         case Tied():
             return _words(*_tie(decision, outcome))
         case HomeMissing():
-            message = not_found(decision.snapshot.asked)
-            return _words(message, _joined(message, _home(decision, outcome.catalog)))
+            message = not_found(asked)
+            return _words(message, _joined(message, _home(decision, decision.snapshot.running)))
     assert_never(outcome)
 
 
@@ -85,6 +109,24 @@ def not_found(asked: Asked) -> str:
     version = f" at version '{asked.versions.text}'" if asked.versions else ""
     channel = f" in channel '{asked.channel}'" if asked.channel else ""
     return f"package '{asked.package}'{version}{channel} not found"
+
+
+def _not_offered(decision: Decision, running: Running) -> str:
+    """What the catalog has instead of what runs, and that nothing leads there."""
+    view = decision.seen[0]
+    catalog, package = f'catalog "{view.offer.catalog}"', view.offer.package
+    if package is None:
+        return "; ".join([f"{catalog} does not have the package any more", *absent_catalogs(decision.seen)])
+    is_elsewhere = has_namesake(package, running.name, running.version)
+    channels = sorted(channel.name for channel in view.channels)
+    where = f" in channel {names_text(channels, 'or')}" if is_elsewhere and channels else ""
+    text = f"{catalog} does not offer it{where}" if is_elsewhere else f"{catalog} does not offer it any more"
+    others = [one.version for one in view.matching]
+    if others and running.version is not None and max(others) < running.version:
+        text += ", and what it offers is older"
+    elif others:
+        text += f", and no upgrade edge leads from it to {max(others)}"
+    return "; ".join([text, *unreadable(decision.seen), *absent_catalogs(decision.seen)])
 
 
 # --- a choice
@@ -111,7 +153,7 @@ def _why_it(decision: Decision, outcome: Chosen) -> str:
     )
     if asked.versions is not None and asked.versions.pinned is not None:
         return ": the version that was asked for"
-    within = f" in '{asked.versions.text}'" if asked.versions else ""
+    within = f" in range {quoted(asked.versions.text)}" if asked.versions else ""
     return f": the best of {count} versions{within}" if count > 1 else f": the only version{within}"
 
 
@@ -148,15 +190,35 @@ def _unreachable(decision: Decision, outcome: Unreachable) -> str:
     here = running.version_text if running else ""
     if outcome.path:
         return f"{wanted.version} cannot be reached from {here} directly: next step {outcome.path[0]}"
-    if running is not None and running.version is not None and wanted.version < running.version:
+    if _is_older(decision, outcome):
         return f"{wanted.version} cannot be reached from {here}: it is older, and no upgrade edge leads back to it"
     return f"{wanted.version} cannot be reached from {here}: no upgrade edge leads there"
+
+
+def _is_older(decision: Decision, outcome: Unreachable) -> bool:
+    running = decision.snapshot.running
+    return running is not None and running.version is not None and outcome.wanted.version < running.version
 
 
 def _way_on(decision: Decision, outcome: Unreachable) -> str:
     if len(outcome.path) > 1:
         steps = names_text([str(step) for step in outcome.path], "then")
         return f"the way is {steps}; set spec.version to {outcome.path[0]} first, or to a range that holds them all"
+    return "; ".join([*_way_back(decision, outcome), _leads_on(decision, outcome)])
+
+
+def _way_back(decision: Decision, outcome: Unreachable) -> list[str]:
+    """How an older version is installed all the same, and what it costs."""
+    if not _is_older(decision, outcome):
+        return []
+    return [
+        f"to install {outcome.wanted.version}, delete this Operator and create it again, which deletes the custom resources of "
+        "its kinds too"
+    ]
+
+
+def _leads_on(decision: Decision, outcome: Unreachable) -> str:
+    """Where the upgrade edges lead to from what runs."""
     if outcome.open:
         return f"from here {'; '.join(_leading(outcome))}"
     catalog = outcome.wanted.catalog
@@ -181,36 +243,42 @@ def _leading(outcome: Unreachable) -> list[str]:
     return parts + ([f"{more} more channels lead to others"] if more > 0 else [])
 
 
-def _dependent(candidate: Candidate) -> str:
+def _dependent(decision: Decision, outcome: Dependent) -> tuple[str, str]:
+    """The message, and the same with the versions that require nothing."""
+    candidate, running = outcome.candidate, decision.snapshot.running
     asks = [f"{_requirement(entry)} (property {entry.type})" for entry in candidate.bundle.dependencies]
     shown = asks[:3] + ([f"{len(asks) - 3} more"] if len(asks) > 3 else [])
-    return (
+    refused = (
         f'bundle "{candidate.bundle.name}" requires {" and ".join(shown)}: this version of olm-suite does not install '
-        "dependencies; choose a version without such a requirement"
+        "dependencies"
     )
-
-
-def _independent(decision: Decision, candidate: Candidate) -> str:
-    """The versions that require nothing, where any of them could be installed."""
-    if decision.snapshot.running is not None:
-        return ""
-    channels = [view for view in decision.seen if view.offer.catalog == candidate.catalog]
-    free = sorted({one.version for view in channels for one in view.candidates if not one.bundle.dependencies})
-    where = names_text(sorted({channel.name for view in channels for channel in view.channels}), "and")
-    return f": {where} has {versions_text(free, None)}" if free else f": {where} has none"
+    if outcome.free:
+        message = f"{refused}; choose a version without such a requirement"
+        return message, f"{message}: {versions_text(outcome.free, None)}"
+    if running is not None:
+        message = f"{refused}, and no version without such a requirement can be reached from {running.version_text}"
+    else:
+        channels = sorted({channel.name for view in decision.seen for channel in view.channels})
+        of = f"channel{'s' if len(channels) > 1 else ''} {names_text(channels, 'and')}"
+        message = f"{refused}, and every version of {of} has such a requirement"
+    return message, message
 
 
 def _requirement(entry: Property) -> str:
     value: dict[str, Any] = entry.value if isinstance(entry.value, dict) else {}
     match entry.type:
-        case "olm.package.required" if value:
+        case schemas.PACKAGE_REQUIRED if value:
             return f"package {_shown(value.get('packageName', ''))} in range {_shown(value.get('versionRange', ''))}"
-        case "olm.gvk.required" if value:
+        case schemas.GVK_REQUIRED if value:
             group, version, kind = (value.get(key, "") for key in ("group", "version", "kind"))
             return f"kind {_shown(kind)[1:-1]} of {_shown(f'{group}/{version}')}"
-    if isinstance(value.get("failureMessage"), str) and value["failureMessage"]:
-        return _shown(value["failureMessage"])
-    return cut(json.dumps(entry.value, sort_keys=True), _VALUE_LIMIT)
+    as_json = cut(json.dumps(entry.value, sort_keys=True), _VALUE_LIMIT)
+    if entry.type != "olm.constraint":
+        return as_json
+    message = value.get("failureMessage")
+    if isinstance(message, str) and message:  # a sentence of the bundle's author, no name of anything
+        return f"what a constraint describes as {_shown(message)}"
+    return f"what a constraint defines as {as_json}"
 
 
 def _shown(value: object) -> str:
@@ -220,15 +288,49 @@ def _shown(value: object) -> str:
 
 def _tie(decision: Decision, outcome: Tied) -> tuple[str, str]:
     catalogs = names_text([f'"{name}"' for name in outcome.catalogs], "and")
-    message = f"package '{decision.snapshot.asked.package}' is offered by catalogs {catalogs} of the same priority"
+    message = (
+        f"package {quoted(decision.snapshot.asked.package)} is offered by catalogs {catalogs} of the same priority"
+    )
     return message, f"{message}: give one of them a higher spec.priority"
 
 
-def _home(decision: Decision, catalog: str) -> str:
-    """Why the catalog that an installed package stays with cannot be asked."""
-    offer = next((offer for offer in decision.snapshot.offers if offer.catalog == catalog), None)
+def _home(decision: Decision, running: Running | None) -> str:
+    """Why the catalog that an installed package stays with cannot be asked, and what helps where a person can."""
+    if running is None:
+        return ""
+    offer = next((offer for offer in decision.snapshot.offers if offer.catalog == running.catalog), None)
+    catalog = f'catalog "{running.catalog}", which it came from,'
     if offer is None:
-        return f'catalog "{catalog}", which it came from, is gone, so no other version is looked for'
-    if offer.standing is Standing.PENDING:
-        return f'catalog "{catalog}", which it came from, is not served yet: {offer.message}'
-    return f'catalog "{catalog}", which it came from, cannot be read: {offer.message}'
+        return f"{catalog} was deleted, and {_no_successor(decision, running)}"
+    match offer.standing:
+        case Standing.UNAVAILABLE:
+            return f"{catalog} has spec.availability Unavailable, so no other version is installed"
+        case Standing.PENDING:
+            return f"{catalog} is not served yet: {offer.message}"
+        case Standing.TOO_LARGE:
+            return f"its package in {catalog} {TOO_LARGE}: {offer.message}"
+    return f"{catalog} cannot be read: {offer.message}"
+
+
+def _no_successor(decision: Decision, running: Running) -> str:
+    """Why no other catalog takes the place of the deleted one, and how to go on.
+
+    A Catalog of the recorded name is the home again, whatever its source: that is how a person moves to another image.
+    """
+    others = [
+        quoted(offer.catalog)
+        for offer in decision.snapshot.offers
+        if offer.standing is not Standing.UNAVAILABLE
+        and offer.package is not None
+        and has_namesake(offer.package, running.name, running.version)
+    ]
+    none = f"no other catalog that is served offers bundle {quoted(running.name)}"
+    if not others:
+        return f"{none}: create a Catalog that does, and it goes on from there"
+    names, last = names_text(others, "and"), names_text(others, "or")
+    known = f"catalogs {names} offer" if len(others) > 1 else f"catalog {names} offers"
+    return (
+        f"{none} with the image that runs: {known} a bundle of the same name and version with another image, which is not "
+        f"followed; create Catalog {quoted(running.catalog)} again to go on, with the source of {last} only if that image is "
+        "meant"
+    )

@@ -6,25 +6,28 @@ Called by explain. Nothing is looked up here: every word comes from the Decision
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from typing import Any
 
-from olmkit.versions import Version
+from olmkit.versions import Version, quoted
 from operator_controller.resolve.candidates import Asked, Decision, Gap, Seen, Standing
 from operator_controller.resolve.lists import CHANNELS_SHOWN, names_text, versions_text
+from operator_controller.resolve.similar import similar_names
+
+TOO_LARGE = "is too large to be resolved"
 
 
 def near_misses(decision: Decision) -> str:
     """Everything that may help whoever asked, in one sentence."""
     asked, offers = decision.snapshot.asked, decision.snapshot.offers
     if not offers:
-        return f"there is no Catalog yet: create one that has package '{asked.package}'"
+        return f'there is no Catalog yet: create one that has package "{asked.package}"'
     parts: list[str] = []
     if all(view.gap is Gap.NO_PACKAGE for view in decision.seen):
         parts += _no_package(decision)
     for view in decision.seen:
         parts += _near_miss(asked, view)
     parts += _elsewhere(decision)
+    parts += _unavailable(decision)
     parts += unreadable(decision.seen)
     parts += absent_catalogs(decision.seen)
     parts += _similar(decision)
@@ -32,7 +35,8 @@ def near_misses(decision: Decision) -> str:
 
 
 def _no_package(decision: Decision) -> list[str]:
-    counting = [view.offer for view in decision.seen if view.offer.standing is not Standing.PENDING]
+    known = (Standing.SERVING, Standing.AWAY)
+    counting = [view.offer for view in decision.seen if view.offer.standing in known]
     if not counting:
         return []
     where = names_text([f'"{offer.catalog}"' for offer in counting], "and")
@@ -44,8 +48,8 @@ def _similar(decision: Decision) -> list[str]:
     """A package that may have been meant."""
     if not all(view.gap is Gap.NO_PACKAGE for view in decision.seen):
         return []
-    known = sorted({name for view in decision.seen for name in view.offer.names})
-    similar = [f'"{name}"' for name in get_close_matches(decision.snapshot.asked.package, known, n=3, cutoff=0.7)]
+    known = {name for view in decision.seen for name in view.offer.names}
+    similar = [f'"{name}"' for name in similar_names(decision.snapshot.asked.package, known)]
     return [f"did you mean {names_text(similar, 'or')}?"] if similar else []
 
 
@@ -80,7 +84,9 @@ def _versions_there_are(asked: Asked, view: Seen) -> list[str]:
     if more > 0:
         parts.append(f"{more} more channels have others")
     if asked.versions is not None:
-        parts.append(f"none is {asked.versions.text}" if near else f"no version is in range '{asked.versions.text}'")
+        parts.append(
+            f"none is {asked.versions.text}" if near else f"no version is in range {quoted(asked.versions.text)}"
+        )
     return parts
 
 
@@ -92,7 +98,7 @@ def _prereleases(asked: Asked, view: Seen) -> list[str]:
     kept_out = sorted(one.version for one in view.candidates if versions.matches(one.version, prereleases=True))
     if not kept_out:
         return []
-    return [f"{kept_out[-1]} is a prerelease, and counts only if spec.version names one, such as '>={kept_out[-1]}'"]
+    return [f'{kept_out[-1]} is a prerelease, and counts only if spec.version names one, such as ">={kept_out[-1]}"']
 
 
 def _other_channels(asked: Asked, view: Seen) -> list[str]:
@@ -119,7 +125,21 @@ def _elsewhere(decision: Decision) -> list[str]:
     if running is None or not others:
         return []
     where = names_text([f'"{name}"' for name in others], "and")
-    return [f'catalog {where} has the package too, but what is installed stays with catalog "{running.catalog}"']
+    stays = ", ".join(f'"{catalog}"' for catalog in sorted(counting))
+    have = f"catalogs {where} have" if len(others) > 1 else f"catalog {where} has"
+    return [f"{have} the package too, but what is installed stays with catalog {stays}"]
+
+
+def _unavailable(decision: Decision) -> list[str]:
+    """Catalogs that might have had it; one that an installed package does not stay with does not matter."""
+    if decision.snapshot.running is not None:
+        return []
+    offers = [offer for offer in decision.snapshot.offers if offer.standing is Standing.UNAVAILABLE]
+    where = names_text([f'"{offer.catalog}"' for offer in offers], "and")
+    if not offers:
+        return []
+    counts = f"catalogs {where} do not count: their" if len(offers) > 1 else f"catalog {where} does not count: its"
+    return [f"{counts} spec.availability is Unavailable"]
 
 
 def unreadable(seen: Sequence[Seen]) -> list[str]:
@@ -139,11 +159,10 @@ def _bundles_of(view: Seen) -> Iterable[Any]:
     return [package.bundles[name] for name in names if name in package.bundles] if package else []
 
 
-def absent_catalogs(seen: Sequence[Seen]) -> list[str]:
-    """Catalogs that cannot be asked now, and what counts of them."""
+def absent_catalogs(seen: Sequence[Seen], but: str = "") -> list[str]:
+    """Catalogs that cannot be asked now, `but` apart, and what counts of them."""
     parts: list[str] = []
-    for view in seen:
-        offer = view.offer
+    for offer in (view.offer for view in seen if view.offer.catalog != but):
         match offer.standing:
             case Standing.PENDING:
                 parts.append(f'catalog "{offer.catalog}" is not served yet: {offer.message}')
@@ -151,4 +170,6 @@ def absent_catalogs(seen: Sequence[Seen]) -> list[str]:
                 parts.append(f'catalog "{offer.catalog}" cannot be read, its last content counts: {offer.message}')
             case Standing.LOST:
                 parts.append(f'catalog "{offer.catalog}" cannot be read: {offer.message}')
+            case Standing.TOO_LARGE:
+                parts.append(f'what catalog "{offer.catalog}" has of it {TOO_LARGE}: {offer.message}')
     return parts

@@ -6,19 +6,36 @@ has another shape raises BadDocument, a bundle that cannot be read is kept with 
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
+from olmkit.fbc.schemas import CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE_REQUIRED
 from olmkit.versions import BadVersion, Version, parse_bundle_version
 
-DEPENDENCY_TYPES = ("olm.package.required", "olm.gvk.required", "olm.constraint")
-PROVIDED_TYPE = "olm.gvk"
+DEPENDENCY_TYPES = (PACKAGE_REQUIRED, GVK_REQUIRED, CONSTRAINT)
 DEFAULT_MEDIA_TYPE = "registry+v1"
+MAX_CHANNEL_ENTRIES = 50_000
+"""Entries of all channels of one package; the largest real packages have some hundreds."""
+MAX_NAMED_EDGES = 1_000_000
+"""Names in `replaces` and `skips` of all entries of one package."""
+MAX_RANGE_COMPARISONS = 200_000
+"""Comparisons in the skipRanges of all entries of one package: four for each of the most entries, where real ones have two."""
+
+RECORDED_PROPERTIES_LIMIT = 131_072
+"""Bytes of the annotation that records a bundle's properties; all annotations of an object together may have twice that."""
+SMALLER = "ask its publisher to remove old entries"
 
 
 class BadDocument(ValueError):
     """What a catalog answered is no resolution document; says where."""
+
+
+class PackageTooLarge(ValueError):
+    """The package has more than is resolved; says of what, how many and what to do."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +74,34 @@ class Bundle:
     media_type: str = DEFAULT_MEDIA_TYPE
     properties: tuple[Property, ...] = ()
     problem: str = ""
+    api_services: tuple[str, ...] = ()
+    """API services that it owns, as far as its catalog says."""
+    webhooks: tuple[str, ...] = ()
 
     @property
     def dependencies(self) -> tuple[Property, ...]:
         """What it asks of others."""
         return tuple(entry for entry in self.properties if entry.type in DEPENDENCY_TYPES)
+
+    @property
+    def needs_certificates(self) -> bool:
+        """Whether its catalog names webhooks or API services of it, which rukpak does not install yet."""
+        return bool(self.webhooks or self.api_services)
+
+    @cached_property
+    def recorded_properties(self) -> str:
+        """JSON of the provided kinds and of what is asked of others; cut to whole properties where it would not fit."""
+        kept: list[str] = []
+        size = 2
+        for entry in self.properties:
+            if entry.type != GVK and entry.type not in DEPENDENCY_TYPES:
+                continue
+            text = json.dumps({"type": entry.type, "value": entry.value}, sort_keys=True, separators=(",", ":"))
+            size += len(text) + 1
+            if size > RECORDED_PROPERTIES_LIMIT:
+                break
+            kept.append(text)
+        return f"[{','.join(kept)}]"
 
 
 @dataclass(frozen=True)
@@ -81,9 +121,11 @@ class PackageContent:
 
 
 def read_package(document: Any) -> PackageContent:
-    """The values of a resolution document. Raises BadDocument."""
+    """The values of a resolution document. Raises BadDocument, or PackageTooLarge before any edge is built."""
     top = _mapping(document, "the document")
-    channels = tuple(_channel(item) for item in _list(top, "channels"))
+    items = _list(top, "channels")
+    _refuse_too_large([entry for item in items for entry in _list(_mapping(item, "a channel"), "entries")])
+    channels = tuple(_channel(item) for item in items)
     bundles = [_bundle(item) for item in _list(top, "bundles")]
     return PackageContent(
         name=_text(top, "package"),
@@ -94,6 +136,21 @@ def read_package(document: Any) -> PackageContent:
     )
 
 
+def _refuse_too_large(items: list[Any]) -> None:
+    """Raise PackageTooLarge when resolving the entries could keep others from their turns."""
+    entries = [entry for entry in items if isinstance(entry, dict)]
+    edges = sum(bool(entry.get("replaces")) + len(_list(entry, "skips")) for entry in entries)
+    ranges = [text for entry in entries if isinstance(text := entry.get("skipRange"), str) and text]
+    comparisons = sum(text.count(" ") + 1 for text in ranges)
+    for count, limit, what in (
+        (len(items), MAX_CHANNEL_ENTRIES, "entries in its channels"),
+        (edges, MAX_NAMED_EDGES, "names in replaces and skips"),
+        (comparisons, MAX_RANGE_COMPARISONS, "comparisons in its skipRanges"),
+    ):
+        if count > limit:
+            raise PackageTooLarge(f"it has {count:,} {what}, and at most {limit:,} are resolved; {SMALLER}")
+
+
 def _channel(item: Any) -> Channel:
     channel = _mapping(item, "a channel")
     return Channel(_text(channel, "name"), tuple(_entry(entry) for entry in _list(channel, "entries")))
@@ -101,7 +158,7 @@ def _channel(item: Any) -> Channel:
 
 def _entry(item: Any) -> Entry:
     entry = _mapping(item, "a channel entry")
-    skips = tuple(name for name in _list(entry, "skips") if isinstance(name, str))
+    skips = tuple(sys.intern(name) for name in _list(entry, "skips") if isinstance(name, str))
     return Entry(_text(entry, "name"), _text(entry, "replaces"), skips, _text(entry, "skipRange"))
 
 
@@ -118,7 +175,12 @@ def _bundle(item: Any) -> Bundle:
         problem = problem or "it names no image"
     properties = tuple(_property(entry) for entry in _list(bundle, "properties"))
     media_type = _text(bundle, "mediaType") or DEFAULT_MEDIA_TYPE
-    return Bundle(name, image, None if problem else version, media_type, properties, problem)
+    api_services, webhooks = _texts(bundle, "apiServices"), _texts(bundle, "webhooks")
+    return Bundle(name, image, None if problem else version, media_type, properties, problem, api_services, webhooks)
+
+
+def _texts(holder: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    return tuple(text for text in _list(holder, key) if isinstance(text, str))
 
 
 def _property(item: Any) -> Property:

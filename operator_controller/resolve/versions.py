@@ -15,7 +15,7 @@ from olmkit.versions import BadRange, BadVersion, Version, parse_version, quoted
 
 LENGTH_LIMIT = 512
 GROUP_LIMIT = 32
-EXAMPLES = "for example 1.2.3, '>=1.2.0 <2.0.0', '~1.4' or '1.x'"
+EXAMPLES = 'for example "1.2.3", ">=1.2.0 <2.0.0", "~1.4" or "1.x"'
 
 _BLANK = r"[\t\n\f\r ]"
 _PART = r"[0-9xX*]+"

@@ -14,7 +14,7 @@ import orjson
 Body = Mapping[str, Any]
 """A Kubernetes object, or a part of one, as JSON values."""
 
-FORMAT = 1
+FORMAT = 2
 """Of the JSON form, and of what was checked before it was written; another number means: unpack again."""
 OBJECT_LIMIT = 1_500_000
 """Bytes of JSON of one object; etcd takes 1.5 MiB with what the API server adds."""

@@ -1,8 +1,8 @@
 """YAML or JSON bytes -> the documents in them, as plain dicts, lists and scalars. Called by rukpak.bundle only. Pure.
 
 The dialect is YAML 1.1 as Kubernetes tools read it: y, yes, on are booleans; `=`, dates and 1:30 are strings; 010 is 8, 0o10
-too; 1.0 is 1; keys are strings whatever they look like; of two equal keys the last wins. Parsing is libyaml's; what a scalar
-means is decided here. Never loads a Python object, and refuses what only eats memory: depth, aliases that multiply.
+too; 1.0 is 1; keys are strings whatever they look like; of two equal keys the last wins, merged ones too. Parsing is libyaml's;
+what a scalar means is decided here. Never loads a Python object, and refuses what only eats memory: depth, aliases that multiply.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from yaml.events import (
     StreamEndEvent,
 )
 
+from olmkit.fbc.yaml_scalars import is_merge
+
 DEPTH_LIMIT = 200
 """Levels of nesting; the writer of JSON ends at 254."""
 WEIGHT_LIMIT = 32 * 1024**2
@@ -46,7 +48,6 @@ _INFINITE = dict.fromkeys(
     (".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF", ".nan", ".NaN", ".NAN")
 )
 _NUMBER_STARTS = frozenset("+-.0123456789")
-_MERGE = "<<"
 _LARGEST_INT = 2**63
 _PUNCTUATION = 4
 """Bytes of JSON around a value: quotes, comma, colon, brackets."""
@@ -232,21 +233,15 @@ class _Reader:
 
     def _mapping(self, depth: int) -> dict[str, Any]:
         result: dict[str, Any] = {}
-        merged: list[dict[str, Any]] = []
         following = self._next
         while (event := following()).__class__ is not MappingEndEvent:
-            merge = event.__class__ is ScalarEvent and event.value == _MERGE and event.implicit[0] and event.tag is None
-            key = _MERGE if merge else self._key(event, depth)
-            value = self._value(following(), depth + 1)
-            if merge:
-                merged += _merge_sources(value, event)
+            if event.__class__ is ScalarEvent and is_merge(event.value, event.tag, event.implicit[0]):
+                for source in _merge_sources(self._value(following(), depth + 1), event):
+                    result.update(source)
             else:
-                result[key] = value
-        inherited: dict[str, Any] = {}
-        for source in merged:
-            for key, value in source.items():
-                inherited.setdefault(key, value)
-        return inherited | result if inherited else result
+                key = self._key(event, depth)
+                result[key] = self._value(following(), depth + 1)
+        return result
 
     def _key(self, event: Event, depth: int) -> str:
         key = self._value(event, depth + 1)
@@ -271,7 +266,8 @@ class _Reader:
 
 
 def _merge_sources(value: Any, event: Event) -> list[dict[str, Any]]:
-    sources = value if isinstance(value, list) else [value]
+    """The mappings in the order in which they are taken over: of several in a list the first wins."""
+    sources = value[::-1] if isinstance(value, list) else [value]
     if not all(isinstance(source, dict) for source in sources):
         raise DocumentError(f"line {event.start_mark.line + 1}: << needs a mapping or a list of mappings")
     return sources

@@ -7,6 +7,7 @@ plain+v0: manifests/ (flat, at least one object). Files may be YAML or JSON, may
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,11 +15,12 @@ from typing import Any
 
 import orjson
 
+from olmkit.envelope import spelled, with_envelope
 from rukpak.bundle import documents
 from rukpak.bundle.content import BUNDLE_LIMIT, OBJECT_LIMIT, PlainBundle, RegistryBundle
 from rukpak.bundle.faults import BadBundle
 from rukpak.bundle.typed import Mismatch, read_as
-from rukpak.manifest import Manifest, ObjectKey, group_of
+from rukpak.manifest import Manifest, group_of, unrepeated
 
 MANIFESTS = "manifests/"
 ANNOTATIONS_FILE = "metadata/annotations.yaml"
@@ -58,6 +60,10 @@ class Found:
         return Manifest(self.body)
 
 
+def _manifest(found: Found) -> Manifest:
+    return found.manifest
+
+
 @dataclass
 class _Reading:
     """What has been found so far in one bundle."""
@@ -76,11 +82,10 @@ def read_registry(files: Mapping[str, bytes]) -> RegistryBundle:
     annotations = _annotations(reading)
     properties = _properties(reading)
     found = _objects(reading)
-    csvs = [item for item in found if item.body["kind"] == CSV]
-    crds = [item for item in found if item.body["kind"] == CRD]
-    others = [item for item in found if item.body["kind"] not in (CSV, CRD)]
+    csvs = unrepeated([item for item in found if item.body["kind"] == CSV], _manifest)
+    crds = unrepeated([item for item in found if item.body["kind"] == CRD], _manifest)
     _check_one_csv(reading, csvs)
-    _check_duplicates(reading, others)
+    others = _once(reading, [item for item in found if item.body["kind"] not in (CSV, CRD)])
     csv = _typed_csv(reading, csvs[0], properties) if len(csvs) == 1 else {}
     typed_crds = tuple(_typed_crd(reading, item) for item in crds)
     for item in others:
@@ -99,8 +104,7 @@ def read_registry(files: Mapping[str, bytes]) -> RegistryBundle:
 def read_plain(files: Mapping[str, bytes]) -> PlainBundle:
     """The plain+v0 bundle in the files (path in the image -> content). Raises BadBundle with all faults."""
     reading = _Reading(files)
-    found = _objects(reading)
-    _check_duplicates(reading, found)
+    found = _once(reading, _objects(reading))
     for item in found:
         _check_shape(reading, item)
     if not found and not reading.faults:
@@ -147,24 +151,25 @@ def _objects(reading: _Reading) -> list[Found]:
     return found
 
 
-def _flattened(reading: _Reading, where: str, document: Any, kind: str = "") -> Iterator[dict[str, Any]]:
-    """The object, or those in it when it is a list; `kind`: of an item that leaves it to its list."""
+def _flattened(
+    reading: _Reading, where: str, document: Any, inherited: Mapping[str, Any] | None = None
+) -> Iterator[dict[str, Any]]:
+    """The object, or those in it when it is a list; `inherited`: apiVersion and kind of an item that leaves them to its list."""
     if not isinstance(document, dict):
         reading.faults.append(
             f"error parsing objects in {where}: an object is a mapping with apiVersion, kind and metadata"
         )
         return
-    if kind and "kind" not in document:
-        document = {"kind": kind, **document}
-    items = document.get("items")
+    document = {**(inherited or {}), **with_envelope(document)}
     list_kind = document.get("kind")
-    if isinstance(list_kind, str) and list_kind.endswith("List") and isinstance(items, list):
-        item_kind = list_kind.removesuffix("List")
-        for number, item in enumerate(items, start=1):
-            if item_kind and isinstance(item, dict) and "apiVersion" not in item:
-                item = {"apiVersion": document.get("apiVersion"), **item}
-            yield from _flattened(reading, f"{where}, item {number}", item, item_kind)
-        return
+    if isinstance(list_kind, str) and list_kind.endswith("List"):
+        items = spelled(document, ("items",)).get("items")
+        if isinstance(items, list):
+            item_kind = list_kind.removesuffix("List")
+            given = {"apiVersion": document.get("apiVersion"), "kind": item_kind} if item_kind else None
+            for number, item in enumerate(items, start=1):
+                yield from _flattened(reading, f"{where}, item {number}", item, given)
+            return
     problem = _identity_problem(document) or _size_problem(document)
     if problem:
         reading.faults.append(f"error parsing objects in {where}: {problem}")
@@ -218,14 +223,16 @@ def _add_mismatch(reading: _Reading, found: Found, problem: str) -> None:
     reading.faults.append(f'error parsing objects in "{found.file}": {problem}')
 
 
-def _check_duplicates(reading: _Reading, found: list[Found]) -> None:
-    """Two objects of one name: which of them would win depends on the order of files."""
-    places: dict[ObjectKey, list[str]] = {}
-    for item in found:
-        places.setdefault(item.manifest.key, []).append(item.file)
-    for key in sorted(key for key, files in places.items() if len(files) > 1):
-        files = ", ".join(sorted(set(places[key])))
-        reading.faults.append(f"{key} is there {len(places[key])} times (in {files})")
+def _once(reading: _Reading, found: list[Found]) -> list[Found]:
+    """Each object once, where it is the same each time. Else which one would win depends on the order of files: all are named."""
+    kept = unrepeated(found, _manifest)
+    count = Counter(item.manifest.key for item in kept)
+    for key in sorted(key for key, number in count.items() if number > 1):
+        files = [item.file for item in found if item.manifest.key == key]
+        reading.faults.append(
+            f"{key} is there {len(files)} times, not the same each time (in {', '.join(sorted(set(files)))}): keep one"
+        )
+    return kept
 
 
 def _check_one_csv(reading: _Reading, csvs: list[Found]) -> None:
@@ -242,19 +249,19 @@ def _check_one_csv(reading: _Reading, csvs: list[Found]) -> None:
 
 def _typed_csv(reading: _Reading, found: Found, properties: tuple[dict[str, Any], ...]) -> dict[str, Any]:
     """The CSV with those parts of its spec that are rendered or checked in the form of their types."""
-    spec = found.body.get("spec")
+    spec = spelled(found.body, ("spec",)).get("spec")
     try:
         typed = read_as("ClusterServiceVersionSpec", spec)
     except Mismatch as error:
         _add_mismatch(reading, found, f"{CSV}: {error.within('.spec')}")
         return {}
-    rest = {name: value for name, value in (spec or {}).items() if name not in typed}
+    rest = {name: value for name, value in spelled(spec or {}, typed).items() if name not in typed}
     annotations = {key: value or "" for key, value in (found.body["metadata"].get("annotations") or {}).items()}
     if properties:
         text = _merged_properties(reading, found, annotations.get(PROPERTIES_ANNOTATION) or "[]", properties)
         annotations[PROPERTIES_ANNOTATION] = text
     metadata = {**found.body["metadata"], "annotations": annotations}
-    csv = {**found.body, "metadata": metadata, "spec": {**rest, **typed}}
+    csv = {**spelled(found.body, ("spec",)), "metadata": metadata, "spec": {**rest, **typed}}
     problem = _size_problem(csv) or _copies_problem(annotations, typed)
     if problem:
         _add_mismatch(reading, found, problem)
@@ -327,7 +334,7 @@ def _annotations(reading: _Reading) -> dict[str, str]:
     document = _metadata_file(reading, ANNOTATIONS_FILE)
     if document is None:
         return {}
-    annotations = document.get("annotations")
+    annotations = spelled(document, ("annotations",)).get("annotations")
     if not isinstance(annotations, dict):
         reading.faults.append(f"{ANNOTATIONS_FILE}: has no mapping `annotations`")
         return {}
@@ -344,7 +351,7 @@ def _properties(reading: _Reading) -> tuple[dict[str, Any], ...]:
     document = _metadata_file(reading, PROPERTIES_FILE)
     if document is None:
         return ()
-    properties = document.get("properties") or []
+    properties = spelled(document, ("properties",)).get("properties") or []
     if not isinstance(properties, list) or not all(isinstance(item, dict) and item.get("type") for item in properties):
         reading.faults.append(f"{PROPERTIES_FILE}: `properties` must be a list of {{type, value}}")
         return ()

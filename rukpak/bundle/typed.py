@@ -1,6 +1,7 @@
 """Reads a mapping the way Kubernetes' own types do, and gives it back the way they are written. Called by rukpak.bundle. Pure.
 
-Unknown fields go (a server-side apply of one is refused), empty optional ones go, quantities get their canonical form: what
+Fields are found by their names in any case of the letters, the exact name first, as Go's JSON decoder finds them. Unknown
+fields go (a server-side apply of one is refused), empty optional ones go, quantities get their canonical form: what
 comes out of here is what upstream's renderer writes. A value of the wrong type raises Mismatch, which names the field.
 """
 
@@ -215,6 +216,7 @@ def _map_of(type_name: str) -> Convert:
 
 def _struct(type_name: str) -> Convert:
     fields = dict(_fields(type_name))
+    folded = {name.casefold(): name for name in fields}
     always = [(name, read) for name, (read, empty) in fields.items() if empty == _NEVER]
 
     def convert(value: Any) -> Any:
@@ -223,8 +225,9 @@ def _struct(type_name: str) -> Convert:
         elif not isinstance(value, dict):
             raise Mismatch(_must("a mapping", value))
         result: dict[str, Any] = {}
-        for name, item in value.items():
-            if name in fields:
+        for key, item in value.items():
+            name = key if key in fields else folded.get(key.casefold(), key)
+            if name in fields and (name == key or name not in value):
                 read, empty = fields[name]
                 written = _step(read, item, name)
                 if written or empty == _NEVER or (empty == _WHEN_NONE and written is not None):

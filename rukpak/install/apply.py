@@ -8,9 +8,10 @@ write is seen in the next pass.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
@@ -25,7 +26,7 @@ from rukpak.install.contents import Bodies, Contents
 from rukpak.install.inventory import Inventory
 from rukpak.install.kinds import Kinds
 from rukpak.install.observe import Sight
-from rukpak.install.plans import Apply, ApplyBundle, SetInventory, Step
+from rukpak.install.plans import Apply, ApplyBundle, Change, Done, SetInventory, Step, Verb
 from rukpak.install.refusals import RETRY_TAKEN, SOON, Refusals, together
 from rukpak.install.sharing import namespace_body
 from rukpak.install.world import CRD, CREATE_ONLY, NAMESPACE, Item, Note, Settling, World, manager_name
@@ -34,18 +35,24 @@ from rukpak.manifest import ObjectKey
 AT_ONCE = 16
 """Requests under way for all BundleDeployments together."""
 
+DELETED = "somebody deleted it"
+"""Why an object is made again."""
+
 Notes = dict[ObjectKey, Note]
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class _Pass:
-    """What one apply needs to know; `notes` and `applied` are added to."""
+    """What one apply needs to know; `notes`, `applied` and `changes` are added to."""
 
     world: World
     plan: Apply
     bodies: Bodies
     notes: Notes
-    applied: set[ObjectKey]
+    applied: set[ObjectKey] = field(default_factory=set)
+    changes: list[Change] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -75,16 +82,25 @@ class Hands:
         self.sight.deployments.saw(result)
         return result
 
-    async def apply_bundle(self, world: World, plan: ApplyBundle) -> None:
-        """Make the Bundle or bring it up to date. Raises Conflict when another one stands there."""
+    async def apply_bundle(self, world: World, plan: ApplyBundle) -> Done:
+        """Make the Bundle or bring it up to date. Returns it as a change when it is the active one and was gone.
+
+        Raises Conflict when another one stands there.
+        """
         body: Object = dict(plan.body)
         name = body["metadata"]["name"]
         identity = {"resourceVersion": CREATE_ONLY} if plan.is_new else {"uid": world.bundles[name].uid}
         body["metadata"] = {**body["metadata"], **identity}
         self.sight.bundles.saw(await self.client.apply(bundles.KIND, body, manager_name(world.name)))
+        if plan.is_new and name == world.active:
+            change = Change(ObjectKey(bundles.KIND.group, bundles.KIND.kind, "", name), Verb.RECREATED, DELETED)
+            log.info("%s", change)
+            return Done(plan, timedelta(), changes=(change,))
+        log.info("%s Bundle %s", "created" if plan.is_new else "changed", name)
+        return Done(plan, timedelta())
 
-    async def apply(self, world: World, plan: Apply, notes: Notes) -> frozenset[ObjectKey]:
-        """Apply stage after stage; stops at the first that fails. Returns what was applied, and notes it.
+    async def apply(self, world: World, plan: Apply, notes: Notes) -> Done:
+        """Apply stage after stage; stops at the first that fails. Returns what was applied and changed, and notes it.
 
         Raises Refused with what was applied before, Waiting, Settling, or the ApiError of a request that may succeed later.
         """
@@ -92,13 +108,13 @@ class Hands:
             bodies = await self.contents.bodies(plan.content, world.name)
         except KeyError:
             raise Waiting(Reason.UNPACK_PENDING, "content unavailable", RETRY_TAKEN) from None
-        turn = _Pass(world, plan, bodies, notes, set())
+        turn = _Pass(world, plan, bodies, notes)
         for step in plan.steps:
             # The apply of a single object is as good a try as its dry-run.
             if plan.rehearse and len(step.items) > 1:
                 await self._each(turn, step, dry_run=True)
             await self._each(turn, step, dry_run=False)
-        return frozenset(turn.applied)
+        return Done(plan, timedelta(), applied=frozenset(turn.applied), changes=tuple(sorted(turn.changes)))
 
     async def _each(self, turn: _Pass, step: Step, *, dry_run: bool) -> None:
         work = [self._apply_one(turn, item, dry_run) for item in step.items]
@@ -125,13 +141,39 @@ class Hands:
             raise
         if not dry_run:
             self._saw(kind, result)
-            _note(turn, item, projections.entries(result).get(manager, ""))
+            entry = projections.entries(result).get(manager, "")
+            _log_change(turn, item, result["metadata"], entry)
+            _note(turn, item, entry)
 
     def _saw(self, kind: Kind, result: Object) -> None:
         if kind.group_kind == NAMESPACE:
             self.sight.namespaces.saw(result)
         else:
             self.inventory.saw(kind, result)
+
+
+def _log_change(turn: _Pass, item: Item, result: Mapping[str, Any], entry: str) -> None:
+    """What the apply did to the object; nothing when the API server found nothing to change.
+
+    `entry`: the hash of our fields after it. A repair takes fields back. Where our fields are those that were seen before it,
+    others took over what is theirs now (as a scaler takes spec.replicas), and the resourceVersion moved by a write of others.
+    """
+    world, note = turn.world, turn.notes.get(item.key)
+    known = world.namespaces.get(item.key.name) if item.key[:2] == NAMESPACE else world.members.get(item.key)
+    if known is not None and known.resource_version == result["resourceVersion"]:
+        return
+    is_drift, bundle = note is not None and note.digest == item.digest, f"bundle {turn.plan.content.bundle}"
+    if is_drift and known is not None and known.entries.get(manager_name(world.name), "") == entry:
+        return
+    if known is None:
+        verb, why = (Verb.RECREATED, DELETED) if is_drift else (Verb.CREATED, bundle)
+    else:
+        verb, why = (
+            (Verb.REVERTED, f"changed by {known.changed_by or 'somebody'}") if is_drift else (Verb.CHANGED, bundle)
+        )
+    change = Change(item.key, verb, why, is_first=note is None or note.repeats == 0)
+    turn.changes.append(change)
+    log.info("%s", change)
 
 
 def _note(turn: _Pass, item: Item, entry: str) -> None:
@@ -149,7 +191,8 @@ def _body(turn: _Pass, item: Item) -> Object:
     body: Object = orjson.loads(turn.bodies[item.key])
     metadata = body["metadata"]
     metadata["labels"] = {**(metadata.get("labels") or {}), OWNER_UID_LABEL: world.uid}
-    member = world.members.get(item.key)
+    # One that bears our label and was never applied by us is somebody else's: its label is a copy.
+    member = world.owned.get(item.key)
     crd = world.crds.get(item.key.name) if item.key[:2] == CRD else None
     if member is not None:
         metadata["uid"] = member.uid

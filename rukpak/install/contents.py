@@ -11,11 +11,12 @@ import asyncio
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import orjson
 
+from olmkit.errors import Waiting
 from olmkit.store import Store
 from rukpak.bundle import BadBundle, Bundle, PlainBundle
 from rukpak.install.kinds import Asked, GroupKind, Kinds
@@ -41,6 +42,14 @@ BAD_INPUT = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
 Bodies = Mapping[ObjectKey, bytes]
 
 
+class _Identity(NamedTuple):
+    """What is rendered, and for whom. The name of the Bundle stands for its spec: two may read one image as different forms."""
+
+    deployment: str
+    bundle: str
+    digest: str
+
+
 @dataclass(frozen=True)
 class _Remembered:
     content: Rendered | BadBundle
@@ -53,37 +62,40 @@ class _Remembered:
 class Contents:
     """Everything that was rendered. `store` holds the unpacked bundles; `lost` is told the Bundle whose content it lacks."""
 
-    def __init__(self, store: Store, kinds: Kinds, system_namespace: str, lost: Callable[[str], None]) -> None:
+    def __init__(
+        self, store: Store, kinds: Kinds, suite_namespaces: Collection[str], lost: Callable[[str], None]
+    ) -> None:
         self._store = store
         self._kinds = kinds
-        self._system_namespace = system_namespace
+        self._suite_namespaces = suite_namespaces
         self._lost = lost
-        self._remembered: OrderedDict[tuple[str, str], _Remembered] = OrderedDict()
-        self._bodies: OrderedDict[tuple[str, str], Bodies] = OrderedDict()
+        self._remembered: OrderedDict[_Identity, _Remembered] = OrderedDict()
+        self._bodies: OrderedDict[_Identity, Bodies] = OrderedDict()
         self._bytes = 0
         # One at a time: threads share one processor for this, and each bundle takes many times its size while it is read.
         self._turn = asyncio.Semaphore(1)
 
     async def rendered(self, bundle: str, deployment: str, digest: str) -> Content:
         """The content of that digest as the Bundle of that name, for this cluster as it is now."""
-        identity = (deployment, digest)
+        identity = _Identity(deployment, bundle, digest)
         known = self._remembered.get(identity)
         if known is not None and self._still_so(known):
             self._remembered.move_to_end(identity)
-            return _named(known.content, bundle)
-        return await self._render(identity, bundle)
+            return known.content
+        return await self._render(identity)
 
     async def bodies(self, content: Rendered, deployment: str) -> Bodies:
-        """The objects as JSON. Raises KeyError when the content is not on the disk any more, or not as it was."""
-        identity = (deployment, content.content)
+        """The objects as JSON. Raises KeyError when the content is not on the disk any more, not as it was, or cannot be
+        read now."""
+        identity = _Identity(deployment, content.bundle, content.content)
         if identity not in self._bodies:
-            await self._render(identity, content.bundle)
+            await self._render(identity)
         self._bodies.move_to_end(identity)
         return self._bodies[identity]
 
     def settle(self, deployment: str) -> None:
         """Nothing of that BundleDeployment is to be applied now: its bodies need no room."""
-        for identity in [identity for identity in self._bodies if identity[0] == deployment]:
+        for identity in [identity for identity in self._bodies if identity.deployment == deployment]:
             self._bytes -= _size(self._bodies.pop(identity))
 
     def _still_so(self, known: _Remembered) -> bool:
@@ -93,15 +105,17 @@ class Contents:
             and all(self._kinds.versions(kind) == versions for kind, versions in known.answers.items())
         )
 
-    async def _render(self, identity: tuple[str, str], bundle: str) -> Content:
+    async def _render(self, identity: _Identity) -> Content:
         served = self._kinds.asked()
         failed, version = self._kinds.failed_groups, self._kinds.server_version
-        facts = Facts(served, failed, version, self._system_namespace)
-        work = _Work(self._store, bundle, identity[0], identity[1], facts, self._kinds.scopes())
+        facts = Facts(served, failed, version, self._suite_namespaces)
+        work = _Work(self._store, identity, facts, self._kinds.scopes())
         async with self._turn:
             content, bodies = await asyncio.to_thread(work)
         if isinstance(content, Absent):
-            self._lost(bundle)
+            self._lost(identity.bundle)
+            return content
+        if isinstance(content, Waiting):
             return content
         self._remembered[identity] = _Remembered(content, served.answers, failed, version)
         while len(self._remembered) > REMEMBERED:
@@ -110,19 +124,12 @@ class Contents:
             self._keep(identity, bodies)
         return content
 
-    def _keep(self, identity: tuple[str, str], bodies: Bodies) -> None:
+    def _keep(self, identity: _Identity, bodies: Bodies) -> None:
         old = self._bodies.pop(identity, {})
         self._bodies[identity] = bodies
         self._bytes += _size(bodies) - _size(old)
         while self._bytes > BODIES_LIMIT and len(self._bodies) > 1:
             self._bytes -= _size(self._bodies.popitem(last=False)[1])
-
-
-def _named(content: Content, bundle: str) -> Content:
-    """Two Bundles may hold one content."""
-    if isinstance(content, Rendered) and content.bundle != bundle:
-        return replace(content, bundle=bundle)
-    return content
 
 
 def _size(bodies: Bodies) -> int:
@@ -134,14 +141,15 @@ class _Work:
     """Reading, rendering and checking of one bundle; called in a thread."""
 
     store: Store
-    bundle: str
-    deployment: str
-    digest: str
+    identity: _Identity
     facts: Facts
     scopes: Scopes
 
-    def __call__(self) -> tuple[Rendered | BadBundle | Absent, dict[ObjectKey, bytes]]:
-        content = load(self.store, self.digest)
+    def __call__(self) -> tuple[Rendered | BadBundle | Absent | Waiting, dict[ObjectKey, bytes]]:
+        try:
+            content = load(self.store, self.identity.digest)
+        except Waiting as error:
+            return error, {}  # it is here, perhaps: nobody fetches it again
         if content is None:
             return Absent(), {}
         try:
@@ -160,8 +168,8 @@ class _Work:
 
     def _namespace(self, content: Bundle) -> tuple[str, tuple[str, ...]]:
         if isinstance(content, PlainBundle):
-            return namespace_for(self.deployment), ()
-        return install_namespace(content, self.facts.system_namespace)
+            return namespace_for(self.identity.deployment), ()
+        return install_namespace(content, self.facts.suite_namespaces)
 
     def _rendered(self, namespace: str, notes: tuple[str, ...], ready: Preflight, bodies: Bodies) -> Rendered:
         stages = [
@@ -177,8 +185,8 @@ class _Work:
         assert isinstance(self.facts.served, Asked)
         answers = self.facts.served.answers
         return Rendered(
-            bundle=self.bundle,
-            content=self.digest,
+            bundle=self.identity.bundle,
+            content=self.identity.digest,
             namespace=namespace,
             stages=tuple(stages),
             namespaces=(*brought, *joined),
@@ -186,6 +194,7 @@ class _Work:
             left_out=ready.left_out,
             missing=ready.missing,
             faults=ready.faults,
+            unsupported=ready.unsupported,
             lacking=frozenset(kind for kind, versions in answers.items() if not versions),
             unanswered=frozenset(group for group, _ in answers).intersection(self.facts.failed_groups),
         )
@@ -194,7 +203,7 @@ class _Work:
         """Namespaces that objects are in and that are not among them, but for Kubernetes' own, which nobody removes."""
         used = sorted({manifest.namespace for manifest in manifests} - {""} - set(brought))
         return tuple(
-            NamespaceItem(name, is_brought=False) for name in used if not why_not(name, self.facts.system_namespace)
+            NamespaceItem(name, is_brought=False) for name in used if not why_not(name, self.facts.suite_namespaces)
         )
 
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
-from olmkit.api import bundles
+from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundledeployments import (
     FINALIZER,
     ConditionType,
     Reason,
 )
+from olmkit.conditions import find_condition
 from olmkit.errors import Blocked, Waiting
-from rukpak.install.obstacles import HIDDEN, SOON, WATCHED, irreversible, obstacle_of
+from rukpak.install.obstacles import HIDDEN, SOON, WATCHED, going, irreversible, obstacle_of, poll_delay
 from rukpak.install.plans import (
     Activate,
     AddFinalizer,
@@ -30,8 +31,9 @@ from rukpak.install.plans import (
     SetInventory,
     Step,
 )
+from rukpak.install.progress import next_deadline
 from rukpak.install.removal import remove
-from rukpak.install.template import differs, wanted_bundle
+from rukpak.install.template import differs, recorded_bundle, wanted_bundle
 from rukpak.install.world import (
     CRD,
     NAMESPACE,
@@ -43,6 +45,7 @@ from rukpak.install.world import (
     World,
     names,
 )
+from rukpak.manifest import ObjectKey
 
 AT_ONCE = timedelta(seconds=2)
 
@@ -65,6 +68,12 @@ def _provisioner(world: World) -> Plan | None:
     chosen = world.deployment.spec.provisioner_class_name
     if chosen == bundles.PLAIN:
         return None
+    if chosen == bundles.REGISTRY:
+        text = (
+            f"spec.provisionerClassName must be {bundles.PLAIN}, which installs bundles of any form: "
+            f"{chosen} belongs in spec.template.spec.provisionerClassName"
+        )
+        raise Blocked(Reason.BLOCKED, text)
     raise Blocked(
         Reason.BLOCKED,
         f'provisioner class "{chosen}" does not exist: set spec.provisionerClassName to {bundles.PLAIN}',
@@ -84,7 +93,20 @@ def _superseded(world: World) -> Plan | None:
     return DropBundles(stale) if stale else None
 
 
+def _active_bundle(world: World) -> Plan | None:
+    """Somebody deleted the active Bundle while another one is wanted: what is installed cannot be repaired without it."""
+    if world.active in (None, world.wanted) or world.active in world.bundles or world.is_active_name_taken:
+        return None
+    record = world.record(world.active)
+    return ApplyBundle(recorded_bundle(world, record), is_new=True) if record is not None else None
+
+
 def _bundle(world: World) -> Plan | None:
+    if world.bundle_holder == f"{bundledeployments.KIND.kind} {world.name}":
+        text = (
+            f"the Bundle {world.wanted} is left from an earlier BundleDeployment of this name: waiting until it is gone"
+        )
+        raise Waiting(Reason.RETRYING, text, WATCHED)
     if world.bundle_holder:
         raise Blocked(
             Reason.BLOCKED,
@@ -129,9 +151,11 @@ def _room(world: World, content: Rendered) -> Plan | None:
     if absent and world.active != content.bundle:
         text = f"writes into what is not there and not in the bundle either: Namespace {names(absent)}; make it first"
         raise Waiting(Reason.RETRYING, text, WATCHED)
-    going = [f"Namespace {name}" for name in _namespaces(content) if _is_going(world, name)]
-    if going:
-        raise Waiting(Reason.RETRYING, f"waiting until it is gone: {names(going)}", WATCHED)
+    leaving = [name for name in _namespaces(content) if _is_going(world, name)]
+    if leaving:
+        text = names(going(world, ObjectKey(*NAMESPACE, "", name)) for name in leaving)
+        after = poll_delay(world.now, (world.namespaces[name].gone_since for name in leaving))
+        raise Waiting(Reason.RETRYING, f"waiting until it is gone: {text}", after)
     return None
 
 
@@ -155,7 +179,7 @@ def _is_going(world: World, namespace: str) -> bool:
 
 def _announce(world: World) -> Plan | None:
     sentence = irreversible(world)
-    ready = next((entry for entry in world.deployment.status.conditions if entry.type == ConditionType.READY), None)
+    ready = find_condition(world.deployment.status.conditions, ConditionType.READY)
     return Announce() if sentence and (ready is None or sentence not in ready.message) else None
 
 
@@ -191,9 +215,9 @@ def _is_pending(world: World, content: Rendered, item: Item) -> bool:
 
 def _gate(world: World, stage: Stage, pending: bool) -> Waiting | None:
     """Why the next stage has to wait."""
-    going = [str(item.key) for item in stage.items if world.going(item.key)]
-    if going:
-        return Waiting(Reason.RETRYING, f"somebody deleted it, waiting until it is gone: {names(going)}", WATCHED)
+    leaving = [going(world, item.key) for item in stage.items if world.going(item.key)]
+    if leaving:
+        return Waiting(Reason.RETRYING, f"somebody deleted it, waiting until it is gone: {names(leaving)}", WATCHED)
     if not any(item.key[:2] == CRD for item in stage.items):
         return None
     late = [world.crds.get(item.key.name) or CrdFacts(item.key.name, "") for item in stage.items]
@@ -251,18 +275,20 @@ def _drop_old(world: World) -> Plan | None:
 def _lingering(world: World) -> Plan | None:
     """Objects that were removed and do not go are said, after all else is done."""
     wanted = {item.key for item in _content(world).items()}
-    left = [str(key) for key, member in sorted(world.owned.items()) if key not in wanted and member.gone_since]
+    left = [going(world, key) for key, member in sorted(world.owned.items()) if key not in wanted and member.gone_since]
     if left:
         raise Waiting(Reason.REMOVING, f"not in the bundle any more, waiting until it is gone: {names(left)}", WATCHED)
     return None
 
 
-def _contested(world: World) -> Plan | None:
-    """Look again when what others change over and over has rested."""
-    rests = [
+def _observe_again(world: World) -> Plan | None:
+    """When what others change over and over has rested, and when progress exceeds its deadline."""
+    times = [
         world.notes[item.key].rests_until() - world.now for item in _content(world).items() if world.contested(item)
     ]
-    return Keep(min(rests)) if rests else None
+    deadline = next_deadline(world)
+    times += [deadline] if deadline is not None else []
+    return Keep(min(times)) if times else None
 
 
 def _content(world: World) -> Rendered:
@@ -275,6 +301,7 @@ RULES: tuple[Callable[[World], Plan | None], ...] = (
     _provisioner,
     _finalizer,
     _superseded,
+    _active_bundle,
     _bundle,
     _obstacle,
     _make_room,
@@ -285,5 +312,5 @@ RULES: tuple[Callable[[World], Plan | None], ...] = (
     _shrink,
     _drop_old,
     _lingering,
-    _contested,
+    _observe_again,
 )

@@ -1,25 +1,47 @@
-"""Is an installed object well. Called by rukpak.install.projections. Pure.
+"""Is an installed object well, in progress, or failed. Called by rukpak.install.projections. Pure.
 
 The rules are kstatus' (what `kubectl wait` and GitOps tools go by), for the kinds that rukpak always judged; of any other
-kind nothing is said. Health comes from the objects, never from "applied".
+kind nothing is said. Health comes from the objects, never from "applied". Whether progress has exceeded its deadline is judged by
+rukpak.install.progress.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any, NamedTuple
 
+from olmkit.names import count_of
+
 Obj = Mapping[str, Any]
+PROGRESS_DEADLINE = timedelta(minutes=10)
+"""For kinds without a deadline of their own: what Kubernetes gives a Deployment that names none."""
+_NO_DEADLINE_SECONDS = 2**31 - 1
+"""As progressDeadlineSeconds: Kubernetes never gives such a Deployment up."""
+_HOPELESS = ("CrashLoopBackOff", "InvalidImageName")
+"""Reasons of a waiting container that kstatus counts as failed; other waits belong to an ordinary start."""
 
 
 class Health(NamedTuple):
-    """`status`: "True" well, "False" not well, "Unknown" not to be told yet; `message`: why not, for people."""
+    """`status`: "True" well, "False" failed, "Unknown" in progress; `message`: why it is not well, for people.
+
+    `deadline`: how long that progress is ordinary; None when the object's own status reports the end of it.
+    """
 
     status: str
     message: str = ""
+    deadline: timedelta | None = None
 
 
 WELL = Health("True")
+
+
+def _failed(message: str) -> Health:
+    return Health("False", message)
+
+
+def _progress(message: str, deadline: timedelta | None = PROGRESS_DEADLINE) -> Health:
+    return Health("Unknown", message, deadline)
 
 
 def health(obj: Obj) -> Health:
@@ -29,11 +51,11 @@ def health(obj: Obj) -> Health:
         return WELL
     metadata = obj.get("metadata") or {}
     if metadata.get("deletionTimestamp"):
-        return Health("False", "is being deleted")
+        return _failed("is being deleted")
     status = obj.get("status") or {}
     observed = status.get("observedGeneration")
     if observed is not None and observed != metadata.get("generation"):
-        return Health("False", "its controller has not looked at the latest change yet")
+        return _progress("its controller has not looked at the latest change yet")
     return rule(obj, status)
 
 
@@ -55,8 +77,12 @@ def _because(condition: Obj) -> str:
     return "".join(f": {condition[field]}" for field in ("reason", "message") if condition.get(field))
 
 
-def _count(number: int, wanted: int, what: str) -> Health:
-    return Health("False", f"{number} of {wanted} replicas {what}")
+def _count(number: int, wanted: int, what: str, deadline: timedelta | None = PROGRESS_DEADLINE) -> Health:
+    return _progress(f"{number} of {wanted} replicas {what}", deadline)
+
+
+def _old_replicas(number: int, deadline: timedelta | None = PROGRESS_DEADLINE) -> Health:
+    return _progress(f"{count_of(number, 'old replica')} {'is' if number == 1 else 'are'} still there", deadline)
 
 
 def _deployment(obj: Obj, status: Obj) -> Health:
@@ -64,24 +90,32 @@ def _deployment(obj: Obj, status: Obj) -> Health:
     wanted = spec.get("replicas", 1)
     progressing = _condition(status, "Progressing")
     if progressing.get("reason") == "ProgressDeadlineExceeded":
-        return Health("False", f"makes no progress{_because(progressing)}")
+        return _failed(f"makes no progress{_because(progressing)}")
+    deadline = _deadline(spec, progressing)
     failure = _condition(status, "ReplicaFailure")
     if failure.get("status") == "True":
-        return Health("False", f"cannot make its pods{_because(failure)}")
+        return _progress(f"cannot make its pods{_because(failure)}", deadline)
     if status.get("observedGeneration") is None:
-        return Health("False", "its controller has not looked at it yet")
+        return _progress("its controller has not looked at it yet")
     for number, what in (
         (status.get("updatedReplicas", 0), "are updated"),
         (status.get("availableReplicas", 0), "are available"),
     ):
         if number < wanted:
-            return _count(number, wanted, what)
+            return _count(number, wanted, what, deadline)
     if status.get("replicas", 0) > wanted:
-        return Health("False", f"{status['replicas'] - wanted} old replicas are still there")
+        return _old_replicas(status["replicas"] - wanted, deadline)
     available = _condition(status, "Available")
-    return (
-        WELL if available.get("status", "True") == "True" else Health("False", f"is not available{_because(available)}")
-    )
+    if available.get("status", "True") == "True":
+        return WELL
+    return _progress(f"is not available{_because(available)}", deadline)
+
+
+def _deadline(spec: Obj, progressing: Obj) -> timedelta | None:
+    """None while Kubernetes itself watches the rollout's deadline; once a rollout has ended it does not any more."""
+    seconds = spec.get("progressDeadlineSeconds", PROGRESS_DEADLINE.total_seconds())
+    is_rolling_out = bool(progressing) and progressing.get("reason") != "NewReplicaSetAvailable"
+    return None if is_rolling_out or seconds >= _NO_DEADLINE_SECONDS else timedelta(seconds=seconds)
 
 
 def _stateful_set(obj: Obj, status: Obj) -> Health:
@@ -92,19 +126,19 @@ def _stateful_set(obj: Obj, status: Obj) -> Health:
     if status.get("readyReplicas", 0) < wanted:
         return _count(status.get("readyReplicas", 0), wanted, "are ready")
     if status.get("replicas", 0) > wanted:
-        return Health("False", f"{status['replicas'] - wanted} old replicas are still there")
+        return _old_replicas(status["replicas"] - wanted)
     partition = ((spec.get("updateStrategy") or {}).get("rollingUpdate") or {}).get("partition") or 0
     if partition:
         updated = status.get("updatedReplicas", 0)
         return WELL if updated >= wanted - partition else _count(updated, wanted - partition, "are updated")
     if status.get("updateRevision") != status.get("currentRevision"):
-        return Health("False", "is being rolled out")
+        return _progress("is being rolled out")
     return WELL
 
 
 def _daemon_set(obj: Obj, status: Obj) -> Health:
     if status.get("observedGeneration") is None:
-        return Health("False", "its controller has not looked at it yet")
+        return _progress("its controller has not looked at it yet")
     wanted = status.get("desiredNumberScheduled", 0)
     for field, what in (
         ("currentNumberScheduled", "scheduled"),
@@ -113,7 +147,7 @@ def _daemon_set(obj: Obj, status: Obj) -> Health:
         ("numberReady", "ready"),
     ):
         if status.get(field, 0) < wanted:
-            return Health("False", f"{status.get(field, 0)} of {wanted} pods are {what}")
+            return _progress(f"{status.get(field, 0)} of {wanted} pods are {what}")
     return WELL
 
 
@@ -121,7 +155,7 @@ def _replica_set(obj: Obj, status: Obj) -> Health:
     wanted = (obj.get("spec") or {}).get("replicas", 1)
     failure = _condition(status, "ReplicaFailure")
     if failure.get("status") == "True":
-        return Health("False", f"cannot make its pods{_because(failure)}")
+        return _progress(f"cannot make its pods{_because(failure)}")
     available = status.get("availableReplicas", 0)
     return WELL if available >= wanted else _count(available, wanted, "are available")
 
@@ -131,56 +165,57 @@ def _pod(obj: Obj, status: Obj) -> Health:
     if phase == "Succeeded":
         return WELL
     if phase == "Failed":
-        return Health("False", f"failed{_because(status)}")
+        return _failed(f"failed{_because(status)}")
     waiting = _waiting_container(status)
-    if waiting:
-        return Health("False", waiting)
+    if waiting is not None:
+        return waiting
     ready = _condition(status, "Ready")
     if phase == "Running" and ready.get("status") == "True":
         return WELL
     if phase == "Running":
-        return Health("False", f"is not ready{_because(ready)}")
+        return _progress(f"is not ready{_because(ready)}")
     scheduled = _condition(status, "PodScheduled")
-    return Health("False", f"is not running{_because(scheduled) if scheduled.get('status') == 'False' else ''}")
+    return _progress(f"is not running{_because(scheduled) if scheduled.get('status') == 'False' else ''}")
 
 
-def _waiting_container(status: Obj) -> str:
+def _waiting_container(status: Obj) -> Health | None:
     """The first container that waits for something that may never come."""
     for container in status.get("containerStatuses") or ():
         waiting = (container.get("state") or {}).get("waiting") or {}
         if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
-            return f"container {container.get('name', '')} waits{_because(waiting)}"
-    return ""
+            text = f"container {container.get('name', '')} waits{_because(waiting)}"
+            return _failed(text) if waiting["reason"] in _HOPELESS else _progress(text)
+    return None
 
 
 def _api_service(obj: Obj, status: Obj) -> Health:
     available = _condition(status, "Available")
-    return WELL if available.get("status") == "True" else Health("False", f"is not available{_because(available)}")
+    return WELL if available.get("status") == "True" else _progress(f"is not available{_because(available)}")
 
 
 def _definition(obj: Obj, status: Obj) -> Health:
     accepted = _condition(status, "NamesAccepted")
     if accepted.get("status") == "False":
-        return Health("False", f"its names are not accepted{_because(accepted)}")
+        return _failed(f"its names are not accepted{_because(accepted)}")
     established = _condition(status, "Established")
     if established.get("status") == "True":
         return WELL
-    return Health("False", f"is not established{_because(established)}")
+    return _progress(f"is not established{_because(established)}")
 
 
 def _job(obj: Obj, status: Obj) -> Health:
     failed = _condition(status, "Failed")
     if failed.get("status") == "True":
-        return Health("False", f"failed{_because(failed)}")
+        return _failed(f"failed{_because(failed)}")
     if _condition(status, "Complete").get("status") == "True" or (obj.get("spec") or {}).get("suspend"):
         return WELL
-    return WELL if status.get("startTime") else Health("False", "has not started")
+    return WELL if status.get("startTime") else _progress("has not started")
 
 
 def _service(obj: Obj, status: Obj) -> Health:
     spec = obj.get("spec") or {}
     if spec.get("type") == "LoadBalancer" and not (status.get("loadBalancer") or {}).get("ingress"):
-        return Health("False", "its load balancer has no address yet")
+        return _progress("its load balancer has no address yet")
     return WELL
 
 
@@ -188,12 +223,12 @@ def _claim(obj: Obj, status: Obj) -> Health:
     phase = status.get("phase")
     if phase == "Bound":
         return WELL
-    return Health("False", "lost its volume" if phase == "Lost" else "is not bound to a volume yet")
+    return _failed("lost its volume") if phase == "Lost" else _progress("is not bound to a volume yet")
 
 
 def _budget(obj: Obj, status: Obj) -> Health:
     healthy, wanted = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
-    return WELL if healthy >= wanted else Health("False", f"{healthy} of at least {wanted} pods are healthy")
+    return WELL if healthy >= wanted else _progress(f"{healthy} of at least {wanted} pods are healthy")
 
 
 _RULES: dict[tuple[str, str], Callable[[Obj, Obj], Health]] = {

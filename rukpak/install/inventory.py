@@ -44,6 +44,7 @@ class Seen:
     members: dict[ObjectKey, Member]
     unsynced: frozenset[GroupKind]
     hidden: frozenset[GroupKind]
+    stale: frozenset[GroupKind] = frozenset()
 
 
 @dataclass
@@ -84,6 +85,7 @@ class Inventory:
         await _synced([self._watched[kind] for kind in kinds if kind in self._watched])
         members: dict[ObjectKey, Member] = {}
         unsynced: set[GroupKind] = set()
+        stale: set[GroupKind] = set()
         hidden = {kind for kind in kinds if kind[0] in self._kinds.failed_groups and kind not in self._watched}
         for kind in sorted(kinds):
             informer = self._informer(kind)
@@ -92,9 +94,11 @@ class Inventory:
             if not informer.synced.is_set():
                 unsynced.add(kind)
                 hidden |= {kind} if self._is_late(kind) else set()
+            elif informer.stale:
+                stale.add(kind)
             for obj in informer.by_index(OWNER_INDEX, uid):
                 members[obj["member"].key] = obj["member"]
-        return Seen(members, frozenset(unsynced | hidden), frozenset(hidden))
+        return Seen(members, frozenset(unsynced | hidden), frozenset(hidden), frozenset(stale))
 
     def _is_late(self, kind: GroupKind) -> bool:
         watched = self._watched.get(kind)

@@ -4,7 +4,7 @@ rukpak.install.decide and the render command. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import orjson
@@ -14,13 +14,15 @@ from rukpak.bundle.content import RegistryBundle
 
 TEMPLATE_ANNOTATION = "operatorframework.io/suggested-namespace-template"
 NAME_ANNOTATION = "operatorframework.io/suggested-namespace"
-SYSTEM_NAMESPACE = "olm-suite-system"
-"""Where the suite itself lives, unless it was started with another."""
+SUITE_NAMESPACES = ("olm-suite-system", "olm-suite-keys")
+"""Where the suite itself lives and where its keys are, unless it was started with others."""
 MARKS = "core.rukpak.io"
 """The domain, with all below it, of the labels and annotations by which rukpak knows what is whose."""
 
 
-def install_namespace(bundle: RegistryBundle, system_namespace: str = SYSTEM_NAMESPACE) -> tuple[str, tuple[str, ...]]:
+def install_namespace(
+    bundle: RegistryBundle, suite_namespaces: Collection[str] = SUITE_NAMESPACES
+) -> tuple[str, tuple[str, ...]]:
     """The namespace, and for each suggestion that was passed over one sentence saying why.
 
     The suggested-namespace-template's name, else suggested-namespace, else `<package>-system`.
@@ -36,25 +38,25 @@ def install_namespace(bundle: RegistryBundle, system_namespace: str = SYSTEM_NAM
     for source, name in suggestions:
         if not name:
             continue
-        fault = why_not(name, system_namespace)
+        fault = why_not(name, suite_namespaces)
         if not fault:
             return name, tuple(notes)
         notes.append(f'annotation {source}: namespace "{name}" {fault}')
     name = namespace_for(bundle.package)
-    fault = why_not(name, system_namespace)
+    fault = why_not(name, suite_namespaces)
     if fault:
         notes.append(f'namespace "{name}" {fault}')
         name = namespace_for(f"operator-{bundle.package}")
     return name, tuple(notes)
 
 
-def why_not(name: str, system_namespace: str = SYSTEM_NAMESPACE) -> str:
+def why_not(name: str, suite_namespaces: Collection[str] = SUITE_NAMESPACES) -> str:
     """Why nothing may be installed into the namespace of this name; empty when it may."""
     if not isinstance(name, str) or not is_dns1123_label(name):
         return "is no name of a namespace (lower-case letters, digits and `-`, at most 63)"
     if name == "default" or name.startswith("kube-"):
         return "belongs to Kubernetes"
-    return "is the suite's own" if name == system_namespace else ""
+    return "is the suite's own" if name in suite_namespaces else ""
 
 
 def namespace_for(name: str) -> str:

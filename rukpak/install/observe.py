@@ -12,18 +12,21 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
-from olmkit.api import bundles
+from olmkit.api import bundles, operators
 from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, BundleDeployment, template_of
 from olmkit.api.meta import Object
 from olmkit.client import Client
+from olmkit.conditions import find_condition
 from olmkit.errors import ApiError, NotFound
 from olmkit.informer import Informer
 from rukpak.install import inventory, projections
+from rukpak.install.blockers import Blockers
 from rukpak.install.contents import Contents
 from rukpak.install.endpoints import unanswered
 from rukpak.install.inventory import OWNER_INDEX, Inventory
 from rukpak.install.kinds import Kinds
-from rukpak.install.template import bundle_name
+from rukpak.install.leftovers import holders
+from rukpak.install.template import bundle_name, derive_record
 from rukpak.install.wakeups import Concerns, Wakeups, controllers
 from rukpak.install.world import (
     CRD,
@@ -68,6 +71,8 @@ class Memory:
     notes: dict[ObjectKey, Note] = field(default_factory=dict)
     refused: dict[str, int] = field(default_factory=dict)
     """While it is being deleted: uid -> how often the API server refused to delete the object."""
+    foreign: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """While it is being deleted: what is in the Namespaces that go with it and were looked into."""
     is_cleared: bool = False
     """While it is being deleted: its CRDs had no custom resources any more."""
     settling_since: datetime | None = None
@@ -123,6 +128,7 @@ class Observer:
     contents: Contents
     inventory: Inventory
     wakeups: Wakeups
+    blockers: Blockers
     memories: dict[str, Memory] = field(default_factory=dict)
 
     async def observe(self, key: str) -> World | None:
@@ -140,7 +146,7 @@ class Observer:
             deployment=deployment,
             wanted=bundle_name(key, template_of(raw)),
             inventory=inventory.parse(deployment.metadata.annotations.get(INVENTORY_ANNOTATION, "")),
-            notes=memory.notes,
+            notes=dict(memory.notes),  # as observed: a pass adds to the Memory, never to its World
             settling_since=memory.settling_since,
         )
         if deployment.metadata.deleting:
@@ -150,15 +156,21 @@ class Observer:
                 world,
                 instances=await self._instances(world, memory),
                 silent=await unanswered(self.client, here),
+                foreign=dict(memory.foreign),
                 undeletable=frozenset(uid for uid, times in memory.refused.items() if times >= TRIES),
             )
-        return await self._with_objects(await self._with_bundles(world))
+        return await self._with_objects(await self._with_record(await self._with_bundles(world)))
+
+    def begin(self) -> None:
+        """This process leads from now on: what it remembers of before may be older than what another one did since."""
+        self.memories.update({key: Memory(memory.uid) for key, memory in self.memories.items()})
 
     async def forget(self, key: str) -> None:
         """The BundleDeployment is gone."""
         memory = self.memories.pop(key, None)
         self.wakeups.concerns.pop(key, None)
         self.contents.settle(key)
+        await self.blockers.forget(key)
         if memory is not None:
             await self.inventory.forget(memory.uid)
 
@@ -180,7 +192,24 @@ class Observer:
             bundle_holder=_holder(other) if other else "",
             content=await self._content(world.name, own.get(world.wanted)),
             active_content=await self._content(world.name, own.get(active) if active else None),
+            is_active_name_taken=active is not None
+            and active not in own
+            and self.sight.bundles.get(active) is not None,
         )
+
+    async def _with_record(self, world: World) -> World:
+        """When the active Bundle is missing and was never recorded, its Operator knows what it was."""
+        is_known = world.active is None or world.active in world.bundles or world.record(world.active) is not None
+        owners = world.deployment.metadata.owner_references
+        owner = next((one for one in owners if one.controller and one.kind == operators.KIND.kind), None)
+        if is_known or owner is None:
+            return world
+        try:
+            operator = operators.Operator.load(await self.client.get(operators.KIND, owner.name))
+        except ApiError:
+            return world
+        is_owner = operator.metadata.uid == owner.uid
+        return replace(world, derived_record=derive_record(world, operator.status) if is_owner else None)
 
     async def _content(self, deployment: str, bundle: Object | None) -> Content:
         """What a Bundle holds, if it is unpacked."""
@@ -196,13 +225,18 @@ class Observer:
         for obj in self.sight.namespaces.by_index(MEMBER_INDEX, world.uid):
             namespaces[obj["facts"].name] = self._going(obj["facts"])
         crds = {name: crd for name in concerns.crds if (crd := self._crd(name)) is not None}
+        kinds = self.kinds.listable() if any(facts.gone_since for facts in namespaces.values()) else ()
         return replace(
             world,
             members={key: self._going(member) for key, member in seen.members.items()},
             unsynced=seen.unsynced,
             hidden=seen.hidden,
+            stale=seen.stale | ({NAMESPACE} if self.sight.namespaces.stale else frozenset()),
             namespaces=namespaces,
             crds=crds,
+            holders={
+                name: await holders(self.client, kinds, name) for name, facts in namespaces.items() if facts.gone_since
+            },
         )
 
     def _concerns(self, world: World) -> Concerns:
@@ -266,11 +300,11 @@ def _members(obj: Object) -> Iterable[str]:
 
 def _bundle_facts(raw: Object) -> BundleFacts:
     bundle = bundles.Bundle.load(raw)
-    conditions = {condition.type: condition for condition in bundle.status.conditions}
-    unpacked = conditions.get(bundles.ConditionType.UNPACKED)
+    conditions = bundle.status.conditions
+    unpacked = find_condition(conditions, bundles.ConditionType.UNPACKED)
     if unpacked is not None and unpacked.status == "True":
         state = Unpacking.DONE
-    elif bundles.ConditionType.STALLED in conditions:
+    elif find_condition(conditions, bundles.ConditionType.STALLED) is not None:
         state = Unpacking.FAILED
     elif unpacked is not None and unpacked.reason == bundles.Reason.UNPACK_FAILED:
         state = Unpacking.RETRYING
@@ -285,7 +319,14 @@ def _bundle_facts(raw: Object) -> BundleFacts:
         labels=metadata.labels,
         annotations=metadata.annotations,
         going=metadata.deleting,
+        spec=raw["spec"],
+        image=_image_by_digest(bundle),
     )
+
+
+def _image_by_digest(bundle: bundles.Bundle) -> str:
+    source = bundle.status.resolved_source
+    return source.image.ref if source is not None and source.image is not None else ""
 
 
 def _holder(bundle: Object) -> str:

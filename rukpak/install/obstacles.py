@@ -1,20 +1,24 @@
-"""Why the wanted bundle cannot be installed, and what about an upgrade cannot be undone, as far as the World shows it.
+"""Why the wanted bundle cannot be installed, what about an upgrade cannot be undone, and what objects that go wait for.
 
-Called by rukpak.install.decide, which acts on it, and by report, which says it. Pure.
+Called by rukpak.install.decide and removal, which act on it, and by report, which says it. Pure.
 """
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 
 from olmkit.api.bundledeployments import Reason
 from olmkit.errors import Blocked, OlmError, Waiting
-from rukpak.install.world import Absent, Rendered, Unpacking, World, names
+from rukpak.install.world import NAMESPACE, Absent, Rendered, Unpacking, World, names
+from rukpak.manifest import ObjectKey
 
 WATCHED = timedelta(minutes=10)
 """What lifts this is watched; the time is a net."""
 HIDDEN = timedelta(seconds=20)
 SOON = timedelta(seconds=30)
+FIRST_POLL = timedelta(seconds=2)
+"""What is not watched is read again after that time, and then ever less often."""
 
 
 def obstacle_of(world: World) -> OlmError | None:
@@ -61,3 +65,26 @@ def irreversible(world: World) -> str:
         if storage and crd is not None and crd.owner == world.uid and crd.storage not in ("", storage)
     ]
     return f"this cannot be reversed: it moves the storage version of {names(moved)}" if moved else ""
+
+
+def going(world: World, key: ObjectKey) -> str:
+    """An object that is being deleted, with the finalizers that it waits for; of a Namespace with the objects in it."""
+    if key[:2] == NAMESPACE:
+        facts = world.namespaces.get(key.name)
+        text = with_finalizers(key, facts.finalizers if facts else ())
+        held = [with_finalizers(*entry) for entry in world.holders.get(key.name, {}).items()]
+        return f"{text}, which waits for {names(held)}" if held else text
+    member = world.members.get(key)
+    return with_finalizers(key, member.finalizers if member else ())
+
+
+def with_finalizers(key: ObjectKey, finalizers: Iterable[str]) -> str:
+    """The object, and whom it waits for when it is being deleted."""
+    listed = ", ".join(finalizers)
+    return f"{key} (finalizers: {listed})" if listed else str(key)
+
+
+def poll_delay(now: datetime, since: Iterable[datetime | None]) -> timedelta:
+    """A tenth of the time that it has taken already."""
+    ages = [now - moment for moment in since if moment is not None]
+    return max(FIRST_POLL, min(ages, default=FIRST_POLL) / 10)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import StrEnum
 from typing import Any
 
 from rukpak.install.world import BundleFacts, Instance, Item, Member, NamespaceFacts, Rendered
@@ -21,7 +22,7 @@ class AddFinalizer:
 
 @dataclass(frozen=True)
 class ApplyBundle:
-    """Make the wanted Bundle, or bring its labels and annotations up to date."""
+    """Make the wanted Bundle or, when somebody deleted it, the active one; or bring labels and annotations up to date."""
 
     body: Mapping[str, Any]
     is_new: bool
@@ -87,6 +88,13 @@ class TearDown:
 
 
 @dataclass(frozen=True)
+class LookInto:
+    """See what else is in Namespaces that are about to go."""
+
+    namespaces: tuple[NamespaceFacts, ...]
+
+
+@dataclass(frozen=True)
 class LeaveNamespaces:
     """Stop being a member; with `remove` the Namespace goes, being ours alone."""
 
@@ -116,10 +124,35 @@ Plan = (
     | Activate
     | Prune
     | TearDown
+    | LookInto
     | LeaveNamespaces
     | RemoveFinalizer
     | Keep
 )
+
+
+class Verb(StrEnum):
+    """What an apply did to an object."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    REVERTED = "reverted"  # somebody else had changed what is ours in it
+    RECREATED = "recreated"  # somebody else had deleted it
+
+
+@dataclass(frozen=True, order=True)
+class Change:
+    """An object that an apply made or changed, and why. `is_first`: not for the third time in a row."""
+
+    key: ObjectKey
+    verb: Verb
+    why: str
+    is_first: bool = True
+
+    def __str__(self) -> str:
+        """As log lines show it: `created Deployment.apps ns/name (bundle x)`, `reverted …: changed by kubectl-edit`."""
+        is_drift = self.verb in (Verb.REVERTED, Verb.RECREATED)
+        return f"{self.verb} {self.key}: {self.why}" if is_drift else f"{self.verb} {self.key} ({self.why})"
 
 
 @dataclass(frozen=True)
@@ -129,3 +162,4 @@ class Done:
     plan: Plan
     after: timedelta | None = None
     applied: frozenset[ObjectKey] = frozenset()
+    changes: tuple[Change, ...] = ()

@@ -14,9 +14,10 @@ from typing import Any
 
 import orjson
 
+from olmkit.api.bundles import PLAIN, REGISTRY
 from olmkit.names import is_dns1123_label
 from rukpak.bundle.content import OBJECT_LIMIT, Bundle, RegistryBundle
-from rukpak.install.namespaces import SYSTEM_NAMESPACE
+from rukpak.install.namespaces import SUITE_NAMESPACES
 from rukpak.install.world import names
 from rukpak.manifest import Manifest, ObjectKey, mapping, mappings
 
@@ -28,6 +29,7 @@ ANNOTATIONS_LIMIT = 256 * 1024
 """Bytes of all annotations of one object; the API server's limit."""
 
 _CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
+_CSV = ("operators.coreos.com", "ClusterServiceVersion")
 _WEBHOOK_KINDS = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
 _LABEL_NAMES = frozenset({("", "Namespace"), ("", "Service")})
 _VERSION = re.compile(r"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:[-+].*)?")
@@ -43,8 +45,8 @@ class Facts:
     """Groups whose API server is away: whether they have a kind cannot be told."""
     server_version: str = ""
     """gitVersion of the API server; empty: unknown, nothing is refused for it."""
-    system_namespace: str = SYSTEM_NAMESPACE
-    """Where the suite lives."""
+    suite_namespaces: Collection[str] = SUITE_NAMESPACES
+    """Where the suite and its keys live."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class Preflight:
     """Those to be applied, in the order given."""
     faults: tuple[str, ...] = ()
     """Why it can never go in as it is."""
+    unsupported: tuple[str, ...] = ()
+    """Those of the faults that hold on every cluster: what rukpak does not give yet."""
     left_out: tuple[ObjectKey, ...] = ()
     """Objects that the operator does without while the cluster lacks their kind."""
     missing: tuple[str, ...] = ()
@@ -68,16 +72,20 @@ def check(manifests: Sequence[Manifest], bundle: Bundle, facts: Facts) -> Prefli
     left_out = {
         manifest.key for manifest in absent if manifest.group in OPTIONAL_GROUPS.difference(facts.failed_groups)
     }
-    missing = {_missing_kind(manifest, facts) for manifest in absent if manifest.key not in left_out}
-    faults: list[str] = []
+    csvs = [manifest for manifest in absent if manifest.key[:2] == _CSV and manifest.group not in facts.failed_groups]
+    missing = {
+        _missing_kind(manifest, facts) for manifest in absent if manifest.key not in left_out and manifest not in csvs
+    }
+    lacking = unsupported(bundle) if isinstance(bundle, RegistryBundle) else ()
+    faults = [*lacking, *_form_fault(csvs)]
     if isinstance(bundle, RegistryBundle):
-        faults += unsupported(bundle)
         faults += _kubernetes_version(bundle, facts.server_version)
         missing |= set(_required(bundle, own, facts))
     faults += _object_faults(manifests, facts)
     return Preflight(
         manifests=tuple(manifest for manifest in manifests if manifest.key not in left_out),
         faults=tuple(dict.fromkeys(faults)),
+        unsupported=lacking,
         left_out=tuple(sorted(left_out)),
         missing=tuple(sorted(missing)),
     )
@@ -91,15 +99,25 @@ def unsupported(bundle: RegistryBundle) -> tuple[str, ...]:
         hooks = names({webhook["generateName"] for webhook in bundle.webhooks})
         sentences.append(
             f'bundle "{name}" has webhooks ({hooks}), which are not supported yet: choose a version of the package without '
-            "webhooks, or install its manifests as a plain+v0 bundle that brings its own certificates"
+            "webhooks if it has one, or install its manifests as a plain+v0 bundle that brings its own certificates"
         )
     if bundle.owned_api_services:
         services = names({f"{item['version']}.{item['group']}" for item in bundle.owned_api_services})
         sentences.append(
             f'bundle "{name}" owns API services ({services}), which are not supported yet: choose a version of the package '
-            "without them, or install its manifests as a plain+v0 bundle that brings its own certificates"
+            "without them if it has one, or install its manifests as a plain+v0 bundle that brings its own certificates"
         )
     return tuple(sentences)
+
+
+def _form_fault(csvs: Sequence[Manifest]) -> Iterator[str]:
+    """ClusterServiceVersions to be applied as they stand where nobody knows that kind: the bundle has the other form."""
+    if csvs:
+        named = names(manifest.name for manifest in csvs)
+        yield (
+            f"the image holds a registry+v1 bundle (ClusterServiceVersion {named}), which {PLAIN} does not install: "
+            f"set spec.template.spec.provisionerClassName to {REGISTRY}"
+        )
 
 
 def _own_kinds(manifests: Iterable[Manifest]) -> frozenset[tuple[str, str, str]]:
@@ -203,7 +221,7 @@ def _size_faults(manifest: Manifest) -> Iterator[str]:
 
 def _trust_faults(manifest: Manifest, facts: Facts) -> Iterator[str]:
     key = manifest.key
-    if facts.system_namespace in (key.namespace, key.name if key[:2] == ("", "Namespace") else ""):
+    if (key.name if key[:2] == ("", "Namespace") else key.namespace) in facts.suite_namespaces:
         yield f"{key} is in the suite's own namespace: no bundle may write there"
     if key.group in SUITE_GROUPS:
         yield f"{key} is of the suite's own API: no bundle may bring one"

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from sys import intern
 from typing import Any
 
 import orjson
@@ -49,6 +50,16 @@ def entries(obj: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
+def changed_by(obj: Mapping[str, Any]) -> str:
+    """The field manager beside rukpak's that wrote last to what is no status; empty when there is none."""
+    others = [
+        (entry.get("time") or "", entry.get("manager", ""))
+        for entry in obj["metadata"].get("managedFields") or ()
+        if not entry.get("subresource") and not entry.get("manager", "").startswith(_PREFIX)
+    ]
+    return intern(max(others)[1]) if others else ""
+
+
 def owner(obj: Mapping[str, Any]) -> Iterable[str]:
     """An index: the uid in the owner-uid label."""
     uid = (obj["metadata"].get("labels") or {}).get(OWNER_UID_LABEL)
@@ -75,6 +86,7 @@ def member(obj: Object) -> Object:
         uid=metadata.get("uid", ""),
         resource_version=metadata.get("resourceVersion", ""),
         entries=entries(obj),
+        changed_by=changed_by(obj),
         gone_since=moment(metadata.get("deletionTimestamp")),
         finalizers=tuple(metadata.get("finalizers") or ()),
         scaled=_is_scaled(metadata),
@@ -109,7 +121,9 @@ def namespace(obj: Object) -> Object:
         labels=metadata.get("labels") or {},
         annotations=metadata.get("annotations") or {},
         entries=entries(obj),
+        changed_by=changed_by(obj),
         gone_since=moment(metadata.get("deletionTimestamp")),
+        finalizers=tuple(metadata.get("finalizers") or ()),
     )
     return {"metadata": _identity(metadata), "facts": facts}
 

@@ -22,6 +22,7 @@ from olmkit.reconciler import Reconciler
 from olmkit.store import Store
 from rukpak.install import projections
 from rukpak.install.apply import Hands
+from rukpak.install.blockers import Blockers
 from rukpak.install.contents import Contents
 from rukpak.install.decide import decide
 from rukpak.install.inventory import Inventory
@@ -37,12 +38,14 @@ from rukpak.install.plans import (
     DropBundles,
     Keep,
     LeaveNamespaces,
+    LookInto,
     Plan,
     Prune,
     RemoveFinalizer,
     SetInventory,
     TearDown,
 )
+from rukpak.install.refusals import RETRY_LIMIT
 from rukpak.install.report import report
 from rukpak.install.wakeups import UID_INDEX, Wakeups
 from rukpak.install.withdraw import LOOK_AGAIN, Withdrawal
@@ -59,8 +62,6 @@ PATIENCE = timedelta(seconds=10)
 PASSES = 50
 """In one turn."""
 NOW = timedelta(0)
-RARELY = timedelta(minutes=10)
-"""What the API server refuses is tried at least this often."""
 
 
 def controller(manager: Manager, store: Store, lost: Callable[[str], None]) -> Controller:
@@ -78,16 +79,22 @@ def controller(manager: Manager, store: Store, lost: Callable[[str], None]) -> C
     kinds = Kinds(manager.client, sight.crds, api_services)
     wakeups = Wakeups(sight.deployments)
 
+    def wake(name: str) -> None:
+        turns.woken(name)
+        result.enqueue(name)
+
     def changed(uid: str) -> None:
         for name in wakeups.names((uid,)):
-            turns.woken(name)
-            result.enqueue(name)
+            wake(name)
 
     inventory = Inventory(manager, kinds, sight.crds, changed)
-    contents = Contents(store, kinds, manager.settings.system_namespace, lost)
-    observer = Observer(manager.client, sight, kinds, contents, inventory, wakeups)
+    suite_namespaces = (manager.settings.system_namespace, manager.settings.keys_namespace)
+    contents = Contents(store, kinds, suite_namespaces, lost)
+    observer = Observer(manager.client, sight, kinds, contents, inventory, wakeups, Blockers(manager, wake))
+    manager.on_lead(observer.begin)
     hands = Hands(manager.client, kinds, contents, inventory, sight, wakeups.name)
     publisher = Publisher(manager.client, bundledeployments.KIND, MANAGER, sight.deployments)
+    manager.on_lead(publisher.begin)
     installer = Installer(observer, hands, Withdrawal(manager.client, kinds, sight, hands.limit), publisher)
     reconciler: Reconciler[World, Plan, Done, Report[BundleDeploymentStatus]] = Reconciler(
         observer.observe, decide, installer.act, installer.report, installer.publish
@@ -156,7 +163,7 @@ def repeated(last: Refusal | None, world: World, error: Refused) -> Refusal:
         return Refusal(what, world.now, error.after)
     if world.now < last.at + last.after:
         return last
-    return Refusal(what, world.now, max(error.after, min(last.after * 2, RARELY)))
+    return Refusal(what, world.now, max(error.after, min(last.after * 2, RETRY_LIMIT)))
 
 
 async def _came(news: asyncio.Event, until: float) -> bool:
@@ -182,11 +189,14 @@ class Installer:
         """One step. Raises what its writes raise; what is refused again and again is tried ever less often."""
         memory = self.observer.memories[world.name]
         try:
-            return await self._act(world, plan)
+            done = await self._act(world, plan)
         except Refused as error:
             memory.refusal = repeated(memory.refusal, world, error)
-            error.after = memory.refusal.after
+            is_gone = await self.observer.blockers.watch(world.name, error.blockers)
+            error.after = LOOK_AGAIN if is_gone else memory.refusal.after
             raise
+        await self.observer.blockers.forget(world.name)
+        return done
 
     def report(self, world: World, outcome: Done | Exception) -> Report[BundleDeploymentStatus]:
         """The status; how long what is known in a moment has been waited for is remembered."""
@@ -202,9 +212,9 @@ class Installer:
             case SetInventory():
                 memory.latest = await self.hands.set_inventory(world, plan)
             case ApplyBundle():
-                await self.hands.apply_bundle(world, plan)
+                return await self.hands.apply_bundle(world, plan)
             case Apply():
-                return Done(plan, NOW, applied=await self.hands.apply(world, plan, memory.notes))
+                return await self.hands.apply(world, plan, memory.notes)
             case Activate() | Announce():
                 pass
             case Keep():
@@ -221,8 +231,13 @@ class Installer:
                 await self.withdrawal.drop_bundles(plan)
             case Prune():
                 await self.withdrawal.prune(world, plan)
+                for member in plan.members:
+                    memory.notes.pop(member.key, None)  # should it come back, nobody else had deleted it
             case TearDown():
                 await self.withdrawal.tear_down(world, plan, memory.refused)
+            case LookInto():
+                memory.foreign |= await self.withdrawal.look_into(world, plan)
+                return Done(plan, NOW)
             case LeaveNamespaces():
                 await self.withdrawal.leave_namespaces(world, plan, memory.refused)
             case RemoveFinalizer():
@@ -236,4 +251,4 @@ class Installer:
         memory = self.observer.memories[world.name]
         if not memory.is_let_go:
             raw: Object = dict(memory.latest or world.raw)
-            await self.publisher(raw, told.status.dump(), told.transitions)
+            await self.publisher(raw, told.status.dump(), told.transitions, told.notices)

@@ -20,15 +20,24 @@ from olmkit.api.meta import Kind
 from olmkit.client import Client
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound, OlmError, Unavailable, Waiting
 from rukpak.install.kinds import NAMESPACES
-from rukpak.install.world import CRD, NAMESPACE, RELEASED_ANNOTATION, Refused, Settling
+from rukpak.install.projections import entries
+from rukpak.install.world import CRD, NAMESPACE, RELEASED_ANNOTATION, Blocker, Refused, Settling, manager_name
 from rukpak.manifest import ObjectKey
 
 SOON = timedelta(seconds=1)
 NOT_THERE = timedelta(seconds=5)
 RETRY_TAKEN = timedelta(minutes=1)
 RETRY_REFUSED = timedelta(minutes=5)
+RETRY_LIMIT = timedelta(minutes=10)
+"""What is refused is tried at least this often."""
+TRIED_AGAIN = f"it is tried again, at most {RETRY_LIMIT // timedelta(minutes=1)} minutes apart"
+"""Of what the API server refuses: nothing that is watched tells when it would take it."""
+DELETE_IT = "delete it, and the bundle's is installed"
+DELETE_CRD = (
+    f"{DELETE_IT} (deleting a CustomResourceDefinition deletes all its custom resources: back up those that you need)"
+)
 NAMED = 3
-"""Objects whose refusal a message tells in full."""
+"""Objects whose refusal a message tells in full; those in the way are watched."""
 
 Object = Mapping[str, Any]
 
@@ -68,20 +77,29 @@ class Refusals:
             return
         holder = (metadata.get("labels") or {}).get(OWNER_UID_LABEL, "")
         is_released = key[:2] == CRD and not holder and RELEASED_ANNOTATION in (metadata.get("annotations") or {})
-        if key[:2] == NAMESPACE or holder == uid or is_released:
+        is_ours = holder == uid and manager_name(self.holder(uid)) in entries(live)
+        if key[:2] == NAMESPACE or is_ours or is_released:
             raise Settling(Reason.RETRYING, f"{key} changed", SOON)
-        raise Refused(Reason.BLOCKED, f"{key} {self._has_it(metadata, holder)}", RETRY_TAKEN)
+        blocker = Blocker(kind, key.namespace, key.name)
+        remedy = DELETE_CRD if key[:2] == CRD else DELETE_IT
+        text = f"{key} {self._has_it(metadata, holder, uid, remedy)}"
+        raise Refused(Reason.BLOCKED, text, RETRY_TAKEN, blockers=frozenset({blocker}))
 
-    def _has_it(self, metadata: Object, holder: str) -> str:
-        if holder:
+    def _has_it(self, metadata: Object, holder: str, uid: str, remedy: str) -> str:
+        if holder and holder != uid:
             name = self.holder(holder)
             if name:
                 return f"is there already and belongs to BundleDeployment {name}"
             gone = f"is there already and belongs to a BundleDeployment that is gone (uid {holder})"
-            return f"{gone}: delete it, and the bundle's is installed"
+            return f"{gone}: {remedy}"
         managers = sorted({entry.get("manager", "") for entry in metadata.get("managedFields") or ()} - {""})
         by = f" (written by {', '.join(managers)})" if managers else ""
-        return f"is there already and not managed by olm-suite{by}: delete it, and the bundle's is installed"
+        if holder:
+            return (
+                f"is there already and bears the label {OWNER_UID_LABEL} of this BundleDeployment, which did not apply it{by}: "
+                f"{remedy}"
+            )
+        return f"is there already and not managed by olm-suite{by}: {remedy}"
 
     async def _explain_namespace(self, key: ObjectKey) -> None:
         """In a Namespace that goes away nothing can be made."""
@@ -101,9 +119,14 @@ def together(failed: Mapping[ObjectKey, Exception], applied: frozenset[ObjectKey
     ordered = [error for _, error in sorted(failed.items())]
     refused = [error for error in ordered if isinstance(error, Refused)]
     if refused:
-        more = len(refused) - NAMED
-        text = "; ".join(error.message for error in refused[:NAMED]) + (f"; and {more} more" if more > 0 else "")
-        return Refused(refused[0].reason, text, min(error.after for error in refused), applied)
+        named, more = refused[:NAMED], len(refused) - NAMED
+        sentences = [error.message for error in named]
+        sentences += [f"and {more} more"] if more > 0 else []
+        sentences += [TRIED_AGAIN] if any(not error.blockers for error in named) else []
+        blockers = frozenset(blocker for error in named for blocker in error.blockers)
+        return Refused(
+            refused[0].reason, "; ".join(sentences), min(error.after for error in refused), applied, blockers
+        )
     waiting = [error for error in ordered if isinstance(error, OlmError)]
     return (waiting or ordered)[0]
 

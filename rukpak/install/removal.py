@@ -4,7 +4,7 @@
     custom resources of its CRDs, until they are gone (their operator still runs)
     webhooks and APIServices, workloads, access, configuration
     CRDs
-    Namespaces: left, and removed where rukpak made them and nobody else uses them
+    Namespaces: left, and removed where rukpak made them and nobody else uses them; what else is in those is said before
     the finalizer
 
 Called by rukpak.install.decide. Looks at the inventory only: content, Bundles and catalogs may be gone long ago. Finalizers of
@@ -13,14 +13,14 @@ others are never removed; what is stuck is named, and the abandon annotation lea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import timedelta
 
-from olmkit.api.bundledeployments import CREATED_LABEL, FINALIZER, Reason
+from olmkit.api.bundledeployments import CREATED_LABEL, FINALIZER, ConditionType, Reason
 from olmkit.errors import Waiting
+from rukpak.install.obstacles import going, poll_delay, with_finalizers
 from rukpak.install.phases import ACCESS, ADMISSION, CONFIGURATION, CRDS, CUSTOM_RESOURCES, WORKLOADS, phase_of
-from rukpak.install.plans import Keep, LeaveNamespaces, Plan, RemoveFinalizer, TearDown
-from rukpak.install.world import ABANDON_ANNOTATION, Instance, Member, NamespaceFacts, Settling, World, names
+from rukpak.install.plans import Announce, Keep, LeaveNamespaces, LookInto, Plan, RemoveFinalizer, TearDown
+from rukpak.install.world import ABANDON_ANNOTATION, NAMESPACE, Instance, Member, NamespaceFacts, Settling, World, names
 from rukpak.manifest import ObjectKey
 
 STUCK = timedelta(minutes=10)
@@ -28,7 +28,6 @@ LOOK_AGAIN = timedelta(minutes=1)
 UNANSWERED = timedelta(seconds=5)
 HIDDEN = timedelta(seconds=20)
 POLL = timedelta(seconds=2)
-"""Custom resources that go are not watched."""
 
 _ORDER = (CUSTOM_RESOURCES, ADMISSION, WORKLOADS, ACCESS, CONFIGURATION, CRDS)
 _WAVES = (
@@ -36,6 +35,7 @@ _WAVES = (
     ("objects", range(1, _ORDER.index(CRDS))),
     ("CustomResourceDefinitions", range(_ORDER.index(CRDS), len(_ORDER))),
 )
+FOREIGN = "objects that the bundle did not bring are deleted with their Namespace"
 AT_ONCE = 500
 """Objects that are deleted in one pass."""
 
@@ -60,7 +60,7 @@ def remove(world: World) -> Plan:
         plan = _wave(world, name, [entry for entry in left if rank(entry) in ranks])
         if plan is not None:
             return plan
-    return _namespaces(world) or RemoveFinalizer()
+    return _namespaces(world) or _let_go(world)
 
 
 def _all_seen(world: World) -> None:
@@ -76,6 +76,16 @@ def _all_seen(world: World) -> None:
         f"the API server does not answer for {groups}: what there is of it cannot be removed; {way_out(world)}",
         HIDDEN if world.hidden else UNANSWERED,
     )
+
+
+def _let_go(world: World) -> Plan:
+    """Only when what is seen is all that there is: what is left behind now, nobody removes any more."""
+    if world.stale and not world.abandoned:
+        kinds = names(kind for _, kind in world.stale)
+        raise Settling(
+            Reason.OBJECT_LOOKUP_FAILURE, f"waiting for the API server to tell what is left of {kinds}", POLL
+        )
+    return RemoveFinalizer()
 
 
 def _wave(world: World, name: str, entries: list[Member | Instance]) -> Plan | None:
@@ -94,26 +104,22 @@ def _wave(world: World, name: str, entries: list[Member | Instance]) -> Plan | N
 
 
 def _wait_for(world: World, name: str, entries: list[Member | Instance]) -> Waiting:
+    """What is going and has finalizers is named at once, anything else when it takes long."""
     ages = {entry.key: world.now - entry.gone_since for entry in entries if entry.gone_since is not None}
     stuck = [entry for entry in entries if ages.get(entry.key, timedelta()) >= STUCK]
-    text = f"removing {name}"
-    if stuck:
-        named = names(_with_finalizers(entry) for entry in stuck)
-        text += f": not gone for more than 10 minutes: {named}; {way_out(world)}"
+    held = [entry for entry in entries if entry.finalizers and entry.key in ages and entry not in stuck]
+    text = "; ".join(filter(None, [_named("waiting for", held), _named("not gone for more than 10 minutes:", stuck)]))
+    text = f"removing {name}: {text}" if text else f"removing {name}"
     is_polled = any(isinstance(entry, Instance) for entry in entries)
     until_stuck = [STUCK - age for age in ages.values() if age < STUCK]
-    after = min([LOOK_AGAIN, *until_stuck, *([_polled(ages)] if is_polled else [])])
-    return Waiting(Reason.REMOVING, text, after)
+    polled = [poll_delay(world.now, (entry.gone_since for entry in entries))] if is_polled else []
+    way = f"; {way_out(world)}" if stuck else ""
+    return Waiting(Reason.REMOVING, text + way, min([LOOK_AGAIN, *until_stuck, *polled]))
 
 
-def _polled(ages: Mapping[ObjectKey, timedelta]) -> timedelta:
-    """Ever less often: a tenth of the time it has taken already."""
-    return max(POLL, min(ages.values(), default=POLL) / 10)
-
-
-def _with_finalizers(entry: Member | Instance) -> str:
-    finalizers = ", ".join(entry.finalizers)
-    return f"{entry.key} (finalizers: {finalizers})" if finalizers else str(entry.key)
+def _named(words: str, entries: list[Member | Instance]) -> str:
+    listed = names(with_finalizers(entry.key, entry.finalizers) for entry in entries)
+    return f"{words} {listed}" if entries else ""
 
 
 def way_out(world: World) -> str:
@@ -127,12 +133,30 @@ def _namespaces(world: World) -> Plan | None:
     here = [facts for facts in ours if facts.gone_since is None and not _is_left(world, facts.uid)]
     remove_too = tuple(facts for facts in here if _is_ours_alone(world, facts))
     leave = tuple(facts for facts in here if facts not in remove_too)
+    unseen = tuple(facts for facts in remove_too if facts.uid not in world.foreign)
+    if unseen:
+        return LookInto(unseen)
+    if _is_unsaid(world):
+        return Announce()
     if leave or remove_too:
         return LeaveNamespaces(leave, remove_too)
-    going = [facts for facts in ours if facts.gone_since is not None and _is_ours_alone(world, facts)]
-    if going and not world.abandoned:
-        raise _wait_for_namespaces(world, going)
+    leaving = [facts for facts in ours if facts.gone_since is not None and _is_ours_alone(world, facts)]
+    if leaving and not world.abandoned:
+        raise _wait_for_namespaces(world, leaving)
     return None
+
+
+def foreign_objects(world: World) -> str:
+    """What goes with the Namespaces and is not of the bundle, in a sentence; empty when nothing is known to."""
+    going = [facts.uid for facts in world.namespaces.values() if _is_ours_alone(world, facts)]
+    found = [text for uid in going for text in world.foreign.get(uid, ())]
+    return f"{FOREIGN}: {names(found)}" if found else ""
+
+
+def _is_unsaid(world: World) -> bool:
+    """Judged by how the sentence begins: its end may be cut where it is said."""
+    said = (entry.message for entry in world.deployment.status.conditions if entry.type == ConditionType.READY)
+    return bool(foreign_objects(world)) and not any(FOREIGN in message for message in said)
 
 
 def _is_left(world: World, uid: str) -> bool:
@@ -144,9 +168,10 @@ def _is_ours_alone(world: World, facts: NamespaceFacts) -> bool:
     return facts.members == {world.uid} and CREATED_LABEL in facts.labels
 
 
-def _wait_for_namespaces(world: World, going: list[NamespaceFacts]) -> Waiting:
-    text = f"removing Namespace {names(facts.name for facts in going)}"
-    ages = [world.now - facts.gone_since for facts in going if facts.gone_since is not None]
+def _wait_for_namespaces(world: World, leaving: list[NamespaceFacts]) -> Waiting:
+    text = f"removing {names(going(world, ObjectKey(*NAMESPACE, '', facts.name)) for facts in leaving)}"
+    ages = [world.now - facts.gone_since for facts in leaving if facts.gone_since is not None]
     if max(ages) >= STUCK:
         text += f": not gone for more than 10 minutes; {way_out(world)}"
-    return Waiting(Reason.REMOVING, text, LOOK_AGAIN)
+    delay = poll_delay(world.now, (facts.gone_since for facts in leaving))
+    return Waiting(Reason.REMOVING, text, min(LOOK_AGAIN, delay))

@@ -1,7 +1,7 @@
 """A bundle -> the Kubernetes objects that install it. Called by rukpak.install.reconciler and the render command. Pure.
 
 registry+v1 follows upstream's renderer, names, hashes and order included. `upstream=True` gives exactly its output; without
-it the Namespace comes first, what the API server fills in by itself is dropped, so are the labels and annotations by which
+it the Namespace comes first, what Kubernetes fills in by itself is dropped, so are the labels and annotations by which
 rukpak knows its own, and objects of namespaced kinds that upstream takes for cluster-scoped go into the install namespace
 too. Webhooks need rukpak.install.webhooks.
 Bodies share what did not change with the bundle: never change them in place.
@@ -22,7 +22,7 @@ from rukpak.install import webhooks
 from rukpak.install.modes import REASON, check_targets, default_targets
 from rukpak.install.namespaces import install_namespace, namespace_object, without_marks
 from rukpak.install.scopes import Scopes, is_namespaced
-from rukpak.manifest import Manifest, mapping
+from rukpak.manifest import Manifest, mapping, unrepeated
 
 __all__ = ["RenderOptions", "install_namespace", "render"]
 
@@ -68,13 +68,17 @@ def render(bundle: Bundle, options: RenderOptions) -> list[Manifest]:
         return [Manifest(body) for body in bodies]
     namespace = namespace_object(bundle, options.install_namespace)
     manifests = [Manifest(_applicable(body, options)) for body in bodies]
-    return [Manifest(namespace), *_without_second_accounts(manifests)]
+    return [Manifest(namespace), *unrepeated(_without_second_accounts(manifests), _itself)]
 
 
 def _without_second_accounts(manifests: list[Manifest]) -> list[Manifest]:
     """ServiceAccounts are generated first: where the bundle brings one of the same name, that one is the fuller."""
     last = {manifest.key: manifest for manifest in manifests if manifest.kind == "ServiceAccount"}
     return [manifest for manifest in manifests if last.get(manifest.key, manifest) is manifest]
+
+
+def _itself(manifest: Manifest) -> Manifest:
+    return manifest
 
 
 def _render_plain(bundle: PlainBundle, options: RenderOptions) -> list[Manifest]:
@@ -86,7 +90,7 @@ def _render_plain(bundle: PlainBundle, options: RenderOptions) -> list[Manifest]
     used = any(manifest.namespace == options.install_namespace for manifest in placed)
     if used and options.install_namespace not in given:
         placed.insert(0, Manifest(namespace_object(None, options.install_namespace)))
-    return placed
+    return unrepeated(placed, _itself)
 
 
 def _scopes_of(bodies: Sequence[Body]) -> dict[tuple[str, str], bool]:
@@ -111,6 +115,8 @@ def _applicable(body: Body, options: RenderOptions, scopes: Scopes | None = None
         metadata["namespace"] = options.install_namespace
     first = {"apiVersion": body["apiVersion"], "kind": body["kind"], "metadata": metadata}
     rest = {name: value for name, value in body.items() if name not in first and name != "status"}
+    if manifest.key[:2] == (RBAC, "ClusterRole") and rest.get("aggregationRule") is not None:
+        rest.pop("rules", None)  # Kubernetes' own controller writes them, and would set back ours
     if "spec" in rest and manifest.group in _TEMPLATED_GROUPS:
         rest["spec"] = _templates_unmarked(rest["spec"])
     return first | rest

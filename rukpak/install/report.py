@@ -6,7 +6,7 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import timedelta
 
 from olmkit.api.bundledeployments import (
@@ -15,13 +15,16 @@ from olmkit.api.bundledeployments import (
     ConditionType,
     LeftOut,
     Reason,
+    RefusedBundle,
 )
 from olmkit.api.meta import Condition
-from olmkit.conditions import Report, Transition, Wanted, merge
+from olmkit.conditions import Notice, Report, Wanted, find_condition, merge
 from olmkit.errors import Blocked, Conflict, OlmError, Waiting
 from rukpak.install.health import HEALTH_KINDS
 from rukpak.install.obstacles import irreversible, obstacle_of
-from rukpak.install.plans import Activate, Apply, Done, Keep, SetInventory
+from rukpak.install.plans import Activate, Announce, Apply, Change, Done, Keep, SetInventory, Verb
+from rukpak.install.progress import MORE, Judgement, judge
+from rukpak.install.removal import foreign_objects
 from rukpak.install.sharing import remarks
 from rukpak.install.world import CRD, NAMESPACE, Refused, Rendered, Settling, Unpacking, World, names
 from rukpak.manifest import ObjectKey
@@ -30,6 +33,10 @@ Outcome = Done | Exception
 MOMENT = timedelta(seconds=30)
 """What should be known in a moment and is not after that long is said."""
 SHOWN_SENTENCES = 3
+DRIFT_REPAIRED = "DriftRepaired"
+"""Reason of the Event about objects that others changed or deleted and that were set right."""
+NAMESPACE_NOT_EMPTY = "NamespaceNotEmpty"
+"""Reason of the Event about objects of others that go with a Namespace."""
 _KEPT_WHILE_REMOVING = (ConditionType.HAS_VALID_BUNDLE, ConditionType.INSTALLED, ConditionType.HEALTHY)
 _ANNOUNCED = {
     Reason.UNPACK_PENDING,
@@ -38,23 +45,15 @@ _ANNOUNCED = {
     Reason.REMOVING,
 }
 """Reasons that Reconciling takes over from what was waited for; everything else is Retrying."""
-_TOLD = {
-    (ConditionType.INSTALLED, Reason.INSTALLATION_SUCCEEDED),
-    (ConditionType.READY, Reason.SUCCEEDED),
-    (ConditionType.READY, Reason.UPGRADING),
-    (ConditionType.RECONCILING, Reason.WAITING_FOR_KIND),
-    (ConditionType.RECONCILING, Reason.REMOVING),
-    (ConditionType.STALLED, Reason.BLOCKED),
-}
-"""Conditions and reasons whose transitions become Events, beside health and what is wrong with a bundle."""
 
 
 def report(world: World, outcome: Outcome) -> Report[BundleDeploymentStatus]:
     """Status and transitions. What is superseded in a moment leaves a status of this generation as it is."""
     status = world.deployment.status
     generation = world.deployment.metadata.generation
+    notices = (*_repairs(world, outcome), *_loss(world, outcome))
     if isinstance(outcome, Conflict) or (_is_passing(world, outcome) and status.observed_generation == generation):
-        return Report(status)
+        return Report(status, notices=notices)
     active = world.wanted if isinstance(outcome, Done) and isinstance(outcome.plan, Activate) else world.active
     wanted = _removing(world, outcome) if world.deployment.metadata.deleting else _conditions(world, outcome, active)
     conditions, transitions = merge(status.conditions, wanted, generation, world.now)
@@ -63,11 +62,14 @@ def report(world: World, outcome: Outcome) -> Report[BundleDeploymentStatus]:
             observed_generation=generation,
             conditions=conditions,
             active_bundle=active,
+            installed=world.record(active),
+            refused=_refused(world),
             install_namespace=_install_namespace(world, active),
             left_out=_left_out(world),
             released=_released(world),
         ),
-        tuple(transition for transition in transitions if _is_told(status, transition, wanted)),
+        transitions,
+        notices,
     )
 
 
@@ -80,23 +82,40 @@ def _is_passing(world: World, outcome: Outcome) -> bool:
     return isinstance(outcome, Done) and isinstance(outcome.plan, SetInventory)
 
 
-def _is_told(before: BundleDeploymentStatus, transition: Transition, wanted: list[Wanted]) -> bool:
-    """Which transitions become Events: each piece of news once, though several conditions tell it."""
-    kind, reason = transition.type, transition.reason
-    was_true = any(condition.type == kind and condition.status == "True" for condition in before.conditions)
-    if kind == ConditionType.HEALTHY:
-        return was_true
-    if kind == ConditionType.HAS_VALID_BUNDLE:
-        is_stalled = any(want.type == ConditionType.STALLED for want in wanted)
-        return reason in (Reason.UNPACK_FAILED, Reason.BUNDLE_LOAD_FAILED) and not is_stalled
-    return (kind, reason) in _TOLD
+def _repairs(world: World, outcome: Outcome) -> tuple[Notice, ...]:
+    """Drift that was repaired in this pass: one Warning, unless it was reported before, as long as it could not be repaired."""
+    known = find_condition(world.deployment.status.conditions, ConditionType.HEALTHY)
+    reported = known.message if known is not None and known.status == "False" else ""
+    changes = outcome.changes if isinstance(outcome, Done) else ()
+    sentences = [
+        _repair(change)
+        for change in changes
+        if change.verb in (Verb.REVERTED, Verb.RECREATED) and change.is_first and f"{change.key}: " not in reported
+    ]
+    if not sentences:
+        return ()
+    return (Notice("Warning", DRIFT_REPAIRED, names(sentences, "; ", SHOWN_SENTENCES), "Repair"),)
+
+
+def _loss(world: World, outcome: Outcome) -> tuple[Notice, ...]:
+    """Before a Namespace goes with what others have in it: one Warning."""
+    is_announced = isinstance(outcome, Done) and isinstance(outcome.plan, Announce)
+    sentence = foreign_objects(world) if is_announced and world.deployment.metadata.deleting else ""
+    return (Notice("Warning", NAMESPACE_NOT_EMPTY, sentence, "Remove"),) if sentence else ()
+
+
+def _repair(change: Change) -> str:
+    if change.verb is Verb.RECREATED:
+        return f"made {change.key} again: {change.why}"
+    return f"set {change.key} back: {change.why}"
 
 
 def _conditions(world: World, outcome: Outcome, active: str | None) -> list[Wanted]:
     if isinstance(outcome, Done) and active != world.wanted:
         outcome = obstacle_of(world) or outcome  # the step was only on the way to what is waited for
     error = outcome if isinstance(outcome, Exception) else None
-    healthy = _healthy(world, active)
+    judgement = _judge(world, outcome, active)
+    healthy = _healthy(world, active, judgement)
     is_stalled = isinstance(error, Blocked | Refused)
     message = _message(world, outcome, active)
     conditions = [
@@ -114,17 +133,31 @@ def _conditions(world: World, outcome: Outcome, active: str | None) -> list[Want
     if _is_under_way(world, active):
         reason = Reason.UPGRADING if active else Reason.INSTALLING
         return [*conditions, Wanted(ConditionType.RECONCILING, "True", reason, message)]
-    return conditions
+    return [*conditions, *_unfinished(healthy, judgement)]
+
+
+def _judge(world: World, outcome: Outcome, active: str | None) -> Judgement:
+    if not active:
+        return Judgement()
+    return judge(world, active, outcome.applied if isinstance(outcome, Done | Refused) else frozenset())
+
+
+def _unfinished(healthy: Wanted, judgement: Judgement) -> list[Wanted]:
+    """What an installed bundle that is not well is about to do: nothing (Stalled), or to come right."""
+    if healthy.status == "True":
+        return []
+    if judgement.failed and healthy.reason == Reason.UNHEALTHY:
+        return [Wanted(ConditionType.STALLED, "True", Reason.UNHEALTHY, healthy.message)]
+    reason = Reason.PROGRESSING if healthy.reason == Reason.PROGRESSING else Reason.RETRYING
+    return [Wanted(ConditionType.RECONCILING, "True", reason, healthy.message)]
 
 
 def _is_under_way(world: World, active: str | None) -> bool:
     """Its objects are not those of the wanted bundle; also when the template went back in the middle of an upgrade."""
     if active != world.wanted:
         return True
-    was_upgrading = any(
-        entry.type == ConditionType.READY and entry.reason == Reason.UPGRADING
-        for entry in world.deployment.status.conditions
-    )
+    ready = find_condition(world.deployment.status.conditions, ConditionType.READY)
+    was_upgrading = ready is not None and ready.reason == Reason.UPGRADING
     content = world.content
     is_whole = isinstance(content, Rendered) and all(world.holds(item) for item in content.items())
     return was_upgrading and world.active == world.wanted and not is_whole
@@ -153,7 +186,7 @@ def _installed(error: Exception | None, active: str | None, message: str) -> Wan
     return Wanted(kind, "False", Reason.INSTALL_FAILED, message)
 
 
-def _healthy(world: World, active: str | None) -> Wanted:
+def _healthy(world: World, active: str | None, judgement: Judgement) -> Wanted:
     kind = ConditionType.HEALTHY
     if not active:
         return Wanted(kind, "False", Reason.INSTALLATION_STATUS_FALSE, "Installed condition is false")
@@ -161,43 +194,17 @@ def _healthy(world: World, active: str | None) -> Wanted:
     if unseen:
         text = f"cannot be read now: {names(name for _, name in unseen)}"
         return Wanted(kind, "Unknown", Reason.OBJECT_LOOKUP_FAILURE, text)
-    ill = [*sorted(_sick(world)), *sorted(_absent(world, active))]
+    ill = [*judgement.failed, *judgement.contested]
     if ill:
         return Wanted(kind, "False", Reason.UNHEALTHY, _few(ill))
+    if judgement.in_progress:
+        return Wanted(kind, "Unknown", Reason.PROGRESSING, _few(list(judgement.in_progress)))
     return Wanted(kind, "True", Reason.HEALTHY, "BundleDeployment is healthy")
-
-
-def _sick(world: World) -> Iterator[str]:
-    """Objects that are there and say themselves that they are not well."""
-    for key, member in world.owned.items():
-        if member.health is not None and member.health.status != "True" and member.gone_since is None:
-            yield f"{key}: {member.health.message}"
-
-
-def _absent(world: World, active: str) -> Iterator[str]:
-    """Objects of the installed bundle that are not there, are going, or are not as they should be and left so."""
-    content = world.content if active == world.wanted else world.active_content
-    if not isinstance(content, Rendered):
-        return
-    for item in content.items():
-        if world.going(item.key):
-            yield f"{item.key}: somebody deleted it"
-        elif not _is_there(world, item.key):
-            yield f"{item.key}: it is not there"
-        elif world.contested(item) and item.key[:2] != NAMESPACE:
-            yield f"{item.key}: changed by others over and over, and left so for a while"
-
-
-def _is_there(world: World, key: ObjectKey) -> bool:
-    """An object whose kind cannot be read counts as there."""
-    if key[:2] == NAMESPACE:
-        return key.name in world.namespaces
-    return key in world.owned or key[:2] in world.unsynced
 
 
 def _few(sentences: list[str]) -> str:
     more = len(sentences) - SHOWN_SENTENCES
-    return "; ".join(sentences[:SHOWN_SENTENCES]) + (f"; and {more} more" if more > 0 else "")
+    return "; ".join(sentences[:SHOWN_SENTENCES]) + (f"{MORE}{more} more" if more > 0 else "")
 
 
 def _ready(world: World, error: Exception | None, active: str | None, healthy: Wanted, message: str) -> Wanted:
@@ -303,6 +310,13 @@ def _install_namespace(world: World, active: str | None) -> str | None:
     return content.namespace if isinstance(content, Rendered) else world.deployment.status.install_namespace
 
 
+def _refused(world: World) -> RefusedBundle | None:
+    bundle, content = world.bundles.get(world.wanted), world.content
+    if bundle is None or not bundle.image or not isinstance(content, Rendered) or not content.unsupported:
+        return None
+    return RefusedBundle(image=bundle.image, message="; ".join(content.unsupported))
+
+
 def _left_out(world: World) -> list[LeftOut] | None:
     if not isinstance(world.content, Rendered):
         return world.deployment.status.left_out
@@ -329,7 +343,7 @@ def _removing(world: World, outcome: Outcome) -> list[Wanted]:
     """What was said of the bundle stays as it was; Ready says what is being removed."""
     old = {condition.type: condition for condition in world.deployment.status.conditions}
     kept = [_again(old[kind]) for kind in _KEPT_WHILE_REMOVING if kind in old]
-    text = _removal_message(outcome)
+    text = "; ".join(filter(None, (_removal_message(outcome), foreign_objects(world))))
     return [
         *kept,
         Wanted(ConditionType.READY, "False", Reason.REMOVING, text),

@@ -22,20 +22,23 @@ def namespace_body(item: NamespaceItem, live: NamespaceFacts | None, uid: str) -
     """What the BundleDeployment of that uid applies: create-only when there is none, else to exactly the one that was seen."""
     membership = {member_label(uid): "true"}
     if live is None:
-        metadata = {
+        metadata: dict[str, Any] = {
             "name": item.name,
             "resourceVersion": CREATE_ONLY,
             "labels": {**item.labels, **membership, CREATED_LABEL: "true"},
-            "annotations": dict(item.annotations),
         }
+        annotations = dict(item.annotations)
     else:
         created = {CREATED_LABEL: live.labels[CREATED_LABEL]} if CREATED_LABEL in live.labels else {}
         metadata = {
             "name": item.name,
             "uid": live.uid,
             "labels": {**_labels(item.labels, live.labels), **membership, **created},
-            "annotations": _shared(item.annotations, live.annotations),
         }
+        annotations = _shared(item.annotations, live.annotations)
+    if annotations:
+        # Of an empty map only the last applier's field set tells: applied by several, it changes with each apply.
+        metadata["annotations"] = annotations
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 

@@ -1,4 +1,4 @@
-"""The Bundle that the template of a BundleDeployment asks for: its name, its body, and whether one is as the template says.
+"""The Bundles of a BundleDeployment as they are made: the one that the template asks for, and the active one from its record.
 
 Called by rukpak.install.decide and observe. Pure.
 """
@@ -17,8 +17,12 @@ from olmkit.api.bundledeployments import (
     KIND,
     OWNER_KIND_LABEL,
     OWNER_NAME_LABEL,
+    PACKAGE_ANNOTATION,
     TEMPLATE_HASH_LABEL,
+    BundleRecord,
 )
+from olmkit.api.operators import OperatorStatus
+from olmkit.fbc.schemas import GVK
 from rukpak.install.world import BundleFacts, World
 
 HASH_LENGTH = 6
@@ -38,33 +42,78 @@ def wanted_bundle(world: World) -> dict[str, Any]:
     """The Bundle of the template: its labels and annotations, ours on top, and the BundleDeployment as controller."""
     template = world.raw["spec"]["template"]
     given = template.get("metadata") or {}
+    annotations = {**(given.get("annotations") or {}), **_image_by_digest(world)}
+    return _body(world, world.wanted, given.get("labels") or {}, annotations, template["spec"])
+
+
+def recorded_bundle(world: World, record: BundleRecord) -> dict[str, Any]:
+    """The active Bundle as it was, with the digest that it had resolved."""
+    spec = record.spec.dump()
+    return _body(world, record.bundle, {}, {**record.annotations(), **_digest_of(record)}, spec)
+
+
+def _body(
+    world: World, name: str, labels: Mapping[str, str], annotations: Mapping[str, str], spec: Mapping[str, Any]
+) -> dict[str, Any]:
     ours = {
         OWNER_KIND_LABEL: KIND.kind,
         OWNER_NAME_LABEL: world.name,
-        TEMPLATE_HASH_LABEL: template_hash(template["spec"]),
+        TEMPLATE_HASH_LABEL: name.rpartition("-")[2],
     }
-    metadata: dict[str, Any] = {
-        "name": world.wanted,
-        "labels": {**(given.get("labels") or {}), **ours},
-        "ownerReferences": [
-            {
-                "apiVersion": KIND.api_version,
-                "kind": KIND.kind,
-                "name": world.name,
-                "uid": world.uid,
-                "controller": True,
-                "blockOwnerDeletion": True,
-            }
-        ],
+    owner = {
+        "apiVersion": KIND.api_version,
+        "kind": KIND.kind,
+        "name": world.name,
+        "uid": world.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
     }
-    if given.get("annotations"):
-        metadata["annotations"] = given["annotations"]
-    return {
-        "apiVersion": bundles.KIND.api_version,
-        "kind": bundles.KIND.kind,
-        "metadata": metadata,
-        "spec": template["spec"],
-    }
+    metadata: dict[str, Any] = {"name": name, "labels": {**labels, **ours}, "ownerReferences": [owner]}
+    if annotations:
+        metadata["annotations"] = dict(annotations)
+    return {"apiVersion": bundles.KIND.api_version, "kind": bundles.KIND.kind, "metadata": metadata, "spec": spec}
+
+
+def _image_by_digest(world: World) -> Mapping[str, str]:
+    """For a wanted Bundle that is active and is made again, or was: a tag may have moved since it was installed."""
+    bundle, record = world.bundles.get(world.wanted), world.record(world.wanted)
+    was_made_again = bundle is None or bundles.IMAGE_BY_DIGEST_ANNOTATION in bundle.annotations
+    if record is None or world.active != world.wanted or not was_made_again:
+        return {}
+    return _digest_of(record)
+
+
+def _digest_of(record: BundleRecord) -> Mapping[str, str]:
+    """The annotation that keeps the digest of an image, and that its registry gave it: it is not asked again."""
+    return {bundles.IMAGE_BY_DIGEST_ANNOTATION: record.image} if record.image else {}
+
+
+def derive_record(world: World, operator: OperatorStatus) -> BundleRecord | None:
+    """The record of an active Bundle that is missing and was never recorded, from what its Operator says is installed.
+
+    The Bundle's name holds the hash of its spec: what does not give that name is not what runs.
+    """
+    image, known = operator.installed_bundle_resource, operator.installed
+    template: Mapping[str, Any] = world.raw["spec"]["template"]
+    if not image or known is None:
+        return None
+    for provisioner in (template["spec"]["provisionerClassName"], bundles.REGISTRY, bundles.PLAIN):
+        spec = {"provisionerClassName": provisioner, "source": {"type": "image", "image": {"ref": image}}}
+        if bundle_name(world.name, spec) == world.active:
+            notes = (template.get("metadata") or {}).get("annotations") or {}
+            kinds = [{"type": GVK, "value": api.dump()} for api in known.apis]
+            return BundleRecord(
+                bundle=world.active,
+                name=known.name,
+                version=known.version,
+                package=notes.get(PACKAGE_ANNOTATION),
+                catalog=known.catalog,
+                channel=known.channel,
+                properties=orjson.dumps(kinds).decode(),
+                image=image if "@" in image else None,
+                spec=bundles.BundleSpec.load(spec),
+            )
+    return None
 
 
 def differs(bundle: BundleFacts, wanted: Mapping[str, Any]) -> bool:

@@ -4,6 +4,7 @@ rukpak.install.render. Pure. Upstream's rules with certificates by cert-manager;
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -90,7 +91,7 @@ def converted(crd: Body, hooks: Hooks) -> Body:
     service = {
         "namespace": hooks.namespace,
         "name": hooks.service(deployment),
-        "path": hook.get("webhookPath") or "/",
+        "path": hook.get("webhookPath", "/"),
         "port": hook.get("containerPort") or DEFAULT_PORT,
     }
     conversion = {
@@ -192,11 +193,11 @@ def _configuration(hook: Body, kind: str, hooks: Hooks) -> Body:
 
 
 def _service(deployment: Body, hooks: Hooks) -> Body:
-    ports: dict[tuple[int, str], Body] = {}
+    ports: dict[tuple[int, int, str], Body] = {}
     for hook in hooks.by_deployment[deployment["name"]]:
         port = hook.get("containerPort") or DEFAULT_PORT
-        target = hook.get("targetPort") or port
-        ports[port, str(target)] = {"name": str(port), "port": port, "targetPort": target}
+        target = hook.get("targetPort", port)
+        ports[port, _number(target), repr(target)] = {"name": str(port), "port": port, "targetPort": target}
     selector = ((deployment["spec"].get("selector") or {}).get("matchLabels")) or {}
     spec: dict[str, Any] = {"ports": [ports[key] for key in sorted(ports)]} | (
         {"selector": selector} if selector else {}
@@ -208,6 +209,13 @@ def _service(deployment: Body, hooks: Hooks) -> Body:
         "spec": spec,
         "status": {"loadBalancer": {}},
     }
+
+
+def _number(port: int | str) -> int:
+    """What a port is sorted by: its number; 0 for a name."""
+    if isinstance(port, int):
+        return port
+    return int(port) if re.fullmatch(r"[-+]?[0-9]{1,9}", port) else 0
 
 
 def _certificates(deployment: str, hooks: Hooks) -> Iterator[Body]:

@@ -7,6 +7,7 @@ next pass sees what is so. Finalizers of others are never touched.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from olmkit.errors import ApiError, Conflict, Invalid, NotFound, Waiting
 from rukpak.install import projections
 from rukpak.install.kinds import CRDS, NAMESPACES, Kinds
 from rukpak.install.observe import Sight
-from rukpak.install.plans import DropBundles, LeaveNamespaces, Prune, TearDown
+from rukpak.install.plans import DropBundles, LeaveNamespaces, LookInto, Prune, TearDown
 from rukpak.install.removal import way_out
 from rukpak.install.world import (
     CRD,
@@ -39,7 +40,7 @@ from rukpak.install.world import (
     manager_name,
     names,
 )
-from rukpak.manifest import group_of
+from rukpak.manifest import ObjectKey, group_of
 
 LOOK_AGAIN = timedelta(seconds=1)
 TRY_AGAIN = timedelta(seconds=10)
@@ -52,6 +53,11 @@ _NOTHING_TO_LIST = {404, 405}
 _SAY_NOTHING = {"Event", "Endpoints", "Lease"}
 """Kinds whose objects are about others: they hold nothing that anybody would miss."""
 _MADE_BY_KUBERNETES = {("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")}
+
+_LEFT = "it left the bundle"
+_ENDS = "the BundleDeployment is being deleted"
+
+log = logging.getLogger(__name__)
 
 Refusals = dict[str, int]
 """uid -> how often the API server refused to delete the object."""
@@ -76,12 +82,13 @@ class Withdrawal:
 
     async def drop_bundles(self, plan: DropBundles) -> None:
         """Delete them."""
-        await _all(self._delete(bundles.KIND, bundle.name, "", bundle.uid) for bundle in plan.bundles)
+        why = "another one is wanted or installed"
+        await _all(self._delete(bundles.KIND, bundle.name, "", bundle.uid, why=why) for bundle in plan.bundles)
 
     async def prune(self, world: World, plan: Prune) -> None:
         """Delete objects that left the bundle; a CRD or Namespace in use is released, and bears a note of it."""
         plain = (member for member in plan.members if member.key[:2] != CRD)
-        await _all(self._delete_entry(member, member.resource_version) for member in plain)
+        await _all(self._delete_entry(member, _LEFT, member.resource_version) for member in plain)
         for crd in (member for member in plan.members if member.key[:2] == CRD):
             await self._prune_crd(world, crd)
         for facts in plan.namespaces:
@@ -90,11 +97,11 @@ class Withdrawal:
     async def _prune_crd(self, world: World, member: Member) -> None:
         name = member.key.name
         if not await self._is_used(name):
-            await self._delete_entry(member, member.resource_version)
+            await self._delete_entry(member, _LEFT, member.resource_version)
             return
         labels, annotations = {OWNER_UID_LABEL: None}, {RELEASED_ANNOTATION: world.name}
         metadata = {"resourceVersion": member.resource_version, "labels": labels, "annotations": annotations}
-        await self._patch(CRDS, name, metadata)
+        await self._release(CRDS, name, metadata)
 
     async def _is_used(self, crd: str) -> bool:
         """Whether there are objects of it, or may be: of one that was established and serves no version nobody can tell."""
@@ -113,9 +120,9 @@ class Withdrawal:
                 labels = {label: None for label in facts.labels if _is_ours(label)}
                 annotations = {RELEASED_ANNOTATION: world.name}
                 metadata = {"resourceVersion": facts.resource_version, "labels": labels, "annotations": annotations}
-                await self._patch(NAMESPACES, facts.name, metadata)
+                await self._release(NAMESPACES, facts.name, metadata)
                 return
-        await self._delete(NAMESPACES, facts.name, "", facts.uid, facts.resource_version)
+        await self._delete(NAMESPACES, facts.name, "", facts.uid, facts.resource_version, why=_LEFT)
 
     async def _holds_any(self, kind: Kind, namespace: str | None) -> bool:
         """Whether there is one object that somebody put there."""
@@ -135,8 +142,7 @@ class Withdrawal:
         """
         metadata = obj["metadata"]
         if (
-            kind.kind in _SAY_NOTHING
-            or kind.group == METRICS_GROUP
+            _says_nothing(kind)
             or "deletionTimestamp" in metadata
             or (kind.kind, metadata["name"]) in _MADE_BY_KUBERNETES
         ):
@@ -149,7 +155,30 @@ class Withdrawal:
     async def tear_down(self, world: World, plan: TearDown, refused: Refusals) -> None:
         """Delete group after group. Raises Waiting naming what the API server does not let go, unless that is abandoned."""
         for group in plan.groups:
-            await self._try({entry.uid: (str(entry.key), self._delete_entry(entry)) for entry in group}, world, refused)
+            await self._try(
+                {entry.uid: (str(entry.key), self._delete_entry(entry, _ENDS)) for entry in group}, world, refused
+            )
+
+    async def look_into(self, world: World, plan: LookInto) -> dict[str, tuple[str, ...]]:
+        """uid of each Namespace -> the objects in it, sorted, that would not go without it and that the bundle did not bring."""
+        kinds = [kind for kind in self.kinds.listable() if not _says_nothing(kind)]
+        found: dict[str, tuple[str, ...]] = {}
+        for facts in plan.namespaces:
+            parts = await asyncio.gather(*(self._foreign(world, kind, facts.name) for kind in kinds))
+            found[facts.uid] = tuple(sorted(text for part in parts for text in part))
+        return found
+
+    async def _foreign(self, world: World, kind: Kind, namespace: str) -> list[str]:
+        found: list[str] = []
+        try:
+            async with self.limit:
+                async for objects, _ in self.client.pages(kind, namespace, metadata_only=True):
+                    keys = (projections.object_key(obj) for obj in objects if not self._goes_by_itself(kind, obj))
+                    found += [str(key) for key in keys if key not in world.owned]
+        except ApiError as error:
+            if error.status not in _NOTHING_TO_LIST:
+                found.append(f"those of {kind.plural}.{kind.group or 'v1'} (they cannot be listed now)")
+        return found
 
     async def leave_namespaces(self, world: World, plan: LeaveNamespaces, refused: Refusals) -> None:
         """End memberships, and Namespaces; one that changed meanwhile is looked at again. Raises as `tear_down`."""
@@ -158,7 +187,7 @@ class Withdrawal:
         work = {
             facts.uid: (
                 f"Namespace {facts.name}",
-                self._delete(NAMESPACES, facts.name, "", facts.uid, facts.resource_version),
+                self._delete(NAMESPACES, facts.name, "", facts.uid, facts.resource_version, why=_ENDS),
             )
             for facts in plan.remove
         }
@@ -186,23 +215,34 @@ class Withdrawal:
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": identity}
         with suppress(Conflict, NotFound, Invalid):
             self.sight.namespaces.saw(await self.client.apply(NAMESPACES, body, manager_name(world.name)))
+            log.info("left %s (others use it, or it was there before)", _key(NAMESPACES, facts.name, ""))
 
-    async def _patch(self, kind: Kind, name: str, metadata: Mapping[str, Any]) -> None:
+    async def _release(self, kind: Kind, name: str, metadata: Mapping[str, Any]) -> None:
         with suppress(Conflict, NotFound):
             await self.client.patch(kind, name, {"metadata": metadata})
+            log.info("released %s (it left the bundle, and stays because it is in use)", _key(kind, name, ""))
 
-    async def _delete_entry(self, entry: Member | Instance, resource_version: str | None = None) -> None:
+    async def _delete_entry(self, entry: Member | Instance, why: str, resource_version: str | None = None) -> None:
         kind = self.kinds.stored(entry.key[:2])
         if kind is not None:
-            await self._delete(kind, entry.key.name, entry.key.namespace, entry.uid, resource_version)
+            await self._delete(kind, entry.key.name, entry.key.namespace, entry.uid, resource_version, why=why)
 
     async def _delete(
-        self, kind: Kind, name: str, namespace: str, uid: str, resource_version: str | None = None
+        self, kind: Kind, name: str, namespace: str, uid: str, resource_version: str | None = None, *, why: str
     ) -> None:
         with suppress(Conflict, NotFound):
             async with self.limit:
                 await self.client.delete(kind, name, namespace or None, uid=uid, resource_version=resource_version)
             self.sight.asked.add(uid)
+            log.info("deleted %s (%s)", _key(kind, name, namespace), why)
+
+
+def _says_nothing(kind: Kind) -> bool:
+    return kind.kind in _SAY_NOTHING or kind.group == METRICS_GROUP
+
+
+def _key(kind: Kind, name: str, namespace: str) -> ObjectKey:
+    return ObjectKey(kind.group, kind.kind, namespace, name)
 
 
 async def _all(work: Iterable[Coroutine[Any, Any, None]]) -> None:

@@ -12,7 +12,9 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX, BundleDeployment
+from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX, RECORDED_ANNOTATIONS, BundleDeployment, BundleRecord
+from olmkit.api.bundles import BundleSpec
+from olmkit.api.meta import Kind
 from olmkit.errors import OlmError, Waiting
 from rukpak.install.health import Health
 from rukpak.manifest import ObjectKey
@@ -38,17 +40,32 @@ def member_label(uid: str) -> str:
     return MEMBER_LABEL_PREFIX + uid
 
 
+@dataclass(frozen=True)
+class Blocker:
+    """An object of somebody else that is where one of the bundle has to be."""
+
+    kind: Kind
+    namespace: str
+    name: str
+
+
 class Refused(Waiting):
-    """Only a person can help, but nothing that is watched would tell: the same is looked at again after `after`.
+    """Only a person can help. The same is looked at again after `after`, and when one of the `blockers` changes.
 
     `applied` holds what the same pass applied before it came to this.
     """
 
     def __init__(
-        self, reason: str, message: str, after: timedelta, applied: frozenset[ObjectKey] = frozenset()
+        self,
+        reason: str,
+        message: str,
+        after: timedelta,
+        applied: frozenset[ObjectKey] = frozenset(),
+        blockers: frozenset[Blocker] = frozenset(),
     ) -> None:
         super().__init__(reason, message, after)
         self.applied = applied
+        self.blockers = blockers
 
 
 PATIENCE = timedelta(minutes=1)
@@ -118,6 +135,8 @@ class Rendered:
     """Kinds that the cluster lacks and that must be there first, for people."""
     faults: tuple[str, ...] = ()
     """Why it can never be installed as it is."""
+    unsupported: tuple[str, ...] = ()
+    """Those of the faults that hold on every cluster."""
     lacking: frozenset[tuple[str, str]] = frozenset()
     """Group-kinds that it asked for and that the cluster lacks."""
     unanswered: frozenset[str] = frozenset()
@@ -153,6 +172,8 @@ class Member:
     resource_version: str
     entries: Mapping[str, str] = field(default_factory=dict)
     """Field manager -> hash of the fields it applied, of the managers of rukpak."""
+    changed_by: str = ""
+    """The field manager of others that wrote to it last."""
     gone_since: datetime | None = None
     """When somebody asked for it to go."""
     finalizers: tuple[str, ...] = ()
@@ -171,7 +192,10 @@ class NamespaceFacts:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     entries: Mapping[str, str] = field(default_factory=dict)
+    changed_by: str = ""
+    """The field manager of others that wrote to it last."""
     gone_since: datetime | None = None
+    finalizers: tuple[str, ...] = ()
 
     @property
     def members(self) -> frozenset[str]:
@@ -232,6 +256,18 @@ class BundleFacts:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     going: bool = False
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    image: str = ""
+    """The image by digest; empty before it was resolved."""
+
+
+def record_of(bundle: BundleFacts) -> BundleRecord:
+    """The record of a Bundle."""
+    notes = bundle.annotations
+    known = {field: notes[name] for field, name in RECORDED_ANNOTATIONS.items() if notes.get(name)}
+    return BundleRecord(
+        bundle=bundle.name, image=bundle.image or None, spec=BundleSpec.load(dict(bundle.spec)), **known
+    )
 
 
 @dataclass(frozen=True)
@@ -267,6 +303,10 @@ class World:
     """Its own Bundles."""
     bundle_holder: str = ""
     """Who has the Bundle of the wanted name, when it is somebody else's."""
+    is_active_name_taken: bool = False
+    """The Bundle of the active name is somebody else's."""
+    derived_record: BundleRecord | None = None
+    """What the active Bundle was, from the Operator's status; only when the Bundle is missing and status has no record of it."""
     content: Content = field(default_factory=Absent)
     """Of the wanted Bundle."""
     active_content: Content = field(default_factory=Absent)
@@ -278,6 +318,8 @@ class World:
     """Kinds of the inventory that have not been read yet, those that cannot be read included."""
     hidden: frozenset[tuple[str, str]] = frozenset()
     """Kinds of the inventory that cannot be read because their API server is away."""
+    stale: frozenset[tuple[str, str]] = frozenset()
+    """Kinds of the inventory, and Namespaces, whose watch is not open: there may be objects that are not known."""
     namespaces: Mapping[str, NamespaceFacts] = field(default_factory=dict)
     """Those that are wanted or were released, and those it is a member of."""
     crds: Mapping[str, CrdFacts] = field(default_factory=dict)
@@ -288,6 +330,11 @@ class World:
     """While it is being deleted: its webhook configurations that nobody answers for."""
     undeletable: frozenset[str] = frozenset()
     """While it is being deleted: uids of objects that the API server refuses to delete."""
+    holders: Mapping[str, Mapping[ObjectKey, tuple[str, ...]]] = field(default_factory=dict)
+    """Of Namespaces that are being deleted: the objects with finalizers that they wait for, with those."""
+    foreign: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """While it is being deleted: uid of each Namespace that goes with it and was looked into -> the objects in it that the bundle
+    did not bring."""
     notes: Mapping[ObjectKey, Note] = field(default_factory=dict)
     settling_since: datetime | None = None
     """When what is known in a moment began to be waited for, without a pass that came further since."""
@@ -307,6 +354,14 @@ class World:
         """The Bundle that is installed."""
         return self.deployment.status.active_bundle
 
+    def record(self, active: str | None) -> BundleRecord | None:
+        """What a Bundle that is active is: as it says itself, else as it was recorded; None when that is not known."""
+        bundle = self.bundles.get(active or "")
+        if bundle is not None and bundle.image:
+            return record_of(bundle)
+        recorded = (self.deployment.status.installed, self.derived_record)
+        return next((record for record in recorded if record is not None and record.bundle == active), None)
+
     @property
     def abandoned(self) -> bool:
         """What is stuck may be left behind."""
@@ -324,12 +379,11 @@ class World:
         entry = self._entry(item.key)
         if note is None or note.digest != item.digest or entry is None:
             return False
-        return entry == note.entry or self.now < note.rests_until()
+        return entry == note.entry or (note.repeats >= REPEATS and self.now < note.rests_until())
 
     def contested(self, item: Item) -> bool:
         """Somebody changes the object over and over, and it is left so for a while."""
-        note = self.notes.get(item.key)
-        return note is not None and self.holds(item) and self._entry(item.key) != note.entry
+        return self.holds(item) and self._entry(item.key) != self.notes[item.key].entry
 
     def _entry(self, key: ObjectKey) -> str | None:
         """The hash of what we applied to an object that is there, empty when nothing is ours; None: there is none."""

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from olmkit.api.bundles import (
+    IMAGE_BY_DIGEST_ANNOTATION,
     PLAIN,
     REGISTRY,
     Bundle,
@@ -20,7 +21,7 @@ from olmkit.api.bundles import (
     Reason,
 )
 from olmkit.api.content import Phase, ResolvedImage, ResolvedSource
-from olmkit.conditions import Report, Wanted, merge
+from olmkit.conditions import Report, Wanted, find_condition, merge
 from olmkit.errors import Blocked, OlmError, Waiting
 
 CONTENT_TYPES: Mapping[str, str] = {REGISTRY: "registry+v1", PLAIN: "plain+v0"}
@@ -66,14 +67,23 @@ class World:
     job: Job = None
     rival: str = ""
     """Another Bundle that has the same image unpacked by another provisioner."""
+    unreadable: Waiting | None = None
+    """Why it cannot be told now whether the content is here."""
+    recorded: str = ""
+    """The image by digest that its BundleDeployment records for this Bundle; empty when it records none."""
 
     @property
     def resolved(self) -> str:
-        """The reference by digest that was found first for this spec; empty before."""
-        status = self.bundle.status
-        if status.observed_generation != self.bundle.metadata.generation or status.resolved_source is None:
-            return ""
-        return status.resolved_source.image.ref if status.resolved_source.image else ""
+        """The reference by digest that was found first for this spec; empty before.
+
+        A Bundle that was made again has it in an annotation, which counts for the spec it was made with. Anybody who makes a
+        Bundle, or a template, can write the annotation, so it counts only if the BundleDeployment's record says the same.
+        """
+        metadata, status = self.bundle.metadata, self.bundle.status
+        if status.observed_generation == metadata.generation and status.resolved_source is not None:
+            return status.resolved_source.image.ref if status.resolved_source.image else ""
+        claimed = metadata.annotations.get(IMAGE_BY_DIGEST_ANNOTATION, "")
+        return claimed if metadata.generation == 1 and claimed == self.recorded else ""
 
 
 @dataclass(frozen=True)
@@ -115,12 +125,14 @@ def decide(world: World) -> Plan:
     image = world.bundle.spec.source.image
     if image is None:
         raise Blocked(Reason.UNPACK_FAILED, 'bundle.spec.source.image must be set for source type "image"')
+    if world.unreadable is not None:
+        raise Waiting(Reason.UNPACK_FAILED, world.unreadable.message, world.unreadable.after)
     if world.present:
         return Keep()
     if world.rival:
         raise Waiting(
             Reason.UNPACK_FAILED,
-            f"Bundle {world.rival} has the same image unpacked by another provisioner: one image is either registry+v1 or "
+            f"{rival_text(world.rival)}: one image is either registry+v1 or "
             f"plain+v0. Set spec.provisionerClassName as there, or delete {world.rival}",
             RIVAL_INTERVAL,
         )
@@ -134,10 +146,17 @@ def decide(world: World) -> Plan:
     return Unpack(world.resolved or image.ref, CONTENT_TYPES[chosen], replace=ours)
 
 
+def rival_text(name: str) -> str:
+    """The beginning of the message about a rival."""
+    return f"Bundle {name} has the same image unpacked by another provisioner"
+
+
 def report(world: World, outcome: Done | Exception) -> Report[BundleStatus]:
     """The status that is true now, and what changed. A new attempt leaves what was said of the last one until it ends."""
-    if world.bundle.metadata.deleting or (_is_working(outcome) and _failed_before(world)):
+    if world.bundle.metadata.deleting or (_is_working(outcome) and _had(world, "False", Reason.UNPACK_FAILED)):
         return Report(world.bundle.status)
+    if world.unreadable is not None and _had(world, "True", Reason.UNPACK_SUCCESSFUL):
+        return Report(world.bundle.status)  # nothing is known that says otherwise
     phase, wanted = _conditions(outcome)
     old = world.bundle.status
     generation = world.bundle.metadata.generation
@@ -153,12 +172,12 @@ def _is_working(outcome: Done | Exception) -> bool:
     return isinstance(outcome, Done) and isinstance(outcome.job, Working)
 
 
-def _failed_before(world: World) -> bool:
+def _had(world: World, unpacked: str, reason: Reason) -> bool:
+    """Whether the condition Unpacked has this status and reason for the present generation."""
     status = world.bundle.status
-    return status.observed_generation == world.bundle.metadata.generation and any(
-        condition.type == ConditionType.UNPACKED and condition.reason == Reason.UNPACK_FAILED
-        for condition in status.conditions
-    )
+    known = find_condition(status.conditions, ConditionType.UNPACKED)
+    is_present = known is not None and (known.status, known.reason) == (unpacked, reason)
+    return is_present and status.observed_generation == world.bundle.metadata.generation
 
 
 def _conditions(outcome: Done | Exception) -> tuple[Phase, tuple[Wanted, ...]]:

@@ -1,4 +1,4 @@
-"""From an image reference to a bundle in the store: what runs in the child process of olmkit.jobs, and where content lies.
+"""From an image reference to a bundle for the store: what runs in the child process of olmkit.jobs, and where content lies.
 
 Asked for by rukpak.unpack.reconciler. What is published under an image's digest: files/ (manifests/ and metadata/ of the image),
 bundle.json (the parsed form) and type (how it was read, and the format of that form). What is wrong with the content itself comes
@@ -8,16 +8,21 @@ back as a result, with the digest it is wrong at; what may pass raises Waiting. 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from olmkit.jobs import Parse
 from olmkit.sources.access import Access
 from olmkit.sources.errors import BadContent
-from olmkit.sources.image import BUNDLE, pull, resolve
-from olmkit.store import Store
+from olmkit.sources.image import BUNDLE, FetchedImage, confirm, fetch, resolve
+from olmkit.sources.image import unpack as unpack_image
+from olmkit.sources.reference import check_answer
+from olmkit.store import Store, check_is_damage, fill
 from rukpak.bundle import BadBundle, Bundle, from_json, read_plain, read_registry, to_json
 from rukpak.bundle.content import BUNDLE_LIMIT, FORMAT, VALUES_LIMIT
+
+Progress = Callable[[str], None]
 
 FUNCTION = "rukpak.unpack.job:unpack"
 FILES, BUNDLE_FILE, TYPE_FILE = "files", "bundle.json", "type"
@@ -31,43 +36,77 @@ _FOLDERS: Mapping[str, tuple[str, ...]] = {REGISTRY: ("manifests", "metadata"), 
 _READERS: Mapping[str, Callable[[Mapping[str, bytes]], Bundle]] = {REGISTRY: read_registry, PLAIN: read_plain}
 
 
-async def unpack(arguments: dict[str, Any], progress: Callable[[str], None]) -> dict[str, Any]:
-    """Pull `ref`, read it as `type` and publish it in the store at `root`; content read as another type is left alone unless
-    `replace`.
+async def unpack(arguments: dict[str, Any], progress: Progress, parse: Parse) -> dict[str, Any]:
+    """Pull `ref` and read it as `type` into the folder `staging`, unless the store at `root` has it; content read as another type
+    is left alone unless `replace`. Of content that is here already the registry has to give the manifest, so that it has given
+    what is reported.
 
-    Returns {ref: by digest, digest} and, when the content can never be used, problem: a sentence. Raises Waiting for what may
-    pass, Blocked for a reference or a configuration that cannot be used.
+    Returns {ref: by digest, digest, staged: whether it is in that folder} and, when the content can never be used, problem: a
+    sentence. Raises Waiting for what may pass, Blocked for a reference or a configuration that cannot be used.
     """
-    store = Store(Path(arguments["root"]))
+    store, staging = Store(Path(arguments["root"]), make=False), Path(arguments["staging"])
     content_type: str = arguments["type"]
     registries = Access.from_json(arguments["access"]).registries()
     progress("looking up the image")
     resolved = await resolve(arguments["ref"], registries)
-    found = {"ref": resolved.ref_by_digest, "digest": resolved.digest}
+    found = {"ref": resolved.ref_by_digest, "digest": resolved.digest, "staged": False}
     known = type_of(store, resolved.digest)
     if (known and known != content_type and not arguments["replace"]) or is_whole(store, resolved.digest, content_type):
+        await confirm(resolved.ref_by_digest, registries)
         return found
-    store.forget(resolved.digest)
     try:
-        with store.publish(resolved.digest) as staging:
-            files = staging / FILES
-            files.mkdir()
-            await pull(
-                resolved.ref_by_digest, files, registries, only=_FOLDERS[content_type], limits=BUNDLE, progress=progress
-            )
-            progress("reading the manifests")
-            bundle = _READERS[content_type](dict(_contents(files)))
-            (staging / BUNDLE_FILE).write_bytes(bounded(to_json(bundle)))
-            (staging / TYPE_FILE).write_text(f"{content_type} {FORMAT}")
+        with fill(staging, resolved.digest) as folder:
+            only = _FOLDERS[content_type]
+            ref = resolved.ref_by_digest
+            fetched = await fetch(ref, folder, registries, only=only, limits=BUNDLE, progress=progress)
+            with fetched.blob as blob:
+                wanted = {"image": fetched.facts(), "folder": str(folder), "type": content_type}
+                await parse(f"{__name__}:read", wanted, [blob], folder, progress)
     except BadContent as error:
         return {**found, "ref": error.ref or resolved.ref_by_digest, "problem": error.message}
     except BadBundle as error:
         return {**found, "problem": error.message}
-    return found
+    return {**found, "staged": True}
+
+
+def take_over(
+    store: Store, content_type: str, replaceable: str, asked: str, folder: Path, result: dict[str, Any]
+) -> dict[str, Any]:
+    """Put what such a job left in `folder` under the digest that it names, which has to be one of the image `asked`. Called by
+    the controller, in a thread; see olmkit.jobs.staging.
+
+    Content that is whole stays, whatever the job says, unless it was read as another type and its digest is `replaceable`.
+    """
+    digest: str = result["digest"]
+    check_answer(asked, result["ref"], digest)
+    if result.pop("staged"):
+        here = whole_type_of(store, digest)
+        if not here or (digest == replaceable and here != content_type):
+            store.place(folder, digest)
+    return result
+
+
+def read(arguments: Mapping[str, Any], files: Sequence[IO[bytes]], progress: Progress) -> dict[str, Any]:
+    """Unpack what was fetched into `folder`, and read it as `type`. For the process that parses.
+
+    Raises BadContent, BadBundle, Waiting.
+    """
+    staging, content_type = Path(arguments["folder"]), arguments["type"]
+    unpacked = staging / FILES
+    unpacked.mkdir()
+    unpack_image(FetchedImage.from_facts(arguments["image"], files[0]), unpacked, BUNDLE, progress)
+    progress("reading the manifests")
+    bundle = _READERS[content_type](dict(_contents(unpacked)))
+    (staging / BUNDLE_FILE).write_bytes(bounded(to_json(bundle)))
+    (staging / TYPE_FILE).write_text(f"{content_type} {FORMAT}")
+    return {}
 
 
 def is_whole(store: Store, digest: str, content_type: str) -> bool:
-    """Whether the content of that digest is here, read as that type, with every byte as it was published. Blocks."""
+    """Whether the content of that digest is here, read as that type, with every byte as it was published. Blocks.
+
+    Raises Waiting(CacheUnreadable) when that cannot be told now, as do the functions below: such content is not fetched again.
+    """
     return whole_type_of(store, digest) == content_type
 
 
@@ -76,7 +115,10 @@ def type_of(store: Store, digest: str) -> str:
     try:
         folder = store.path(digest)
         content_type, _, number = (folder / TYPE_FILE).read_text().partition(" ") if folder else ("", "", "")
-    except (OSError, ValueError):  # no text, or no digest
+    except ValueError:  # no text, or no digest
+        return ""
+    except OSError as error:
+        check_is_damage(error)
         return ""
     return content_type if number == str(FORMAT) else ""
 
@@ -92,10 +134,13 @@ def load(store: Store, digest: str) -> Bundle | None:
 
     Then it must be unpacked again, which a turn of its Bundle does.
     """
-    folder = store.path(digest) if whole_type_of(store, digest) else None
     try:
+        folder = store.path(digest) if whole_type_of(store, digest) else None
         return from_json((folder / BUNDLE_FILE).read_bytes()) if folder else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
+        return None
+    except OSError as error:
+        check_is_damage(error)
         return None
 
 

@@ -7,19 +7,25 @@ more is collected when a Bundle is gone, and at the start. Decisions are in rukp
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
-from olmkit.api.bundles import KIND, Bundle, BundleStatus, digest_of
+from olmkit.api import bundledeployments
+from olmkit.api.bundledeployments import BundleDeployment
+from olmkit.api.bundles import KIND, Bundle, BundleStatus, digest_in, digest_of
+from olmkit.api.content import Phase
 from olmkit.api.meta import Object
+from olmkit.api_servers import ApiServers
 from olmkit.conditions import Report
 from olmkit.controller import Controller
 from olmkit.errors import Waiting
 from olmkit.informer import Change, Informer
-from olmkit.jobs import Failed, Finished, Jobs, JobState, Running, Task
+from olmkit.jobs import Failed, Finished, Jobs, JobState, Running, Staging, Task
 from olmkit.manager import Manager, Settings
 from olmkit.publish import Publisher
 from olmkit.reconciler import Reconciler
@@ -38,14 +44,17 @@ from rukpak.unpack.decide import (
     World,
     decide,
     report,
+    rival_text,
 )
-from rukpak.unpack.job import FUNCTION, whole_type_of
+from rukpak.unpack.job import FUNCTION, take_over, whole_type_of
 
 NAME = "bundle"
 MANAGER = "rukpak"
 """Field manager of statuses, and reporting controller of Events."""
 PROGRESS_EVERY = timedelta(seconds=10)
 """While a bundle is pulled its status is renewed this often."""
+
+log = logging.getLogger(__name__)
 
 _QUEUED = "waiting for its turn"
 """What olmkit.jobs says of a job that has not started."""
@@ -57,8 +66,8 @@ def controller(manager: Manager, jobs: Jobs, store: Store) -> Controller:
     Each turn of a Bundle hashes its content: whoever finds it missing or damaged (rukpak.unpack.job.load) gives the Bundle a turn
     by `enqueue`, and it is fetched again by the digest that was resolved first.
     """
-    informer = manager.informer(KIND)
-    unpacking = Unpacking(informer, jobs, store, manager.settings, manager.client.host)
+    informer, deployments = manager.informer(KIND), manager.informer(bundledeployments.KIND)
+    unpacking = Unpacking(informer, deployments, jobs, store, manager.settings, ApiServers(manager.client))
     publisher = Publisher(manager.client, KIND, MANAGER, informer)
 
     async def publish(world: World, told: Report[BundleStatus]) -> None:
@@ -69,6 +78,10 @@ def controller(manager: Manager, jobs: Jobs, store: Store) -> Controller:
     )
     result = Controller(NAME, reconciler)
     result.watch(informer, keys)
+    result.watch(informer, lambda change: kept_out(change, informer))
+    result.watch(deployments, recorded_keys)
+    manager.on_lead(publisher.begin)
+    manager.on_lead(jobs.cancel_all)  # what they found may be older than what another replica said since
     manager.add_controller(result)
     manager.serve(unpacking.tidy, every_replica=False)
     return result
@@ -94,6 +107,47 @@ def keys(change: Change) -> Iterable[str]:
         yield obj["metadata"]["name"]
 
 
+def kept_out(change: Change, informer: Informer) -> Iterable[str]:
+    """When a Bundle goes or is asked for differently: those that say that it keeps them from being unpacked."""
+    old, new = change.old, change.new
+    if old is None or (new is not None and _asked(old) == _asked(new)):
+        return
+    rival = rival_text(old["metadata"]["name"])
+    for (_, name), raw in informer.objects.items():
+        status = raw.get("status") or {}
+        if status.get("phase") == Phase.FAILING and any(
+            rival in condition["message"] for condition in status.get("conditions") or ()
+        ):
+            yield name
+
+
+def recorded_keys(change: Change) -> Iterable[str]:
+    """The Bundle of which a BundleDeployment records something new: one that was made again may have come before its record."""
+    record = _record(change.new)
+    if record is not None and record != _record(change.old):
+        yield record["bundle"]
+
+
+def recorded_image(bundle: Bundle, deployment: Callable[[str], Object | None]) -> str:
+    """The image by digest that the BundleDeployment that controls the Bundle records for it; empty when it records none.
+
+    Only rukpak writes that record, and only of what its registry gave: it is the status.
+    """
+    owner = next((one for one in bundle.metadata.owner_references if one.controller), None)
+    raw = deployment(owner.name) if owner is not None and owner.kind == bundledeployments.KIND.kind else None
+    if raw is None or owner is None or raw["metadata"]["uid"] != owner.uid:
+        return ""
+    record = BundleDeployment.load(raw).status.installed
+    if record is None or (record.bundle, record.spec) != (bundle.metadata.name, bundle.spec):
+        return ""
+    return record.image or ""
+
+
+def _record(raw: Object | None) -> Object | None:
+    record: Object | None = ((raw or {}).get("status") or {}).get("installed")
+    return record
+
+
 def _asked(raw: Object) -> tuple[object, ...]:
     metadata = raw["metadata"]
     return metadata.get("uid"), metadata.get("generation"), metadata.get("deletionTimestamp")
@@ -104,10 +158,11 @@ class Unpacking:
     """The shell around the decision: reads the informer, the store and the jobs; starts jobs and removes content."""
 
     informer: Informer
+    deployments: Informer
     jobs: Jobs
     store: Store
     settings: Settings
-    api_server: str
+    api_servers: ApiServers
     _collecting: asyncio.Lock = field(default_factory=asyncio.Lock)
     """While it is held content is removed, and no job starts: what it found in the store must stay."""
     _postponed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -121,12 +176,17 @@ class Unpacking:
             await self.collect()
             return None
         bundle = Bundle.load(raw)
-        world = World(now=datetime.now(UTC), raw=raw, bundle=bundle, job=self._job(key, bundle))
+        recorded = recorded_image(bundle, self.deployments.get)
+        world = World(now=datetime.now(UTC), raw=raw, bundle=bundle, job=self._job(key, bundle), recorded=recorded)
         provisioner = bundle.spec.provisioner_class_name
         if self._postponed.is_set() and not isinstance(world.job, Working):
             await self.collect()
         ref = world.resolved or (world.job.ref if isinstance(world.job, Ended) else "")
-        known = await asyncio.to_thread(whole_type_of, self.store, ref.rpartition("@")[2]) if "@" in ref else ""
+        digest = digest_in(ref)
+        try:
+            known = await asyncio.to_thread(whole_type_of, self.store, digest) if digest else ""
+        except Waiting as error:
+            return replace(world, unreadable=error)
         if known:
             matches = known == CONTENT_TYPES.get(provisioner)
             return replace(world, present=matches, rival="" if matches else self._rival(key, ref, provisioner))
@@ -142,9 +202,13 @@ class Unpacking:
                 return Done(plan)
             case Unpack():
                 name = world.bundle.metadata.name
+                replaceable = ""
                 if isinstance(world.job, Ended):
                     self.jobs.forget(name)  # what it found belonged to another Bundle, which is gone
-                task = Task(FUNCTION, self._arguments(plan))
+                    replaceable = digest_in(world.job.ref)
+                arguments = self._arguments(plan, await self.api_servers.hosts())
+                finish = partial(take_over, self.store, plan.content_type, replaceable, plan.ref)
+                task = Task(FUNCTION, arguments, parses=True, staging=Staging(self.store.stage, finish))
                 async with self._collecting:
                     state = self.jobs.ensure(name, _identity(world.bundle), task)
                 return Done(plan, _seen(state), _after(state))
@@ -175,12 +239,11 @@ class Unpacking:
                     wanted.add(state.result["digest"])
             for digest in sorted(here - wanted):
                 await asyncio.to_thread(self.store.forget, digest)
+                log.info("content removed (no Bundle has it)", extra={"digest": digest})
 
-    def _arguments(self, plan: Unpack) -> Object:
+    def _arguments(self, plan: Unpack, denied: tuple[str, ...]) -> Object:
         settings = self.settings
-        access = Access(
-            settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr, denied=(self.api_server,)
-        )
+        access = Access(settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr, denied)
         return {
             "ref": plan.ref,
             "type": plan.content_type,
@@ -195,7 +258,7 @@ class Unpacking:
         return _seen(state) if state is not None and state.identity == _identity(bundle) else None
 
     def _rival(self, key: str, ref: str, provisioner: str) -> str:
-        digest = ref.rpartition("@")[2]
+        digest = digest_in(ref)
         rivals = (
             raw["metadata"]["name"]
             for raw in self.informer.objects.values()

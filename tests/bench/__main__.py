@@ -14,12 +14,12 @@ from devcluster import cluster as clusters
 from devcluster import corpus as corpora
 from devcluster.errors import DevclusterError
 from devcluster.suite import Suite
-from tests.bench import catalog_rows, install_rows, many_rows, render_rows
+from tests.bench import catalog_rows, install_rows, many_rows, render_rows, resolve_rows
 from tests.bench.figures import Figure, table
 from tests.bench.machine import description, reference_time
 
 FILE = Path(__file__).parents[2] / "docs" / "figures.md"
-GROUPS = ("render", "catalog", "many", "install")
+GROUPS = ("render", "resolve", "catalog", "many", "install")
 
 
 def main() -> int:
@@ -54,6 +54,8 @@ def _measure(chosen: list[str]) -> tuple[list[Figure], float]:
 def _figures(chosen: list[str], folder: Path, reference: float) -> Iterator[Figure]:
     if "render" in chosen:
         yield from render_rows.rows(folder)
+    if "resolve" in chosen:
+        yield from resolve_rows.rows()
     groups: dict[str, Callable[[clusters.Cluster], Iterator[Figure]]] = {
         "catalog": lambda cluster: catalog_rows.rows(cluster, folder, reference),
         "many": lambda cluster: many_rows.rows(cluster, folder),

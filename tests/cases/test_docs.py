@@ -1,16 +1,26 @@
 """The pages of docs/ say what the code says: every condition and reason is named, links and make targets lead somewhere."""
 
 import re
+import subprocess
+from argparse import ArgumentParser
+from collections.abc import Callable, Mapping
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import yaml
 
+from catalogd.__main__ import add_flags as catalog_flags
+from catalogd.serving.routes import ROUTES
 from olmkit.api import bundledeployments, bundles, catalogs, operators, packages
 from olmkit.api.content import Phase
 from olmkit.api.meta import Resource
+from olmkit.manager import make_parser
+from operator_controller.catalog_access import add_flags as operator_flags
+from tests import pages
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = pages.REPOSITORY
 PAGES = sorted([*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/**/*.md"), *REPOSITORY.glob("config/**/*.md")])
 
 _LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
@@ -62,3 +72,115 @@ def test_links_and_make_targets_of_a_page_exist(page: Path) -> None:
     targets = set(re.findall(r"^([a-z][a-z0-9-]*):", (REPOSITORY / "Makefile").read_text(), re.MULTILINE))
     named = {target for code in _CODE.findall(text) for target in _MAKE.findall(code)}
     assert named <= targets
+
+
+BLOCKS = [block for page in pages.PAGES for block in pages.blocks(page)]
+_PATH_OF_TREE = re.compile(r"^( *)([\w.-]+)/?", re.MULTILINE)
+_MODULE = re.compile(r"\bpython -m ([\w.]+)")
+
+
+def test_every_block_of_every_page_says_what_it_is() -> None:
+    assert [f"{block.place} {block.language} {block.marker}" for block in BLOCKS if not block.has_fate] == []
+
+
+def test_output_stands_behind_the_commands_that_print_it() -> None:
+    assert [place for page in pages.PAGES for place in pages.strays(page)] == []
+
+
+def test_the_blocks_that_are_not_run_are_these() -> None:
+    """Each needs what no test has: a builder of images and a registry of one's own, another cluster, a server on the internet,
+    an object that does not go away, or this very test run."""
+    left = [
+        (block.page, block.text.split("\n")[0])
+        for block in BLOCKS
+        if (block.language, block.marker) == ("sh", pages.NO_RUN)
+    ]
+    assert left == [
+        ("README.md", "make demo"),
+        ("README.md", "make test"),
+        ("docs/bundledeployment.md", "kubectl annotate bundledeployment message-board core.rukpak.io/abandon=true"),
+        ("docs/catalog-authoring.md", "buildah build -f my-catalog.Dockerfile -t quay.io/me/my-catalog:latest ."),
+        ("docs/catalog.md", "ssh-keygen -t ed25519 -N '' -f deploy-key"),
+        ("docs/install.md", "docker build -t registry.example.com/olm-suite:v0.1.0 ."),
+        ("docs/install.md", "make demo"),
+        (
+            "docs/install.md",
+            'curl -s --cacert ca.crt -H "Authorization: Bearer $TOKEN" https://localhost:8443/catalogs/community/all.json',
+        ),
+        ("docs/troubleshooting.md", 'kubectl logs -n olm-suite-system deployment/rukpak | grep "\\"$NAME\\""'),
+        ("config/samples/README.md", "source .venv/bin/activate                               # made by `make setup`"),
+    ]
+
+
+@pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == "sh"], ids=lambda block: block.place)
+def test_commands_can_be_parsed_and_what_they_start_is_there(block: pages.Block) -> None:
+    done = subprocess.run(["bash", "-n"], input=block.text, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [module for module in _MODULE.findall(block.text) if find_spec(module) is None] == []
+
+
+@pytest.mark.parametrize(
+    "block", [block for block in BLOCKS if block.language == "yaml"], ids=lambda block: block.place
+)
+def test_yaml_can_be_parsed(block: pages.Block) -> None:
+    assert all(yaml.safe_load_all(block.text))
+
+
+def test_the_tree_shows_what_there_is() -> None:
+    (tree,) = [block for block in BLOCKS if block.language == "tree"]
+    named = [path for _, path in _PATH_OF_TREE.findall(tree.text)]
+    assert len(named) > 5
+    assert [path for path in named if not (REPOSITORY / path).exists()] == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "agrees"),
+    [
+        pytest.param("a  b\n", "a b", True, id="blanks count as one"),
+        pytest.param("a\nb", "a b", False, id="lines count"),
+        pytest.param("NAME AGE\nx 5m", "NAME AGE\nx 3m12s", True, id="an age is any age"),
+        pytest.param("r@sha256:" + "a" * 64, "r@sha256:" + "b" * 64, True, id="a digest is any digest"),
+        pytest.param('from "…"', 'from "r/x:v1"', True, id="an ellipsis is anything"),
+        pytest.param("v0.1.0", "v0.2.0", False, id="versions count"),
+    ],
+)
+def test_what_is_shown_is_what_is_printed(shown: str, printed: str, agrees: bool) -> None:
+    assert pages.agrees(shown, printed) is agrees
+
+
+_FLAG_ROW = re.compile(r"^\| (`--.*?`) \| (.*?) \|", re.MULTILINE)
+_FLAG = re.compile(r"`(--[a-z-]+)`")
+COMPONENTS: Mapping[str, Callable[[ArgumentParser], None]] = {
+    "catalogd": catalog_flags,
+    "operator-controller": operator_flags,
+}
+"""Those with flags of their own, which they add to the flags that all have."""
+
+
+def _flags(component: str) -> dict[str, object]:
+    """Flag -> default, of one component."""
+    parser = make_parser(component)
+    COMPONENTS[component](parser)
+    defaults = {flag: parser.get_default(action.dest) for action in parser._actions for flag in action.option_strings}
+    return {flag: default for flag, default in defaults.items() if flag not in ("-h", "--help")}
+
+
+def test_the_page_about_installing_names_every_flag_with_its_default() -> None:
+    page = (REPOSITORY / "docs" / "install.md").read_text()
+    rows = {flag: default for flags, default in _FLAG_ROW.findall(page) for flag in _FLAG.findall(flags)}
+    known = [(component, _flags(component)) for component in COMPONENTS]
+    assert set(rows) == {flag for _, flags in known for flag in flags}
+    for component, flags in known:
+        for flag, default in flags.items():
+            if isinstance(default, bool):
+                assert rows[flag] == ("on" if default else "off"), flag
+            elif isinstance(default, str | Path) and str(default):
+                assert rows[flag] == f"`{str(default).replace(component, '<component>')}`", flag
+
+
+def test_the_page_about_http_names_every_path_and_parameter() -> None:
+    page = (REPOSITORY / "docs" / "catalogd-http.md").read_text()
+    for route in ROUTES:
+        path = route.path.removeprefix("/catalogs/{catalog}").replace("{package}", "<package>")
+        assert f"`{path}" in page
+        assert all(parameter.name in page for parameter in route.parameters)

@@ -1,16 +1,17 @@
 """Resolution as data: each file of tests/cases/resolution holds catalogs and what comes of asking them.
 
     catalogs:                        one entry per Catalog
-      - name: community              also: priority, standing (serving, away, lost, pending), message, names
+      - name: community            also: priority, message, names, standing (serving, away, lost, pending, tooLarge, unavailable)
         default: stable              absent: the catalog does not have the package
         channels: {stable: [{name: p.v1.0.0}, {name: p.v1.1.0, replaces: p.v1.0.0}]}
         bundles: {p.v1.1.0: {version: 1.1.0, image: r/p:1.1.0, properties: [], problem: "", deprecated: ""}}    where not plain
     cases:
       - sentence: what is shown
         asks: {version: 1.1.0, channel: stable}
-        runs: {name: p.v1.0.0, catalog: community, channel: stable}
+        runs: {name: p.v1.0.0, catalog: community, channel: stable}    also: version, image
         chosen: p.v1.1.0             or refused: the message of Resolved
         explains: [parts of the explanation, in order]
+        image: its image, where another one than the catalog names is kept
         why: what is said while the chosen one is being installed
         settled: false               absent: true
 
@@ -49,6 +50,7 @@ KNOWN_KEYS = {
     "refused",
     "explains",
     "why",
+    "image",
     "settled",
     "catalogs",
     "under_way",
@@ -99,7 +101,7 @@ def running(facts: Mapping[str, str] | None) -> Running | None:
     text = facts.get("version", version_of(facts["name"]))
     return Running(
         name=facts["name"],
-        image=f"registry/p:{text}",
+        image=facts.get("image", f"registry/p:{text}"),
         package="p",
         version=parse_bundle_version(text),
         version_text=text,
@@ -142,7 +144,9 @@ def test_a_case_comes_out_as_its_file_says(case: Mapping[str, Any], catalogs: li
         assert isinstance(decision.outcome, Chosen), words
         assert decision.outcome.candidate.bundle.name == case["chosen"]
         assert words.is_resolved
-        assert words.message == f'resolved to "{decision.outcome.candidate.bundle.image}"'
+        image = decision.outcome.candidate.bundle.image
+        assert words.message == f'resolved to "{image}"'
+        assert image == case.get("image", image)
     elif "kept" in case:
         assert words.is_resolved
         assert words.message == f'resolved to "{case["kept"]}"'

@@ -44,7 +44,7 @@ class Mortal(Client):
     async def request(self, method: str, path: str, **options: Any) -> Object:
         await self._alive()
         answer = await super().request(method, path, **options)
-        is_event = path.startswith("/apis/events.k8s.io/")
+        is_event = "/events" in path
         is_rehearsal = (options.get("query") or {}).get("dryRun") is not None
         if method != "GET" and not is_event and not is_rehearsal and self.fate.strikes():
             await asyncio.Event().wait()

@@ -39,6 +39,11 @@ class Proxy:
         self.accepted = 0
         self._came = asyncio.Event()
 
+    @property
+    def address(self) -> str:
+        """Where it listens, host:port."""
+        return f"127.0.0.1:{self.port}"
+
     async def until_accepted(self, count: int) -> None:
         """Return when that many connections have been accepted since the beginning."""
         while self.accepted < count:

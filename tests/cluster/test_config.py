@@ -10,11 +10,16 @@ import pytest
 import yaml
 
 from catalogd.__main__ import add_flags as catalog_flags
+from catalogd.reading.loader import LIMITS as LOADING
+from catalogd.serving.encoding import LIMITS as ENCODING
 from devcluster.cluster import Cluster
 from devcluster.processes import REPOSITORY
 from devcluster.suite import NAMESPACE, Suite
 from devcluster.watching import Watch
-from olmkit.manager import make_parser, parse_settings
+from olmkit.crd import DEFINITIONS
+from olmkit.flags import Settings, add_jobs_memory, make_parser, parse_settings, quantity
+from olmkit.jobs import Limits, MemoryBudget
+from olmkit.jobs.memory import CONTROLLER_SHARE
 from olmkit.serving.names import CATALOGS as SERVICE
 from operator_controller.catalog_access import add_flags as operator_flags
 
@@ -53,7 +58,7 @@ def _review(cluster: Cluster, spec: dict[str, Any]) -> bool:
 
 FLAGS: Mapping[str, Callable[[ArgumentParser], None]] = {
     "catalogd": catalog_flags,
-    "rukpak": lambda parser: None,
+    "rukpak": add_jobs_memory,
     "operator-controller": operator_flags,
 }
 
@@ -67,6 +72,24 @@ def test_a_controller_knows_the_flags_that_its_deployment_gives_it(name: str) ->
     assert container["command"] == [name]
 
 
+@pytest.mark.parametrize(
+    ("name", "jobs"),
+    [("catalogd", (LOADING, ENCODING)), ("rukpak", (Limits(),)), ("operator-controller", ())],
+    ids=["catalogd", "rukpak", "operator-controller"],
+)
+def test_a_controller_has_limits_within_which_its_jobs_run(name: str, jobs: tuple[Limits, ...]) -> None:
+    pod = manifest(name, "Deployment")["spec"]["template"]["spec"]
+    resources = pod["containers"][0]["resources"]
+    memory = MemoryBudget(quantity(resources["limits"]["memory"]) - CONTROLLER_SHARE)
+    for each in jobs:
+        memory.promise(each.fetch_memory, each.parser)
+    disk = resources["limits"]["ephemeral-storage"]
+    sizes = [volume["emptyDir"].get("sizeLimit", disk) for volume in pod["volumes"] if volume["name"] == "cache"]
+    assert sizes == [disk], "what fills its cache is stopped before it is evicted for it"
+    for what in ("memory", "ephemeral-storage"):
+        assert quantity(resources["requests"][what]) < quantity(resources["limits"][what])
+
+
 def test_catalogd_is_reached_by_its_content_url() -> None:
     container = manifest("catalogd", "Deployment")["spec"]["template"]["spec"]["containers"][0]
     (address,) = [flag.partition("=")[2] for flag in container["args"] if flag.startswith("--external-address=")]
@@ -76,6 +99,12 @@ def test_catalogd_is_reached_by_its_content_url() -> None:
     assert port["port"] == 443  # what https implies
     named = {each["name"]: each["containerPort"] for each in container["ports"]}
     assert f"--catalogs-server-addr=:{named[port['targetPort']]}" in container["args"]
+
+
+def test_the_namespaces_that_the_controllers_use_without_a_flag_are_there(installed: Cluster) -> None:
+    for name in (Settings.system_namespace, Settings.keys_namespace):
+        found = json.loads(installed.kubectl("get", "namespace", name, "-o", "json"))
+        assert found["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
 def manifest(name: str, kind: str) -> Any:
@@ -90,6 +119,28 @@ def test_everything_of_config_default_is_accepted(installed: Cluster) -> None:
     for name in ("catalogd", "rukpak", "operator-controller"):
         assert f"deployment.apps/{name} serverside-applied (server dry run)" in printed
         assert f"serviceaccount/{name} serverside-applied (server dry run)" in printed
+        assert f"networkpolicy.networking.k8s.io/{name} serverside-applied (server dry run)" in printed
+
+
+@pytest.mark.parametrize(
+    ("name", "open_to_all", "open_to_scrapers"),
+    [
+        pytest.param("catalogd", ["catalogs"], ["metrics"], id="catalogs are for everybody"),
+        pytest.param("rukpak", [], ["metrics"], id="rukpak serves nobody"),
+        pytest.param("operator-controller", [], ["metrics"], id="operator-controller serves nobody"),
+    ],
+)
+def test_who_reaches_the_ports_of_a_controller(name: str, open_to_all: list[str], open_to_scrapers: list[str]) -> None:
+    """The port of probes is named nowhere: the kubelet of the pod's node is always let through."""
+    documents = yaml.safe_load_all((CONFIG / "network" / "policies.yaml").read_text())
+    (policy,) = [each["spec"] for each in documents if each["metadata"]["name"] == name]
+    template = manifest(name, "Deployment")["spec"]["template"]
+    assert policy["podSelector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
+    assert policy["policyTypes"] == ["Ingress"]
+    scrapers = [{"namespaceSelector": {"matchLabels": {"metrics": "enabled"}}}]
+    found = {port["port"]: rule.get("from") for rule in policy["ingress"] for port in rule["ports"]}
+    assert found == {**dict.fromkeys(open_to_all), **dict.fromkeys(open_to_scrapers, scrapers)}
+    assert set(found) <= {port["name"] for port in template["spec"]["containers"][0]["ports"]}
 
 
 def test_the_pods_of_the_controllers_are_admitted_as_restricted(installed: Cluster) -> None:
@@ -118,7 +169,10 @@ OPERATORS = "operators.operators.operatorframework.io"
 BUNDLES_KIND = "bundles.core.rukpak.io"
 DEPLOYMENTS = "bundledeployments.core.rukpak.io"
 LEASES = "leases.coordination.k8s.io"
+SLICES = "endpointslices.discovery.k8s.io"
 TOKEN_REVIEWS = "tokenreviews.authentication.k8s.io"
+ACCESS_REVIEWS = "subjectaccessreviews.authorization.k8s.io"
+KEYS = Settings.keys_namespace
 
 
 @pytest.mark.parametrize(
@@ -130,20 +184,40 @@ TOKEN_REVIEWS = "tokenreviews.authentication.k8s.io"
         pytest.param("catalogd", "delete", PACKAGES, (), True, id="catalogd deletes Packages"),
         pytest.param("catalogd", "get", "secrets", (NAMESPACE,), True, id="catalogd sees pull secrets"),
         pytest.param("catalogd", "get", "secrets", ("default",), False, id="catalogd sees no Secrets elsewhere"),
-        pytest.param("catalogd", "update", "secrets", (NAMESPACE, SERVICE.secret), True, id="its own certificate"),
-        pytest.param("catalogd", "update", "secrets", (NAMESPACE, "pull"), False, id="catalogd writes no other Secret"),
-        pytest.param("catalogd", "delete", "secrets", (NAMESPACE, SERVICE.secret), False, id="it deletes no Secret"),
+        pytest.param("catalogd", "get", "secrets", (KEYS, SERVICE.secret), True, id="catalogd reads its certificate"),
+        pytest.param(
+            "catalogd", "update", "secrets", (KEYS, SERVICE.secret), True, id="catalogd renews its certificate"
+        ),
+        pytest.param("catalogd", "create", "secrets", (KEYS,), True, id="catalogd makes its certificate"),
+        pytest.param("catalogd", "delete", "secrets", (KEYS, SERVICE.secret), False, id="it deletes no Secret"),
+        pytest.param("catalogd", "list", "secrets", (KEYS,), False, id="keys are read by name"),
+        pytest.param("catalogd", "get", "secrets", (KEYS, "other"), False, id="catalogd reads no other key"),
+        pytest.param("catalogd", "update", "secrets", (NAMESPACE, "pull"), False, id="catalogd writes no pull secret"),
+        pytest.param(
+            "catalogd", "create", "secrets", (NAMESPACE,), False, id="catalogd makes itself no token of another account"
+        ),
         pytest.param(
             "catalogd", "patch", "configmaps", (NAMESPACE, SERVICE.config_map), True, id="it publishes its CA"
         ),
         pytest.param("catalogd", "patch", "configmaps", (NAMESPACE, "other"), False, id="it writes no other ConfigMap"),
         pytest.param("catalogd", "create", TOKEN_REVIEWS, (), True, id="catalogd asks whose a token is"),
+        pytest.param("catalogd", "create", ACCESS_REVIEWS, (), True, id="catalogd asks what a token may read"),
         pytest.param(
             "operator-controller", "get", "configmaps", (NAMESPACE, SERVICE.config_map), True, id="catalogd's CA"
         ),
         pytest.param("operator-controller", "get", "secrets", (NAMESPACE,), False, id="it sees no Secrets"),
+        pytest.param("operator-controller", "get", "secrets", (KEYS, SERVICE.secret), False, id="nor the suite's keys"),
+        pytest.param("operator-controller", "create", TOKEN_REVIEWS, (), False, id="it asks about no tokens"),
+        pytest.param("operator-controller", "create", ACCESS_REVIEWS, (), False, id="nor who may do what"),
         pytest.param("catalogd", "get", OPERATORS, (), False, id="catalogd sees no Operators"),
-        pytest.param("catalogd", "create", "events.events.k8s.io", ("default",), True, id="catalogd makes Events"),
+        pytest.param("catalogd", "create", "events", ("default",), True, id="catalogd makes Events"),
+        pytest.param(
+            "catalogd", "get", SLICES, ("default", "kubernetes"), True, id="catalogd sees where the API server is"
+        ),
+        pytest.param("catalogd", "get", SLICES, ("default", "other"), False, id="it sees no other endpoints"),
+        pytest.param("catalogd", "patch", "events", ("default",), True, id="catalogd counts Events that happen again"),
+        pytest.param("operator-controller", "get", "events", ("default",), True, id="it reads Events to count them"),
+        pytest.param("operator-controller", "create", "events", (NAMESPACE,), False, id="it makes none elsewhere"),
         pytest.param("catalogd", "update", LEASES, (NAMESPACE, "catalogd"), True, id="catalogd holds its lease"),
         pytest.param("catalogd", "update", LEASES, (NAMESPACE, "rukpak"), False, id="catalogd takes no other lease"),
         pytest.param("operator-controller", "patch", DEPLOYMENTS, (), True, id="it writes BundleDeployments"),
@@ -190,7 +264,8 @@ def test_whoever_may_view_sees_our_kinds_and_whoever_may_edit_writes_none(
     binding = f"config-test-{role}"
     installed.kubectl("create", "clusterrolebinding", binding, f"--clusterrole={role}", f"--user={binding}")
     try:
-        found = {resource: _may(installed, binding, verb, resource) for resource in (OPERATORS, DEPLOYMENTS, CATALOGS)}
+        ours = [f"{each.kind.plural}.{each.kind.group}" for each in DEFINITIONS]
+        found = {resource: _may(installed, binding, verb, resource) for resource in ours}
         assert set(found.values()) == {expected}, found
     finally:
         installed.kubectl("delete", "clusterrolebinding", binding)

@@ -14,7 +14,7 @@ import yaml
 
 from catalogd.reading.content import BLOBS, Content
 from catalogd.reading.loading import write
-from olmkit.api.annotations import CHANNELS, LATEST
+from olmkit.api.annotations import CHANNELS, LATEST, VERSIONS
 from olmkit.fbc.reading import read_folder
 
 pytestmark = pytest.mark.corpus
@@ -57,7 +57,7 @@ def test_all_packages_are_offered_without_a_problem(source: Path, folder: Path) 
     for offer in content.offers:
         told = content.package_object(offer.package)
         assert told["spec"]["packageName"] == offer.package
-        assert told["metadata"]["annotations"].keys() == {LATEST, CHANNELS}
+        assert told["metadata"]["annotations"].keys() == {LATEST, CHANNELS, VERSIONS}
 
 
 def test_summaries_are_small_enough_for_a_list_of_all_packages(folder: Path) -> None:

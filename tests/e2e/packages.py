@@ -127,7 +127,12 @@ def catalog_file(*packages: Sequence[Mapping[str, Any]]) -> Files:
     return {"catalog.json": "\n".join(lines).encode()}
 
 
+def push_catalog(stage: Stage, *packages: Sequence[Mapping[str, Any]]) -> None:
+    """Push a catalog of these packages under the test's tag: again is to move the tag."""
+    stage.repository().push_files(catalog_file(*packages))
+
+
 def publish(stage: Stage, *packages: Sequence[Mapping[str, Any]]) -> str:
     """Push a catalog of these packages and return the Catalog's name once it is Ready."""
-    stage.repository().push_files(catalog_file(*packages))
+    push_catalog(stage, *packages)
     return stage.ready_catalog(stage.repository().reference)

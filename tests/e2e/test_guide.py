@@ -89,7 +89,11 @@ def test_a_package_is_shown_as_the_catalog_has_it(stage: Stage, example: Example
     shown = yaml.safe_load(stage.cluster.kubectl("get", "package", f"{name}-{example.package}", "-o", "yaml"))
     assert shown["apiVersion"] == "catalogd.operatorframework.io/v1alpha1"
     assert shown["kind"] == "Package"
-    assert shown["metadata"]["labels"] == {"catalog": name}
+    # The guide's label, and one of ours.
+    assert shown["metadata"]["labels"] == {"catalog": name, "package": example.package}
+    selector = f"catalog={name},package={example.package}"
+    selected = stage.cluster.kubectl("get", "packages", "-l", selector, "-o", "wide", "--no-headers").splitlines()
+    assert [line.split()[0] for line in selected] == [shown["metadata"]["name"]]
     heads, values = stage.cluster.kubectl("get", "package", shown["metadata"]["name"]).splitlines()
     columns = dict(zip(re.split(" {2,}", heads.strip()), re.split(" {2,}", values.strip()), strict=True))
     assert columns["CHANNELS"] == ",".join(each["name"] for each in shown["spec"]["channels"])

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,7 +30,8 @@ from tests.registry_proxy import RegistryProxy
 
 NAMESPACE = "catalogd-test"
 """The system namespace of these tests: Secrets and ConfigMaps."""
-PLAIN = ("--insecure-http",)
+ALONE = ("--no-leader-elect", "--insecure-http")
+"""The flags of the only replica there is: no lease, plain HTTP."""
 KINDS = (catalogs.KIND, packages.KIND, bundlemetadata.KIND)
 Object = dict[str, Any]
 Answer = TypeVar("Answer")
@@ -172,9 +173,9 @@ class World:
         """The Catalog as soon as its status names that digest and nothing is left to do."""
 
         def so() -> bool:
-            image = self.seen(name).get("status", {}).get("resolvedSource", {}).get("image", {})
-            reconciling = triple(self.seen(name), "Reconciling")
-            return bool(image.get("ref", "").endswith(digest) and reconciling == ("", "", ""))
+            found = self.find(name)  # none yet, when the informer is behind the request that made it
+            image = found.get("status", {}).get("resolvedSource", {}).get("image", {})
+            return bool(image.get("ref", "").endswith(digest) and triple(found, "Reconciling") == ("", "", ""))
 
         await self.until(f"{digest} is served", so)
         return self.seen(name)
@@ -238,8 +239,8 @@ async def _remove(client: Client, kind: Kind, prefix: str) -> None:
                 await client.delete(kind, each["metadata"]["name"])
 
 
-def settings_of(world: World, cache: Path, *flags: str) -> Settings:
-    """What catalogd is started with: that folder, the registry's proxy, plain HTTP, no lease; `flags` come last."""
+def settings_of(world: World, cache: Path, *flags: str, role: Sequence[str] = ALONE) -> Settings:
+    """What catalogd is started with: that folder, the registry's proxy, and the flags of its `role`; `flags` come last."""
     conf = cache.parent / f"{cache.name}.conf"
     conf.write_text(f'[[registry]]\nprefix = "{world.proxy.address}"\ninsecure = true\n')
     parser = make_parser("catalogd")
@@ -255,20 +256,20 @@ def settings_of(world: World, cache: Path, *flags: str) -> Settings:
         "--system-namespace": NAMESPACE,
     }
     named = [text for flag, value in given.items() for text in (flag, str(value))]
-    return parse_settings(parser, [*named, "--no-leader-elect", *PLAIN, *flags])
+    return parse_settings(parser, [*named, *role, *flags])
 
 
 @contextlib.asynccontextmanager
-async def running(world: World, cache: Path, *flags: str) -> AsyncIterator[None]:
-    """catalogd at work with that folder."""
-    settings = settings_of(world, cache, *flags)
+async def running(world: World, cache: Path, *flags: str, role: Sequence[str] = ALONE) -> AsyncIterator[Manager]:
+    """catalogd at work with that folder; its manager, to look at and to stop."""
+    settings = settings_of(world, cache, *flags, role=role)
     async with await Client.connect(settings.kubeconfig) as client:
         manager = Manager("catalogd", settings, client)
         try:
             await build(manager)
             run = asyncio.create_task(manager.run())
             try:
-                yield
+                yield manager
             finally:
                 manager.stop()
                 await run

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
 
 from catalogd.keeping.record import Record
 from catalogd.keeping.shelf import Shelf
-from catalogd.replication.follower import Follower
+from catalogd.replication.follower import Follower, Leader
 from catalogd.replication.protocol import Replication
+from olmkit.election import Term
 from tests.cluster.catalogd.shelves import publish, record
+from tests.cluster.proxy import Proxy
 
 Requests = list[tuple[str, str]]
 
@@ -31,11 +34,11 @@ class Replica:
     under_way: int = 0
     most: int = 0
 
-    async def serve(self, digest: str, *names: str, size: int = 0) -> None:
-        """From now on it serves content of that digest under the names."""
+    async def serve(self, digest: str, *names: str, size: int = 0, uid: str = "") -> None:
+        """From now on it serves content of that digest under the names, for the Catalogs with that uid."""
         publish(self.root, digest, size=size)
         for name in names:
-            await self.shelf.put(name, record(digest))
+            await self.shelf.put(name, record(digest, uid))
 
     def served(self) -> dict[str, str]:
         """Digest by name."""
@@ -73,9 +76,29 @@ async def replica(root: Path) -> AsyncIterator[Replica]:
             ours.under_way -= "/content/" in request.path
 
     application = web.Application(middlewares=[noted])
-    Replication(shelf).add_routes(application)
+    Replication(shelf, _anybody).add_routes(application)
     async with listening(application) as ours.address:
         yield ours
+
+
+def proxied(upstream: Replica) -> Proxy:
+    """A proxy before a replica."""
+    host, _, port = upstream.address.partition(":")
+    return Proxy((host, int(port)), None)
+
+
+async def _anybody(authorization: str, path: str, address: str) -> None:
+    """The replicas of these tests are reached by nobody else."""
+
+
+class PlainPeers:
+    """Replicas that talk plain HTTP, so that what passes between them can be touched."""
+
+    scheme = "http"
+
+    async def options(self) -> dict[str, Any]:
+        """No arguments."""
+        return {"headers": {}}
 
 
 @contextlib.asynccontextmanager
@@ -93,10 +116,10 @@ async def listening(application: web.Application) -> AsyncIterator[str]:
 @dataclass
 class Sight:
     """What a follower is told: where the leader is (`first`: at its first look, when that is another), and which Catalogs there
-    are. `looks` counts how often it asked for the leader."""
+    are, uid by name. `looks` counts how often it asked for the leader."""
 
     leader: str | None = ""
-    wanted: Collection[str] | None = None
+    wanted: Mapping[str, str] | None = None
     first: str | None = None
     looks: int = 0
 
@@ -105,11 +128,12 @@ class Sight:
 async def following(shelf: Shelf, sight: Sight) -> AsyncIterator[None]:
     """A follower at work that fills the shelf, looking often."""
 
-    def leader() -> str | None:
+    def leader() -> Leader | None:
         sight.looks += 1
-        return sight.leader if sight.looks > 1 or sight.first is None else sight.first
+        found = sight.leader if sight.looks > 1 or sight.first is None else sight.first
+        return None if found is None else Leader(found, Term(found, 0, ""))
 
-    follower = Follower(shelf, leader, lambda: sight.wanted, poll=0.05)
+    follower = Follower(shelf, leader, lambda: sight.wanted, PlainPeers(), poll=0.05)
     running = asyncio.create_task(follower.run())
     try:
         yield

@@ -21,7 +21,13 @@ PIECE = 1024 * 1024
 
 def publish(root: Path, digest: str, name: str = "p", size: int = 0) -> None:
     """Content of one package in the store of the shelf at `root`, and `size` bytes of other blobs."""
-    with Store(root / "content").publish(digest) as folder, Writer(folder, digest) as writer:
+    with Store(root / "content").publish(digest) as folder:
+        write(folder, digest, name, size)
+
+
+def write(folder: Path, digest: str, name: str = "p", size: int = 0) -> None:
+    """The same content into a folder."""
+    with Writer(folder, digest) as writer:
         writer.add(blob(Document({"schema": "olm.package", "name": name}, b"", 1)))
         for line in range(0, size, PIECE):
             text = f"{digest} " * (PIECE // (len(digest) + 1))
@@ -29,8 +35,9 @@ def publish(root: Path, digest: str, name: str = "p", size: int = 0) -> None:
         writer.finish()
 
 
-def record(digest: str) -> Record:
-    return Record("registry.example/c:v1", f"registry.example/c@{digest}", digest, "2026-01-01T00:00:00Z")
+def record(digest: str, uid: str = "") -> Record:
+    """Of the Catalog with that uid; "" as an earlier version noted it."""
+    return Record("registry.example/c:v1", f"registry.example/c@{digest}", digest, "2026-01-01T00:00:00Z", uid=uid)
 
 
 async def served(root: Path) -> dict[str, str]:

@@ -37,6 +37,8 @@ BLOBS: list[dict[str, Any]] = [
 ]
 LINES = [blob(Document(each, b"", 1)).line for each in BLOBS]
 WHOLE = b"".join(LINES)
+UIDS = {"c": "uid-of-c", "fresh": "uid-of-fresh"}
+"""Of the Catalogs that exist."""
 UNSERVED = "the catalog is not served: it is not read yet, cannot be read, or its availability is Unavailable"
 
 
@@ -62,13 +64,13 @@ class Site:
         return reader, writer
 
 
-async def put(shelf: Shelf, name: str, digest: str, blobs: Sequence[Mapping[str, Any]] = BLOBS) -> None:
-    """Write that content and serve it under the name."""
+async def put(shelf: Shelf, name: str, digest: str, blobs: Sequence[Mapping[str, Any]] = BLOBS, uid: str = "") -> None:
+    """Write that content and serve it under the name, for the Catalog with that uid."""
     with Store(shelf.folder).publish(digest) as folder, Writer(folder, digest) as writer:
         for each in blobs:
             writer.add(blob(Document(dict(each), b"", 1)))
         writer.finish()
-    await shelf.put(name, Record(f"r/{name}:v1", f"r/{name}@{digest}", digest, UNPACKED))
+    await shelf.put(name, Record(f"r/{name}:v1", f"r/{name}@{digest}", digest, UNPACKED, uid=uid))
 
 
 @contextlib.asynccontextmanager
@@ -76,9 +78,8 @@ async def serving(
     shelf: Shelf, encodings: Encodings | None = None, tls: ssl.SSLContext | None = None, **more: Any
 ) -> AsyncIterator[Site]:
     """The server at work; `c` and `fresh` exist, whatever is on the shelf."""
-    known = {"c": True, "fresh": True}
     authorize = more.pop("authorize", None)
-    server = Server(shelf, lambda name: known.get(name, False), encodings, **more)
+    server = Server(shelf, lambda name: UIDS.get(name, ""), encodings, **more)
     port = await server.start("127.0.0.1:0", tls, authorize)
     try:
         async with aiohttp.ClientSession(auto_decompress=False, skip_auto_headers=["Accept-Encoding"]) as session:

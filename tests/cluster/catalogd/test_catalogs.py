@@ -49,7 +49,7 @@ async def test_a_catalog_is_read_served_and_listed_as_in_the_guide(world: World,
     assert (code, [orjson.loads(line) for line in body.splitlines()]) == (200, blobs(FOUR))
     (listed,) = world.packages().values()
     metadata = listed["metadata"]
-    assert (metadata["name"], metadata["labels"]) == (f"{world.name}-p", {"catalog": world.name})
+    assert (metadata["name"], metadata["labels"]) == (f"{world.name}-p", {"catalog": world.name, "package": "p"})
     assert metadata["ownerReferences"] == [
         {
             **{"apiVersion": catalogs.KIND.api_version, "kind": "Catalog", "name": world.name},
@@ -92,6 +92,22 @@ async def test_a_tag_that_moves_is_found_by_polling_and_only_what_changed_is_wri
     assert set(told) <= {"True"}
 
 
+async def test_the_log_counts_the_packages_that_are_written_and_deleted(
+    world: World, catalogd: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "catalogd")
+    await world.push(lines(package("p", "1.0.0"), package("stays", "1.0.0"), package("goes", "1.0.0")))
+    await world.catalog(world.ref(), poll="1s")
+    await world.ready()
+    more = lines(package("p", "1.0.0", "2.0.0"), package("stays", "1.0.0"), package("comes", "1.0.0"))
+    await world.serves(await world.push(more))
+    wanted = {f"{world.name}-{each}" for each in ("p", "stays", "comes")}
+    await world.until("the Packages are those of the new content", lambda: world.packages().keys() == wanted)
+    told = [record.getMessage() for record in caplog.records if record.name == "catalogd.listed"]
+    assert told[0] == "Package objects: 3 created"
+    assert told[1:] == ["Package objects: 1 created, 1 changed, 1 deleted"], "a pass that writes nothing says nothing"
+
+
 async def test_looking_at_a_tag_that_does_not_move_pulls_and_writes_nothing(world: World, catalogd: Path) -> None:
     await world.push(FOUR)
     await world.catalog(world.ref(), poll="1s")
@@ -116,9 +132,9 @@ async def test_a_digest_is_never_looked_at_again(world: World, catalogd: Path) -
     ref = world.ref(f"@{await world.push(FOUR)}")
     await world.catalog(ref, poll="1s")
     await world.ready()
-    asked = len(world.proxy.requests)
     other = await world.catalog(world.ref(), f"{world.name}-tag", poll="1s")
     await world.ready(other)
+    asked = len(world.proxy.requests)
     await world.asked("/manifests/v1", 3)
     assert [line for line, _ in world.proxy.requests[asked:] if "/manifests/v1" not in line] == []
 
@@ -153,7 +169,7 @@ async def test_a_registry_that_fails_is_asked_again_and_a_new_reference_at_once(
     world.proxy.on("/manifests/", status(500))
     await world.catalog(world.ref())
     found = await world.when("Reconciling", "True", "Retrying")
-    assert triple(found, "Ready")[:2] == ("False", "NotServed")
+    assert triple(found, "Ready")[:2] == ("False", "UnpackFailed")
     assert "500" in triple(found, "Unpacked")[2]
     await world.asked("/manifests/", 1)
     world.proxy.on("/manifests/", None)
@@ -215,7 +231,7 @@ async def test_content_that_will_never_do_stalls_the_catalog_and_says_why(
     found = await world.when("Stalled", "True", "Blocked")
     assert words in triple(found, "Unpacked")[2]
     assert triple(found, "Unpacked")[:2] == ("False", "UnpackFailed")
-    assert triple(found, "Ready")[:2] == ("False", "NotServed")
+    assert triple(found, "Ready")[:2] == ("False", "UnpackFailed")
     assert (await world.get(f"{world.name}/all.json"))[0] == 503
     assert Store(catalogd / "content").digests() == set()
 
@@ -338,6 +354,54 @@ async def test_a_restart_serves_again_without_the_registry(world: World, tmp_pat
         fresh = await world.client.get(catalogs.KIND, by_digest)
         assert fresh["metadata"]["resourceVersion"] == settled
         assert Store(tmp_path / "cache" / "content").digests() == {digest}
+
+
+async def test_content_is_served_under_a_name_only_when_the_source_of_that_name_has_given_it(
+    world: World, tmp_path: Path
+) -> None:
+    digest = await world.push(FOUR)
+    nowhere, late = f"{world.name}-nowhere", f"{world.name}-late"
+    async with running(world, tmp_path / "cache"):
+        await world.catalog(world.ref())
+        await world.ready()
+        await world.catalog(f"nowhere.invalid/c@{digest}", nowhere)
+        found = await world.when("Reconciling", "True", "Retrying", nowhere)
+        assert triple(found, "Serving")[:2] == ("False", "Unavailable")
+        assert (await world.get(f"{nowhere}/all.json"))[0] != 200
+        world.proxy.on("/manifests/", status(401))
+        await world.catalog(world.ref(f"@{digest}"), late)
+        await world.when("Reconciling", "True", "Retrying", late)
+        assert (await world.get(f"{late}/all.json"))[0] != 200
+        world.proxy.on("/manifests/", None)
+        layers = world.count("/blobs/")
+        await world.ready(late)
+        assert world.count("/blobs/") == layers
+        world.proxy.on("/", status(500))
+        assert (await world.get(f"{late}/all.json"))[0] == 200
+    async with running(world, tmp_path / "cache"):
+        assert (await world.get(f"{late}/all.json"))[0] == 200
+        assert (await world.get(f"{nowhere}/all.json"))[0] != 200
+
+
+async def test_what_is_made_anew_under_a_name_does_not_inherit_what_was_served(world: World, tmp_path: Path) -> None:
+    digest = await world.push(FOUR)
+    async with running(world, tmp_path / "cache"):
+        await world.catalog(world.ref(f"@{digest}"))
+        await world.ready()
+    await world.remove(world.name)
+    world.proxy.on("/", status(401))
+    await world.catalog(world.ref(f"@{digest}"))
+    async with running(world, tmp_path / "cache"):
+        found = await world.when("Reconciling", "True", "Retrying")
+        assert triple(found, "Serving")[:2] == ("False", "Unavailable")
+        assert (await world.get(f"{world.name}/all.json"))[0] != 200
+        assert all(
+            triple(each, "Serving")[0] != "True"
+            for each in world.history
+            if each.get("metadata", {}).get("uid") == found["metadata"]["uid"]
+        )
+        world.proxy.on("/", None)
+        await world.ready()
 
 
 async def test_packages_that_somebody_changed_or_deleted_are_put_right(world: World, catalogd: Path) -> None:

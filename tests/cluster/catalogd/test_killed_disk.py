@@ -28,7 +28,7 @@ from catalogd.replication import follower as replication_follower
 from catalogd.replication import source as replication_source
 from olmkit import store, store_manifest
 from tests.cluster.catalogd.replicas import Sight, following, replica, until
-from tests.cluster.catalogd.shelves import ONE, TWO, publish, record, shelved
+from tests.cluster.catalogd.shelves import ONE, TWO, record, shelved, write
 
 ON_DISK = (shelf, shelf_disk, shelf_note, store, store_manifest)
 COPYING = (replication_copy, replication_follower, replication_source)
@@ -96,7 +96,10 @@ def test_a_shelf_that_is_killed_at_any_line(tmp_path: Path) -> None:
         """Content is read and replaces other content, is withdrawn, is found damaged; time passes."""
         ours = Shelf(root)
         await ours.restore()
-        publish(root, THREE)
+        with ours.store.stage() as work:
+            with store.fill(work, THREE) as folder:
+                write(folder, THREE)
+            ours.store.place(work, THREE)
         await ours.put("a", record(THREE))
         await ours.drop("b")
         await ours.make_room()
@@ -144,7 +147,7 @@ def test_a_follower_that_is_killed_at_any_line(tmp_path: Path, leader: str) -> N
     async def follow(root: Path) -> None:
         ours = Shelf(root)
         await ours.restore()
-        async with following(ours, Sight(leader, {"a", "b"})):
+        async with following(ours, Sight(leader, {"a": "1", "b": "2"})):
             await until(lambda: set(ours.names) == {"a", "b"})
 
     states = [{}, {"a": ONE}, {"b": TWO}, {"a": ONE, "b": TWO}]

@@ -8,11 +8,14 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
 from devcluster.claim import spare_port
 from olmkit.api import catalogs
 from olmkit.election import LEASE
+from olmkit.serving.names import CA_KEY, CATALOGS, CONFIG_MAP
+from olmkit.serving.trust import client_context
 from tests.cluster.catalogd.conftest import NAMESPACE, World, lines, package, running
 from tests.registry_proxy import status
 
@@ -86,9 +89,11 @@ async def test_a_replica_that_does_not_lead_tells_nothing_of_catalogs(world: Wor
     await world.catalog(world.ref())
     async with running(world, tmp_path / "cache"):
         await world.ready()
-    async with (
-        held_lease(world),
-        running(world, tmp_path / "cache", "--leader-elect", "--metrics-bind-address", f"127.0.0.1:{port}"),
-    ):
-        assert (await world.get(f"{world.name}/all.json"))[0] == 200
+    flags = ("--keys-namespace", NAMESPACE, "--metrics-bind-address", f"127.0.0.1:{port}")
+    async with held_lease(world), running(world, tmp_path / "cache", *flags, role=()):
+        found = await world.client.get(CONFIG_MAP, CATALOGS.config_map, NAMESPACE)
+        tls = client_context(found["data"][CA_KEY], with_system=False)
+        url = f"https://{world.served_at}/catalogs/{world.name}/all.json"
+        async with aiohttp.ClientSession() as http, http.get(url, ssl=tls) as answer:
+            assert answer.status == 200
         assert await scraped(world, port) == {}

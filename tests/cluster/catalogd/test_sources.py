@@ -14,6 +14,7 @@ from olmkit.api import catalogs
 from olmkit.api.meta import Kind
 from tests.certificates import Authority
 from tests.cluster.catalogd.conftest import NAMESPACE, Object, World, lines, package, running
+from tests.cluster.endpoints import endpoint_of_the_api_server
 from tests.conditions import triple
 from tests.git_server import GitServer, Repository
 from tests.git_ssh_server import GitSshServer
@@ -102,7 +103,8 @@ async def test_a_branch_is_followed_and_its_content_outlives_the_server(world: W
     async with running(world, tmp_path / "cache"):
         async with GitServer(tmp_path / "repositories", login=("robot", PASSWORD)) as server:
             values = {"username": "robot", "password": PASSWORD}
-            await put(world, secret("kubernetes.io/basic-auth", values, server.address), name)
+            body = secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address)
+            await put(world, body, name)
             git = {
                 **{"repository": f"{server.url}/r.git", "ref": {"branch": "main"}, "directory": "catalogs"},
                 **{"auth": {"secret": {"name": name}}, "pollInterval": "1s"},
@@ -192,6 +194,14 @@ async def test_an_address_that_no_source_may_have_stalls_and_a_name_is_asked_aga
         await world.catalog_of({"source": {"type": "http", "http": {"url": url}}})
         found = await world.when("Reconciling", "True", "Retrying")
         assert triple(found, "Stalled") == ("", "", "")
+
+
+async def test_an_endpoint_of_the_api_server_is_no_source(world: World, tmp_path: Path) -> None:
+    with endpoint_of_the_api_server(world.cluster, "192.0.2.1"):
+        async with running(world, tmp_path / "cache"):
+            await world.catalog_of({"source": {"type": "http", "http": {"url": "https://192.0.2.1:6443/version"}}})
+            found = await world.when("Stalled", "True", "Blocked")
+            assert "has the address 192.0.2.1, which is the API server's" in triple(found, "Stalled")[2]
 
 
 async def test_names_of_half_a_megabyte_do_not_reach_the_status(world: World, catalogd: Path) -> None:

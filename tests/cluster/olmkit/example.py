@@ -1,8 +1,9 @@
 """A small controller process for the tests of manager and election: it answers ConfigMaps.
 
 Run as `python -m tests.cluster.olmkit.example`. Each ConfigMap labelled test=runtime gets `data.answered` = `data.asked` and
-`data.by` = --who; `data.seconds` makes the pass last, `data.blocked` blocks the whole process that long. A ConfigMap named
-"crash" crashes a task of the process. With --kind it also watches a kind that may not be there yet.
+`data.by` = --who; `data.seconds` makes the pass last, `data.blocked` blocks the whole process that long, and with `data.stubborn`
+the pass never ends. A ConfigMap named "crash" crashes a task of the process. With --kind it also watches a kind that may not be
+there yet.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 import time
 from argparse import ArgumentParser
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from olmkit.api.meta import Kind
@@ -43,6 +45,9 @@ async def build(manager: Manager) -> None:
         obj = informer.get(key, namespace)
         if obj is None or obj["data"].get("asked") == obj["data"].get("answered"):
             return
+        while "stubborn" in obj["data"]:
+            with suppress(asyncio.CancelledError):  # what no controller should do either
+                await asyncio.Event().wait()
         await asyncio.sleep(float(obj["data"].get("seconds", "0")))
         time.sleep(float(obj["data"].get("blocked", "0")))  # noqa: ASYNC251 what no controller should do
         answer = {"data": {"answered": obj["data"]["asked"], "by": flags.who}}

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -64,8 +64,10 @@ class Process:
 
 
 @contextlib.asynccontextmanager
-async def example(kubeconfig: Path, namespace: str, who: str, *flags: str) -> AsyncIterator[Process]:
-    """An example process; killed at the end if it has not ended."""
+async def example(
+    kubeconfig: Path, namespace: str, who: str, *flags: str, prepare: Callable[[], None] | None = None
+) -> AsyncIterator[Process]:
+    """An example process; killed at the end if it has not ended. `prepare` is called in it before the program is."""
     child = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.cluster.olmkit.example", "--who", who, "--kubeconfig", str(kubeconfig)),
         *("--system-namespace", namespace, "--metrics-bind-address=127.0.0.1:0"),
@@ -74,6 +76,7 @@ async def example(kubeconfig: Path, namespace: str, who: str, *flags: str) -> As
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stderr=asyncio.subprocess.PIPE,
         limit=2**20,
+        preexec_fn=prepare,
     )
     process = Process(who, child)
     reader = asyncio.create_task(process.read())

@@ -12,7 +12,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from olmkit.client import Client
-from olmkit.election import LEASE, Election, Terms
+from olmkit.election import LEASE, Election, Term, Terms
 from olmkit.informer import Informer
 from tests.cluster.olmkit.conftest import CONFIG_MAP, View, proxied, running
 from tests.cluster.olmkit.processes import Asker, Process, example
@@ -269,9 +269,13 @@ async def test_others_are_told_what_the_holder_says_of_itself(client: Client, na
         while second.others_annotations != {"test/address": "first", "test/foreign": "stays"}:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
     assert first.others_annotations == {}
+    before = first.term
+    assert before is not None
+    assert second.term == before
     leading.cancel()
     await next_work.started.wait()
     assert second.others_annotations == {}
+    assert second.term == Term.of(await client.get(LEASE, "told", namespace)) != before
     lease = await client.get(LEASE, "told", namespace)
     assert lease["metadata"]["annotations"] == {"test/address": "second", "test/foreign": "stays"}
     standing.cancel()

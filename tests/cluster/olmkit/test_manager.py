@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import signal
 import socket
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -15,11 +17,12 @@ from olmkit.client import Client
 from olmkit.controller import Controller
 from olmkit.election import LEASE
 from olmkit.errors import NotFound
-from olmkit.manager import Manager, Settings
+from olmkit.manager import END_SECONDS, Manager, Settings
 from tests.cluster.olmkit.conftest import CONFIG_MAP, config_map, until
 from tests.cluster.olmkit.example import names
 from tests.cluster.olmkit.processes import Process, example
 
+LIBC = ctypes.CDLL(None)
 METRICS = [
     "controller_runtime_reconcile_total",
     "controller_runtime_reconcile_time_seconds_bucket",
@@ -75,6 +78,40 @@ async def test_healthz_is_ok_and_readyz_names_the_check_that_fails(process: Proc
     status, text = await process.get("probes", "/readyz")
     assert status == 200
     assert "[+]ready file ok" in text
+
+
+PEER = """
+import sys
+for name in ("environ", "maps", "mem"):
+    try:
+        with open(f"/proc/{sys.argv[1]}/{name}", "rb"):
+            print(name, "opened")
+    except OSError as error:
+        print(name, type(error).__name__)
+"""
+
+
+def drop_privileges() -> None:
+    """As in a pod: also root has no capability after its next exec, so the kernel lets it into no process for its own sake."""
+    bounding_set_drop, last = 24, int(Path("/proc/sys/kernel/cap_last_cap").read_text())
+    for capability in range(last + 1):
+        LIBC.prctl(bounding_set_drop, capability, 0, 0, 0)  # fails without a privilege, which is as well
+
+
+async def peer_sees(pid: int) -> str:
+    """What a process of the same user can read of that one."""
+    command = (sys.executable, "-c", PEER, str(pid))
+    peer = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE, preexec_fn=drop_privileges)
+    return (await peer.communicate())[0].decode()
+
+
+async def test_no_other_process_of_its_user_can_look_into_it(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
+    flags = ("--ready-file", str(tmp_path / "ready"))
+    async with example(cluster.kubeconfig, namespace, "only", *flags, prepare=drop_privileges) as process:
+        await process.logged("lease won")
+        assert (
+            await peer_sees(process.child.pid) == "environ PermissionError\nmaps PermissionError\nmem PermissionError\n"
+        )
 
 
 async def test_a_kind_that_is_missing_makes_it_unready_and_not_dead(
@@ -133,6 +170,17 @@ async def test_a_pass_that_does_not_end_is_cancelled_after_the_time_for_draining
     process.send(signal.SIGTERM)
     assert await process.ended(within=20) == 0
     assert "answered" not in (await client.get(CONFIG_MAP, "slow", namespace))["data"]
+
+
+async def test_a_pass_that_cannot_be_cancelled_keeps_it_no_longer_than_the_end_may_take(
+    process: Process, client: Client, namespace: str
+) -> None:
+    await process.logged("lease won")
+    await client.create(CONFIG_MAP, config_map(namespace, "stubborn", asked="1", stubborn="yes"))
+    await answer(client, namespace)
+    process.send(signal.SIGTERM)
+    assert await process.ended(within=END_SECONDS + 4) == 1
+    assert await process.logged("the end takes too long: exiting")
 
 
 async def test_without_election_it_works_at_once_and_makes_no_lease(

@@ -11,9 +11,10 @@ import pytest
 from devcluster.cluster import Cluster
 from olmkit.api import catalogs
 from olmkit.client import Client
-from olmkit.conditions import Transition
+from olmkit.conditions import Notice, Transition
 from olmkit.errors import Conflict, NotFound
-from olmkit.publish import EVENT, Publisher
+from olmkit.events import EVENT
+from olmkit.publish import Publisher
 from tests.cluster.olmkit.conftest import Object
 
 BROKEN = Transition("Ready", "False", "NotServed", "nothing is served")
@@ -32,6 +33,11 @@ class Told:
 def condition(status: str = "True", **more: Any) -> Object:
     facts = {"type": "Ready", "status": status, "reason": "Succeeded", "message": "served", "observedGeneration": 1}
     return {**facts, "lastTransitionTime": "2026-01-01T00:00:00Z", **more}
+
+
+def broken() -> Object:
+    """The condition that BROKEN leads to."""
+    return condition(BROKEN.status, reason=BROKEN.reason, message=BROKEN.message)
 
 
 @pytest.fixture
@@ -114,19 +120,104 @@ async def test_an_object_that_is_gone_or_another_by_now_is_not_found_or_a_confli
         await publish(catalog, {"observedGeneration": 1})
 
 
-async def test_a_transition_is_an_event_once(client: Client, catalog: Object, publish: Publisher) -> None:
-    name = catalog["metadata"]["name"]
-    long = Transition("Stalled", "True", "Blocked", "é" * 2000)
-    await publish(catalog, {"observedGeneration": 1}, [BROKEN, long])
-    await publish({**catalog, "status": {"observedGeneration": 1}}, {"observedGeneration": 1}, [BROKEN])
-    found = {event["reason"]: event for event in await events(client, catalog)}
-    assert set(found) == {"NotServed", "Blocked"}
-    event = found["NotServed"]
-    assert (event["type"], event["note"], event["action"]) == ("Warning", "nothing is served", "Ready")
-    assert event["reportingController"] == "catalogd"
-    assert event["regarding"]["name"] == name
+async def test_a_failure_is_one_event_that_kubectl_can_sort(
+    client: Client, catalog: Object, publish: Publisher
+) -> None:
+    stalled = Transition("Stalled", "True", "Blocked", "nothing is served")
+    failed = Transition("Unpacked", "False", "UnpackFailed", "é" * 2000)
+    conditions = [
+        condition(entry.status, type=entry.type, reason=entry.reason, message=entry.message)
+        for entry in (failed, BROKEN, stalled)
+    ]
+    await publish(catalog, {"observedGeneration": 1, "conditions": conditions}, [failed, BROKEN, stalled])
+    (event,) = await events(client, catalog)
+    assert (event["type"], event["reason"], event["action"]) == ("Warning", "UnpackFailed", "Unpacked")
+    assert event["message"].startswith("ééé")
+    assert event["firstTimestamp"] == event["lastTimestamp"] is not None
+    assert (event["count"], event["source"], event["eventTime"]) == (1, {"component": "catalogd"}, None)
+    assert event["reportingComponent"] == "catalogd"
     assert event["metadata"]["namespace"] == "default"
-    assert len(await events(client, catalog)) == 2
+
+
+async def test_what_happens_again_is_counted_once_for_each_version_of_the_object(
+    client: Client, catalog: Object, publish: Publisher, told: Told
+) -> None:
+    repaired = Notice("Warning", "DriftRepaired", "set it back", "Repair")
+    await publish(catalog, catalog["status"], notices=[repaired])
+    await publish(catalog, catalog["status"], notices=[repaired])
+    (event,) = await events(client, catalog)
+    assert event["count"] == 1, "the same version of the object: the pass was repeated"
+    await publish(catalog, {"observedGeneration": 1})
+    await publish(told.last, told.last["status"], notices=[repaired])
+    (event,) = await events(client, catalog)
+    assert (event["count"], event["involvedObject"]["resourceVersion"]) == (2, told.last["metadata"]["resourceVersion"])
+
+
+async def test_a_recovery_is_an_event_that_names_the_failure(
+    client: Client, catalog: Object, publish: Publisher, told: Told
+) -> None:
+    await publish(catalog, {"observedGeneration": 1, "conditions": [broken()]}, [BROKEN])
+    served = Transition("Ready", "True", "Succeeded", "served")
+    await publish(told.last, {"observedGeneration": 1, "conditions": [condition()]}, [served])
+    found = {event["reason"]: event for event in await events(client, catalog)}
+    assert set(found) == {"NotServed", "Recovered"}
+    assert (found["Recovered"]["type"], found["Recovered"]["message"]) == (
+        "Normal",
+        "set right: nothing is served; served",
+    )
+
+
+async def test_another_obstacle_under_the_same_reason_is_a_log_line_and_an_event(
+    client: Client, catalog: Object, publish: Publisher, told: Told, caplog: pytest.LogCaptureFixture
+) -> None:
+    await publish(catalog, {"observedGeneration": 1, "conditions": [broken()]}, [BROKEN])
+    caplog.set_level("INFO", "olmkit.publish")
+    for message in ("0 of 1 is served", "1 of 2 is served", "1 of 2 is served"):
+        await publish(told.last, {"observedGeneration": 1, "conditions": [{**broken(), "message": message}]})
+    assert [record.getMessage() for record in caplog.records if record.name == "olmkit.publish"] == [
+        "Ready is False (NotServed): 0 of 1 is served"
+    ]
+    found = [(event["reason"], event["message"], event["count"]) for event in await events(client, catalog)]
+    assert sorted(found) == [("NotServed", "0 of 1 is served", 1), ("NotServed", "nothing is served", 1)]
+
+
+async def test_a_recovery_that_another_process_reported_is_not_reported_again(
+    client: Client, catalog: Object, publish: Publisher, told: Told
+) -> None:
+    served, conditions = Transition("Ready", "True", "Succeeded", "served"), [condition()]
+    await publish(catalog, {"observedGeneration": 1, "conditions": [broken()]}, [BROKEN])
+    other = Publisher(client, catalogs.KIND, "catalogd", told)
+    await other(told.last, {"observedGeneration": 1, "conditions": conditions}, [served])
+    publish.begin()  # this process leads again
+    await publish(told.last, {"observedGeneration": 1, "conditions": conditions})
+    found = [(event["reason"], event["count"]) for event in await events(client, catalog)]
+    assert sorted(found) == [("NotServed", 1), ("Recovered", 1)]
+
+
+async def test_each_transition_is_a_log_line(
+    catalog: Object, publish: Publisher, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "olmkit.publish")
+    await publish(catalog, {"observedGeneration": 1, "conditions": [broken()]}, [BROKEN])
+    (record,) = [record for record in caplog.records if record.name == "olmkit.publish"]
+    assert record.getMessage() == "Ready is False (NotServed): nothing is served"
+    assert (vars(record)["kind"], vars(record)["condition"]) == ("Catalog", "Ready")
+
+
+async def test_a_condition_that_goes_away_is_a_log_line(
+    catalog: Object, publish: Publisher, told: Told, caplog: pytest.LogCaptureFixture
+) -> None:
+    stalled = condition(type="Stalled", reason="Blocked", message="nothing is served")
+    await publish(catalog, {"observedGeneration": 1, "conditions": [condition(), stalled]})
+    caplog.set_level("INFO", "olmkit.publish")
+    await publish(told.last, {"observedGeneration": 1, "conditions": [condition()]})
+    (record,) = [record for record in caplog.records if record.name == "olmkit.publish"]
+    assert record.getMessage() == "Stalled is removed (was True, Blocked): nothing is served"
+    facts = ("Catalog", "Stalled", "Removed", "Blocked")
+    assert tuple(vars(record)[key] for key in ("kind", "condition", "status", "reason")) == facts
+    caplog.clear()
+    await publish(told.last, {"observedGeneration": 1, "conditions": [condition()]})
+    assert not caplog.records, "once"
 
 
 async def test_who_may_not_write_events_still_writes_the_status(
@@ -144,9 +235,10 @@ async def test_who_may_not_write_events_still_writes_the_status(
     finally:
         definitions.kubectl("delete", "clusterrolebinding,clusterrole", namespace)
     assert told.last["status"] == {"observedGeneration": 1}
-    assert [record.levelname for record in caplog.records if record.name == "olmkit.publish"] == ["WARNING"]
+    warned = [record for record in caplog.records if record.name == "olmkit.publish" and record.levelname == "WARNING"]
+    assert [record.getMessage() for record in warned] == ["event not written"]
 
 
 async def events(client: Client, about: Object) -> list[Object]:
     found, _ = await client.list(EVENT, "default")
-    return [event for event in found if event["regarding"].get("uid") == about["metadata"]["uid"]]
+    return [event for event in found if event["involvedObject"].get("uid") == about["metadata"]["uid"]]

@@ -65,8 +65,16 @@ class Scene(Stage):
         self.tell(name, WELL, active=bundle)
         return bundle
 
-    def tell(self, name: str, conditions: Sequence[Triple], *, active: str | None = None, message: str = "") -> None:
-        """Write the status of a BundleDeployment for the generation it has."""
+    def tell(
+        self,
+        name: str,
+        conditions: Sequence[Triple],
+        *,
+        active: str | None = None,
+        message: str = "",
+        **fields: Mapping[str, Any] | None,
+    ) -> None:
+        """Write the status of a BundleDeployment for the generation it has; `fields` are others of it (installed, refused)."""
         found = json.loads(self.cluster.kubectl("get", "bundledeployment", name, "-o", "json"))
         generation = found["metadata"]["generation"]
         status: dict[str, Any] = {
@@ -85,6 +93,7 @@ class Scene(Stage):
         }
         if active is not None:
             status["activeBundle"] = active
+        status |= {key: value for key, value in fields.items() if value is not None}
         patch = json.dumps({"status": status})
         self.cluster.kubectl(
             "patch", "bundledeployment", name, "--subresource=status", "--type=merge", "--patch", patch
@@ -115,8 +124,17 @@ def image_of(package: str, version: str) -> str:
 
 def wanted_version(deployment: Object) -> str:
     """The version that a BundleDeployment asks for."""
+    return _wanted(deployment, "bundle-version")
+
+
+def wanted_catalog(deployment: Object) -> str:
+    """The Catalog that a BundleDeployment takes its bundle from."""
+    return _wanted(deployment, "catalog")
+
+
+def _wanted(deployment: Object, what: str) -> str:
     notes = (deployment["spec"]["template"].get("metadata") or {}).get("annotations") or {}
-    return str(notes.get("operators.operatorframework.io/bundle-version", ""))
+    return str(notes.get(f"operators.operatorframework.io/{what}", ""))
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import os
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +12,17 @@ import orjson
 import pytest
 from aiohttp import ClientSession, ClientTimeout, web
 
+from devcluster.cluster import Cluster
+from olmkit.api import operators
+from olmkit.client import Client
+from olmkit.informer import Informer
 from operator_controller.catalog_client import Answer, CatalogClient
+from operator_controller.catalog_memory import CatalogMemory
 from operator_controller.catalog_requests import SIZE_LIMIT, CatalogServers
+from operator_controller.reconciler import keep_tidy, make_cluster
 from operator_controller.resolve.candidates import Standing
+from operator_controller.resolve.package import MAX_CHANNEL_ENTRIES
+from tests.cluster.olmkit.conftest import until
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 FIRST, SECOND = "sha256:1", "sha256:2"
@@ -118,6 +128,18 @@ async def test_content_survives_a_restart_on_disk(server: Server, tmp_path: Path
     assert server.asked == ["p"]
 
 
+async def test_content_that_has_no_room_in_memory_is_read_again_from_disk(server: Server, tmp_path: Path) -> None:
+    size = len(orjson.dumps(document(FIRST)))
+    memory = CatalogMemory(max_bytes=size + 1)
+    async with ClientSession() as session:
+        ours = CatalogClient(CatalogServers(session), tmp_path, memory)
+        for package in ("p", "q", "p"):
+            assert version(await ours.offer(catalog(server.address), package)) == "1.0.0"
+        assert memory.get(("c", "q")) is None
+        assert memory.get(("c", "p")) is not None
+    assert server.asked == ["p", "q"]
+
+
 @pytest.mark.parametrize(
     "damage", [b"", b"{", b"[]", b'{"uid": "u", "digest": "sha256:1", "document": {"bundles": 3}}']
 )
@@ -143,7 +165,7 @@ async def test_a_package_that_is_not_there_is_remembered_as_such(server: Server,
 
 
 async def refused(request: web.Request) -> web.StreamResponse:
-    return web.Response(status=503, headers={"Retry-After": "2"})
+    return web.Response(status=503, headers={"Retry-After": "0"})
 
 
 async def unknown_catalog(request: web.Request) -> web.StreamResponse:
@@ -202,6 +224,53 @@ async def test_a_bad_answer_leaves_the_last_content_in_force(server: Server, ans
         server.answer, server.digest = server.whole, SECOND
         back = await ours.offer(catalog(server.address, SECOND), "p")
         assert (back.offer.standing, back.is_lagging) == (Standing.SERVING, False)
+
+
+async def large_package(request: web.Request) -> web.StreamResponse:
+    made = document(FIRST)
+    made["channels"][0]["entries"] *= MAX_CHANNEL_ENTRIES + 1
+    return web.json_response(made, headers={"Olm-Catalog-Digest": FIRST})
+
+
+async def large_document(request: web.Request) -> web.StreamResponse:
+    return web.Response(body=b" " * (SIZE_LIMIT + 1), headers={"Olm-Catalog-Digest": FIRST})
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        pytest.param(
+            large_package, "it has 50,001 entries in its channels, and at most 50,000 are resolved", id="entries"
+        ),
+        pytest.param(large_document, "its document is larger than 32 MiB", id="bytes"),
+    ],
+)
+async def test_a_package_that_is_too_large_is_refused_alone_and_not_asked_for_again(
+    server: Server, tmp_path: Path, answer: Handler, message: str
+) -> None:
+    async def only_p_is_large(request: web.Request) -> web.StreamResponse:
+        return await (answer if request.query["package"] == "p" else server.whole)(request)
+
+    server.answer = only_p_is_large
+    async with client(tmp_path) as ours:
+        for _ in range(2):
+            large = await ours.offer(catalog(server.address), "p")
+            assert (large.offer.standing, large.offer.package, large.is_lagging) == (Standing.TOO_LARGE, None, False)
+            assert large.offer.message == f"{message}; ask its publisher to remove old entries"
+        assert version(await ours.offer(catalog(server.address), "q")) == "1.0.0"
+        assert server.asked == ["p", "q"]
+        server.answer, server.digest = server.whole, SECOND
+        assert version(await ours.offer(catalog(server.address, SECOND), "p")) == "1.0.0"
+
+
+async def test_what_was_too_large_is_asked_for_again_after_a_restart(server: Server, tmp_path: Path) -> None:
+    async with client(tmp_path) as ours:
+        assert version(await ours.offer(catalog(server.address), "p")) == "1.0.0"
+        server.answer = large_package
+        await ours.offer(catalog(server.address, SECOND), "p")
+    server.answer, server.digest = server.whole, SECOND
+    async with client(tmp_path) as successor:
+        assert version(await successor.offer(catalog(server.address, SECOND), "p")) == "1.0.0"
 
 
 @pytest.mark.parametrize(
@@ -270,19 +339,55 @@ async def test_a_catalog_that_does_not_serve_is_not_asked(server: Server) -> Non
 async def test_content_of_catalogs_that_are_gone_is_dropped(server: Server, tmp_path: Path) -> None:
     async with client(tmp_path) as ours:
         await ours.offer(catalog(server.address), "p")
-        await ours.keep_only({"c"})
+        await ours.keep_only({"c"}, {"p"})
         assert orjson.loads((tmp_path / "c" / "p.json").read_bytes())["digest"] == FIRST
-        await ours.keep_only({"d"})
+        await ours.keep_only({"d"}, {"p"})
         assert kept(tmp_path) == []
         await ours.offer(catalog(server.address), "p")
     assert server.asked == ["p", "p"]
 
 
-async def test_a_folder_that_cannot_be_written_costs_only_the_memory_of_restarts(
-    server: Server, tmp_path: Path
+async def test_content_of_packages_that_nobody_asks_for_is_dropped(
+    server: Server, tmp_path: Path, definitions: Cluster
 ) -> None:
-    (tmp_path / "c").write_text("in the way")
-    async with client(tmp_path) as ours:
+    package = f"p-{uuid.uuid4().hex[:8]}"
+    operator = {"apiVersion": operators.KIND.api_version, "kind": "Operator", "metadata": {"name": package}}
+    async with await Client.connect(str(definitions.kubeconfig)) as api, client(tmp_path) as ours:
+        known = make_cluster(lambda kind: Informer(api, kind))
+        known.catalogs.saw({**catalog(server.address), "metadata": {"name": "c", "uid": "u", "resourceVersion": "1"}})
+        known.catalogs.synced.set()
+        await ours.offer(catalog(server.address), "left-from-before")
+        await api.create(operators.KIND, {**operator, "spec": {"packageName": package}})
+        tasks = [asyncio.create_task(each) for each in (known.operators.run(), keep_tidy(known, ours))]
+        try:
+            await until(lambda: kept(tmp_path / "c") == [], "what is left from before is gone")
+            await ours.offer(catalog(server.address), package)
+            assert kept(tmp_path / "c") == [f"{package}.json"]
+            await api.delete(operators.KIND, package)
+            await until(lambda: kept(tmp_path / "c") == [], "the package is gone with its Operator")
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+
+
+@pytest.mark.parametrize("in_the_way", ["resolution", "resolution/c"])
+async def test_a_folder_that_cannot_be_written_costs_only_the_memory_of_restarts(
+    server: Server, tmp_path: Path, in_the_way: str
+) -> None:
+    folder = tmp_path / "resolution"
+    await asyncio.to_thread((tmp_path / in_the_way).parent.mkdir, exist_ok=True)
+    await asyncio.to_thread((tmp_path / in_the_way).write_text, "in the way")
+    async with client(folder) as ours:
+        await ours.keep_only({"c"}, {"p"})
         assert version(await ours.offer(catalog(server.address), "p")) == "1.0.0"
         assert version(await ours.offer(catalog(server.address), "p")) == "1.0.0"
     assert server.asked == ["p"]
+
+
+async def test_a_file_that_cannot_be_written_leaves_no_other(server: Server, tmp_path: Path) -> None:
+    in_its_place = tmp_path / "c" / "p.json"
+    await asyncio.to_thread(in_its_place.mkdir, parents=True)
+    async with client(tmp_path) as ours:
+        assert version(await ours.offer(catalog(server.address), "p")) == "1.0.0"
+    assert os.listdir(tmp_path / "c") == ["p.json"]

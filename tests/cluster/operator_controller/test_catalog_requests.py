@@ -1,4 +1,4 @@
-"""How catalogd is asked: trust that follows, tokens that stay where they belong, another replica when one has nothing yet."""
+"""How catalogd is asked: trust that follows, tokens that stay where they belong, another replica when one refuses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,13 @@ from olmkit.client import Client
 from olmkit.serving.authority import Material, create
 from olmkit.serving.tls import ServerTls
 from olmkit.serving.trust import Trust
-from operator_controller.catalog_requests import REPLICAS_ASKED, UNTRUSTED, CatalogServers, Unreadable
+from operator_controller.catalog_requests import (
+    REPLICAS_ASKED,
+    RETRY_AFTER_LIMIT,
+    UNTRUSTED,
+    CatalogServers,
+    Unreadable,
+)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -33,7 +39,10 @@ class Server:
     asked: list[tuple[int, dict[str, str]]] = field(default_factory=list)
     connections: dict[Any, int] = field(default_factory=dict)
     empty: Callable[[int], bool] = lambda number: False
-    """Whether the replica that a connection leads to has nothing yet."""
+    """Whether the replica that a connection leads to refuses: it has nothing yet, or has too much to do."""
+    refusal: Callable[[int], int] = lambda number: 503
+    """How it does that."""
+    retry_after: str = "2"
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         assert request.transport is not None
@@ -41,7 +50,8 @@ class Server:
         number = self.connections.setdefault(peer, len(self.connections))
         self.asked.append((number, dict(request.headers)))
         if self.empty(number):
-            return web.Response(status=503, headers={"Retry-After": "2"})
+            headers = {"Retry-After": self.retry_after} if self.retry_after else {}
+            return web.Response(status=self.refusal(number), headers=headers)
         return web.Response(text="content", headers={"Olm-Catalog-Digest": "sha256:1"})
 
 
@@ -151,8 +161,17 @@ async def test_without_the_flag_no_token_is_sent(tmp_path: Path) -> None:
         assert "Authorization" not in server.asked[0][1]
 
 
-async def test_a_replica_that_has_nothing_yet_is_left_for_another() -> None:
+@pytest.mark.parametrize(
+    ("status", "retry_after"),
+    [
+        pytest.param(503, "2", id="it has nothing yet"),
+        pytest.param(503, "", id="it does not say when to ask again"),
+        pytest.param(429, "2", id="it has too much to do"),
+    ],
+)
+async def test_a_replica_that_refuses_is_left_for_another(status: int, retry_after: str) -> None:
     async with serving() as server, asking() as servers:
+        server.refusal, server.retry_after = lambda number: status, retry_after
         server.empty = lambda number: number < 3
         assert await get(servers, server, "http") == "content"
         assert [number for number, _ in server.asked] == [0, 1, 2, 3]
@@ -161,9 +180,60 @@ async def test_a_replica_that_has_nothing_yet_is_left_for_another() -> None:
         assert [number for number, _ in server.asked[4:]] == [0, 4]
 
 
-async def test_when_no_replica_has_it_that_is_said_after_a_few() -> None:
+@pytest.mark.parametrize(
+    ("refusals", "said"),
+    [
+        pytest.param([503], "catalogd answered 503", id="none of them has it"),
+        pytest.param([429], "catalogd answered 429", id="all have too much to do"),
+        pytest.param([503, 429], "catalogd answered 503", id="one of them has too much to do, and it is one sentence"),
+        pytest.param([429, 503], "catalogd answered 503", id="the same in another order"),
+    ],
+)
+async def test_when_all_replicas_refuse_that_is_said_after_a_few(refusals: list[int], said: str) -> None:
     async with serving() as server, asking() as servers:
-        server.empty = lambda number: True
-        with pytest.raises(Unreadable, match=r"^catalogd answered 503$"):
+        server.empty, server.refusal = lambda number: True, lambda number: refusals[number % len(refusals)]
+        with pytest.raises(Unreadable, match=f"^{said}$"):
             await get(servers, server, "http")
         assert len(server.asked) == REPLICAS_ASKED
+
+
+@dataclass
+class Clock:
+    now: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def refused(servers: CatalogServers, server: Server, path: str, content: str = "sha256:1") -> int:
+    """How many requests a question costs that is refused."""
+    base, before = f"http://127.0.0.1:{server.port}", len(server.asked)
+    with pytest.raises(Unreadable):
+        await servers.get(base, f"{base}/{path}", content)
+    return len(server.asked) - before
+
+
+@pytest.mark.parametrize(
+    ("status", "retry_after", "seconds", "others"),
+    [
+        pytest.param(429, "30", 30, 0, id="too much to do: nothing is asked of that server until then"),
+        pytest.param(503, "30", 30, REPLICAS_ASKED, id="no content: other catalogs are asked for all the same"),
+        pytest.param(429, "86400", RETRY_AFTER_LIMIT, 0, id="too long a time is cut"),
+        pytest.param(429, "", 0, REPLICAS_ASKED, id="no time"),
+        pytest.param(429, "Fri, 31 Dec 1999 23:59:59 GMT", 0, REPLICAS_ASKED, id="a date, which is not read"),
+    ],
+)
+async def test_when_all_replicas_refuse_they_are_asked_again_when_they_said(
+    status: int, retry_after: str, seconds: int, others: int
+) -> None:
+    async with serving() as server, asking() as servers:
+        servers.clock = clock = Clock()
+        server.empty, server.refusal, server.retry_after = lambda number: True, lambda number: status, retry_after
+        assert await refused(servers, server, "catalogs/a/api/v1/resolution?package=p") == REPLICAS_ASKED
+        if seconds:
+            clock.now += seconds - 1
+            assert await refused(servers, server, "catalogs/a/api/v1/resolution?package=q") == 0
+        assert await refused(servers, server, "catalogs/b/api/v1/resolution?package=p") == others
+        assert await refused(servers, server, "catalogs/a/api/v1/resolution?package=p", "sha256:2") == others
+        clock.now += 1
+        assert await refused(servers, server, "catalogs/a/api/v1/resolution?package=q") == REPLICAS_ASKED

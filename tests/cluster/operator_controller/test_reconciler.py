@@ -10,8 +10,17 @@ import pytest
 from devcluster.errors import DevclusterError
 from devcluster.suite import Suite
 from devcluster.watching import BUNDLE_DEPLOYMENTS, CATALOGS, OPERATORS, condition, is_true
-from tests.cluster.operator_controller.conftest import FINALIZER, WELL, Scene, image_of, wanted_version
+from tests.cluster.operator_controller.conftest import (
+    FINALIZER,
+    WELL,
+    Scene,
+    blobs,
+    image_of,
+    wanted_catalog,
+    wanted_version,
+)
 from tests.conditions import triple
+from tests.e2e.packages import catalog_file
 
 NOT_ATTEMPTED = ("Unknown", "InstallationStatusUnknown", "installation has not been attempted as resolution failed")
 
@@ -77,6 +86,16 @@ def test_an_operator_waits_for_a_catalog_and_asks_for_the_best_bundle(scene: Sce
     assert {one["type"] for one in ready["status"]["conditions"]} == {"Resolved", "Installed", "Ready"}
 
 
+def test_a_list_shows_the_reason_and_the_version_that_is_wanted_before_any_is_installed(scene: Scene) -> None:
+    scene.ready_catalog(scene.catalog_of("1.0.0", "1.1.0"))
+    name = scene.operator(scene.name)
+    scene.says(name, "Resolved", "True")
+    header, row = scene.cluster.kubectl("get", "operators.operators.operatorframework.io", name).splitlines()
+    assert header.split() == ["NAME", "READY", "REASON", "PACKAGE", "VERSION", "WANTED", "CHANNEL", "AGE"]
+    assert row.split()[:5] == [name, "False", "NotInstalled", scene.name, "1.1.0"]
+    assert row[header.index("WANTED") :].startswith("1.1.0")
+
+
 def test_a_channel_is_climbed_step_by_step_and_what_runs_is_told_on_the_way(scene: Scene) -> None:
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     name = scene.operator(scene.name)
@@ -138,6 +157,47 @@ def test_a_bundle_that_fails_is_told_with_its_reason(scene: Scene) -> None:
     assert triple(stalled, "Installed")[2] == "bundledeployment not ready: webhooks"
 
 
+def test_a_bundle_that_owns_api_services_is_refused_before_it_is_unpacked(scene: Scene) -> None:
+    owned = {"owned": [{"name": "cups", "group": "m.example.com", "version": "v1", "kind": "Cup"}]}
+    metadata = {"type": "olm.csv.metadata", "value": {"apiServiceDefinitions": owned}}
+    scene.ready_catalog(scene.catalog_of("1.0.0", "1.1.0", properties={"1.1.0": [metadata]}))
+    name = scene.operator(scene.name)
+    refused = scene.says(name, "Stalled", "True")
+    words = f'bundle "{scene.name}.v1.1.0" owns API services (v1.m.example.com), which are not supported yet: choose a version'
+    assert triple(refused, "Ready")[2].startswith(words)
+    assert triple(refused, "Installed")[:2] == ("False", "InstallationFailed")
+    assert not scene.exists("bundledeployment", name)
+    scene.patch_operator(name, {"version": "1.0.0"})
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+
+
+def test_an_image_that_was_refused_is_not_asked_for_again(scene: Scene) -> None:
+    image = f"registry.example.com/{scene.name}@sha256:{'1' * 64}"
+    content = blobs(scene.name, ["1.0.0"], {})
+    next(blob for blob in content if blob["schema"] == "olm.bundle")["image"] = image
+    scene.repository().push_files(catalog_file(content))
+    scene.ready_catalog(scene.repository().reference)
+    name = scene.operator(scene.name)
+    scene.deployment_when(name, "1.0.0")
+    message = f'bundle "{scene.name}.v1.0.0" has webhooks'
+    scene.tell(
+        name,
+        [
+            ("HasValidBundle", "False", "BundleLoadFailed"),
+            ("Stalled", "True", "Blocked"),
+            ("Ready", "False", "NotInstalled"),
+        ],
+        message=message,
+        refused={"image": image, "message": message},
+    )
+    assert triple(scene.says(name, "Stalled", "True"), "Ready") == ("False", "NotInstalled", message)
+    scene.delete("Operator", name)
+    scene.operator(scene.name)
+    assert triple(scene.says(name, "Stalled", "True"), "Ready") == ("False", "NotInstalled", message)
+    assert not scene.exists("bundledeployment", name)
+
+
 def test_a_dependency_is_refused_by_name(scene: Scene) -> None:
     needs = {"type": "olm.package.required", "value": {"packageName": "b", "versionRange": ">=1.0.0"}}
     scene.ready_catalog(scene.catalog_of("1.0.0", "1.1.0", properties={"1.1.0": [needs]}))
@@ -189,6 +249,48 @@ def test_a_deployment_of_somebody_else_is_never_taken_over(scene: Scene) -> None
     scene.ready_operator(name, "1.0.0")
 
 
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("is_recorded", [True, False], ids=["recorded", "from before there were records"])
+def test_an_operator_whose_bundle_was_deleted_says_so_and_goes_on(scene: Scene, is_recorded: bool) -> None:
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    name = scene.operator(scene.name)
+    bundle = scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+    prefix = "operators.operatorframework.io/"
+    template = scene.deployment_when(name, "1.0.0")["spec"]["template"]
+    notes = template["metadata"]["annotations"]
+    record = {field: notes[prefix + field] for field in ("package", "catalog", "channel", "properties")}
+    record |= {"bundle": bundle, "spec": template["spec"]}
+    record |= {"name": notes[f"{prefix}bundle-name"], "version": notes[f"{prefix}bundle-version"]}
+
+    scene.catalog_of("1.0.0", "1.1.0", "1.2.0")
+    scene.deployment_when(name, "1.1.0")
+    scene.tell(
+        name,
+        [("Installed", "True", "InstallationSucceeded"), ("Ready", "False", "Upgrading")],
+        message="no image",
+        installed=record if is_recorded else None,
+    )
+    scene.cluster.kubectl("delete", "bundle", bundle)
+    scene.patch_operator(name, {"version": "9.9.9"})
+    missing = scene.says(name, "Installed", "True", f'its Bundle "{bundle}" is missing')
+    assert triple(missing, "Resolved")[:2] == ("False", "ResolutionFailed")
+    assert triple(missing, "Ready")[0] == "False"
+    assert f'the Bundle "{bundle}" of what runs is missing' in triple(missing, "Ready")[2]
+    assert missing["status"]["installed"] == {
+        "name": f"{scene.name}.v1.0.0",
+        "version": "1.0.0",
+        "catalog": scene.name,
+        "channel": "stable",
+        "apis": [{"group": f"{scene.name}.example.com", "version": "v1", "kind": "Thing"}],
+    }
+    scene.patch_operator(name, {"version": None})
+    scene.says(name, "Resolved", "True", image_of(scene.name, "1.1.0"))
+    scene.install(name, "1.1.0")
+    scene.install(name, "1.2.0")
+    assert "missing" not in triple(scene.ready_operator(name, "1.2.0"), "Installed")[2]
+
+
 def test_an_operator_goes_when_its_deployment_has_gone(scene: Scene) -> None:
     catalog = scene.ready_catalog(scene.catalog_of("1.0.0"))
     name = scene.operator(scene.name)
@@ -211,6 +313,24 @@ def test_an_operator_goes_when_its_deployment_has_gone(scene: Scene) -> None:
     scene.until(OPERATORS, "the Operator is gone", lambda objects: name not in objects)
 
 
+def test_the_log_tells_what_was_made_and_deleted_and_calls_no_deletion_a_failure(scene: Scene, suite: Suite) -> None:
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    name = scene.operator(scene.name)
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+    scene.delete("Operator", name)
+    log = suite.log("operator-controller").read_text().splitlines()
+    lines = [line for line in map(json.loads, log) if line.get("name") == name]
+    told = [line["msg"] for line in lines]
+    assert told.count(f"created BundleDeployment {name} (bundle {scene.name}.v1.0.0)") == 1
+    assert told.count(f"deleted BundleDeployment {name} (the Operator is being deleted)") == 1
+    ready = [line for line in lines if line.get("condition") == "Ready" and line["status"] == "True"]
+    assert [(line["kind"], line["reason"], line["controller"]) for line in ready] == [
+        ("Operator", "Succeeded", "operator")
+    ]
+    assert [line for line in lines if line["level"] != "info"] == []
+
+
 def test_an_operator_that_never_resolved_is_deleted_at_once(scene: Scene) -> None:
     name = scene.operator(scene.name)
     scene.says(name, "Resolved", "False")
@@ -225,10 +345,11 @@ def test_what_is_installed_is_left_alone_when_its_catalog_goes(scene: Scene) -> 
     scene.ready_operator(name, "1.0.0")
     before = scene.deployment_when(name, "1.0.0")["metadata"]
     scene.delete("Catalog", catalog)
-    left = scene.says(name, "Ready", "True", "is gone, so no other version is looked for")
+    left = scene.says(name, "Ready", "True", "was deleted, and no other catalog that is served offers bundle")
+    assert triple(left, "Ready")[1] == "CatalogDeleted"
     assert triple(left, "Installed")[0] == "True"
     scene.patch_operator(name, {"version": "1.1.0"})
-    waiting = scene.says(name, "Reconciling", "True", "is gone")
+    waiting = scene.says(name, "Reconciling", "True", "was deleted")
     assert condition(waiting, "Reconciling")["reason"] == "WaitingForCatalog"
     assert triple(waiting, "Installed")[0] == "True"
     after = scene.deployment_when(name, "1.0.0")["metadata"]
@@ -236,6 +357,73 @@ def test_what_is_installed_is_left_alone_when_its_catalog_goes(scene: Scene) -> 
     scene.catalog(scene.repository().reference)
     scene.install(name, "1.1.0")
     scene.ready_operator(name, "1.1.0")
+
+
+def test_an_operator_follows_from_a_deleted_catalog_to_one_that_offers_its_bundle(scene: Scene) -> None:
+    reference = scene.catalog_of("1.0.0", "1.1.0")
+    catalog = scene.ready_catalog(reference)
+    name = scene.operator(scene.name, version="1.0.0")
+    bundle = scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+    other = scene.ready_catalog(reference, f"{scene.name}-2")
+    scene.delete("Catalog", catalog)
+    followed = f'catalog "{catalog}", which it came from, was deleted: it follows catalog "{other}"'
+    following = scene.says(name, "Ready", "False", followed)
+    assert triple(following, "Ready")[1] == "FollowingCatalog"
+    assert triple(following, "Installed")[0] == "True"
+
+    scene.until(
+        BUNDLE_DEPLOYMENTS, f"BundleDeployment {name} names {other}", lambda o: wanted_catalog(o[name]) == other
+    )
+    assert scene.install(name, "1.0.0") == bundle
+    settled = scene.operator_when(
+        name, f"installed from {other}", lambda o: is_true(o, "Ready") and o["status"]["installed"]["catalog"] == other
+    )
+    assert triple(settled, "Ready")[1] == "Succeeded"
+    scene.patch_operator(name, {"version": "1.1.0"})
+    scene.install(name, "1.1.0")
+    scene.ready_operator(name, "1.1.0")
+
+
+def test_the_catalog_that_is_followed_is_recorded_although_its_upgrade_is_refused(scene: Scene) -> None:
+    owned = {"owned": [{"name": "cups", "group": "m.example.com", "version": "v1", "kind": "Cup"}]}
+    refused = {"1.1.0": [{"type": "olm.csv.metadata", "value": {"apiServiceDefinitions": owned}}]}
+    reference = scene.catalog_of("1.0.0", "1.1.0", properties=refused)
+    catalog = scene.ready_catalog(reference)
+    name = scene.operator(scene.name, version="1.0.0")
+    bundle = scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+    scene.patch_operator(name, {"version": None})
+    scene.says(name, "Stalled", "True", "owns API services")
+    other = scene.ready_catalog(reference, f"{scene.name}-2")
+    scene.delete("Catalog", catalog)
+    scene.until(
+        BUNDLE_DEPLOYMENTS, f"BundleDeployment {name} names {other}", lambda o: wanted_catalog(o[name]) == other
+    )
+    assert scene.install(name, "1.0.0") == bundle
+    settled = scene.operator_when(
+        name,
+        f"refuses the upgrade as of {other}",
+        lambda o: is_true(o, "Stalled") and o["status"]["installed"]["catalog"] == other,
+    )
+    assert "was deleted" not in triple(settled, "Ready")[2]
+    assert triple(settled, "Installed")[0] == "True"
+
+
+def test_a_catalog_that_is_unavailable_is_not_left_and_not_said_to_be_deleted(scene: Scene) -> None:
+    reference = scene.catalog_of("1.0.0", "1.1.0")
+    catalog = scene.ready_catalog(reference)
+    name = scene.operator(scene.name, version="1.0.0")
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+    scene.ready_catalog(reference, f"{scene.name}-2")
+    availability = '{"spec": {"availability": "Unavailable"}}'
+    scene.cluster.kubectl("patch", "catalog", catalog, "--type=merge", "--patch", availability)
+    left = scene.says(
+        name, "Ready", "True", f'catalog "{catalog}", which it came from, has spec.availability Unavailable'
+    )
+    assert triple(left, "Ready")[1] == "CatalogUnavailable"
+    assert left["status"]["installed"]["catalog"] == catalog
 
 
 def test_a_change_by_hand_is_put_right(scene: Scene) -> None:
@@ -257,6 +445,30 @@ def test_a_change_by_hand_is_put_right(scene: Scene) -> None:
     scene.cluster.kubectl("delete", "bundledeployment", name)
     scene.install(name, "1.0.0")
     scene.ready_operator(name, "1.0.0")
+
+
+def test_a_deployment_that_somebody_deletes_is_installed_again_and_is_no_upgrade(scene: Scene, suite: Suite) -> None:
+    scene.ready_catalog(scene.catalog_of("1.0.0"))
+    name = scene.operator(scene.name)
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+    uid = scene.until(BUNDLE_DEPLOYMENTS, "it is there", lambda o: o[name]["metadata"]["uid"])
+    hold = json.dumps({"metadata": {"finalizers": ["example.com/hold"]}})
+    scene.cluster.kubectl("patch", "bundledeployment", name, "--type=merge", "--patch", hold)
+    scene.cluster.kubectl("delete", "bundledeployment", name, "--wait=false")
+    told = scene.says(name, "Ready", "False", "1.0.0 is installed again when it is gone")
+    assert triple(told, "Ready")[1] == "NotInstalled"
+    assert triple(told, "Reconciling")[:2] == ("True", "Installing")
+    scene.cluster.kubectl(
+        "patch", "bundledeployment", name, "--type=merge", "--patch", '{"metadata": {"finalizers": null}}'
+    )
+    scene.until(BUNDLE_DEPLOYMENTS, "another one is there", lambda o: name in o and o[name]["metadata"]["uid"] != uid)
+    scene.install(name, "1.0.0")
+    scene.ready_operator(name, "1.0.0")
+    log = suite.log("operator-controller").read_text().splitlines()
+    lines = [line["msg"] for line in map(json.loads, log) if line.get("name") == name]
+    assert lines.count(f"recreated BundleDeployment {name} (bundle {scene.name}.v1.0.0): somebody deleted it") == 1
+    assert [line for line in lines if "(Upgrading)" in line] == []
 
 
 def test_what_does_not_bear_on_resolution_wakes_nobody_and_writes_nothing(scene: Scene, suite: Suite) -> None:
@@ -281,7 +493,9 @@ def test_what_does_not_bear_on_resolution_wakes_nobody_and_writes_nothing(scene:
 
 @pytest.mark.parametrize("version", ["latest", "1.2.3.4", "==1", "1.0.0 - 2.0.0", "1.2.3-01"])
 def test_the_api_refuses_what_is_no_version(scene: Scene, version: str) -> None:
-    with pytest.raises(DevclusterError, match=re.escape(f'invalid version expression "{version}": a version is 1.2.3')):
+    with pytest.raises(
+        DevclusterError, match=re.escape(f'invalid version expression "{version}": a version is "1.2.3"')
+    ):
         scene.operator(scene.name, version=version)
 
 

@@ -46,7 +46,7 @@ def mounted(folder: Path) -> Flags:
 
 
 def plain(folder: Path) -> Flags:
-    return {"catalogd": ["--insecure-http"]}
+    return {"catalogd": ["--insecure-http", "--no-leader-elect"]}
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_without_a_token_operator_controller_says_what_catalogd_says(scene: Scen
         )
 
 
-@pytest.mark.parametrize("scene", [own_certificate, tokens, mounted, plain], indirect=True)
+@pytest.mark.parametrize("scene", [own_certificate, tokens, mounted], indirect=True)
 def test_a_second_replica_copies_what_the_first_serves(scene: Scene) -> None:
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     url = content_url(scene)

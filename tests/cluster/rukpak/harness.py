@@ -47,6 +47,11 @@ def namespace(name: str, **labels: str) -> Object:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 
 
+def cluster_role(name: str, *, rules: Sequence[Mapping[str, Any]]) -> Object:
+    kind = {"apiVersion": CLUSTER_ROLES.api_version, "kind": CLUSTER_ROLES.kind}
+    return {**kind, "metadata": {"name": name}, "rules": list(rules)}
+
+
 def deployment(name: str, namespace: str, replicas: int = 1, image: str = "registry.example.com/x:v1") -> Object:
     labels = {"app": name}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": image}]}}
@@ -195,6 +200,21 @@ class Harbour:
             except TimeoutError:
                 pytest.fail(f"not within {WITHIN:g} s; {kind.kind} {name} is\n{informer.get(name, namespace)}")
             return informer.get(name, namespace)
+
+    async def when_any(self, kind: Kind, namespace: str, so: Callable[[Object], bool]) -> Object:
+        """The first object of a kind in a namespace that is so, as soon as there is one."""
+        informer = Informer(self.client, kind, namespace=namespace)
+        changed = asyncio.Event()
+        informer.subscribe(lambda _: changed.set())
+        async with _running(informer):
+            try:
+                async with asyncio.timeout(WITHIN):
+                    while not (found := [obj for obj in informer.objects.values() if so(obj)]):
+                        changed.clear()
+                        await changed.wait()
+            except TimeoutError:
+                pytest.fail(f"not within {WITHIN:g} s: no such {kind.kind} in {namespace}")
+            return found[0]
 
     async def owned(self, uid: str, kinds: Sequence[Kind]) -> dict[str, Object]:
         """What bears the owner-uid label of a BundleDeployment, as `Kind name`."""

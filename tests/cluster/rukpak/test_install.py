@@ -71,6 +71,18 @@ async def test_a_registry_bundle_is_installed_upgraded_and_removed(at: Harbour, 
     assert await at.find(NAMESPACES, f"{package}-system") is None
 
 
+async def test_a_registry_bundle_as_a_plain_one_is_stalled_and_installed_as_its_message_says(
+    at: Harbour, running: Client
+) -> None:
+    ref = at.push(registry_bundle(at.name, "1.0.0"))
+    await at.install(ref)
+    advice = f"set spec.template.spec.provisionerClassName to {bundles.REGISTRY}"
+    await at.until(says("Stalled", "True", "Blocked", advice))
+    assert await at.find(CRDS, f"things.{at.name}.example.com") is None
+    await at.install(ref, provisioner=bundles.REGISTRY)
+    await at.until(READY)
+
+
 async def test_definitions_and_their_objects_come_in_one_bundle(at: Harbour, running: Client) -> None:
     boats = kind_of(at.group)
     objects = (

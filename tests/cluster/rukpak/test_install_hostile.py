@@ -11,12 +11,14 @@ from olmkit.api.meta import Kind
 from olmkit.client import Client
 from olmkit.errors import ApiError
 from rukpak.install.kinds import NAMESPACES
-from rukpak.install.world import ABANDON_ANNOTATION, member_label
+from rukpak.install.world import ABANDON_ANNOTATION, manager_name, member_label
 from tests.cluster.rukpak.harness import (
+    CLUSTER_ROLES,
     CONFIG_MAPS,
     READY,
     Harbour,
     Object,
+    cluster_role,
     config_map,
     definition,
     deployment,
@@ -57,6 +59,28 @@ async def test_each_object_is_applied_once_when_it_is_installed(at: Harbour, tmp
     counts = {path: count for path, count in Counting.applied.items() if at.name in path and "rukpak" not in path}
     assert len(counts) == 4, counts
     assert set(counts.values()) == {1}, counts
+
+
+async def test_rules_that_kubernetes_aggregates_are_left_to_it(at: Harbour, tmp_path: Path) -> None:
+    """Of a ClusterRole with an aggregationRule Kubernetes' own controller writes the rules; ours is applied once."""
+    rule = {"apiGroups": [at.group], "resources": ["boats"], "verbs": ["get"]}
+    part, whole = cluster_role(f"{at.name}-part", rules=[rule]), cluster_role(at.name, rules=[])
+    part["metadata"]["labels"] = {"harbour": at.name}
+    whole["aggregationRule"] = {"clusterRoleSelectors": [{"matchLabels": {"harbour": at.name}}]}
+    Counting.applied = {}
+    async with rukpak(at.cluster, tmp_path, Counting):
+        await at.install(at.push(plain(part, whole)))
+        await at.until(READY)
+        await at.when(CLUSTER_ROLES, at.name, "", lambda raw: (raw or {}).get("rules") == [rule])
+        part["rules"] = [rule, {**rule, "resources": ["rafts"]}]
+        await at.install(at.push(plain(part, whole), "v2"))
+        await at.when(CLUSTER_ROLES, at.name, "", lambda raw: len((raw or {}).get("rules") or ()) == 2)
+        await at.until(READY)
+    found = await at.find(CLUSTER_ROLES, at.name)
+    assert found is not None
+    owners = {entry["manager"] for entry in found["metadata"]["managedFields"] if "f:rules" in entry["fieldsV1"]}
+    assert manager_name(at.name) not in owners
+    assert Counting.applied[CLUSTER_ROLES.path(name=at.name)] == 1
 
 
 async def test_content_that_was_damaged_is_unpacked_again_when_it_is_needed(at: Harbour, tmp_path: Path) -> None:

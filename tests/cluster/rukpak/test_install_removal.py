@@ -7,8 +7,9 @@ import urllib.request
 from pathlib import Path
 
 from olmkit.api import bundledeployments, bundles
-from olmkit.api.bundledeployments import INVENTORY_ANNOTATION
+from olmkit.api.bundledeployments import CREATED_LABEL, INVENTORY_ANNOTATION
 from olmkit.client import Client
+from olmkit.events import EVENT
 from rukpak.install.kinds import API_SERVICES, CRDS, NAMESPACES
 from rukpak.install.world import ABANDON_ANNOTATION
 from tests.cluster.rukpak.harness import (
@@ -39,7 +40,8 @@ async def test_custom_resources_go_before_their_operator_and_what_is_stuck_can_b
     await at.until(READY)
     await at.create(boats, thing(boats, "held", at.name, finalizers=["test.example.com/hold"]))
     await at.remove()
-    await at.until(says("Ready", "False", "Removing", "removing custom resources"))
+    named = f"removing custom resources: waiting for Boat.{at.group} {at.name}/held (finalizers: test.example.com/hold)"
+    await at.until(says("Ready", "False", "Removing", named))
     assert (await at.find(DEPLOYMENTS, "engine", at.name) or {})["metadata"].get("deletionTimestamp") is None
     held = await at.find(boats, "held", at.name)
     assert held is not None
@@ -50,6 +52,75 @@ async def test_custom_resources_go_before_their_operator_and_what_is_stuck_can_b
     assert await at.find(DEPLOYMENTS, "engine", at.name) is None
     await at.client.patch(boats, "held", {"metadata": {"finalizers": None}}, at.name)
     await at.when(NAMESPACES, at.name, "", gone)
+
+
+async def test_what_holds_a_namespace_of_ours_is_named(at: Harbour, running: Client) -> None:
+    await at.install(at.push(plain(namespace(at.name), config_map("log", at.name))))
+    await at.until(READY)
+    body = config_map("held", at.name)
+    body["metadata"]["finalizers"] = ["test.example.com/hold"]
+    await at.create(CONFIG_MAPS, body)
+    await at.remove()
+    named = (
+        f"removing Namespace {at.name}, which waits for ConfigMap {at.name}/held (finalizers: test.example.com/hold)"
+    )
+    await at.until(says("Ready", "False", "Removing", named))
+    await at.client.patch(CONFIG_MAPS, "held", {"metadata": {"finalizers": None}}, at.name)
+    await at.until(gone)
+    assert await at.find(NAMESPACES, at.name) is None
+
+
+async def test_what_others_have_in_a_namespace_that_goes_is_named_before_it_goes(at: Harbour, running: Client) -> None:
+    await at.install(at.push(plain(namespace(at.name), deployment("engine", at.name))))
+    raw = await at.until(READY)
+    await at.create(CONFIG_MAPS, config_map("notes", at.name))
+    held = config_map("held", at.name)
+    held["metadata"]["finalizers"] = ["test.example.com/hold"]
+    await at.create(CONFIG_MAPS, held)
+    await at.remove()
+    named = (
+        "objects that the bundle did not bring are deleted with their Namespace: "
+        f"ConfigMap {at.name}/held, ConfigMap {at.name}/notes"
+    )
+    await at.until(says("Ready", "False", "Removing", named))
+    await at.until(says("Ready", "False", "Removing", f"held (finalizers: test.example.com/hold); {named}"))
+    event = await at.when_any(EVENT, "default", lambda event: event["message"] == named)
+    assert (event["type"], event["reason"], event["count"]) == ("Warning", "NamespaceNotEmpty", 1)
+    assert event["involvedObject"]["uid"] == raw["metadata"]["uid"]
+    await at.client.patch(CONFIG_MAPS, "held", {"metadata": {"finalizers": None}}, at.name)
+    await at.until(gone)
+    assert await at.find(NAMESPACES, at.name) is None
+
+
+async def test_a_namespace_that_somebody_took_the_created_label_off_stays(at: Harbour, running: Client) -> None:
+    await at.install(at.push(plain(namespace(at.name), config_map("log", at.name))))
+    await at.until(READY)
+    await at.create(CONFIG_MAPS, config_map("notes", at.name))
+    await at.client.patch(NAMESPACES, at.name, {"metadata": {"labels": {CREATED_LABEL: None}}})
+    await at.remove()
+    await at.until(gone)
+    space = await at.find(NAMESPACES, at.name)
+    assert space is not None
+    assert "deletionTimestamp" not in space["metadata"]
+    assert await at.find(CONFIG_MAPS, "notes", at.name) is not None
+
+
+async def test_what_left_the_bundle_and_is_held_is_named_with_its_finalizer(at: Harbour, running: Client) -> None:
+    space = namespace(at.name)
+    await at.install(at.push(plain(space, config_map("log", at.name), config_map("old", at.name))))
+    await at.until(READY)
+    await at.client.patch(CONFIG_MAPS, "old", {"metadata": {"finalizers": ["test.example.com/hold"]}}, at.name)
+    await at.install(at.push(plain(space, config_map("log", at.name)), "v2"))
+    held = f"waiting until it is gone: ConfigMap {at.name}/old (finalizers: test.example.com/hold)"
+    await at.until(says("Reconciling", "True", "Removing", f"not in the bundle any more, {held}"))
+    await at.client.patch(CONFIG_MAPS, "old", {"metadata": {"finalizers": None}}, at.name)
+    await at.until(lambda raw: READY(raw) and triple(raw or {}, "Reconciling")[0] == "")
+
+    await at.client.patch(CONFIG_MAPS, "log", {"metadata": {"finalizers": ["test.example.com/hold"]}}, at.name)
+    await at.client.delete(CONFIG_MAPS, "log", at.name)
+    await at.until(says("Reconciling", "True", "Retrying", f"{at.name}/log (finalizers: test.example.com/hold)"))
+    await at.client.patch(CONFIG_MAPS, "log", {"metadata": {"finalizers": None}}, at.name)
+    await at.until(READY)
 
 
 async def test_what_an_api_server_that_is_away_may_have_is_not_forgotten(at: Harbour, running: Client) -> None:

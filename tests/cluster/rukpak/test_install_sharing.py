@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+
+import pytest
 
 from olmkit.api import bundledeployments, bundles
 from olmkit.client import Client
-from rukpak.install.kinds import NAMESPACES
+from rukpak.install.kinds import CRDS, NAMESPACES
 from rukpak.install.world import member_label
 from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,
+    OWNER,
     READY,
     Harbour,
+    Object,
     config_map,
     data,
     definition,
@@ -19,8 +24,12 @@ from tests.cluster.rukpak.harness import (
     namespace,
     plain,
     says,
+    version_of,
 )
 from tests.conditions import triple
+
+AT_ONCE = 30.0
+"""Seconds: half of the time after which the same would be tried again without being woken."""
 
 
 async def test_what_is_there_already_is_not_taken_and_it_is_said_who_has_it(at: Harbour, running: Client) -> None:
@@ -36,9 +45,39 @@ async def test_what_is_there_already_is_not_taken_and_it_is_said_who_has_it(at: 
     assert await at.find(CONFIG_MAPS, "x", at.name) is None
 
     await at.client.delete(CONFIG_MAPS, "log", at.name)
-    await at.client.patch(bundledeployments.KIND, at.name, {"metadata": {"annotations": {"look": "again"}}})
-    await at.until(READY)
+    await at.until(READY, within=AT_ONCE)
     assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {"whose": "bundle"}
+
+
+async def test_an_object_with_a_copy_of_our_label_is_not_ours(at: Harbour, running: Client) -> None:
+    """Somebody copied the label to an object of his own, which the next version of the bundle has too."""
+    await at.install(at.push(plain(namespace(at.name), config_map("log", at.name))))
+    uid = (await at.until(READY))["metadata"]["uid"]
+    body = config_map("book", at.name, whose="mine")
+    body["metadata"]["labels"] = {OWNER: uid}
+    made = await at.create(CONFIG_MAPS, body)
+    await at.install(at.push(plain(namespace(at.name), config_map("book", at.name, whose="bundle")), "v2"))
+    raw = await at.until(says("Stalled", "True", "Blocked"))
+    writer = made["metadata"]["managedFields"][0]["manager"]
+    assert (
+        f"ConfigMap {at.name}/book is there already and bears the label {OWNER} of this BundleDeployment, which did not apply it "
+        f"(written by {writer}): delete it, and the bundle's is installed"
+    ) in triple(raw, "Ready")[2]
+    assert data(await at.find(CONFIG_MAPS, "book", at.name)) == {"whose": "mine"}
+
+    await at.client.delete(CONFIG_MAPS, "book", at.name)
+    await at.until(READY, within=AT_ONCE)
+    assert data(await at.find(CONFIG_MAPS, "book", at.name)) == {"whose": "bundle"}
+
+
+async def test_who_is_asked_to_delete_a_definition_is_warned_of_what_goes_with_it(at: Harbour, running: Client) -> None:
+    await at.create(CRDS, definition(at.group))
+    await at.install(at.push(plain(definition(at.group))))
+    raw = await at.until(says("Stalled", "True", "Blocked"))
+    assert (
+        "delete it, and the bundle's is installed (deleting a CustomResourceDefinition deletes all its custom resources: "
+        "back up those that you need)"
+    ) in triple(raw, "Ready")[2]
 
 
 async def test_what_another_has_is_free_when_that_one_is_gone(at: Harbour, running: Client) -> None:
@@ -82,6 +121,30 @@ async def test_a_namespace_is_shared_and_goes_with_its_last_member(at: Harbour, 
     assert await at.find(NAMESPACES, at.name) is None
 
 
+def other_than(uid: str) -> Callable[[Object | None], bool]:
+    """It was made again."""
+    return lambda found: found is not None and found["metadata"]["uid"] != uid
+
+
+async def test_members_of_a_namespace_do_not_apply_it_again_after_each_other(
+    at: Harbour, running: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    members = [f"{at.name}-a", f"{at.name}-b"]
+    for name in members:
+        await at.install(at.push(plain(namespace(at.name), config_map(name, at.name)), name), name)
+        await at.until(READY, name)
+    before = version_of(await at.find(NAMESPACES, at.name))
+    for name in members:
+        # The repair is a pass over all objects, the Namespace included.
+        uid = (await at.find(CONFIG_MAPS, name, at.name) or {})["metadata"]["uid"]
+        await at.client.delete(CONFIG_MAPS, name, at.name)
+        await at.when(CONFIG_MAPS, name, at.name, other_than(uid))
+        await at.until(READY, name)
+    assert [line for line in map(str, caplog.messages) if line.startswith("reverted Namespace")] == []
+    assert version_of(await at.find(NAMESPACES, at.name)) == before
+
+
 async def test_two_members_that_leave_at_once_leave_no_namespace(at: Harbour, running: Client) -> None:
     members = [f"{at.name}-{number}" for number in range(4)]
     for name in members:
@@ -118,13 +181,15 @@ async def test_a_namespace_that_was_there_before_stays_as_it_was(at: Harbour, ru
 async def test_a_namespace_that_is_going_is_waited_for(at: Harbour, running: Client) -> None:
     space = namespace(at.name)
     await at.create(NAMESPACES, space)
-    held = config_map("held", at.name)
-    held["metadata"]["finalizers"] = ["test.example.com/hold"]
-    await at.create(CONFIG_MAPS, held)
+    body = config_map("held", at.name)
+    body["metadata"]["finalizers"] = ["test.example.com/hold"]
+    await at.create(CONFIG_MAPS, body)
     await at.client.delete(NAMESPACES, at.name)
     await at.install(at.push(plain(space, config_map("log", at.name))))
     raw = await at.until(says("Reconciling", "True", "Retrying", f"until it is gone: Namespace {at.name}"))
     assert triple(raw, "Stalled") == ("", "", "")
+    held = f"Namespace {at.name}, which waits for ConfigMap {at.name}/held (finalizers: test.example.com/hold)"
+    await at.until(says("Reconciling", "True", "Retrying", held))
     await at.client.patch(CONFIG_MAPS, "held", {"metadata": {"finalizers": None}}, at.name)
     await at.until(READY)
 

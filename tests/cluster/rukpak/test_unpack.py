@@ -18,12 +18,14 @@ from aiohttp import web
 
 from devcluster.cluster import Cluster
 from devcluster.images import Registry
+from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION
 from olmkit.client import Client
 from olmkit.controller import Controller
-from olmkit.jobs import Jobs
+from olmkit.jobs import Jobs, Sandbox
 from olmkit.manager import Manager, Settings
 from olmkit.store import Store
 from rukpak.bundle import PlainBundle, RegistryBundle, from_json
+from rukpak.bundle.content import FORMAT
 from rukpak.unpack.job import load
 from rukpak.unpack.reconciler import controller, store_folder
 from tests import images
@@ -57,13 +59,13 @@ class Stage:
         """The reference of an image of this test: `:tag` or `@digest`."""
         return f"{self.cluster.registry}/bundles/{self.name}{version}"
 
-    async def create(self, ref: str, provisioner: str = REGISTRY, *, suffix: str = "") -> str:
-        """Make a Bundle; returns its name."""
+    async def create(self, ref: str, provisioner: str = REGISTRY, *, suffix: str = "", by_digest: str = "") -> str:
+        """Make a Bundle, with that image in the annotation of Bundles that were made again; returns its name."""
         name = self.name + suffix
         body = {
             "apiVersion": "core.rukpak.io/v1alpha1",
             "kind": "Bundle",
-            "metadata": {"name": name},
+            "metadata": {"name": name, "annotations": {IMAGE_BY_DIGEST_ANNOTATION: by_digest} if by_digest else {}},
             "spec": {"provisionerClassName": provisioner, "source": {"type": "image", "image": {"ref": ref}}},
         }
         await self.kubectl("apply", "-f", "-", input=json.dumps(body))
@@ -113,7 +115,8 @@ async def unpacking(
     async with await Client.connect(settings.kubeconfig) as client:
         manager = Manager("rukpak", settings, client)
         store = Store(store_folder(settings))
-        jobs = Jobs(lambda key: built[0].enqueue(key), preload=("rukpak.unpack.job",))
+        sandbox = Sandbox(reads=(settings.registries_conf or cache, store_folder(settings)))
+        jobs = Jobs(lambda key: built[0].enqueue(key), preload=("rukpak.unpack.job",), sandbox=sandbox)
         built.append(controller(manager, jobs, store))
         run = asyncio.create_task(manager.run())
         try:
@@ -471,6 +474,63 @@ async def test_content_goes_with_the_last_bundle_that_wants_it(cluster: Cluster,
         assert store.path(other) is not None
 
 
+async def test_content_that_is_here_already_must_be_given_by_the_registry_that_a_bundle_names(
+    cluster: Cluster, stage: Stage, tmp_path: Path
+) -> None:
+    digest = stage.push(registry_bundle("things"))
+    ref = f"no.such.host.invalid/x@{digest}"
+    async with unpacking(cluster, tmp_path):
+        await stage.when(await stage.create(stage.image()), "Unpacked")
+        found = await stage.when(await stage.create(ref, suffix="-elsewhere"), "Failing")
+        status, reason, message = triple(found, "Unpacked")
+        assert (status, reason) == ("False", "UnpackFailed")
+        assert "no.such.host.invalid" in message
+        assert triple(found, "Reconciling") == ("True", "Retrying", message)
+        assert "resolvedSource" not in found["status"]
+        other = await stage.when(await stage.create(stage.image("@" + digest), suffix="-same"), "Unpacked")
+    assert digest_of(other) == digest
+    async with unpacking(cluster, tmp_path):
+        # After a restart neither the Bundle nor the content that is here vouches for the other host.
+        later = registry_bundle("later")
+        stage.push(later, "later")
+        await stage.when(await stage.create(stage.image(":later"), suffix="-turn"), "Unpacked")
+        assert triple(await stage.get(f"{stage.name}-elsewhere"), "Unpacked")[:2] == ("False", "UnpackFailed")
+
+
+async def test_a_digest_that_a_person_wrote_into_the_annotation_is_not_believed(
+    cluster: Cluster, stage: Stage, tmp_path: Path
+) -> None:
+    trusted = stage.push(registry_bundle("things"))
+    other = stage.push(registry_bundle("other"), "other")
+    async with unpacking(cluster, tmp_path):
+        await stage.when(await stage.create(stage.image()), "Unpacked")
+        claims = stage.image("@" + trusted)
+        elsewhere = await stage.create("no.such.host.invalid/x:v1", suffix="-elsewhere", by_digest=claims)
+        assert "no.such.host.invalid" in triple(await stage.when(elsewhere, "Failing"), "Unpacked")[2]
+        assert "resolvedSource" not in (await stage.get(elsewhere))["status"]
+        tagged = await stage.create(stage.image(":other"), suffix="-tagged", by_digest=claims)
+        assert digest_of(await stage.when(tagged, "Unpacked")) == other
+
+
+async def test_what_a_bundle_was_given_once_is_not_asked_for_again(
+    cluster: Cluster, stage: Stage, tmp_path: Path
+) -> None:
+    digest = stage.push(registry_bundle("things"))
+    async with RegistryProxy(cluster.registry) as proxy:
+        conf = tmp_path / "registries.conf"
+        more = f'\n[[registry]]\nprefix = "known.example.com"\nlocation = "{proxy.address}"\ninsecure = true\n'
+        conf.write_text(cluster.registries_conf.read_text() + more)
+        async with unpacking(cluster, tmp_path / "cache", registries=conf):
+            await stage.when(await stage.create(stage.image()), "Unpacked")
+            name = await stage.create(f"known.example.com/bundles/{stage.name}@{digest}", suffix="-known")
+            before = await stage.when(name, "Unpacked")
+    # Its registry is gone.
+    async with unpacking(cluster, tmp_path / "cache", registries=conf):
+        await stage.when(await stage.create(stage.image(), suffix="-turn"), "Unpacked")
+        after = await stage.get(name)
+    assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+
+
 async def test_one_image_cannot_be_both_kinds_of_bundle(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:
     digest = stage.push(registry_bundle("things"))
     async with unpacking(cluster, tmp_path) as store:
@@ -479,4 +539,4 @@ async def test_one_image_cannot_be_both_kinds_of_bundle(cluster: Cluster, stage:
         found = await stage.when(await stage.create(stage.image(), PLAIN, suffix="-plain"), "Failing")
         assert first in triple(found, "Unpacked")[2]
         assert digest_of(found) == digest
-        assert (content(store, digest) / "type").read_text() == "registry+v1 1"
+        assert (content(store, digest) / "type").read_text() == f"registry+v1 {FORMAT}"

@@ -123,11 +123,34 @@ def test_two_packages_of_one_catalog_never_share_an_object() -> None:
 def test_an_object_as_it_is_written_is_seen_as_right() -> None:
     written = listing.wanted_object(listing.PACKAGES, "c", "ours", CREATE, SAID)
     assert written["metadata"]["resourceVersion"] == "1"
-    assert written["metadata"]["labels"] == {"catalog": "c"}
+    assert written["metadata"]["labels"] == {"catalog": "c", "package": "p"}
     assert written["metadata"]["annotations"] == {LATEST: "1.0.0"}
     written["metadata"]["uid"] = "uid of c-p"
     seen = listing.existing(listing.PACKAGES, listing.project(written))
     assert differ([Offer("p", fingerprint(SAID))], seen) == Difference()
+
+
+@pytest.mark.parametrize(
+    ("catalog", "package", "labels"),
+    [
+        pytest.param("c", "Odd_Name.1", {"catalog": "c", "package": "Odd_Name.1"}, id="whatever a label may hold"),
+        pytest.param("c", "-odd", {"catalog": "c"}, id="a package that no label may name"),
+        pytest.param("c", "x" * 64, {"catalog": "c"}, id="a package whose name is too long"),
+        pytest.param("x" * 64, "p", {"package": "p"}, id="a catalog whose name is too long"),
+    ],
+)
+@pytest.mark.parametrize(
+    "listed", [pytest.param(listing.PACKAGES, id="Package"), pytest.param(listing.BUNDLES, id="both")]
+)
+def test_packages_are_selected_by_catalog_and_package(
+    catalog: str, package: str, labels: dict[str, str], listed: listing.Listing
+) -> None:
+    spec = {listed.fields[0]: package, "bundleName": "b"}
+    written = listing.wanted_object(listed, catalog, "ours", Write("n", package), said(spec))
+    assert written["metadata"]["labels"] == labels
+    assert listing.existing(listed, listing.project(written)).labelled
+    del written["metadata"]["labels"]["package" if "package" in labels else "catalog"]
+    assert not listing.existing(listed, listing.project(written)).labelled
 
 
 def test_an_update_names_the_object_it_means() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -16,3 +17,26 @@ def test_a_machine_without_it_and_without_apt_get_is_told_what_to_do(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(DevclusterError, match=r"no buildah here, and no apt-get .* `make buildah` as root"):
         buildah.provide(print)
+
+
+APT_GET = """#!/bin/sh
+echo "$DEBIAN_FRONTEND $*" >> "{folder}/asked"
+! read answer || exit 1
+[ "$1" = update ] || printf '#!/bin/sh\n' > "{folder}/buildah"
+/bin/chmod -f +x "{folder}/buildah"
+exit 0
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root installs")
+def test_it_is_installed_without_a_question_and_what_was_configured_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What apt-get is asked for; it cannot be run here without changing the machine."""
+    (tmp_path / "apt-get").write_text(APT_GET.format(folder=tmp_path))
+    (tmp_path / "apt-get").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert buildah.provide(print) == tmp_path / "buildah"
+    keep = "-o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold"
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked == ["noninteractive update", f"noninteractive install -y {keep} buildah"]

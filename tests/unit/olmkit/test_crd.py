@@ -107,3 +107,35 @@ def test_short_names_are_free_and_all_kinds_share_a_category() -> None:
     assert len(names) == len(set(names))
     assert not set(names) & TAKEN
     assert all("olm" in definition["spec"]["names"]["categories"] for definition in definitions())
+
+
+@pytest.mark.parametrize(
+    ("kind", "column", "path"),
+    [
+        pytest.param(
+            "Catalog", "Reason", '.status.conditions[?(@.type=="Ready")].reason', id="why a Catalog is not Ready"
+        ),
+        pytest.param("Catalog", "Priority", ".spec.priority", id="which Catalog wins"),
+        pytest.param(
+            "Bundle",
+            "Package",
+            r".metadata.annotations.operators\.operatorframework\.io/package",
+            id="whose Bundle it is",
+        ),
+        pytest.param(
+            "Bundle",
+            "Version",
+            r".metadata.annotations.operators\.operatorframework\.io/bundle-version",
+            id="and which",
+        ),
+        pytest.param(
+            "Package",
+            "Versions",
+            r".metadata.annotations.catalogd\.operatorframework\.io/versions",
+            id="what can be pinned",
+        ),
+    ],
+)
+def test_lists_show(kind: str, column: str, path: str) -> None:
+    (definition,) = (each for each in crd.DEFINITIONS if each.kind.kind == kind)
+    assert {each.name: each.path for each in definition.columns}[column] == path

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.names import is_digest, is_dns1123_label, is_dns1123_subdomain, safe_name
+from olmkit.names import count_of, is_digest, is_dns1123_label, is_dns1123_subdomain, safe_name
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,16 @@ def test_a_safe_name_belongs_to_its_identity() -> None:
 )
 def test_digests(text: str, expected: bool) -> None:
     assert is_digest(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(0, "0 old replicas"), (1, "1 old replica"), (2, "2 old replicas")],
+    ids=["none", "one", "two"],
+)
+def test_a_noun_with_its_number(number: int, words: str) -> None:
+    assert count_of(number, "old replica") == words
+
+
+def test_a_noun_with_a_plural_of_its_own() -> None:
+    assert [count_of(number, "entry", "entries") for number in (1, 2)] == ["1 entry", "2 entries"]

@@ -15,7 +15,7 @@ import pytest
 
 from olmkit.errors import OlmError, Waiting
 from olmkit.store import Store
-from olmkit.store_manifest import Manifest
+from olmkit.store_manifest import INTACT, Check, Manifest, State
 
 DIGEST = "sha256:" + "a" * 64
 OTHER = "sha512:" + "b" * 128
@@ -121,9 +121,9 @@ def test_damage_is_found_and_said(store: Store, tmp_path: Path, how: str, what: 
         case _:
             path.write_text(how)
     assert not store.verify(DIGEST)
-    assert fault in store.fault(DIGEST)
+    assert fault in store.check(DIGEST).why
     if how != "flipped":
-        assert fault in store.fault(DIGEST, only_sizes=True)
+        assert fault in store.check(DIGEST, only_sizes=True).why
     store.forget(DIGEST)
     assert store.digests() == set()
 
@@ -132,7 +132,7 @@ def test_a_manifest_of_another_content_is_none_of_this(store: Store, tmp_path: P
     fill(store)
     three = DIGEST.replace("a", "3").replace("sh3", "sha")
     (tmp_path / "content" / DIGEST.replace(":", "-")).rename(tmp_path / "content" / three.replace(":", "-"))
-    assert "of another content" in store.fault(three)
+    assert "of another content" in store.check(three).why
 
 
 @pytest.mark.parametrize("place", [0, 16 * 1024 * 1024 - 1, 16 * 1024 * 1024, 40 * 1024 * 1024 - 1])
@@ -145,8 +145,8 @@ def test_one_byte_of_many_that_differs_is_found(store: Store, place: int) -> Non
     with open(path / "large", "r+b") as file:
         file.seek(place)
         file.write(b"x")
-    assert "large has other bytes" in store.fault(DIGEST)
-    assert store.fault(DIGEST, only_sizes=True) == ""
+    assert "large has other bytes" in store.check(DIGEST).why
+    assert store.check(DIGEST, only_sizes=True) == INTACT
 
 
 LITTLE_MEMORY = """
@@ -159,6 +159,34 @@ mapped = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize(
 resource.setrlimit(resource.RLIMIT_AS, (mapped + 4 * 1024 * 1024,) * 2)
 print(store.verify(sys.argv[2]))
 """
+
+
+NO_DESCRIPTORS = """
+import sys
+from pathlib import Path
+from olmkit.errors import Waiting
+from olmkit.store import Store
+from tests.descriptors import use_up
+
+store = Store(Path(sys.argv[1]))
+use_up()
+for only_sizes in (True, False):
+    print(store.check(sys.argv[2], only_sizes=only_sizes))
+try:
+    store.verify(sys.argv[2])
+except Waiting as error:
+    print(error.reason)
+print(store.manifest(sys.argv[2]))
+"""
+
+
+def test_without_file_descriptors_it_is_not_known_whether_content_is_whole(store: Store, tmp_path: Path) -> None:
+    fill(store)
+    command = [sys.executable, "-c", NO_DESCRIPTORS, str(tmp_path / "content"), DIGEST]
+    unknown = str(Check(State.UNKNOWN, "manifest.json: Too many open files"))
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert said == [unknown, unknown, "CacheUnreadable", "None"]
+    assert store.verify(DIGEST)
 
 
 def test_a_job_that_may_have_little_memory_hashes_as_well(store: Store, tmp_path: Path) -> None:

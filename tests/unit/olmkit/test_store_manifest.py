@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 
 import pytest
 
-from olmkit.store_manifest import File, Manifest
+from olmkit.store_manifest import Check, File, Manifest, State, failed_check
 
 DIGEST = "sha256:" + "a" * 64
 PORTION = "0" * 64
@@ -51,3 +53,26 @@ def test_nonsense_about_a_file_is_refused(file: object) -> None:
 def test_what_is_no_manifest_of_that_content_is_refused_with_a_reason(data: bytes, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         Manifest.parse(data, DIGEST)
+
+
+@pytest.mark.parametrize(
+    ("error", "state"),
+    [
+        *(
+            (OSError(each, os.strerror(each), "f"), State.DAMAGED)
+            for each in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+        ),
+        *(
+            (OSError(each, os.strerror(each), "f"), State.UNKNOWN)
+            for each in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EACCES, errno.EPERM, errno.ESTALE)
+        ),
+        (ValueError("the manifest is torn"), State.DAMAGED),
+        (MemoryError(), State.UNKNOWN),
+        (RuntimeError("can't start new thread"), State.UNKNOWN),
+    ],
+    ids=lambda each: f"{type(each).__name__} {getattr(each, 'errno', '')}" if isinstance(each, Exception) else each,
+)
+def test_only_what_is_missing_or_malformed_is_damage(error: Exception, state: State) -> None:
+    found = failed_check(error)
+    assert found == Check(state, found.why)
+    assert found.why

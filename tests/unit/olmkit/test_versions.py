@@ -301,3 +301,24 @@ def test_any_text_is_a_range_or_a_bad_one(text: str) -> None:
 
 def test_quoting_keeps_one_line() -> None:
     assert quoted('a"b\\\n') == '"a\\"b\\\\\\n"'
+
+
+comparisons = st.builds(
+    "{}{}".format, st.sampled_from(["", "=", "==", "!", "!=", ">", ">=", "<", "<="]), versions.map(_core)
+)
+ranges = st.lists(st.lists(comparisons, min_size=1, max_size=4).map(" ".join), min_size=1, max_size=3).map(" || ".join)
+
+
+@given(ranges, st.lists(versions, max_size=8))
+def test_the_slices_of_a_range_hold_the_versions_that_match(text: str, some: list[Version]) -> None:
+    bounds = [bound for group in BlangRange.parse(text).groups for _, bound in group]
+    by_precedence = {version.precedence: version for version in [*some, *bounds]}
+    points = sorted(by_precedence)
+    inside = {point for low, high in BlangRange.parse(text).slices(points) for point in points[low:high]}
+    assert inside == {point for point in points if BlangRange.parse(text).matches(by_precedence[point])}
+    assert all(0 <= low < high <= len(points) for low, high in BlangRange.parse(text).slices(points))
+
+
+@given(ranges)
+def test_blanks_make_no_difference_to_a_range(text: str) -> None:
+    assert BlangRange.parse(f" {text.replace(' ', '  ')} ").groups == BlangRange.parse(text).groups

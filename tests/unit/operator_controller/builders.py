@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,8 +16,10 @@ from olmkit.api.bundledeployments import (
     VERSION_ANNOTATION,
 )
 from olmkit.api.operators import FINALIZER, Operator
+from operator_controller.judge import question
 from operator_controller.resolve.candidates import Offer, Standing
 from operator_controller.resolve.package import read_package
+from operator_controller.resolve.resolution import resolution_of
 from operator_controller.world import Claim, Deployment, World, read_running
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -182,4 +185,6 @@ def world(raw: dict[str, Any] | None = None, *, runs: str | dict[str, Any] = "",
         "running": found[0],
         "installed": found[1],
     }
-    return World(now=NOW, raw=raw, operator=Operator.load(raw), **(facts | changes))
+    seen = World(now=NOW, raw=raw, operator=Operator.load(raw), **(facts | changes))
+    asked = question(seen)
+    return seen if asked is None else replace(seen, resolution=resolution_of(asked))

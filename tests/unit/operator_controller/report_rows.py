@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
 
 from operator_controller.resolve.candidates import Offer, Standing
 from operator_controller.world import Claim, World
-from tests.unit.operator_controller.builders import deployment, image, offer, operator, world
+from tests.unit.operator_controller.builders import NOW, bundle, deployment, image, notes, offer, operator, world
 
 Conditions = Mapping[str, tuple[str, str, str]]
 
 INSTALLED = ("Installed", "True", "InstallationSucceeded", "")
+REMOVES = ("Ready", "False", "Removing", "removing custom resources")
 READY = ("Ready", "True", "Succeeded", "ok")
 RESOLVED = ("True", "Success", f'resolved to "{image("1.1.0")}"')
 RUNS_OLD = ("True", "Success", f'installed from "{image("1.0.0")}"')
@@ -23,6 +26,24 @@ FIRST_IDLE = (
 )
 NOT_FOUND = "package 'p' at version '9.9.9' not found"
 NEAR_MISS = f"{NOT_FOUND}: stable has 1.0.0, 1.1.0; none is 9.9.9"
+
+MISSING: Mapping[str, Any] = {"unseen_bundle": "alpha-1.0.0", "unseen_since": NOW - timedelta(seconds=30)}
+MISSING_NOTE = (
+    'the Bundle "alpha-1.0.0" of what runs is missing: until rukpak has made it again, what runs cannot be repaired'
+)
+UNRECORDED = (
+    'the Bundle "alpha-1.0.0" that is installed is missing, and it is recorded nowhere which version it was: no version is '
+    'chosen until BundleDeployment "alpha" has installed the one that it asks for'
+)
+FOLLOWED = (
+    'catalog "community", which it came from, was deleted: it follows catalog "vendor", which offers the same bundle'
+)
+TOO_LARGE = 'package "p" of catalog "community" is too large to be resolved: it has 50,001 entries'
+
+
+OTHER_IMAGE = bundle("1.1.0")
+"""A Bundle of the name and version that the catalog offers, with another image."""
+OTHER_IMAGE["spec"]["source"]["image"]["ref"] = "registry/p@other"
 
 
 def both(kind: str, reason: str, message: str, inner: str) -> dict[str, tuple[str, str, str]]:
@@ -119,7 +140,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         {
             "Resolved": RESOLVED,
             "Installed": ("False", "InstallationFailed", "bundledeployment not ready: webhooks"),
-            **both("Stalled", "NotInstalled", "installing 1.1.0: webhooks", "Blocked"),
+            **both("Stalled", "NotInstalled", "cannot install 1.1.0: webhooks", "Blocked"),
         },
     ),
     (
@@ -146,20 +167,66 @@ ROWS: list[tuple[str, World, Conditions]] = [
         {"Resolved": RESOLVED, "Installed": RUNS_NEW, "Ready": ("True", "Succeeded", BEST)},
     ),
     (
-        "installed and not well",
+        "installed, and its workloads roll out",
         world(
             runs="1.1.0",
             deployment=deployment(
                 "1.1.0",
                 [
                     INSTALLED,
-                    ("Ready", "False", "Unhealthy", "Deployment d: 0 of 1"),
-                    ("Healthy", "False", "Unhealthy", ""),
+                    ("Ready", "False", "Progressing", "Deployment d: 0 of 1"),
+                    ("Healthy", "Unknown", "Progressing", ""),
+                    ("Reconciling", "True", "Progressing", "Deployment d: 0 of 1"),
                 ],
                 active="alpha-1.1.0",
             ),
         ),
-        {"Resolved": RESOLVED, "Installed": RUNS_NEW, "Ready": ("False", "Unhealthy", "Deployment d: 0 of 1")},
+        {
+            "Resolved": RESOLVED,
+            "Installed": RUNS_NEW,
+            **both("Reconciling", "Progressing", "Deployment d: 0 of 1", "Progressing"),
+        },
+    ),
+    (
+        "installed, and what was installed has failed",
+        world(
+            runs="1.1.0",
+            deployment=deployment(
+                "1.1.0",
+                [
+                    INSTALLED,
+                    ("Ready", "False", "Unhealthy", "Deployment d: no progress"),
+                    ("Healthy", "False", "Unhealthy", ""),
+                    ("Stalled", "True", "Unhealthy", "Deployment d: no progress"),
+                ],
+                active="alpha-1.1.0",
+            ),
+        ),
+        {
+            "Resolved": RESOLVED,
+            "Installed": RUNS_NEW,
+            **both("Stalled", "Unhealthy", "Deployment d: no progress", "Blocked"),
+        },
+    ),
+    (
+        "installed, and what was installed cannot be read now",
+        world(
+            runs="1.1.0",
+            deployment=deployment(
+                "1.1.0",
+                [
+                    INSTALLED,
+                    ("Ready", "False", "ObjectLookupFailure", "cannot be read now: Deployment"),
+                    ("Reconciling", "True", "Retrying", "cannot be read now: Deployment"),
+                ],
+                active="alpha-1.1.0",
+            ),
+        ),
+        {
+            "Resolved": RESOLVED,
+            "Installed": RUNS_NEW,
+            **both("Reconciling", "Unhealthy", "cannot be read now: Deployment", "Retrying"),
+        },
     ),
     (
         "installed, and something that drifted cannot be put right",
@@ -257,6 +324,36 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
+        "a version that is not there, while the one before it is being installed",
+        world(
+            operator({"version": "9.9.9"}),
+            deployment=deployment(
+                "1.0.0",
+                [
+                    ("Installed", "False", "Installing", "phase 2 of 7"),
+                    ("Reconciling", "True", "Installing", "phase 2 of 7"),
+                ],
+            ),
+        ),
+        {
+            "Resolved": ("False", "ResolutionFailed", NOT_FOUND),
+            "Installed": ("Unknown", "InstallationStatusUnknown", "bundledeployment not ready: phase 2 of 7"),
+            **both("Stalled", "NotResolved", NEAR_MISS, "Blocked"),
+        },
+    ),
+    (
+        "a version that is not there, after the one before it failed",
+        world(
+            operator({"version": "9.9.9"}),
+            deployment=deployment("1.0.0", [("Installed", "False", "InstallFailed", "webhooks")]),
+        ),
+        {
+            "Resolved": ("False", "ResolutionFailed", NOT_FOUND),
+            "Installed": ("False", "InstallationFailed", "bundledeployment not ready: webhooks"),
+            **both("Stalled", "NotResolved", NEAR_MISS, "Blocked"),
+        },
+    ),
+    (
         "no catalog yet",
         world(offers=()),
         {
@@ -265,7 +362,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
             **both(
                 "Reconciling",
                 "NotResolved",
-                "package 'p' not found: there is no Catalog yet: create one that has package 'p'",
+                "package 'p' not found: there is no Catalog yet: create one that has package \"p\"",
                 "WaitingForCatalog",
             ),
         },
@@ -285,16 +382,219 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "the catalog that an installed package came from is gone",
+        "another image of the bundle that runs is being unpacked",
+        world(
+            runs=OTHER_IMAGE,
+            deployment=deployment(
+                "1.1.0",
+                [
+                    INSTALLED,
+                    ("Healthy", "True", "Healthy", ""),
+                    ("Ready", "False", "Upgrading", "Waiting for the Bundle"),
+                    ("Reconciling", "True", "UnpackPending", "Waiting for the Bundle"),
+                ],
+                active="alpha-1.1.0",
+            ),
+        ),
+        {
+            "Resolved": RESOLVED,
+            "Installed": ("True", "Success", 'installed from "registry/p@other"'),
+            **both(
+                "Reconciling",
+                "Upgrading",
+                "installing another image of 1.1.0: Waiting for the Bundle",
+                "Installing",
+            ),
+        },
+    ),
+    (
+        "another image of the bundle that runs cannot be installed",
+        world(
+            runs=OTHER_IMAGE,
+            deployment=deployment(
+                "1.1.0",
+                [
+                    INSTALLED,
+                    ("Healthy", "True", "Healthy", ""),
+                    ("Ready", "False", "Upgrading", "webhooks"),
+                    ("Stalled", "True", "Blocked", "webhooks"),
+                ],
+                active="alpha-1.1.0",
+            ),
+        ),
+        {
+            "Resolved": RESOLVED,
+            "Installed": ("True", "Success", 'installed from "registry/p@other"'),
+            **both("Stalled", "Upgrading", "installing another image of 1.1.0: webhooks", "Blocked"),
+        },
+    ),
+    (
+        "another image of the bundle that runs is wanted, and the one that runs is well",
+        world(
+            runs=OTHER_IMAGE,
+            deployment=deployment(
+                "1.1.0",
+                [INSTALLED, READY],
+                active="alpha-1.1.0",
+            ),
+        ),
+        {
+            "Resolved": RESOLVED,
+            "Installed": ("True", "Success", 'installed from "registry/p@other"'),
+            **both("Reconciling", "Upgrading", "installing another image of 1.1.0: ok", "Installing"),
+        },
+    ),
+    (
+        "the catalog that an installed package came from was deleted, and no other one offers its bundle",
         world(runs="1.0.0", offers=(), deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0")),
         {
             "Resolved": ("True", "Success", f'resolved to "{image("1.0.0")}"'),
             "Installed": RUNS_OLD,
             "Ready": (
                 "True",
-                "Succeeded",
-                '1.0.0 stays: catalog "community", which it came from, is gone, so no other version is looked for',
+                "CatalogDeleted",
+                '1.0.0 stays: catalog "community", which it came from, was deleted, and no other catalog that is served offers '
+                'bundle "p.v1.0.0": create a Catalog that does, and it goes on from there',
             ),
+        },
+    ),
+    (
+        "nothing more is to be installed from the catalog that an installed package came from",
+        world(
+            runs="1.0.0",
+            offers=(Offer("community", standing=Standing.UNAVAILABLE),),
+            deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0"),
+        ),
+        {
+            "Resolved": ("True", "Success", f'resolved to "{image("1.0.0")}"'),
+            "Installed": RUNS_OLD,
+            "Ready": (
+                "True",
+                "CatalogUnavailable",
+                '1.0.0 stays: catalog "community", which it came from, has spec.availability Unavailable, so no other version is '
+                "installed",
+            ),
+        },
+    ),
+    (
+        "what runs was withdrawn by its publisher",
+        world(
+            runs="1.2.0",
+            deployment=deployment("1.2.0", [INSTALLED, READY], active="alpha-1.2.0"),
+        ),
+        {
+            "Resolved": ("True", "Success", f'resolved to "{image("1.2.0")}"'),
+            "Installed": ("True", "Success", f'installed from "{image("1.2.0")}"'),
+            "Ready": (
+                "True",
+                "NotOffered",
+                '1.2.0 stays: catalog "community" does not offer it any more, and what it offers is older',
+            ),
+        },
+    ),
+    (
+        "the catalog that an installed package came from was deleted, and another one offers its bundle",
+        world(
+            runs="1.1.0",
+            offers=(offer("1.0.0", "1.1.0", catalog="vendor"),),
+            deployment=deployment("1.1.0", [INSTALLED, READY], active="alpha-1.1.0"),
+        ),
+        {
+            "Resolved": RESOLVED,
+            "Installed": RUNS_NEW,
+            **both("Reconciling", "FollowingCatalog", FOLLOWED, "FollowingCatalog"),
+        },
+    ),
+    (
+        "the catalog that took the place of a deleted one is recorded",
+        world(
+            runs="1.1.0",
+            offers=(offer("1.0.0", "1.1.0", catalog="vendor"),),
+            deployment=deployment(
+                "1.1.0", [INSTALLED, READY], active="alpha-1.1.0", annotations=notes("1.1.0", catalog="vendor")
+            ),
+        ),
+        {
+            "Resolved": RESOLVED,
+            "Installed": RUNS_NEW,
+            "Ready": ("True", "Succeeded", f"{BEST.replace('community', 'vendor')}; {FOLLOWED}"),
+        },
+    ),
+    (
+        "the catalog that took the place of a deleted one offers an upgrade too",
+        world(
+            runs="1.0.0",
+            offers=(offer("1.0.0", "1.1.0", catalog="vendor"),),
+            deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0"),
+        ),
+        {
+            "Resolved": RESOLVED,
+            "Installed": RUNS_OLD,
+            **both("Reconciling", "FollowingCatalog", FOLLOWED, "FollowingCatalog"),
+        },
+    ),
+    (
+        "the catalog that took the place of a deleted one is recorded by the BundleDeployment and not yet by the Bundle",
+        world(
+            runs="1.0.0",
+            offers=(offer("1.0.0", "1.1.0", catalog="vendor"),),
+            deployment=deployment(
+                "1.0.0", [INSTALLED, READY], active="alpha-1.0.0", annotations=notes("1.0.0", catalog="vendor")
+            ),
+        ),
+        {
+            "Resolved": RESOLVED,
+            "Installed": RUNS_OLD,
+            **both("Reconciling", "FollowingCatalog", FOLLOWED, "FollowingCatalog"),
+        },
+    ),
+    (
+        "the catalog that took the place of a deleted one offers what cannot be installed",
+        world(
+            runs="1.0.0",
+            offers=(Offer("vendor", package=offer("1.0.0", "1.1.0", bundle={"mediaType": "helm"}).package),),
+            deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0"),
+        ),
+        {
+            "Resolved": RESOLVED,
+            "Installed": RUNS_OLD,
+            **both("Reconciling", "FollowingCatalog", FOLLOWED, "FollowingCatalog"),
+        },
+    ),
+    (
+        "the catalog that took the place of a deleted one does not have what is asked for",
+        world(
+            operator({"version": "2.0.0"}),
+            runs="1.0.0",
+            offers=(offer("1.0.0", "1.1.0", catalog="vendor"),),
+            deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0"),
+        ),
+        {
+            "Resolved": ("False", "ResolutionFailed", "package 'p' at version '2.0.0' not found"),
+            "Installed": RUNS_OLD,
+            **both("Reconciling", "FollowingCatalog", FOLLOWED, "FollowingCatalog"),
+        },
+    ),
+    (
+        "a deleted catalog's upgrade is under way, and the one that takes its place offers what cannot be installed",
+        world(
+            runs="1.0.0",
+            offers=(Offer("vendor", package=offer("1.0.0", "1.1.0", bundle={"mediaType": "helm"}).package),),
+            deployment=deployment("1.1.0", [INSTALLED, READY], active="alpha-1.0.0"),
+        ),
+        {
+            "Resolved": RESOLVED,
+            "Installed": RUNS_OLD,
+            **both("Stalled", "Upgrading", f"unknown bundle mediatype: helm; {FOLLOWED}", "Blocked"),
+        },
+    ),
+    (
+        "a package that is too large to be resolved",
+        world(offers=(Offer("community", standing=Standing.TOO_LARGE, message="it has 50,001 entries"),)),
+        {
+            "Resolved": ("False", "ResolutionFailed", TOO_LARGE),
+            "Installed": NOT_ATTEMPTED,
+            **both("Stalled", "NotResolved", TOO_LARGE, "Blocked"),
         },
     ),
     (
@@ -311,7 +611,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
                 "Stalled",
                 "NotResolved",
                 'spec.version: Major number is too large "99999999999999999999" in "99999999999999999999.0.0"; for example '
-                "1.2.3, '>=1.2.0 <2.0.0', '~1.4' or '1.x'",
+                '"1.2.3", ">=1.2.0 <2.0.0", "~1.4" or "1.x"',
                 "Blocked",
             ),
         },
@@ -381,9 +681,115 @@ ROWS: list[tuple[str, World, Conditions]] = [
             **both(
                 "Reconciling",
                 "NotInstalled",
-                'BundleDeployment "alpha" is being deleted by somebody and is made again when it is gone',
-                "Retrying",
+                'BundleDeployment "alpha" is being deleted by somebody: 1.1.0 is installed again when it is gone',
+                "Installing",
             ),
+        },
+    ),
+    (
+        "a BundleDeployment that somebody deletes while its bundle runs is no upgrade",
+        world(
+            runs="1.1.0",
+            deployment=deployment(
+                "1.1.0", [INSTALLED, READY], active="alpha-1.1.0", deleting=True, generation=2, observed=1
+            ),
+        ),
+        {
+            "Resolved": RESOLVED,
+            "Installed": RUNS_NEW,
+            **both(
+                "Reconciling",
+                "NotInstalled",
+                'BundleDeployment "alpha" is being deleted by somebody: 1.1.0 is installed again when it is gone',
+                "Installing",
+            ),
+        },
+    ),
+    (
+        "what such a BundleDeployment waits for is told",
+        world(
+            runs="1.1.0",
+            deployment=deployment("1.1.0", [INSTALLED, REMOVES], active="alpha-1.1.0", deleting=True),
+        ),
+        {
+            "Resolved": RESOLVED,
+            "Installed": RUNS_NEW,
+            **both(
+                "Reconciling",
+                "NotInstalled",
+                'BundleDeployment "alpha" is being deleted by somebody: 1.1.0 is installed again when it is gone '
+                "(removing custom resources)",
+                "Installing",
+            ),
+        },
+    ),
+    (
+        "a BundleDeployment that somebody deletes while its bundle is offered by nobody",
+        world(
+            runs="1.1.0",
+            offers=(),
+            deployment=deployment("1.1.0", [INSTALLED, REMOVES], active="alpha-1.1.0", deleting=True),
+        ),
+        {
+            "Resolved": RESOLVED,
+            "Installed": RUNS_NEW,
+            **both(
+                "Reconciling",
+                "NotInstalled",
+                'BundleDeployment "alpha" is being deleted by somebody: what is installed then is chosen when it is gone '
+                "(removing custom resources)",
+                "Installing",
+            ),
+        },
+    ),
+    (
+        "the Bundle of what runs is missing while an upgrade is stuck",
+        world(
+            runs="1.0.0",
+            **MISSING,
+            deployment=deployment(
+                "1.1.0",
+                [
+                    INSTALLED,
+                    ("Ready", "False", "Upgrading", "no such image"),
+                    ("Reconciling", "True", "UnpackFailed", "no such image"),
+                ],
+                active="alpha-1.0.0",
+            ),
+        ),
+        {
+            "Resolved": RESOLVED,
+            "Installed": (*RUNS_OLD[:2], f'{RUNS_OLD[2]}; its Bundle "alpha-1.0.0" is missing'),
+            **both(
+                "Reconciling", "Upgrading", f"upgrading from 1.0.0 to 1.1.0: no such image; {MISSING_NOTE}", "Retrying"
+            ),
+        },
+    ),
+    (
+        "the Bundle of what runs is missing and the BundleDeployment does not say so",
+        world(
+            operator({"version": "1.0.0"}),
+            runs="1.0.0",
+            **MISSING,
+            deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0"),
+        ),
+        {
+            "Resolved": ("True", "Success", f'resolved to "{image("1.0.0")}"'),
+            "Installed": (*RUNS_OLD[:2], f'{RUNS_OLD[2]}; its Bundle "alpha-1.0.0" is missing'),
+            **both("Reconciling", "Unhealthy", MISSING_NOTE, "Retrying"),
+        },
+    ),
+    (
+        "the Bundle of what runs is missing and it was never recorded what it was",
+        world(**MISSING, deployment=deployment("1.1.0", [INSTALLED, READY], active="alpha-1.0.0")),
+        {
+            "Resolved": ("False", "ResolutionFailed", UNRECORDED),
+            "Installed": (
+                "Unknown",
+                "InstallationStatusUnknown",
+                'the Bundle "alpha-1.0.0" of what is installed is missing',
+            ),
+            **both("Reconciling", "NotResolved", UNRECORDED, "Retrying"),
         },
     ),
 ]

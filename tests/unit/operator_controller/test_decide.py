@@ -10,11 +10,22 @@ import pytest
 
 from olmkit.api.operators import FINALIZER
 from olmkit.errors import Blocked, Waiting
-from operator_controller.decide import Delete, Hold, Install, Keep, Plan, Release, decide, deployment_for, differs
+from operator_controller.decide import (
+    STALE_AGAIN,
+    Delete,
+    Hold,
+    Install,
+    Keep,
+    Plan,
+    Release,
+    decide,
+    deployment_for,
+    differs,
+)
 from operator_controller.judge import CATALOG_AGAIN, WATCHED_AGAIN, snapshot
 from operator_controller.resolve.candidates import Asked, Chosen, Offer, Standing, resolve
 from operator_controller.world import Claim, World
-from tests.unit.operator_controller.builders import deployment, image, notes, offer, operator, owner, world
+from tests.unit.operator_controller.builders import bundle, deployment, image, notes, offer, operator, owner, world
 
 READY = [("Ready", "True", "Succeeded", "")]
 MINE = Claim(is_new=True, is_idle=True, created="2026-01-02T00:00:00Z", name="alpha")
@@ -23,6 +34,17 @@ ELDER = Claim(is_new=True, is_idle=True, created="2026-01-01T00:00:00Z", name="b
 
 def kind_of(plan: Plan) -> str:
     return type(plan).__name__
+
+
+def _with_webhooks(version: str, *versions: str) -> Offer:
+    """A catalog of these versions, of which one has a webhook."""
+    plain = offer(*versions)
+    assert plain.package is not None
+    bundles = {
+        name: replace(one, webhooks=("a",)) if name == f"p.v{version}" else one
+        for name, one in plain.package.bundles.items()
+    }
+    return replace(plain, package=replace(plain.package, bundles=bundles))
 
 
 PLANS: list[tuple[str, World, Plan | str]] = [
@@ -55,6 +77,38 @@ PLANS: list[tuple[str, World, Plan | str]] = [
         Keep(),
     ),
     (
+        "the image that runs is kept when the catalog names it on another registry",
+        world(
+            runs="1.1.0",
+            deployment=deployment("1.1.0", READY, active="alpha-1.1.0"),
+            offers=(offer("1.1.0", bundle={"image": "mirror/p@1.1.0"}),),
+        ),
+        Keep(),
+    ),
+    (
+        "an image that does not run yet is taken from where the catalog names it now",
+        world(deployment=deployment("1.1.0", READY), offers=(offer("1.1.0", bundle={"image": "mirror/p@1.1.0"}),)),
+        "Install",
+    ),
+    (
+        "another image of the version that runs is installed",
+        world(
+            runs="1.1.0",
+            deployment=deployment("1.1.0", READY, active="alpha-1.1.0"),
+            offers=(offer("1.1.0", bundle={"image": "registry/p@other"}),),
+        ),
+        "Install",
+    ),
+    (
+        "a catalog that takes the place of a deleted one is written down",
+        world(
+            runs="1.1.0",
+            deployment=deployment("1.1.0", READY, active="alpha-1.1.0"),
+            offers=(offer("1.0.0", "1.1.0", catalog="vendor"),),
+        ),
+        "Install",
+    ),
+    (
         "a deleted Operator's BundleDeployment is deleted",
         world(operator(deleting=True), deployment=deployment("1.0.0")),
         Delete("alpha", "uid-deployment"),
@@ -70,6 +124,11 @@ PLANS: list[tuple[str, World, Plan | str]] = [
         Release(("x/y",)),
     ),
     (
+        "while BundleDeployments are not watched the finalizer stays: there may be one that is not known",
+        replace(world(operator(deleting=True)), is_fresh=False),
+        Keep(STALE_AGAIN),
+    ),
+    (
         "a BundleDeployment of somebody else does not hold the Operator",
         world(operator(deleting=True), deployment=deployment("1.0.0", owners=[])),
         Release(()),
@@ -83,6 +142,16 @@ PLANS: list[tuple[str, World, Plan | str]] = [
         "a deleted Operator goes although its spec is wrong and all catalogs are gone",
         world(operator({"version": "99999999999999999999.0.0"}, deleting=True), offers=()),
         Release(()),
+    ),
+    (
+        "a plain bundle with webhooks brings its own certificates",
+        world(offers=(offer("1.0.0", bundle={"webhooks": ["a"], "mediaType": "plain+v0"}),)),
+        "Install",
+    ),
+    (
+        "an image that was refused does not stop another one",
+        world(offers=(offer("1.0.0", bundle={"image": "r@sha256:1"}),), refusals={"sha256:2": "webhooks"}),
+        "Install",
     ),
     (
         "the senior of two works",
@@ -154,8 +223,8 @@ REFUSALS: list[tuple[str, World, type[Exception], str]] = [
         "a range that cannot be read",
         world(operator({"version": "1.2.3-01"})),
         Blocked,
-        'spec.version: Numeric PreRelease version must not contain leading zeroes "01" in "1.2.3-01"; for example 1.2.3, '
-        "'>=1.2.0 <2.0.0', '~1.4' or '1.x'",
+        'spec.version: Numeric PreRelease version must not contain leading zeroes "01" in "1.2.3-01"; for example "1.2.3", '
+        '">=1.2.0 <2.0.0", "~1.4" or "1.x"',
     ),
     (
         "a version that is not there",
@@ -174,6 +243,34 @@ REFUSALS: list[tuple[str, World, type[Exception], str]] = [
         world(offers=(offer("1.0.0", bundle={"mediaType": "helm"}),)),
         Blocked,
         "unknown bundle mediatype: helm",
+    ),
+    (
+        "a bundle whose catalog says that it has webhooks and owns API services",
+        world(offers=(offer("1.0.0", bundle={"webhooks": ["b", "a"], "apiServices": ["v1.g"]}),)),
+        Blocked,
+        'bundle "p.v1.0.0" has webhooks (a, b) and owns API services (v1.g), which are not supported yet: catalog "community" '
+        "offers no version without them that can be installed now; install its manifests as a plain+v0 bundle that brings its "
+        "own certificates",
+    ),
+    (
+        "a bundle whose catalog says that it has webhooks, and that other versions have none",
+        world(offers=(_with_webhooks("1.1.0", "0.9.0", "1.0.0", "1.1.0"),)),
+        Blocked,
+        'bundle "p.v1.1.0" has webhooks (a), which are not supported yet: choose a version for which the catalog names none '
+        "(0.9.0, 1.0.0), or install its manifests as a plain+v0 bundle that brings its own certificates",
+    ),
+    (
+        "a bundle that has webhooks, and a version without them that no upgrade edge leads to",
+        world(runs="1.0.0", offers=(_with_webhooks("1.1.0", "0.9.0", "1.0.0", "1.1.0"),)),
+        Blocked,
+        'bundle "p.v1.1.0" has webhooks (a), which are not supported yet: choose a version for which the catalog names none '
+        "(1.0.0), or install its manifests as a plain+v0 bundle that brings its own certificates",
+    ),
+    (
+        "an image that rukpak refused before",
+        world(offers=(offer("1.0.0", bundle={"image": "r@sha256:1"}),), refusals={"sha256:1": "webhooks"}),
+        Blocked,
+        "webhooks",
     ),
     (
         "a BundleDeployment that a person made",
@@ -199,7 +296,7 @@ REFUSALS: list[tuple[str, World, type[Exception], str]] = [
         "a BundleDeployment that somebody deletes",
         world(deployment=deployment("1.0.0", deleting=True)),
         Waiting,
-        'BundleDeployment "alpha" is being deleted by somebody and is made again when it is gone',
+        'BundleDeployment "alpha" is being deleted by somebody: 1.1.0 is installed again when it is gone',
     ),
     (
         "an active Bundle that is not seen yet",
@@ -301,3 +398,65 @@ def test_too_many_properties_are_cut_to_whole_ones() -> None:
     assert len(text) <= 131_072
     assert text.endswith("}]")
     assert not differs(type(deployment("1.0.0")).load({**made, "status": {}}), made)
+
+
+def test_following_another_catalog_changes_what_is_recorded_and_nothing_that_is_installed() -> None:
+    before = deployment("1.1.0", READY, active="alpha-1.1.0")
+    plan = decide(world(runs="1.1.0", deployment=before, offers=(offer("1.0.0", "1.1.0", catalog="vendor"),)))
+    assert isinstance(plan, Install)
+    template = plan.deployment["spec"]["template"]
+    assert template["spec"] == before.raw["spec"]["template"]["spec"]
+    assert template["metadata"]["annotations"] == notes("1.1.0", catalog="vendor")
+
+
+@pytest.mark.parametrize(
+    ("spec", "offered"),
+    [
+        pytest.param({}, {}, id="before an upgrade"),
+        pytest.param({}, {"mediaType": "helm"}, id="when the upgrade is refused"),
+        pytest.param({"version": "2.0.0"}, {}, id="when what is asked for is not found"),
+        pytest.param({"version": "<1.1.0", "channel": "stable"}, {"image": "x@1.0.0"}, id="when nothing else changes"),
+    ],
+)
+def test_the_catalog_that_is_followed_is_recorded_before_anything_else(
+    spec: dict[str, str], offered: dict[str, str]
+) -> None:
+    before = deployment("1.0.0", READY, active="alpha-1.0.0")
+    seen = world(
+        operator(spec),
+        runs="1.0.0",
+        deployment=before,
+        offers=(offer("1.0.0", "1.1.0", catalog="vendor", bundle=offered),),
+    )
+    plan = decide(seen)
+    assert isinstance(plan, Install)
+    template = plan.deployment["spec"]["template"]
+    assert template["spec"] == before.raw["spec"]["template"]["spec"]
+    assert template["metadata"]["annotations"] == notes("1.0.0", catalog="vendor")
+
+
+def test_an_upgrade_waits_until_the_bundle_that_runs_has_the_record_of_its_new_catalog() -> None:
+    recorded = deployment("1.0.0", READY, active="alpha-1.0.0", annotations=notes("1.0.0", catalog="vendor"))
+    offers = (offer("1.0.0", "1.1.0", catalog="vendor"),)
+    assert decide(world(runs="1.0.0", deployment=recorded, offers=offers)) == Keep()
+    passed_on = decide(world(runs=bundle("1.0.0", catalog="vendor"), deployment=recorded, offers=offers))
+    assert isinstance(passed_on, Install)
+    assert passed_on.deployment["spec"]["template"]["metadata"]["annotations"] == notes("1.1.0", catalog="vendor")
+
+
+def test_the_channel_that_is_recorded_is_one_of_the_catalog_that_is_followed() -> None:
+    old = notes("1.0.0", channel="removed")
+    before = deployment("1.0.0", READY, active="alpha-1.0.0", annotations=old)
+    seen = world(
+        runs=bundle("1.0.0", channel="removed"),
+        deployment=before,
+        offers=(offer("1.0.0", "1.1.0", catalog="vendor"),),
+    )
+    plan = decide(seen)
+    assert isinstance(plan, Install)
+    assert plan.deployment["spec"]["template"]["metadata"]["annotations"] == notes("1.0.0", catalog="vendor")
+
+
+def test_nothing_is_decided_without_the_answer_that_the_world_should_hold() -> None:
+    with pytest.raises(ValueError, match="holds no answer"):
+        decide(replace(world(), resolution=None))

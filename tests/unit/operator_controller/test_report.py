@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from olmkit.api.operators import FINALIZER, OperatorStatus, Reason
-from olmkit.errors import ApiError, Conflict, OlmError
+from olmkit.errors import ApiError, Conflict, Forbidden, OlmError, Unavailable
 from operator_controller.decide import Delete, Done, Hold, Keep, Release, decide
 from operator_controller.judge import CATALOG_AGAIN
 from operator_controller.report import Outcome, report
-from operator_controller.world import World
-from tests.unit.operator_controller.builders import bundle, deployment, image, notes, operator, world
+from operator_controller.world import Claim, World
+from tests.unit.operator_controller.builders import NOW, bundle, deployment, image, notes, operator, world
 from tests.unit.operator_controller.report_rows import (
     BEST,
     INSTALLED,
@@ -73,6 +74,7 @@ def test_the_fields_name_what_was_chosen_and_what_runs() -> None:
     assert status.dump() | {"conditions": None} == {
         "observedGeneration": 1,
         "conditions": None,
+        "wantedVersion": "1.1.0",
         "resolvedBundleResource": image("1.1.0"),
         "installedBundleResource": image("1.0.0"),
         "installed": {
@@ -84,6 +86,25 @@ def test_the_fields_name_what_was_chosen_and_what_runs() -> None:
         },
         "resolution": BEST,
     }
+
+
+@pytest.mark.parametrize(
+    ("seen", "wanted"),
+    [
+        pytest.param(world(), "1.1.0", id="the version that was chosen"),
+        pytest.param(world(operator({"version": "~1.0"})), "1.0.0", id="the one that was chosen of a range"),
+        pytest.param(world(operator({"version": "9.9.9"})), "9.9.9", id="what is asked for and was not found"),
+        pytest.param(world(offers=()), None, id="nothing that has a name"),
+        pytest.param(world(offers=(), runs="1.0.0"), "1.0.0", id="what stays"),
+        pytest.param(
+            world(claims=(Claim(True, True, "2", "alpha"), Claim(False, False, "3", "beta"))),
+            None,
+            id="of a second one",
+        ),
+    ],
+)
+def test_lists_show_which_version_is_wanted(seen: World, wanted: str | None) -> None:
+    assert told(seen)[1].wanted_version == wanted
 
 
 def test_a_resolution_that_fails_blanks_what_was_chosen_and_not_what_runs() -> None:
@@ -122,7 +143,9 @@ def test_a_fault_of_our_own_is_named_by_its_kind() -> None:
         pytest.param(world(), Done(Hold((FINALIZER,))), id="only the finalizer was put on"),
         pytest.param(world(operator(deleting=True)), Done(Release(())), id="the Operator is gone by now"),
         pytest.param(world(operator(deleting=True, finalizers=["x/y"])), Done(Keep()), id="only others hold it"),
-        pytest.param(world(unseen_bundle="b"), None, id="what runs cannot be seen yet"),
+        pytest.param(
+            world(unseen_bundle="b", unseen_since=NOW - timedelta(seconds=29)), None, id="what runs cannot be seen yet"
+        ),
     ],
 )
 def test_nothing_is_said(seen: World, outcome: Outcome | None) -> None:
@@ -140,6 +163,35 @@ def test_removing_says_what_is_left_and_keeps_what_was_said() -> None:
     conditions, status = told(world(raw, runs="1.0.0", deployment=left), Done(Keep()))
     assert conditions["Ready"][2] == "removing what was installed: 2 custom resources are left"
     assert status.installed_bundle_resource == image("1.0.0")
+
+
+@pytest.mark.parametrize(
+    ("seen", "error", "expected"),
+    [
+        pytest.param(
+            world(operator(deleting=True), runs="1.0.0", deployment=deployment("1.0.0")),
+            Forbidden(403, "Forbidden", "a webhook says no"),
+            "removing what was installed: the BundleDeployment could not be deleted: a webhook says no",
+            id="the BundleDeployment may not be deleted",
+        ),
+        pytest.param(
+            world(operator(deleting=True)),
+            Unavailable(0, "NoAnswer", "no answer"),
+            "removing what was installed: the finalizer could not be removed: no answer",
+            id="the finalizer cannot be removed",
+        ),
+        pytest.param(
+            world(operator(deleting=True)),
+            RuntimeError("a fault"),
+            "removing what was installed: RuntimeError: a fault",
+            id="what nobody foresaw",
+        ),
+    ],
+)
+def test_what_keeps_an_operator_from_going_is_said(seen: World, error: Exception, expected: str) -> None:
+    conditions, _ = told(seen, error)
+    assert conditions["Ready"] == ("False", "Removing", expected)
+    assert conditions["Reconciling"] == ("True", "Removing", expected)
 
 
 def test_a_long_story_is_cut() -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
-from operator_controller.world import Claim, read_running
+from olmkit.api.bundledeployments import RECORDED_ANNOTATIONS
+from olmkit.api.operators import Operator
+from operator_controller.world import Claim, Deployment, read_recorded, read_running
 from tests.unit.operator_controller.builders import bundle, deployment, image, operator, owner, world
 
 PROPERTIES = "operators.operatorframework.io/properties"
@@ -29,6 +34,29 @@ def test_a_bundle_without_annotations_is_still_something() -> None:
     running, installed = read_running(raw)
     assert (running.name, running.version, running.catalog) == ("alpha-1.1.0", None, "")
     assert installed.dump() == {"name": "alpha-1.1.0", "version": "", "apis": []}
+
+
+def recorded(**changes: Any) -> dict[str, Any]:
+    """The record of version 1.1.0 on a BundleDeployment whose active Bundle is alpha-1.1.0."""
+    made = bundle("1.1.0")
+    fields = {field: made["metadata"]["annotations"][name] for field, name in RECORDED_ANNOTATIONS.items()}
+    return {"bundle": "alpha-1.1.0", "spec": made["spec"], **fields, **changes}
+
+
+def with_record(record: Mapping[str, Any] | None) -> Deployment:
+    known = deployment("1.2.0", active="alpha-1.1.0")
+    status = {**known.raw["status"], **({"installed": record} if record else {})}
+    return Deployment.load({**known.raw, "status": status})
+
+
+def test_a_bundle_its_record_and_the_operator_that_reported_it_say_the_same() -> None:
+    seen = read_running(bundle("1.1.0"))
+    assert read_recorded(Operator.load(operator()), with_record(recorded())) == seen
+    reported = {"installedBundleResource": image("1.1.0"), "installed": seen[1].dump()}
+    asked = Operator.load(operator(status=reported))
+    assert read_recorded(asked, with_record(None)) == seen
+    assert read_recorded(asked, with_record(recorded(bundle="alpha-1.0.0", version="1.0.0"))) == seen
+    assert read_recorded(Operator.load(operator()), with_record(None)) is None
 
 
 @pytest.mark.parametrize(

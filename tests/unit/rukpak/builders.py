@@ -11,6 +11,28 @@ from rukpak.bundle import RegistryBundle, read_registry
 
 MODES = ("OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces")
 Body = dict[str, Any]
+MERGED_CRD = b"""
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.example.com}
+spec:
+  group: example.com
+  names: {plural: things, singular: thing, kind: Thing, listKind: ThingList}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          first: &text {type: string, maxLength: 9}
+          second:
+            !!merge <<: *text
+            description: of the second
+"""
+"""A CustomResourceDefinition, of which a part is merged into another by a key that is written with its tag."""
 
 
 def csv(

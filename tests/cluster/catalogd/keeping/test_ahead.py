@@ -8,6 +8,7 @@ import pytest
 
 from catalogd.keeping.ahead import Ahead
 from catalogd.keeping.shelf import Shelf
+from olmkit.store_manifest import INTACT
 from tests.cluster.catalogd.shelves import ONE, TWO, blobs_of, damage, on_disk, shelved
 
 
@@ -34,7 +35,7 @@ async def test_what_was_found_damaged_is_not_served_but_said_once_and_removed(
 async def test_what_was_found_counts_once(tmp_path: Path) -> None:
     blobs = blobs_of(await shelved(tmp_path, a=ONE), "a")
     ahead = Ahead(tmp_path)
-    assert ahead.fault(ONE) == ""
+    assert ahead.check(ONE) == INTACT
     damage(blobs, "flipped")
     shelf = Shelf(tmp_path, ahead=ahead)
     await shelf.restore()
@@ -43,7 +44,7 @@ async def test_what_was_found_counts_once(tmp_path: Path) -> None:
 
 async def test_content_that_no_note_names_is_not_looked_at(tmp_path: Path) -> None:
     await shelved(tmp_path, a=ONE)
-    assert Ahead(tmp_path).fault(TWO) is None
+    assert Ahead(tmp_path).check(TWO) is None
 
 
 @pytest.mark.parametrize("note", [None, b"", b"{}", b'{"format": 2, "catalogs": {"a": {}}, "kept": []}'])
@@ -51,9 +52,9 @@ async def test_without_a_note_that_can_be_read_there_is_nothing_to_look_at(tmp_p
     await shelved(tmp_path, a=ONE)
     file = tmp_path / "catalogs.json"
     file.unlink() if note is None else file.write_bytes(note)
-    assert Ahead(tmp_path).fault(ONE) is None
+    assert Ahead(tmp_path).check(ONE) is None
 
 
 def test_a_folder_that_cannot_be_used_is_for_others_to_say(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert Ahead(tmp_path / "file").fault(ONE) is None
+    assert Ahead(tmp_path / "file").check(ONE) is None

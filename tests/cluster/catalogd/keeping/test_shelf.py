@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from catalogd.keeping.shelf import KEPT_AT_MOST, Shelf
+from catalogd.keeping.shelf import KEPT_AT_MOST, Shelf, Superseded
 from catalogd.world import Record
 from olmkit.store import Store
 from tests.cluster.catalogd.shelves import ONE, TWO, blobs_of, damage, on_disk, publish, record, served, shelved
@@ -242,7 +242,7 @@ async def test_content_that_no_name_stands_for_yet_is_not_taken_from_the_job_tha
 async def test_content_that_breaks_while_it_is_served_is_served_no_more(tmp_path: Path, how: str) -> None:
     shelf = await shelved(tmp_path, a=ONE, b=TWO, c=ONE)
     lost: list[str] = []
-    shelf.on_lost(lost.append)
+    shelf.on_change(lost.append)
     damage(blobs_of(shelf, "a"), how)
     await asyncio.gather(*(shelf.damaged(ONE) for _ in range(9)))
     assert lost == ["a", "c"]
@@ -292,3 +292,31 @@ async def test_until_it_is_verified_content_is_expected_and_each_is_served_as_so
     for names, expected in seen:
         assert names | expected == {"a", "b"}
     assert shelf.expected == frozenset()
+
+
+@pytest.mark.parametrize("answers", [(False,), (True, False)], ids=["before it is noted", "while it is noted"])
+async def test_a_record_that_no_longer_holds_when_its_turn_comes_is_not_served(
+    tmp_path: Path, answers: tuple[bool, ...]
+) -> None:
+    shelf = await shelved(tmp_path, a=ONE, b=TWO)
+    changes: list[str] = []
+    shelf.on_change(changes.append)
+    left = list(answers)
+    with pytest.raises(Superseded):
+        await shelf.put("a", record(TWO), lambda: left.pop(0))
+    assert (changes, left) == ([], [])
+    found = shelf.get("a")
+    assert found is not None
+    assert found.record == record(ONE)
+    assert await served(tmp_path) == {"a": ONE, "b": TWO}
+
+
+async def test_each_change_of_what_is_served_is_told_once_by_name(tmp_path: Path) -> None:
+    shelf = await shelved(tmp_path, a=ONE, b=TWO)
+    changes: list[str] = []
+    shelf.on_change(changes.append)
+    await shelf.put("a", record(ONE))
+    await shelf.put("a", record(TWO))
+    await shelf.drop("b")
+    await shelf.drop("b")
+    assert changes == ["a", "b"]

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import os
 import sys
+import urllib.request
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from catalogd.keeping.record import Record
 from catalogd.reading.content import Content
 from catalogd.reading.loader import Loader
 from catalogd.reading.loading import LABEL, SWITCH_SECONDS, load
 from devcluster.cluster import Cluster
+from olmkit.errors import Waiting
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadContent
-from olmkit.sources.source import ConfigMapsSource, ImageSource, Source
+from olmkit.sources.source import ConfigMapsSource, HttpSource, ImageSource, Source
 from olmkit.store import Store
+from olmkit.store_manifest import State
 from tests.cluster.catalogd.conftest import lines, package
 from tests.images import push, tar
+from tests.parse_here import parse_here
 from tests.registry_proxy import RegistryProxy
+from tests.web_server import WebServer
 
 LABELS = {LABEL: "/configs"}
 NUMBERS = itertools.count()
@@ -52,19 +59,42 @@ class Setting:
     def image(self) -> ImageSource:
         return ImageSource(f"{self.proxy.address}/{self.repository}:v1")
 
+    def manifest(self, digest: str) -> bytes:
+        """What the registry has under that digest."""
+        accept = {"Accept": "application/vnd.oci.image.manifest.v1+json"}
+        url = f"http://{self._registry}/v2/{self.repository}/manifests/{digest}"
+        with urllib.request.urlopen(urllib.request.Request(url, headers=accept)) as answer:
+            return bytes(answer.read())
+
+    def trust(self, address: str) -> None:
+        """Have images at that address pulled by plain HTTP."""
+        assert self._access.registries_conf is not None
+        with self._access.registries_conf.open("a") as file:
+            file.write(f'[[registry]]\nlocation = "{address}"\ninsecure = true\n')
+
     async def load(
-        self, source: Source, known: str = "", bad: BadContent | None = None, bundles: bool = False
+        self,
+        source: Source,
+        known: str = "",
+        bad: BadContent | None = None,
+        *,
+        bundles: bool = False,
+        answered: bool = False,
     ) -> dict[str, Any]:
         record = Record("", "", known, "") if known else None
-        task = Loader(self.folder, self._access, bundles).task(source, Credentials(), record, bad)
-        found = await load(json.loads(json.dumps(task.arguments)), lambda line: None)
+        loader = Loader(self.folder, self._access, bundles)
+        task = loader.task(source, Credentials(), record, bad, answered=answered)
+        assert task.staging is not None
+        with task.staging.open() as folder:
+            arguments = json.loads(json.dumps(task.at(folder).arguments))
+            found = task.staging.finish(folder, await load(arguments, lambda line: None, parse_here))
         assert sys.getswitchinterval() > SWITCH_SECONDS
         return found
 
     def content(self, digest: str) -> Content:
         folder = self.store.path(digest)
         assert folder is not None
-        assert self.store.fault(digest) == ""
+        assert self.store.verify(digest)
         return Content(folder)
 
     def blobs_asked(self) -> int:
@@ -101,7 +131,7 @@ async def test_content_that_is_damaged_is_read_again(setting: Setting) -> None:
     assert folder is not None
     data = (folder / "all.jsonl").read_bytes()
     (folder / "all.jsonl").write_bytes(b"X" + data[1:])
-    assert setting.store.fault(digest) != ""
+    assert setting.store.check(digest).state is State.DAMAGED
     await setting.load(setting.image)
     assert setting.content(digest).blobs.read_bytes().startswith(b"{")
 
@@ -143,3 +173,91 @@ async def test_the_files_of_config_maps_are_a_catalog_without_a_label(setting: S
     assert setting.content(found["digest"]).summary.package_names == ("p",)
     with pytest.raises(BadContent, match="the catalog holds no blobs"):
         await setting.load(ConfigMapsSource(()))
+
+
+NOWHERE = "nowhere.invalid"
+
+
+async def test_content_of_an_image_is_not_given_to_a_source_that_does_not_have_it(setting: Setting) -> None:
+    digest = setting.push(FILES)
+    await setting.load(setting.image)
+    with pytest.raises(Waiting, match=f"registry {NOWHERE} cannot be looked up"):
+        await setting.load(ImageSource(f"{NOWHERE}/c@{digest}"))
+    with pytest.raises(Waiting, match="not found"):
+        await setting.load(ImageSource(f"{setting.proxy.address}/loading/another@{digest}"))
+    assert setting.store.verify(digest)
+
+
+async def test_a_registry_that_only_states_a_digest_does_not_get_its_content(setting: Setting, tmp_path: Path) -> None:
+    digest = setting.push(FILES)
+    await setting.load(setting.image)
+
+    async def liar(request: web.Request) -> web.StreamResponse:
+        return web.Response(body=b"{}", headers={"Docker-Content-Digest": digest})
+
+    async with WebServer(tmp_path) as server:
+        server.fault = liar
+        setting.trust(server.address)
+        with pytest.raises(Waiting, match="sends other bytes"):
+            await setting.load(ImageSource(f"{server.address}/c:v1"))
+
+
+async def test_content_of_an_archive_is_not_given_to_a_server_that_does_not_have_it(
+    setting: Setting, tmp_path: Path
+) -> None:
+    root = tmp_path / "served"
+    root.mkdir()
+    data = tar({"catalog.json": FILES["configs/catalog.json"]})
+    (root / "catalog.tar").write_bytes(data)
+    checksum = f"sha256:{hashlib.sha256(data).hexdigest()}"
+    async with WebServer(root) as server:
+        source = HttpSource(f"{server.url}/catalog.tar", checksum)
+        digest = (await setting.load(source))["digest"]
+        assert setting.content(digest).summary.package_names == ("p",)
+        with pytest.raises(Waiting, match="cannot be looked up"):
+            await setting.load(HttpSource(f"http://{NOWHERE}/catalog.tar", checksum))
+        with pytest.raises(Waiting, match="404"):
+            await setting.load(HttpSource(f"{server.url}/other.tar", checksum))
+        (root / "other.tar").write_bytes(data)
+        assert (await setting.load(HttpSource(f"{server.url}/other.tar", checksum)))["digest"] == digest
+
+
+async def test_an_archive_and_an_image_of_one_digest_are_two_contents(setting: Setting, tmp_path: Path) -> None:
+    digest = setting.push(FILES)
+    await setting.load(setting.image)
+    root = tmp_path / "served"
+    root.mkdir()
+    (root / "manifest").write_bytes(setting.manifest(digest))
+    async with WebServer(root) as server:
+        with pytest.raises(BadContent, match="is no archive but text"):
+            await setting.load(HttpSource(f"{server.url}/manifest", digest))
+
+
+async def test_a_source_that_has_answered_is_not_asked_for_its_content_again(setting: Setting) -> None:
+    digest = setting.push(FILES)
+    by_digest = ImageSource(f"{setting.image.ref.removesuffix(':v1')}@{digest}")
+    await setting.load(by_digest)
+    asked = len(setting.proxy.paths())
+    await setting.load(by_digest, known=digest)
+    assert len(setting.proxy.paths()) == asked + 1
+    await setting.load(by_digest, known=digest, answered=True)
+    assert len(setting.proxy.paths()) == asked + 1
+
+
+def repeated(times: int) -> bytes:
+    """A file of so many small documents of YAML, each of which stands for 11 MB of text."""
+    document = ["schema: test", f"l0: &l0 {'x' * 100}"]
+    for level in range(1, 6):
+        document.append(f"l{level}: &l{level} [{', '.join([f'*l{level - 1}'] * 10)}]")
+    return "".join("\n".join([*document, f"name: number {number}\n---\n"]) for number in range(times)).encode()
+
+
+async def test_a_catalog_that_grows_by_aliases_is_refused_for_good(setting: Setting) -> None:
+    source = ConfigMapsSource((("a.yaml", repeated(3)),))
+    with pytest.raises(BadContent, match="YAML aliases") as caught:
+        await setting.load(source)
+    assert caught.value.reason == "NotACatalog"
+    assert setting.store.digests() == set()
+    assert os.listdir(setting.folder / ".staging") == []
+    small = ConfigMapsSource((("a.yaml", repeated(1)),))
+    assert setting.content((await setting.load(small))["digest"]).index.size > 10**7

@@ -118,6 +118,20 @@ async def test_a_leader_that_answers_nonsense_costs_nothing_that_is_here(
         await until(lambda: follower.served() == {"a": ONE, "b": TWO})
 
 
+@pytest.mark.parametrize(
+    ("status", "said_then"),
+    [
+        (401, "it wants the token of a ServiceAccount; give this replica a kubeconfig with one, or run it in a pod"),
+        (403, "bind the ClusterRole olm-suite-catalogd to the account of this replica"),
+    ],
+)
+async def test_a_replica_that_is_not_known_to_the_leader_says_what_it_lacks(
+    follower: Replica, caplog: pytest.LogCaptureFixture, status: int, said_then: str
+) -> None:
+    async with listening(_answers(status, b"")) as address, following(follower.shelf, Sight(address)):
+        await until(lambda: f"the leader answered {status}: {said_then}" in said(caplog))
+
+
 async def test_a_leader_that_lists_files_outside_of_the_folder_writes_nothing(
     follower: Replica, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -11,22 +11,12 @@ from prometheus_client import REGISTRY
 
 from catalogd.keeping.shelf import Shelf
 from catalogd.replication.follower import AT_ONCE
-from tests.cluster.catalogd.replicas import Replica, Sight, following, replica, said, until
+from tests.cluster.catalogd.replicas import Replica, Sight, following, proxied, replica, said, until
 from tests.cluster.catalogd.shelves import ONE, TWO, blobs_of, damage
 from tests.cluster.proxy import Proxy
 
 LARGE = 24 * 1024 * 1024
 """Bytes of content that is on its way for a while."""
-
-
-def proxied(upstream: Replica) -> Proxy:
-    """A proxy before a replica."""
-    host, _, port = upstream.address.partition(":")
-    return Proxy((host, int(port)), None)
-
-
-def at(proxy: Proxy) -> str:
-    return f"127.0.0.1:{proxy.port}"
 
 
 def hold(proxy: Proxy) -> None:
@@ -51,7 +41,7 @@ async def change_leaders_midway(leader: Replica, other: Replica, follower: Repli
     """Half is copied when the leader goes; the other one leads from then on, and the follower serves."""
     async with proxied(leader) as proxy:
         hold(proxy)
-        sight = Sight(at(proxy))
+        sight = Sight(proxy.address)
         async with following(follower.shelf, sight):
             await half_is_here(follower)
             proxy.close()
@@ -108,7 +98,7 @@ async def test_nothing_is_asked_twice_while_nothing_changes(leader: Replica, fol
 
 async def test_a_copy_that_is_cut_goes_on_where_it_was(leader: Replica, follower: Replica) -> None:
     await leader.serve(ONE, "a", size=LARGE)
-    async with proxied(leader) as proxy, following(follower.shelf, Sight(at(proxy))):
+    async with proxied(leader) as proxy, following(follower.shelf, Sight(proxy.address)):
         hold(proxy)
         await half_is_here(follower)
         proxy.touch(None)
@@ -146,7 +136,7 @@ async def test_bytes_that_change_on_the_way_are_never_served(
     await leader.serve(ONE, "a", size=LARGE)
     async with proxied(leader) as proxy:
         proxy.touch(lambda chunk: chunk.replace(b"11111111", b"11111112") if len(chunk) > 20000 else chunk)
-        async with following(follower.shelf, Sight(at(proxy))):
+        async with following(follower.shelf, Sight(proxy.address)):
             await until(lambda: "all.jsonl has other bytes than were published" in said(caplog))
             assert follower.served() == {}
             assert follower.shelf.store.digests() == set()
@@ -175,7 +165,7 @@ async def test_what_is_here_is_served_whatever_becomes_of_the_leader(
 ) -> None:
     await leader.serve(ONE, "a")
     async with proxied(leader) as proxy, replica(tmp_path / "empty") as empty:
-        sight = Sight(at(proxy))
+        sight = Sight(proxy.address)
         async with following(follower.shelf, sight):
             await until(lambda: follower.served() == {"a": ONE})
             proxy.close()
@@ -212,22 +202,22 @@ async def test_only_the_catalogs_on_the_cluster_decide_what_goes(leader: Replica
         looks = len(leader.asked("/records"))
         await until(lambda: len(leader.asked("/records")) > looks + 2)
         assert follower.served() == {"a": ONE, "b": TWO}
-        sight.wanted = {"b"}
+        sight.wanted = {"b": "2"}
         await until(lambda: follower.served() == {"b": TWO})
         await until(lambda: follower.shelf.store.digests() == {TWO})
-        sight.wanted = {"a", "b"}
+        sight.wanted = {"a": "1", "b": "2"}
         await until(lambda: follower.served() == {"a": ONE, "b": TWO})
 
 
 async def test_a_copy_of_what_nobody_wants_any_more_is_given_up(leader: Replica, follower: Replica) -> None:
     await leader.serve(ONE, "a", size=LARGE)
-    sight = Sight(None, {"a", "b"})
+    sight = Sight(None, {"a": "1", "b": "2"})
     async with proxied(leader) as proxy:
         hold(proxy)
-        sight.leader = at(proxy)
+        sight.leader = proxy.address
         async with following(follower.shelf, sight):
             await half_is_here(follower)
-            sight.wanted = {"b"}
+            sight.wanted = {"b": "2"}
             await until(lambda: staged(follower) == [])
             proxy.touch(None)
             proxy.resume()
@@ -243,10 +233,10 @@ async def test_a_replica_that_becomes_the_leader_goes_on_with_what_it_has(leader
         await until(lambda: follower.served() == {"a": ONE})
         async with proxied(leader) as proxy:
             hold(proxy)
-            sight.leader = at(proxy)
+            sight.leader = proxy.address
             await leader.serve(TWO, "b", size=LARGE)
             await half_is_here(follower)
-            sight.leader, sight.wanted = None, set()
+            sight.leader, sight.wanted = None, {}
             await until(lambda: staged(follower) == [])
         assert follower.served() == {"a": ONE}, "what a leader serves is its reconciler's business"
 
@@ -284,7 +274,7 @@ async def test_a_follower_that_is_stopped_leaves_nothing_half_done(leader: Repli
     await leader.serve(ONE, "a", size=LARGE)
     async with proxied(leader) as proxy:
         hold(proxy)
-        async with following(follower.shelf, Sight(at(proxy))):
+        async with following(follower.shelf, Sight(proxy.address)):
             await half_is_here(follower)
         assert staged(follower) == []
         assert follower.shelf.store.digests() == set()

@@ -6,19 +6,20 @@ import asyncio
 import contextlib
 import json
 import socket
-import ssl
 import tracemalloc
 from collections.abc import AsyncIterator, Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from aiohttp import web
+from aiohttp.typedefs import Handler
 from prometheus_client import REGISTRY
 
 from catalogd.keeping.shelf import Shelf
-from catalogd.serving.connections import LINE_LIMIT, RESERVE, Limits
-from olmkit.serving.authority import create
+from olmkit.listening import connections
+from olmkit.listening.connections import LINE_LIMIT, Limits
 from tests.cluster.catalogd.site import DIGEST, WHOLE, Site, put, serving
+from tests.cluster.tls import Contexts, contexts_in
 
 BIG = "sha256:" + "b" * 64
 """Of content that is larger than all buffers between two processes."""
@@ -243,7 +244,7 @@ async def test_a_client_that_ends_its_side_gets_its_answers(site: Site) -> None:
 
 
 async def test_a_client_that_ends_its_side_gets_its_refusal(site: Site) -> None:
-    reader, writer = await site.speak(b"GET / HTTP/1.1\r\nHost: c\r\n\r\n")
+    reader, writer = await site.speak(b"GET /nothing HTTP/1.1\r\nHost: c\r\n\r\n")
     writer.write_eof()
     assert (await answer_of(reader))[0] == 404
     assert await is_closed(reader)
@@ -265,6 +266,28 @@ async def test_a_client_too_many_is_told_to_come_again(site: Site) -> None:
         client.close()
 
 
+async def test_a_client_too_many_whose_token_counts_is_answered_and_let_go(shelf: Shelf) -> None:
+    @web.middleware
+    async def authorize(request: web.Request, handler: Handler) -> web.StreamResponse:
+        connection = connections.of(request)
+        if connection is not None and "Authorization" in request.headers:
+            connection.authorized()
+        return await handler(request)
+
+    async with serving(shelf, limits=LIMITS, authorize=authorize) as site:
+        busy = [reader_of_little(site) for _ in range(LIMITS.connections)]
+        async with asyncio.timeout(10):
+            while REGISTRY.get_sample_value("catalogd_http_requests_in_flight") != len(busy):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        for sent, expected in ((b"", 503), (b"Authorization: Bearer t\r\n", 200)):
+            reader, writer = await site.speak(GET + sent + b"\r\n")
+            assert (await answer_of(reader))[0] == expected
+            assert await is_closed(reader)
+            writer.close()
+        for client in busy:
+            client.close()
+
+
 async def test_an_idle_client_makes_room(site: Site) -> None:
     idle = [await site.speak(GET + b"\r\n") for _ in range(LIMITS.connections)]
     for reader, _ in idle:
@@ -282,15 +305,16 @@ async def test_a_flood_of_clients_takes_no_more_descriptors_than_there_are_place
     patient = Limits(connections=4, head=600.0)
     async with serving(shelf, limits=patient) as site:
         clients = []
-        for _ in range(patient.connections + RESERVE + 20):
+        for _ in range(patient.connections + 2 * patient.reserve + 20):
             client = socket.socket()
             client.setblocking(False)
             await asyncio.get_running_loop().sock_connect(client, ("127.0.0.1", site.port))
             clients.append(client)
         try:
             async with asyncio.timeout(20):
-                assert await _all_of(clients[-1]) == 0
-            assert REGISTRY.get_sample_value("catalogd_http_connections") == patient.connections + RESERVE
+                for client in clients[: -patient.connections]:
+                    assert await _all_of(client) == 0
+            assert REGISTRY.get_sample_value("catalogd_http_connections") == patient.connections
         finally:
             for client in clients:
                 client.close()
@@ -316,17 +340,12 @@ async def test_a_download_may_end_when_the_server_does(shelf: Shelf) -> None:
 
 
 @pytest.fixture
-def contexts(tmp_path: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+def contexts(tmp_path: Path) -> Contexts:
     """Of the server, and of a client that trusts it."""
-    material = create(["localhost", "127.0.0.1"], datetime.now(UTC))
-    pair = tmp_path / "pair.pem"
-    pair.write_bytes(material.leaf.chain + material.leaf.key)
-    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server.load_cert_chain(pair)
-    return server, ssl.create_default_context(cadata=material.bundle().decode())
+    return contexts_in(tmp_path)
 
 
-async def test_over_tls_the_same_is_served(shelf: Shelf, contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+async def test_over_tls_the_same_is_served(shelf: Shelf, contexts: Contexts) -> None:
     async with serving(shelf, tls=contexts[0], limits=LIMITS) as site:
         for path, size in (("c/all.json", len(WHOLE)), ("fresh/all.json", None)):
             url = f"https://localhost:{site.port}/catalogs/{path}"
@@ -336,7 +355,7 @@ async def test_over_tls_the_same_is_served(shelf: Shelf, contexts: tuple[ssl.SSL
 
 
 async def test_a_client_that_never_shakes_hands_is_let_go(
-    shelf: Shelf, contexts: tuple[ssl.SSLContext, ssl.SSLContext], caplog: pytest.LogCaptureFixture
+    shelf: Shelf, contexts: Contexts, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with serving(shelf, tls=contexts[0], limits=LIMITS) as site:
         silent, silent_writer = await site.speak()
@@ -350,9 +369,7 @@ async def test_a_client_that_never_shakes_hands_is_let_go(
     assert [record.getMessage() for record in caplog.records if record.levelname != "INFO"] == []
 
 
-async def test_handshakes_that_never_end_take_little_memory(
-    shelf: Shelf, contexts: tuple[ssl.SSLContext, ssl.SSLContext]
-) -> None:
+async def test_handshakes_that_never_end_take_little_memory(shelf: Shelf, contexts: Contexts) -> None:
     many = 400
     loop = asyncio.get_running_loop()
     async with serving(shelf, tls=contexts[0], limits=Limits(handshake=600.0)) as site:
@@ -378,9 +395,7 @@ def traced() -> Iterator[Callable[[], int]]:
         tracemalloc.stop()
 
 
-async def test_over_tls_a_client_that_stops_reading_is_cut_off_too(
-    shelf: Shelf, contexts: tuple[ssl.SSLContext, ssl.SSLContext]
-) -> None:
+async def test_over_tls_a_client_that_stops_reading_is_cut_off_too(shelf: Shelf, contexts: Contexts) -> None:
     async with serving(shelf, tls=contexts[0], limits=LIMITS) as site:
         reader, writer = await asyncio.open_connection(
             "127.0.0.1", site.port, ssl=contexts[1], server_hostname="localhost", limit=1024

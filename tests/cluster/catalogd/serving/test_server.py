@@ -11,11 +11,12 @@ from prometheus_client import REGISTRY
 
 from catalogd.keeping.shelf import Shelf
 from catalogd.serving.answers import CHUNK
+from catalogd.serving.routes import ROUTES
 from catalogd.serving.server import Server
 from olmkit.errors import OlmError
 from olmkit.store import Store
 from tests.cluster.catalogd.conftest import package
-from tests.cluster.catalogd.site import DIGEST, LINES, MODIFIED, TAG, UNSERVED, WHOLE, Site, put, serving
+from tests.cluster.catalogd.site import BLOBS, DIGEST, LINES, MODIFIED, TAG, UIDS, UNSERVED, WHOLE, Site, put, serving
 
 NO_PATH = "there is no such path: /openapi.json names those that there are"
 NO_NAME = "this cannot be the name of a catalog: "
@@ -119,13 +120,18 @@ async def test_documents_of_all_packages_that_provide_a_kind(tmp_path: Path) -> 
         pytest.param(
             "/catalogs/c/api/v1/metas?pkg=p",
             400,
-            "unknown query parameter; known are schema, package, name, digest",
+            'unknown query parameter "pkg"; known are schema, package, name, digest',
             id="a parameter nobody knows",
         ),
         pytest.param(
-            "/catalogs/c/all.json?x", 400, "unknown query parameter; known are digest", id="a parameter without value"
+            "/catalogs/c/all.json?x",
+            400,
+            'unknown query parameter "x"; known are digest',
+            id="a parameter without value",
         ),
-        pytest.param("/openapi.json?digest=x", 400, "unknown query parameter; there is none", id="none is known"),
+        pytest.param(
+            "/openapi.json?digest=x", 400, 'unknown query parameter "digest"; there is none', id="none is known"
+        ),
         pytest.param(
             "/catalogs/c/api/v1/all?digest=1",
             400,
@@ -141,7 +147,9 @@ async def test_documents_of_all_packages_that_provide_a_kind(tmp_path: Path) -> 
         pytest.param(
             "/catalogs/c/api/v1/metas?name=a&name=b", 400, "name is given more than once", id="a parameter twice"
         ),
-        pytest.param("/", 404, NO_PATH, id="the root lists nothing"),
+        pytest.param(
+            "/catalogs?all=1", 400, 'unknown query parameter "all"; there is none', id="the list has no filter"
+        ),
         pytest.param("/catalogs/", 404, NO_PATH, id="nor do the catalogs"),
         pytest.param("/catalogs/c/", 404, NO_PATH, id="nor does one"),
         pytest.param("/catalogs/c/index.json", 404, NO_PATH, id="files of the content are no pages"),
@@ -217,6 +225,25 @@ async def test_a_part_beyond_the_end_is_refused_with_the_size(site: Site) -> Non
     assert (status, headers["Content-Range"]) == (416, f"bytes */{len(WHOLE)}")
 
 
+async def test_the_root_lists_the_paths_that_there_are(site: Site) -> None:
+    status, body, headers = await site.ask("/")
+    assert (status, headers["Content-Type"]) == (200, "application/json")
+    assert json.loads(body)["paths"] == [route.path for route in ROUTES]
+
+
+async def test_the_list_of_catalogs_names_what_is_served_and_changes_with_it(site: Site) -> None:
+    status, body, headers = await site.ask("/catalogs")
+    assert (status, json.loads(body)) == (200, {"catalogs": [{"name": "c", "digest": DIGEST}]})
+    known = {"If-None-Match": headers["ETag"]}
+    assert (await site.ask("/catalogs", **known))[0] == 304
+    await put(site.shelf, "fresh", DIGEST)
+    assert [each["name"] for each in json.loads((await site.ask("/catalogs"))[1])["catalogs"]] == ["c", "fresh"]
+    await site.shelf.drop("fresh")
+    await site.shelf.drop("c")
+    status, body, _ = await site.ask("/catalogs", **known)
+    assert (status, json.loads(body)) == (200, {"catalogs": []})
+
+
 async def test_a_catalog_that_is_withdrawn_is_gone_at_once(site: Site) -> None:
     await site.shelf.drop("c")
     assert (await site.ask("/catalogs/c/all.json"))[0] == 503
@@ -255,6 +282,33 @@ async def test_while_nobody_knows_the_catalogs_the_shelf_counts(site: Site) -> N
             assert answer.status == 404
     finally:
         await server.close()
+
+
+OTHER = "sha256:" + "2" * 64
+
+
+async def test_content_of_a_deleted_catalog_is_not_that_of_the_next_one_of_its_name(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    await put(shelf, "c", DIGEST, uid="of another")
+    async with serving(shelf) as site:
+        for path in (
+            "all.json",
+            "api/v1/metas?package=p",
+            "api/v1/resolution?package=p",
+            f"api/v1/all?digest={DIGEST}",
+        ):
+            status, body, headers = await site.ask(f"/catalogs/c/{path}")
+            assert (status, json.loads(body), headers["Retry-After"]) == (503, {"error": UNSERVED}, "2")
+        assert json.loads((await site.ask("/catalogs"))[1]) == {"catalogs": []}
+        await put(shelf, "c", OTHER, BLOBS[3:], uid=UIDS["c"])
+        status, body, _ = await site.ask("/catalogs/c/all.json")
+        assert (status, body) == (200, b"".join(LINES[3:]))
+        assert json.loads((await site.ask("/catalogs"))[1]) == {"catalogs": [{"name": "c", "digest": OTHER}]}
+        assert (await site.ask(f"/catalogs/c/all.json?digest={DIGEST}"))[0] == 404, "what was replaced is kept by uid"
+
+
+async def test_content_that_an_earlier_version_noted_is_of_the_catalog_of_its_name(site: Site) -> None:
+    assert (await site.ask("/catalogs/c/all.json"))[0] == 200
 
 
 async def test_an_address_that_is_taken_is_named(site: Site) -> None:

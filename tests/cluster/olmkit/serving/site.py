@@ -17,7 +17,7 @@ from olmkit.serving.trust import client_context
 
 @dataclass
 class Site:
-    """`GET /`: "hello". `GET /slow`: ten lines, each when the test has said `go`."""
+    """`GET /`: "hello", and 404 for what has "absent" in its path. `GET /slow`: ten lines, each when the test has said `go`."""
 
     port: int = 0
     go: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
@@ -27,6 +27,8 @@ class Site:
     async def hello(self, request: web.Request) -> web.StreamResponse:
         self.asked.append(request.path)
         self.headers.append(dict(request.headers))
+        if "absent" in request.path:
+            raise web.HTTPNotFound
         return web.Response(text="hello")
 
     async def slow(self, request: web.Request) -> web.StreamResponse:

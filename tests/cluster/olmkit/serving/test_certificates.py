@@ -7,6 +7,7 @@ import base64
 import contextlib
 import logging
 import stat
+import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -25,10 +26,11 @@ from olmkit.serving.names import CATALOGS, CONFIG_MAP
 from olmkit.serving.pairs import Pair, read_certificates
 from olmkit.serving.peers import Peers
 from olmkit.serving.tls import ServerTls
-from tests.cluster.olmkit.conftest import Object, proxied
+from tests.cluster.olmkit.conftest import NAMESPACE, Object, proxied
 from tests.cluster.olmkit.serving.site import Site, serve, session, shown
 
 NOW = datetime.now(UTC)
+AGAIN = "is kept up to date again"
 
 
 @dataclass
@@ -54,19 +56,20 @@ class World:
 
     def __init__(self, client: Client, namespace: str, stack: contextlib.AsyncExitStack) -> None:
         self.client, self.namespace, self._stack = client, namespace, stack
+        self.keys = f"{namespace}-keys"
 
     async def replica(
         self, *, leads: bool = False, client: Client | None = None, copy: Path | None = None, seconds: float = 60
     ) -> Replica:
         tls, leading = ServerTls(), [leads]
         names = CATALOGS.names(self.namespace, "catalogs.example.com:8443")
-        place = Place(CATALOGS, self.namespace, names, copy)
+        place = Place(CATALOGS, self.namespace, self.keys, names, copy)
         own = OwnCertificates(client or self.client, place, tls, lambda: leading[0], seconds)
         site = await self._stack.enter_async_context(serve(tls.context))
         return Replica(own, tls, site, CATALOGS.host(self.namespace), leading)
 
     async def secret(self) -> Object:
-        return await self.client.get(SECRET, CATALOGS.secret, self.namespace)
+        return await self.client.get(SECRET, CATALOGS.secret, self.keys)
 
     async def material(self) -> Material:
         data: dict[str, str] = (await self.secret())["data"]
@@ -80,10 +83,10 @@ class World:
         """A Secret and ConfigMap that were made at that time."""
         made = create(CATALOGS.names(self.namespace, "catalogs.example.com"), at)
         data = {key: base64.b64encode(value).decode() for key, value in made.dump().items()}
-        names = {"namespace": self.namespace}
-        secret = {"metadata": {**names, "name": CATALOGS.secret}, "type": "kubernetes.io/tls", "data": data}
-        await self.client.create(SECRET, secret)
-        published = {"metadata": {**names, "name": CATALOGS.config_map}, "data": {"ca.crt": made.bundle().decode()}}
+        metadata = {"namespace": self.keys, "name": CATALOGS.secret}
+        await self.client.create(SECRET, {"metadata": metadata, "type": "kubernetes.io/tls", "data": data})
+        metadata = {"namespace": self.namespace, "name": CATALOGS.config_map}
+        published = {"metadata": metadata, "data": {"ca.crt": made.bundle().decode()}}
         await self.client.create(CONFIG_MAP, published)
         return made
 
@@ -91,13 +94,29 @@ class World:
         """Put this into the Secret."""
         found = await self.secret()
         body = {**found, "data": {key: base64.b64encode(value).decode() for key, value in data.items()}}
-        await self.client.request("PUT", SECRET.path(self.namespace, CATALOGS.secret), body=body)
+        await self.client.request("PUT", SECRET.path(self.keys, CATALOGS.secret), body=body)
 
 
 @pytest.fixture
 async def world(client: Client, namespace: str) -> AsyncIterator[World]:
     async with contextlib.AsyncExitStack() as stack:
-        yield World(client, namespace, stack)
+        ours = World(client, namespace, stack)
+        await client.create(NAMESPACE, {"metadata": {"name": ours.keys}})
+        stack.push_async_callback(client.delete, NAMESPACE, ours.keys)
+        yield ours
+
+
+def counted(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> asyncio.Queue[None]:
+    """One entry for each look that it has begun."""
+    looks: asyncio.Queue[None] = asyncio.Queue()
+    tell = replica.tls.tell
+
+    def telling(now: datetime) -> None:
+        looks.put_nowait(None)
+        tell(now)
+
+    monkeypatch.setattr(replica.tls, "tell", telling)
+    return looks
 
 
 def der(material: Material) -> bytes:
@@ -177,7 +196,7 @@ async def test_a_secret_that_a_person_deletes_is_made_again_and_the_old_ca_stays
     await leader.look()
     await follower.look()
     old = await world.material()
-    await world.client.delete(SECRET, CATALOGS.secret, world.namespace)
+    await world.client.delete(SECRET, CATALOGS.secret, world.keys)
     await leader.look()
     new = await world.material()
     assert new.ca != old.ca
@@ -237,6 +256,33 @@ async def test_a_secret_that_was_spoilt_is_mended_by_the_leader_only(
     assert await leader.serves(await world.published()) == der(new)
 
 
+async def test_a_secret_that_was_spoilt_is_said_once_by_who_may_not_mend_it(
+    world: World, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO)
+    follower, leader = await world.replica(seconds=0.01), await world.replica(leads=True)
+    await leader.look()
+    await follower.look()
+    await world.write({"tls.crt": b"", "tls.key": b""})
+
+    looks = counted(follower, monkeypatch)
+    following = asyncio.create_task(follower.own.follow())
+    try:
+        async with asyncio.timeout(20):
+            for _ in range(3):
+                await looks.get()
+            assert caplog.text.count("cannot be kept up to date") == 1
+            await leader.look()
+            while AGAIN not in caplog.text:
+                await looks.get()
+            await looks.get()
+    finally:
+        following.cancel()
+        await asyncio.wait({following})
+    assert caplog.text.count("cannot be kept up to date") == 2, "the follower and the leader"
+    assert caplog.text.count(AGAIN) == 1
+
+
 async def test_a_leader_that_is_none_any_more_does_not_overwrite_its_successor(world: World) -> None:
     """Both believe to lead; the resourceVersion lets one win."""
     one, two = await world.replica(leads=True), await world.replica(leads=True)
@@ -265,7 +311,7 @@ async def test_the_api_server_being_away_changes_nothing_and_is_said_once(
                 while "cannot be kept up to date" not in caplog.text:  # noqa: ASYNC110 a log has no event
                     await asyncio.sleep(0.02)
             assert await replica.serves(made.bundle()) == der(made)
-            await world.client.delete(SECRET, CATALOGS.secret, world.namespace)
+            await world.client.delete(SECRET, CATALOGS.secret, world.keys)
             await proxy.open()
             async with asyncio.timeout(20):
                 while replica.tls.pair == made.leaf:  # noqa: ASYNC110 the Secret is looked at, not watched
@@ -303,6 +349,19 @@ async def test_a_spoilt_copy_is_not_used(world: World, tmp_path: Path, content: 
     copy.write_bytes(content)
     replica = await world.replica(copy=copy)
     await replica.own.load()
+    assert await replica.serves(await world.published()) == der(await world.material())
+
+
+async def test_without_a_temporary_folder_it_is_served_as_soon_as_there_is_one(
+    world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replica = await world.replica(leads=True)
+    with monkeypatch.context() as without:
+        without.setattr(tempfile, "tempdir", str(tmp_path / "absent"))
+        await replica.own.load()
+    (said,) = [vars(one)["error"] for one in caplog.records if "cannot be kept up to date" in one.message]
+    assert said == "the certificate cannot be served: no temporary file can be written (No such file or directory)"
+    await replica.look()
     assert await replica.serves(await world.published()) == der(await world.material())
 
 

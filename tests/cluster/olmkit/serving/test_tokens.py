@@ -17,6 +17,7 @@ import pytest
 from devcluster.cluster import Cluster
 from olmkit.client import Client
 from olmkit.serving.peers import Peers
+from olmkit.serving.review_limits import OF_PATHS, OF_TOKENS
 from olmkit.serving.tls import ServerTls
 from olmkit.serving.tokens import ALLOWED_SECONDS, AT_ONCE, DENIED_SECONDS, TokenCheck
 from tests.cluster.olmkit.conftest import proxied
@@ -223,6 +224,95 @@ async def test_a_flood_of_strangers_does_not_push_out_who_is_known(world: World)
     assert await world.status(world.allowed) == 200
 
 
+async def test_a_flood_of_strangers_costs_the_api_server_a_few_reviews(world: World) -> None:
+    asked = world.reviews.count("tokenreviews")
+    answers = await asyncio.gather(*(world.get(authorization=f"Bearer stranger-{number}") for number in range(200)))
+    reviews = world.reviews.count("tokenreviews") - asked
+    assert reviews <= OF_TOKENS.burst, reviews
+    refused = [(reason, headers["Retry-After"]) for status, reason, headers in answers if status == 429]
+    assert len(refused) == 200 - reviews
+    assert set(refused) == {("too many tokens that have not been seen before: try again later", "2")}
+    world.time[0] += 1
+    found = await asyncio.gather(*(world.status(f"other-{number}") for number in range(200)))
+    assert found.count(401) == OF_TOKENS.rate
+
+
+async def test_who_was_let_through_does_not_wait_for_strangers(world: World) -> None:
+    assert await world.status(world.allowed) == 200
+    await asyncio.gather(*(world.status(f"stranger-{number}") for number in range(100)))
+    assert await world.status("one-more") == 429
+    assert await world.status(world.allowed) == 200
+    world.time[0] += ALLOWED_SECONDS
+    await asyncio.gather(*(world.status(f"later-{number}") for number in range(100)))
+    assert await world.status("one-more-later") == 429
+    asked = world.reviews.count("tokenreviews")
+    assert await world.status(world.allowed) == 200
+    assert world.reviews.count("tokenreviews") == asked + 1, "it is reviewed again, without waiting"
+
+
+async def test_strangers_at_the_catalogs_leave_replicas_their_share(world: World) -> None:
+    await asyncio.gather(*(world.status(f"stranger-{number}") for number in range(100)))
+    assert await world.status(world.allowed) == 429
+    assert await world.status(world.allowed, "/replication/v1/records") == 403, "reviewed: the account may not"
+
+
+OTHER_PATHS = 3 * OF_PATHS.burst
+
+
+async def flood(world: World, token: str, prefix: str) -> list[tuple[int, str, dict[str, str]]]:
+    """Answers for paths that nobody has asked for before."""
+    paths = [f"{prefix}-{number}" for number in range(OTHER_PATHS)]
+    return list(await asyncio.gather(*(world.get(path, f"Bearer {token}") for path in paths)))
+
+
+@pytest.mark.parametrize(
+    ("prefix", "answered"),
+    [
+        pytest.param("/elsewhere", 403, id="that the account may not get"),
+        pytest.param("/catalogs/absent", 404, id="that it may get and that are not there"),
+    ],
+)
+async def test_a_flood_of_paths_costs_the_api_server_a_few_reviews(world: World, prefix: str, answered: int) -> None:
+    assert await world.status(world.allowed) == 200
+    asked = world.reviews.count("subjectaccessreviews")
+    answers = await flood(world, world.allowed, prefix)
+    reviews = world.reviews.count("subjectaccessreviews") - asked
+    assert reviews == OF_PATHS.burst
+    assert [status for status, _, _ in answers].count(answered) == reviews
+    refused = [(reason, headers["Retry-After"]) for status, reason, headers in answers if status == 429]
+    assert len(refused) == OTHER_PATHS - reviews
+    assert set(refused) == {("too many paths that have not been asked for before: try again later", "2")}
+    world.time[0] += 1
+    found = await flood(world, world.allowed, f"{prefix}-later")
+    assert [status for status, _, _ in found].count(answered) == OF_PATHS.rate
+
+
+async def test_a_flood_of_paths_shuts_nobody_out_who_asks_for_what_is_there(world: World) -> None:
+    other = await asyncio.to_thread(world.token, "other")
+    assert await world.status(world.allowed) == 200
+    world.time[0] += ALLOWED_SECONDS
+    await flood(world, world.allowed, "/catalogs/absent")
+    assert await world.status(world.allowed, "/catalogs/absent") == 429
+    asked = world.reviews.count("subjectaccessreviews")
+    assert await world.status(world.allowed) == 200, "what it got before"
+    assert world.reviews.count("subjectaccessreviews") == asked + 1, "it is reviewed again, without waiting"
+    assert await world.status(other, "/elsewhere") == 403, "another account has its own share"
+
+
+async def test_who_asks_for_what_is_there_is_not_limited(world: World) -> None:
+    for number in range(OTHER_PATHS):
+        assert await world.status(world.allowed, f"/catalogs/c/api/v1/packages/{number}/icon") == 200
+
+
+async def test_another_token_of_the_same_account_asks_nothing_anew(world: World) -> None:
+    again = await asyncio.to_thread(
+        world.cluster.kubectl, "create", "token", "reader", f"--namespace={world.namespace}"
+    )
+    assert await world.status(world.allowed) == 200
+    assert await world.status(again.strip()) == 200
+    assert sorted(world.reviews) == ["subjectaccessreviews", "tokenreviews", "tokenreviews"]
+
+
 async def test_no_token_is_logged_or_kept(world: World, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     world.proxy.close()
@@ -235,9 +325,8 @@ async def test_no_token_is_logged_or_kept(world: World, caplog: pytest.LogCaptur
     assert world.allowed not in text
 
 
-async def test_a_replica_sends_its_own_token_over_tls_only(world: World, cluster: Cluster) -> None:
+async def test_a_replica_sends_its_own_token(world: World, cluster: Cluster) -> None:
     path = await asyncio.to_thread(cluster.token_kubeconfig, world.namespace, "reader")
     async with await Client.connect(str(path)) as client:
         options = await Peers(ServerTls(), client=client).options()
         assert options["headers"]["Authorization"].startswith("Bearer ey")
-        assert await Peers(client=client).options() == {"headers": {}}

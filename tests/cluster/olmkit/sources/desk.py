@@ -13,6 +13,7 @@ import pytest
 from olmkit.errors import OlmError
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
+from olmkit.sources.fetched import unpack
 from olmkit.sources.opening import open_source
 from olmkit.sources.registries import Patience
 from olmkit.sources.source import GitReference, GitSource, RefKind, Source, from_json, to_json
@@ -49,7 +50,8 @@ class Desk:
         into = self.folder / f"into-{next(self._numbers)}"
         into.mkdir()
         async with open_source(from_json(to_json(source)), self.access) as opened:
-            root = await opened.unpack(into, limits=self.limits, progress=self.lines.append)
+            fetched = await opened.fetch(into, limits=self.limits, progress=self.lines.append)
+            root = unpack(fetched, into, self.limits, self.lines.append)
         return {
             str(path.relative_to(root)): path.read_bytes().decode(errors="backslashreplace")
             for path in sorted(root.rglob("*"))

@@ -20,6 +20,7 @@ from aiohttp import web
 from olmkit.errors import Blocked, Waiting
 from olmkit.sources.addresses import AddressRefused
 from olmkit.sources.errors import BadContent, BadReference
+from olmkit.sources.http import content_digest
 from olmkit.sources.opening import open_source
 from olmkit.sources.source import HttpSource
 from olmkit.sources.tree import ContentLimits
@@ -75,7 +76,7 @@ async def test_an_archive_by_what_it_is_and_not_by_its_name(
 
 async def test_what_is_resolved_is_told(desk: Desk, url: str) -> None:
     async with open_source(HttpSource(f"{url}?token=s3cret"), desk.access) as opened:
-        assert opened.digest == digest_of(ARCHIVE)
+        assert opened.digest == content_digest(digest_of(ARCHIVE))
         assert opened.ref == f"{url}@{digest_of(ARCHIVE)}"
         assert opened.resolved == {"type": "http", "http": {"url": url, "digest": digest_of(ARCHIVE)}}
         assert not opened.unchanged
@@ -91,7 +92,7 @@ async def test_an_archive_that_did_not_change_is_not_sent_again(desk: Desk, shel
     newer = gzip.compress(tar({"c": "new"}), mtime=0)
     (shelf / "a.tar.gz").write_bytes(newer)
     async with open_source(HttpSource(url), desk.access, validator) as opened:
-        assert (opened.unchanged, opened.digest) == (False, digest_of(newer))
+        assert (opened.unchanged, opened.digest) == (False, content_digest(digest_of(newer)))
         assert opened.validator != validator
 
 
@@ -131,13 +132,34 @@ async def test_a_server_that_says_unchanged_to_nobodys_question(desk: Desk, serv
 async def test_with_a_checksum_nothing_is_asked_until_it_is_unpacked(desk: Desk, server: WebServer, url: str) -> None:
     source = HttpSource(url, digest_of(ARCHIVE))
     async with open_source(source, desk.access) as opened:
-        assert opened.digest == digest_of(ARCHIVE)
+        assert opened.digest == content_digest(digest_of(ARCHIVE))
         assert server.requests == []
     assert await desk.files(source) == FILES
     wrong = "sha256:" + "a" * 64
     error = await desk.refusal(HttpSource(url, wrong))
     assert (error.reason, isinstance(error, Waiting)) == ("DigestMismatch", True)
     assert error.message == f"archive {url} is {digest_of(ARCHIVE)}, and its checksum should be {wrong}"
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["plain HTTP", "a certificate that is not looked at"])
+async def test_a_login_goes_where_others_can_read_it_only_if_its_secret_says_so(
+    desk: Desk, shelf: Path, tmp_path: Path, tls: bool
+) -> None:
+    context = Authority().server_context(tmp_path) if tls else None
+    async with WebServer(shelf, login=("reader", PASSWORD), tls=context) as server:
+        source = HttpSource(f"{server.url}/a.tar.gz", insecure_skip_verify=tls)
+        values = {"username": "reader", "password": PASSWORD}
+        desk.give(secret("kubernetes.io/basic-auth", values, server.address))
+        error = await desk.refusal(source)
+        assert error.reason == "Unauthorized"
+        assert error.message.endswith(
+            "and those of Secret olm-suite-system/login are sent neither by plain HTTP nor with insecureSkipVerify, where"
+            " others can read them: use https with a certificate that is trusted, or name the host in its annotation"
+            " olm.operatorframework.io/insecure-source-hosts too"
+        )
+        assert [each.headers.get("Authorization") for each in server.requests] == [None] * len(server.requests)
+        desk.give(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
+        assert await desk.files(source) == FILES
 
 
 async def test_a_login_goes_to_the_host_that_its_secret_names(desk: Desk, shelf: Path) -> None:
@@ -147,13 +169,20 @@ async def test_a_login_goes_to_the_host_that_its_secret_names(desk: Desk, shelf:
         words = f'web server {server.address} wants a user and a password for archive "/a.tar.gz" (401): name a Secret in auth'
         assert (error.reason, error.message) == ("Unauthorized", words)
         values = {"username": "reader", "password": PASSWORD}
-        desk.give(secret("kubernetes.io/basic-auth", values, server.address))
+        desk.give(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
         assert await desk.files(source) == FILES
         assert await desk.files(HttpSource(f"{other.url}/a.tar.gz")) == FILES
         assert "Authorization" not in other.requests[-1].headers
 
         server.fault = redirect(f"{other.url}/a.tar.gz", 307)
-        desk.give(secret("kubernetes.io/basic-auth", values, f"{server.address},{other.address}"))
+        desk.give(
+            secret(
+                "kubernetes.io/basic-auth",
+                values,
+                f"{server.address},{other.address}",
+                insecure=f"{server.address},{other.address}",
+            )
+        )
         assert await desk.files(source) == FILES
         assert "Authorization" in server.requests[-1].headers
         assert "Authorization" not in other.requests[-1].headers
@@ -247,8 +276,14 @@ async def test_what_is_not_there_is_said(desk: Desk, server: WebServer) -> None:
         pytest.param(
             b"<!DOCTYPE html>\n<html>Log in",
             "UnsupportedContent",
-            'is no archive but text, which begins "<!DOCTYPE html>"',
+            "is no archive but text, such as a page, an error or a pointer to other storage: see what the URL answers",
             id="a page",
+        ),
+        pytest.param(
+            b'{"token": "s3cret of somebody else"}',
+            "UnsupportedContent",
+            "is no archive but text, such as a page",
+            id="an answer that is for others, of which nothing is told",
         ),
         pytest.param(lzma.compress(tar(FILES)), "UnsupportedContent", "is packed with xz, which is not read", id="xz"),
         pytest.param(ARCHIVE[: len(ARCHIVE) // 2], "UnsupportedContent", "is no complete tar archive", id="half of it"),
@@ -273,6 +308,7 @@ async def test_archives_that_are_refused(
     assert isinstance(error, BadContent)
     assert (error.reason, error.ref) == (reason, f"{url}@{digest_of(data)}")
     assert error.message.startswith(f"archive {url}@{digest_of(data)} ")
+    assert "s3cret" not in error.message
     assert words in error.message
 
 
@@ -370,7 +406,7 @@ async def test_a_server_that_calls_the_packing_of_a_file_an_encoding(desk: Desk,
 
     server.fault = answer
     async with open_source(HttpSource(url), desk.access) as opened:
-        assert opened.digest == digest_of(ARCHIVE)
+        assert opened.digest == content_digest(digest_of(ARCHIVE))
     assert await desk.files(HttpSource(url)) == FILES
 
 

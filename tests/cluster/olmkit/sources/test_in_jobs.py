@@ -21,7 +21,7 @@ from aiohttp import web
 
 from devcluster.cluster import Cluster
 from olmkit.errors import Blocked, Waiting
-from olmkit.jobs import Failed, Finished, Jobs, JobState, Running, Task
+from olmkit.jobs import Failed, Finished, Jobs, JobState, Running, Sandbox, Task
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadContent
@@ -58,7 +58,8 @@ class Desk:
     ends: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
 
     def __post_init__(self) -> None:
-        self.jobs = Jobs(self.ends.put_nowait, preload=["tests.cluster.olmkit.sources.work"])
+        sandbox = Sandbox(reads=(self.registries, self.root.parent), writes=(self.root,))
+        self.jobs = Jobs(self.ends.put_nowait, preload=["tests.cluster.olmkit.sources.work"], sandbox=sandbox)
         self.store = Store(self.root)
 
     def task(self, ref: str) -> Task:

@@ -13,14 +13,15 @@ import pytest_asyncio
 
 from devcluster.cluster import Cluster
 from olmkit.errors import Waiting
-from olmkit.jobs import Failed, Finished, Jobs, JobState, Task
+from olmkit.jobs import Failed, Finished, Jobs, JobState, Sandbox, Task
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadContent
+from olmkit.sources.fetched import unpack
 from olmkit.sources.image import FromLabel
 from olmkit.sources.opening import open_source
 from olmkit.sources.source import ConfigMapsSource, HttpSource, ImageSource, Source, digest_of_files, to_json
-from olmkit.sources.tree import ContentLimits
+from olmkit.sources.tree import CATALOG, ContentLimits
 from tests import images
 from tests.cluster.olmkit.sources.desk import Desk, branch
 from tests.git_server import GitServer, Repository
@@ -40,14 +41,15 @@ def desk(tmp_path: Path) -> Desk:
 class Office:
     """Jobs that open sources."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
         self._ends: asyncio.Queue[str] = asyncio.Queue()
-        self.jobs = Jobs(self._ends.put_nowait, preload=["tests.cluster.olmkit.sources.work"])
+        preload = ["tests.cluster.olmkit.sources.work"]
+        self.jobs = Jobs(self._ends.put_nowait, preload=preload, sandbox=Sandbox(writes=(folder,)))
 
     async def run(self, source: Source, access: Access, into: Path) -> JobState:
         os.mkdir(into)
         arguments = {"source": to_json(source), "access": access.to_json(), "into": str(into)}
-        self.jobs.ensure("key", str(into), Task(WORK, arguments))
+        self.jobs.ensure("key", str(into), Task(WORK, arguments, parses=True))
         async with asyncio.timeout(120):
             await self._ends.get()
         state = self.jobs.state("key")
@@ -56,8 +58,8 @@ class Office:
 
 
 @pytest_asyncio.fixture
-async def office() -> AsyncIterator[Office]:
-    made = Office()
+async def office(tmp_path: Path) -> AsyncIterator[Office]:
+    made = Office(tmp_path)
     yield made
     await made.jobs.close()
 
@@ -94,7 +96,7 @@ async def test_an_image(cluster: Cluster, desk: Desk) -> None:
         assert opened.resolved == {"type": "image", "image": {"ref": opened.ref}}
         into = desk.folder / "into"
         os.mkdir(into)
-        root = await opened.unpack(into, FromLabel("where"))
+        root = unpack(await opened.fetch(into, FromLabel("where")), into, CATALOG, lambda line: None)
         assert root == into / "configs"
         assert (root / "a").read_text() == "1"
         assert not (into / "etc").exists()

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from olmkit.jobs import Parse
 from olmkit.sources import image
 from olmkit.sources.access import Access
+from olmkit.sources.fetched import Fetched, unpack
 from olmkit.sources.opening import open_source
 from olmkit.sources.source import from_json
+from olmkit.sources.tree import CATALOG
 from olmkit.store import Store
+
+Progress = Callable[[str], None]
 
 
 async def pull(arguments: dict[str, Any], progress: Callable[[str], None]) -> dict[str, Any]:
@@ -23,9 +28,21 @@ async def pull(arguments: dict[str, Any], progress: Callable[[str], None]) -> di
     return {"ref": pulled.ref_by_digest, "digest": pulled.digest, "files": pulled.files}
 
 
-async def open_and_unpack(arguments: dict[str, Any], progress: Callable[[str], None]) -> dict[str, Any]:
-    """Open any source and unpack it: the job of test_opening.py."""
-    source, access = from_json(arguments["source"]), Access.from_json(arguments["access"])
-    async with open_source(source, access, scratch=Path(arguments["into"])) as opened:
-        root = await opened.unpack(Path(arguments["into"]), progress=progress)
-    return {"ref": opened.ref, "files": [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()]}
+async def open_and_unpack(arguments: dict[str, Any], progress: Progress, parse: Parse) -> dict[str, Any]:
+    """Open any source and have it unpacked by the process that parses: the job of test_opening.py."""
+    source, access, into = (
+        from_json(arguments["source"]),
+        Access.from_json(arguments["access"]),
+        Path(arguments["into"]),
+    )
+    async with open_source(source, access, scratch=into) as opened:
+        fetched = await opened.fetch(into, progress=progress)
+        facts = {"facts": fetched.facts, "into": str(into)}
+        return {"ref": opened.ref, **await parse(f"{__name__}:unpack_apart", facts, fetched.files, into, progress)}
+
+
+def unpack_apart(arguments: dict[str, Any], files: Sequence[IO[bytes]], progress: Progress) -> dict[str, Any]:
+    """The other half."""
+    into = Path(arguments["into"])
+    root = unpack(Fetched(arguments["facts"], tuple(files)), into, CATALOG, progress)
+    return {"files": [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()]}

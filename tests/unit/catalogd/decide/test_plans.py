@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -18,6 +19,7 @@ from catalogd.world import (
     Plan,
     Read,
     Reading,
+    Record,
     Refused,
     Serve,
     SyncPackages,
@@ -206,6 +208,27 @@ def wish_rest() -> timedelta | None:
             Keep(None),
             id="ConfigMaps that have not are not",
         ),
+        pytest.param(
+            world(poll="0s", served=served(replace(record(), uid="u")), foreign=False),
+            load(poll="0s"),
+            id="content that was noted for another object is asked for, though it is never looked at again",
+        ),
+        pytest.param(
+            world(
+                poll="0s", job=Read(TAG, IMAGE_ONE, ONE), served=served(replace(record(), uid="u", access="secret@1"))
+            ),
+            Serve(Record(TAG, IMAGE_ONE, ONE, "2026-01-01T00:00:00Z")),
+            id="when its source has answered that is noted, with the Secrets it was asked with",
+        ),
+        pytest.param(
+            world(**WITH_SECRET, needed={SECRET: "7"}, job=Read(f"{TAG} secret@7", IMAGE_ONE, ONE)),
+            Serve(Record(TAG, IMAGE_ONE, ONE, STAMP, access="secret@7")),
+            id="also for content that is new",
+        ),
+        pytest.param(
+            world(foreign=True), Withdraw(), id="what an object of the same name served that is gone is withdrawn"
+        ),
+        pytest.param(world(foreign=True, deleting=True), Withdraw(), id="also by one that goes itself"),
         pytest.param(world(labels={}), load(), id="a new Catalog is read before it gets its label"),
         pytest.param(world(labels={}, job=Reading(TAG)), Label(), id="while it is read it gets its label"),
         pytest.param(world(labels={NAME_LABEL: "d"}, **LOOKED), Label(), id="a label with another name is put right"),

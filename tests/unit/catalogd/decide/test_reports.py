@@ -66,7 +66,7 @@ def not_unpacked(reason: str, message: str) -> list[tuple[str, str, str, str]]:
         ("Unpacked", "False", reason, message),
         NOT_SERVING,
         NOT_VALID_YET,
-        ("Ready", "False", "NotServed", message),
+        ("Ready", "False", reason, message),
     ]
 
 
@@ -248,7 +248,7 @@ REPORTS = [
             ("Unpacked", "False", "Unpacking", READING_TEXT),
             ("Serving", "False", "Unavailable", f"what was served is damaged on disk and is read again: {DAMAGE}"),
             NOT_VALID_YET,
-            ("Ready", "False", "NotServed", READING_TEXT),
+            ("Ready", "False", "Unpacking", READING_TEXT),
             ("Reconciling", "True", "Unpacking", READING_TEXT),
         ],
         id="content that was damaged on disk is told of until it is read again",

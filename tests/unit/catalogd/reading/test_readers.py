@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import io
 import json
 import os
 import signal
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,7 +29,7 @@ from devcluster.processes import children
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.fbc.documents import Unread
 from olmkit.fbc.errors import BadCatalog
-from olmkit.jobs import Failed, Finished, Jobs, JobState, Limits, Reason, Task
+from olmkit.jobs import Failed, Finished, Jobs, JobState, Limits, Reason, Sandbox, Task
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.layers import Budget, unpack
@@ -182,6 +184,15 @@ def test_a_reader_inherits_nothing_but_its_socket() -> None:
             assert os.readlink(f"/proc/{child}/fd/{held.pop()}").startswith("socket:")
 
 
+@pytest.fixture
+def no_stacks(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Children that are forked now die without pytest's handler of faults, which prints their stack into the run."""
+    faulthandler.disable()
+    yield
+    faulthandler.enable(request.config.stash[fault_handler_stderr_fd_key])
+
+
+@pytest.mark.usefixtures("no_stacks")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
 def test_a_reader_that_dies_is_noticed(number: signal.Signals) -> None:
     before = set(children(os.getpid()))
@@ -203,12 +214,13 @@ def have_read_much(readers: Readers) -> None:
 class Desk:
     """Jobs, one at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
         self.ends: asyncio.Queue[str] = asyncio.Queue()
         limits = Limits(memory=768 << 20, cpu=60, wall=timedelta(seconds=60))
         preload = ["catalogd.reading.loading", "tests.unit.catalogd.readers_work"]
+        sandbox = Sandbox(writes=(folder,))
         self._mine = set(children(os.getpid()))
-        self.jobs = Jobs(self.ends.put_nowait, concurrent=1, limits=limits, preload=preload)
+        self.jobs = Jobs(self.ends.put_nowait, concurrent=1, limits=limits, preload=preload, sandbox=sandbox)
 
     async def end(self) -> JobState:
         """The state of the job once it has ended."""
@@ -232,8 +244,8 @@ class Desk:
 
 
 @pytest_asyncio.fixture
-async def desk() -> AsyncIterator[Desk]:
-    made = Desk()
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    made = Desk(tmp_path)
     yield made
     await made.jobs.close()
 

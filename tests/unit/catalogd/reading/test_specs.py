@@ -6,7 +6,7 @@ import pytest
 
 from catalogd.reading import specs
 from olmkit.api.annotations import CHANNELS as SHOWN_CHANNELS
-from olmkit.api.annotations import LATEST
+from olmkit.api.annotations import LATEST, VERSIONS
 from olmkit.fbc.catalog import Bundle, Channel, Entry, Package, Property
 
 CHANNELS = [
@@ -99,8 +99,25 @@ def test_a_fingerprint_says_whether_two_specs_are_equal_whatever_their_catalog()
 @pytest.mark.parametrize(
     ("channels", "latest", "columns"),
     [
-        pytest.param(CHANNELS, "1.0.0", {LATEST: "1.0.0", SHOWN_CHANNELS: "stable,alpha"}, id="version and channels"),
+        pytest.param(
+            CHANNELS,
+            "2.0.0",
+            {LATEST: "2.0.0", SHOWN_CHANNELS: "stable,alpha", VERSIONS: "2.0.0,1.0.0"},
+            id="version, channels and what can be pinned: no bundle outside of them",
+        ),
         pytest.param([], "", {}, id="nothing that is not known"),
+        pytest.param(
+            [Channel("c", "p", (Entry("odd", "", (), ""), Entry("p.v3", "", (), ""), Entry("p.v8", "", (), "")))],
+            "",
+            {SHOWN_CHANNELS: "c"},
+            id="no version that nobody can ask for",
+        ),
+        pytest.param(
+            [Channel("c", "p", tuple(Entry(f"p.v{number}", "", (), "") for number in range(10, 35)))],
+            "",
+            {SHOWN_CHANNELS: "c", VERSIONS: ",".join(f"{number}.0.0" for number in range(34, 14, -1)) + " and 5 more"},
+            id="the newest of many versions, by their order as versions",
+        ),
         pytest.param(
             [Channel("x" * 40, "p", ()), Channel("y" * 40, "p", ())],
             "",
@@ -110,4 +127,6 @@ def test_a_fingerprint_says_whether_two_specs_are_equal_whatever_their_catalog()
     ],
 )
 def test_what_lists_show(channels: list[Channel], latest: str, columns: dict[str, str]) -> None:
-    assert specs.package_columns(channels, latest) == columns
+    versions = {"p.v2": "2.0.0", "p.v1": "1.0.0", "p.v9": "9.0.0", "p.v3": "", "odd": "v1"}
+    versions |= {f"p.v{number}": f"{number}.0.0" for number in range(10, 35)}
+    assert specs.package_columns(channels, latest, versions) == columns

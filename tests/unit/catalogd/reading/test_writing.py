@@ -14,7 +14,7 @@ from catalogd.reading.content import BLOBS, Content
 from catalogd.reading.deriving import PROBLEMS_KEPT
 from catalogd.reading.specs import fingerprint
 from catalogd.reading.writing import Writer
-from olmkit.api.annotations import CHANNELS, LATEST
+from olmkit.api.annotations import CHANNELS, LATEST, VERSIONS
 from olmkit.fbc import documents
 from olmkit.fbc.blobs import Blob, blob
 from olmkit.fbc.documents import Document
@@ -106,7 +106,7 @@ def test_a_good_catalog_is_counted_and_offered(tmp_path: Path) -> None:
     spec = told["spec"]
     assert (spec["packageName"], spec["description"], spec["channels"][0]["name"]) == ("p", "d", "stable")
     assert [offer.fingerprint for offer in found.offers if offer.package == "p"] == [fingerprint(told)]
-    assert told["metadata"] == {"annotations": {LATEST: "1.0.0", CHANNELS: "stable"}}
+    assert told["metadata"] == {"annotations": {LATEST: "1.0.0", CHANNELS: "stable", VERSIONS: "1.0.0"}}
     assert resolution(found, "p")["bundles"][0]["version"] == "1.0.0"
     assert found.resolution("q") is None
 
@@ -415,12 +415,6 @@ def write(folder: Path, values: Iterable[Blob], ranges: Sequence[range] | None =
             id="too many packages",
         ),
         pytest.param(
-            20_001,
-            lambda number: channel("p", name=f"c{number}"),
-            'package "p" has more than 20,000 blobs',
-            id="too many blobs of a package",
-        ),
-        pytest.param(
             33,
             lambda number: {"schema": "x", "name": f"{number}".zfill(1024 * 1024)},
             "the names of the catalog's blobs take more than 32 MiB",
@@ -434,6 +428,26 @@ def test_more_than_can_be_served_is_refused(
     with pytest.raises(BadCatalog) as raised:
         write(tmp_path, (blob(Document(value(number), b"", 0)) for number in range(count)))
     assert str(raised.value) == fault
+
+
+def test_a_package_of_too_many_blobs_costs_nobody_but_itself(tmp_path: Path) -> None:
+    large = (blob(Document(channel("large", name=f"c{number}"), b"", 0)) for number in range(20_000))
+    others = blobs([package("large"), package("q"), channel("q"), bundle("q", "1.0.0")])
+    with Writer(tmp_path, DIGEST) as writer:
+        for each in (*large, *others):
+            writer.add(each)
+        writer.finish()
+    written = Content(tmp_path)
+    assert written.summary.problem_count >= 1
+    assert written.summary.problems[0] == (
+        'package "large" has more than 20,000 blobs: they are served as they are, and none of it can be installed'
+    )
+    assert "q" in written.summary.package_names
+    assert "large" not in written.summary.package_names
+    assert written.resolution("large") is None
+    assert written.resolution("q") is not None
+    assert written.summary.blob_count == 20_004
+    assert len(written.index.ranges(written.index.find(package="large"))) >= 1
 
 
 def test_a_file_under_very_many_names_is_refused(tmp_path: Path) -> None:

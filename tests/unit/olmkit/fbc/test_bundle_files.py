@@ -23,6 +23,11 @@ def test_several_documents_of_a_file_are_several_objects_and_files_with_a_dot_ar
     assert [each["kind"] for each in read_objects(files)].count("ConfigMap") == 2
 
 
+def test_keys_that_every_object_has_are_found_in_another_case() -> None:
+    files = bundle() | {"manifests/x.yaml": b"ApiVersion: v1\nKind: ConfigMap\nMetadata: {Name: x}\n"}
+    assert read_objects(files)[-1] == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
+
+
 def test_metadata_is_known_by_what_it_holds_not_by_its_name() -> None:
     files = bundle(depends=dump({"dependencies": [{"type": "t", "value": 1}]}))
     files["metadata/created-at"] = b"today"

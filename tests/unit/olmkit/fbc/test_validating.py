@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from olmkit.fbc.errors import NO_BLOBS
 from olmkit.fbc.validating import Refusal, validate
 from tests.unit.olmkit.fbc.blobs_of import Value, bundle, channel, deprecations, package
 
@@ -30,8 +31,9 @@ def test_a_catalog_as_yaml(tmp_path: Path) -> None:
     assert validate(make(tmp_path, a=yaml.safe_dump_all(VALID))) is None
 
 
-def test_an_empty_folder_is_valid(tmp_path: Path) -> None:
-    assert validate(tmp_path) is None
+@pytest.mark.parametrize("files", [{}, {"a": ""}], ids=["no file", "an empty file"])
+def test_a_folder_without_a_blob_is_refused_as_by_catalogd(tmp_path: Path, files: dict[str, list[Value] | str]) -> None:
+    assert validate(make(tmp_path, **files)) == Refusal(NO_BLOBS)
 
 
 def test_files_count_in_their_order(tmp_path: Path) -> None:

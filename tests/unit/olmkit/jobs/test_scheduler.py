@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import os
 import signal
 import subprocess
 import sys
+import tempfile
+import weakref
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -17,7 +20,7 @@ import pytest
 import pytest_asyncio
 
 from olmkit.errors import Blocked, Waiting
-from olmkit.jobs import Failed, Finished, Jobs, JobState, Limits, Running, Task
+from olmkit.jobs import Failed, Finished, Jobs, JobState, Limits, Running, Sandbox, Task
 from tests.unit.olmkit.jobs.work import Faults
 
 WORK = "tests.unit.olmkit.jobs.work"
@@ -32,9 +35,11 @@ def task(function: str, **arguments: Any) -> Task:
 class Desk:
     """Jobs with the ends they told."""
 
-    def __init__(self, concurrent: int, limits: Limits) -> None:
+    def __init__(self, concurrent: int, limits: Limits, sandbox: Sandbox | None = None) -> None:
         self.ends: asyncio.Queue[str] = asyncio.Queue()
-        self.jobs = Jobs(self.ends.put_nowait, concurrent=concurrent, limits=limits, preload=[WORK])
+        self.jobs = Jobs(
+            self.ends.put_nowait, concurrent=concurrent, limits=limits, preload=[WORK], sandbox=sandbox or Sandbox()
+        )
 
     async def end(self, function: str, **arguments: Any) -> JobState:
         """Run one job to its end."""
@@ -61,8 +66,9 @@ class Desk:
 
 
 @pytest_asyncio.fixture
-async def desk() -> AsyncIterator[Desk]:
-    made = Desk(2, Limits(memory=256 * MEBIBYTE, cpu=1, wall=timedelta(seconds=20), files=32, file_size=4 * MEBIBYTE))
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    limits = Limits(memory=256 * MEBIBYTE, cpu=1, wall=timedelta(seconds=20), files=32, file_size=4 * MEBIBYTE)
+    made = Desk(2, limits, Sandbox(writes=(tmp_path,)))
     yield made
     await made.jobs.close()
 
@@ -121,8 +127,8 @@ async def test_a_child_has_limits_and_nothing_of_its_parents(desk: Desk) -> None
     assert state.result["core"] == 0
     assert state.result["memory"] > 256 * MEBIBYTE
     assert state.result["parent"] != os.getpid()
-    held = {number: what.partition(":")[0] for number, what in state.result["descriptors"].items() if int(number) > 2}
-    assert list(held.values()) == ["socket"], "its own channel and nothing else"
+    held = [what for number, what in state.result["descriptors"].items() if int(number) > 2]
+    assert held == ["socket"], "its own channel and nothing else"
     assert state.result["descriptors"]["0"] == os.devnull
 
 
@@ -157,6 +163,28 @@ async def test_an_error_arrives_with_its_facts(desk: Desk) -> None:
     assert isinstance(state, Failed)
     assert isinstance(state.error, Faults)
     assert state.error.faults == ("one", "two")
+
+
+@pytest.mark.parametrize(
+    ("function", "look"),
+    [
+        pytest.param("echo", "", id="a job that finished"),
+        pytest.param("block", "", id="a job that failed for good"),
+        pytest.param("wait", "", id="a job that will be tried again"),
+        pytest.param("be_killed", "", id="a job whose process was killed"),
+        pytest.param("hang", "refuse_to_look", id="a job whose look failed"),
+    ],
+)
+async def test_arguments_are_dropped_when_the_job_ends(desk: Desk, function: str, look: str) -> None:
+    login = Task(f"{WORK}:{function}", {"password": "secret"}, look=look and f"{WORK}:{look}")
+    held = weakref.ref(login)
+    desk.jobs.ensure("key", "1", login)
+    del login
+    await desk.ended("key")
+    assert desk.jobs.state("key") is not None, "the end itself is kept"
+    await asyncio.sleep(0)  # in which asyncio lets go of the task that has just ended
+    gc.collect()
+    assert held() is None
 
 
 @pytest.mark.parametrize(
@@ -233,7 +261,7 @@ async def test_forget_drops_an_end_but_not_a_job(desk: Desk, tmp_path: Path) -> 
 
 
 async def test_no_more_than_allowed_run_at_a_time_and_in_the_order_asked_for(tmp_path: Path) -> None:
-    desk = Desk(1, Limits())
+    desk = Desk(1, Limits(), Sandbox(reads=(tmp_path,)))
     try:
         for number in range(3):
             desk.jobs.ensure(f"key{number}", "1", task("say_pid_and_wait", until=str(tmp_path / str(number))))
@@ -248,7 +276,7 @@ async def test_no_more_than_allowed_run_at_a_time_and_in_the_order_asked_for(tmp
 
 
 async def test_a_job_that_waited_in_vain_gives_its_turn_away(tmp_path: Path) -> None:
-    desk = Desk(1, Limits())
+    desk = Desk(1, Limits(), Sandbox(reads=(tmp_path,)))
     try:
         desk.jobs.ensure("first", "1", task("say_pid_and_wait", until=str(tmp_path / "go")))
         await desk.pid("first")
@@ -316,9 +344,38 @@ async def test_close_leaves_no_process_and_no_descriptor() -> None:
     assert set(os.listdir("/proc/self/fd")) == before
 
 
+async def test_the_event_loop_goes_on_while_the_fork_server_ends(desk: Desk) -> None:
+    state = await desk.end("report_itself")
+    assert isinstance(state, Finished)
+    server = state.result["parent"]
+    os.kill(server, signal.SIGSTOP)
+    closing = asyncio.create_task(desk.jobs.close())
+    await asyncio.wait([closing], timeout=0.1)
+    assert not closing.done()
+    os.kill(server, signal.SIGCONT)
+    await closing
+    assert parent_of(server) == 0
+
+
+async def test_a_fork_server_that_cannot_be_started_leaves_nothing(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = set(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "absent"))
+    state = await desk.end("report_itself")
+    assert isinstance(state, Failed)
+    assert isinstance(state.error, Waiting)
+    assert os.listdir(tmp_path) == []
+    assert set(os.listdir("/proc/self/fd")) == before
+
+
 OWNER = f"""
 import asyncio
+import signal
 from olmkit.jobs import Jobs, Task
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what runs in its background with SIGINT ignored
 
 async def main():
     jobs = Jobs(print, preload=["{WORK}"])

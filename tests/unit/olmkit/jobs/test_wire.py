@@ -1,7 +1,9 @@
-"""Errors cross the wire as themselves, and nothing else does."""
+"""Errors cross the wire as themselves, and nothing else does. Lines are read up to a limit."""
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from datetime import timedelta
 from typing import Any
 
@@ -46,3 +48,42 @@ def test_an_error_comes_back_as_it_went(error: OlmError) -> None:
 def test_what_is_no_error_of_ours_is_refused(value: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r".*"):
         wire.error_from_json(value)
+
+
+HALF = b"x" * (wire.ANSWER_LIMIT // 2)
+
+
+@pytest.mark.parametrize(
+    ("said", "is_each", "heard"),
+    [
+        pytest.param([], False, [], id="a child that says nothing"),
+        pytest.param([b"a\nb\n"], False, [b"a", b"b"], id="two lines at once"),
+        pytest.param([b"a", b"b\n"], False, [b"ab"], id="a line in two parts"),
+        pytest.param([b"a\nb"], False, [b"a"], id="a line without an end is dropped"),
+        pytest.param([HALF, b"\n", HALF, b"\n"], False, None, id="all lines together are too much"),
+        pytest.param([HALF, b"\n", HALF, b"\n"], True, [HALF, HALF], id="no line alone is too much"),
+        pytest.param([HALF, HALF, b"x\n"], True, None, id="one line alone is too much"),
+    ],
+)
+async def test_lines_are_read_up_to_a_limit(said: list[bytes], is_each: bool, heard: list[bytes] | None) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        for each in (ours, theirs):
+            each.setblocking(False)
+
+        async def say() -> None:
+            for part in said:
+                await asyncio.get_running_loop().sock_sendall(theirs, part)
+            theirs.close()
+
+        found: list[bytes] = []
+        saying = asyncio.create_task(say())
+        try:
+            await wire.read_lines(ours, found.append, is_each=is_each)
+        except wire.TooMuch:
+            assert heard is None
+        else:
+            assert found == heard
+        finally:
+            saying.cancel()
+            await asyncio.wait([saying])

@@ -7,8 +7,10 @@ import ctypes
 import os
 import resource
 import signal
+import stat
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -41,10 +43,12 @@ async def echo_later(arguments: dict[str, Any], progress: Progress) -> dict[str,
 
 def report_itself(arguments: dict[str, Any], progress: Progress) -> dict[str, Any]:
     """What the child has and may do."""
-    descriptors = {}
-    for name in os.listdir("/proc/self/fd"):
-        if os.path.lexists(f"/proc/self/fd/{name}"):
-            descriptors[name] = os.readlink(f"/proc/self/fd/{name}")
+    descriptors, null = {}, os.stat(os.devnull).st_rdev
+    for number in range(1024):
+        with suppress(OSError):
+            found = os.fstat(number)
+            kind = "socket" if stat.S_ISSOCK(found.st_mode) else "other"
+            descriptors[str(number)] = os.devnull if found.st_rdev == null else kind
     return {
         "pid": os.getpid(),
         "parent": os.getppid(),

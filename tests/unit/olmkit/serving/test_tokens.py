@@ -1,5 +1,7 @@
 """What of a token check needs no server."""
 
+import tracemalloc
+
 import pytest
 
 from olmkit.serving.tokens import NAME_LENGTH, REMEMBERED, Remembered, for_status_line
@@ -27,6 +29,20 @@ def test_a_value_is_remembered_for_its_time() -> None:
     assert kept.get("a") == "x"
     now[0] = 10.0
     assert kept.get("a") is None
+
+
+def test_a_long_key_takes_no_more_room_than_a_short_one() -> None:
+    kept: Remembered[bool] = Remembered(lambda: 0.0)
+    tracemalloc.start()
+    try:
+        for number in range(100):
+            kept.put(f"{number} {'x' * 8000}", True, 10)
+        room = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert room < 100 * 1000
+    assert kept.get(f"7 {'x' * 8000}")
+    assert kept.get("7 \udc80") is None
 
 
 def test_of_too_many_the_one_that_was_used_longest_ago_goes() -> None:

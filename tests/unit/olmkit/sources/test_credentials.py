@@ -164,6 +164,32 @@ def test_the_objects_own_secret_comes_before_the_clusters() -> None:
     assert Credentials.merged(Credentials(), clusters).layers == clusters.layers
 
 
+@pytest.mark.parametrize(
+    ("host", "found"),
+    [
+        ("files.example.com:8443", True),
+        ("git.example.com", False),
+        ("git.example.com:80", False),
+        ("example.com", False),
+    ],
+)
+def test_only_hosts_of_the_second_annotation_get_a_password_in_the_clear(host: str, found: bool) -> None:
+    values = {"username": "u", "password": "p"}
+    raw = secret("kubernetes.io/basic-auth", values, HOSTS, insecure="files.example.com:8443")
+    made = Credentials.from_secret(raw)
+    for each in (made, Credentials.from_json(made.to_json())):
+        assert (each.basic(host, verified=False) is not None) is found
+        assert each.basic("git.example.com") is not None
+
+
+def test_a_host_of_the_second_annotation_alone_is_an_error() -> None:
+    values = {"username": "u", "password": "p"}
+    with pytest.raises(
+        Blocked, match=r'has "other\.example" in its annotation .*insecure-source-hosts, which .* does not name'
+    ):
+        Credentials.from_secret(secret("kubernetes.io/basic-auth", values, HOSTS, insecure="other.example"))
+
+
 def of_hosts(hosts: str, name: str) -> Credentials:
     """A Secret with a password for hosts of its annotation."""
     return Credentials.from_secret(secret("kubernetes.io/basic-auth", {"username": "u", "password": "p"}, hosts, name))

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from olmkit.sources.errors import Reason
-from olmkit.sources.tree import CATALOG, ContentLimits, LayerError
+from olmkit.sources.tree import BUNDLE, CATALOG, ContentLimits, LayerError
 from tests.images import Entry, file, folder, hard_link, link, tar
 from tests.unit.olmkit.sources.merging import files, merge
 
@@ -106,12 +106,34 @@ def test_an_archive_that_is_broken_is_never_taken_for_a_short_one(tmp_path: Path
             [[file("x/a", bytes(40_000)), *(link(f"x/{number}", "a") for number in range(9))]],
             id="one file many times over, by links",
         ),
+        pytest.param(
+            replace(CATALOG, files=100),
+            [[file(f"x/{number}/{'d/' * 40}f") for number in range(3)]],
+            id="few files in many folders that no entry names",
+        ),
+        pytest.param(
+            replace(CATALOG, bytes=100_000),
+            [[folder(f"x/{number}") for number in range(30)]],
+            id="folders are bytes too",
+        ),
+        pytest.param(
+            replace(CATALOG, files=100),
+            [layer for number in range(3) for layer in ([file(f"x/{'d/' * 40}f")], [file("x/.wh.d")])],
+            id="folders that are hidden and made again",
+        ),
     ],
 )
 def test_limits_hold(tmp_path: Path, limits: ContentLimits, layers: list[list[Entry]]) -> None:
     with pytest.raises(LayerError) as raised:
         merge(tmp_path / "into", layers, ("x",), limits)
     assert raised.value.reason == Reason.TOO_LARGE
+
+
+def test_a_small_layer_does_not_make_a_hundred_thousand_folders(tmp_path: Path) -> None:
+    layer = gzip.compress(tar([file(f"x/{number}/{'d/' * 60}f") for number in range(1500)]))
+    assert len(layer) < 100_000
+    with pytest.raises(LayerError, match="larger than 268,435,456 bytes, folders included"):
+        merge(tmp_path / "into", [layer], ("x",), BUNDLE)
 
 
 def test_a_bomb_is_stopped_by_what_it_becomes(tmp_path: Path) -> None:

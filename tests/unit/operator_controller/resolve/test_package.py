@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operator_controller.resolve.package import BadDocument, Channel, Entry, Property, read_package
+from operator_controller.resolve.package import BadDocument, Channel, Entry, PackageTooLarge, Property, read_package
 
 WHOLE = {
     "catalogDigest": "sha256:1",
@@ -97,6 +97,7 @@ json_values = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["package", "channels", "bundles", "deprecations"]), json_values))
 def test_any_json_is_read_or_refused(document: dict[str, Any]) -> None:
     try:
@@ -104,3 +105,38 @@ def test_any_json_is_read_or_refused(document: dict[str, Any]) -> None:
     except BadDocument:
         return
     assert all(bundle.version is None or bundle.image for bundle in package.bundles.values())
+
+
+def entries(count: int, **facts: Any) -> dict[str, Any]:
+    return {"name": "a", "entries": [{"name": "b", **facts}] * count}
+
+
+@pytest.mark.parametrize(
+    ("channels", "message"),
+    [
+        pytest.param(
+            [entries(25_000), {**entries(25_001), "name": "c"}],
+            "it has 50,001 entries in its channels, and at most 50,000 are resolved",
+            id="entries of all channels together",
+        ),
+        pytest.param(
+            [entries(10_001, replaces="x", skips=["y"] * 99)],
+            "it has 1,000,100 names in replaces and skips, and at most 1,000,000 are resolved",
+            id="named edges",
+        ),
+        pytest.param(
+            [entries(2_000, skipRange=" ".join([">1.0.0"] * 101))],
+            "it has 202,000 comparisons in its skipRanges, and at most 200,000 are resolved",
+            id="comparisons of ranges",
+        ),
+    ],
+)
+def test_a_package_that_is_too_large_is_refused(channels: list[Any], message: str) -> None:
+    with pytest.raises(PackageTooLarge) as caught:
+        read_package({"package": "p", "channels": channels})
+    assert str(caught.value) == f"{message}; ask its publisher to remove old entries"
+
+
+def test_the_largest_package_is_read() -> None:
+    largest = entries(50_000, replaces="x", skips=["y"] * 19, skipRange=">=1.0.0 <2.0.0 || >3.0.0")
+    assert len(read_package({"channels": [largest]}).channels[0].entries) == 50_000

@@ -1,16 +1,16 @@
-"""The upgrade edges, by hand and against a closure computed the slow way."""
+"""The upgrade edges, by hand and against a walk that tests every entry from every place."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olmkit.versions import BlangRange, Version, parse_bundle_version, parse_version
+from olmkit.versions import BadRange, BlangRange, Version, parse_bundle_version, parse_version
 from operator_controller.resolve.package import Channel, Entry
-from operator_controller.resolve.upgrades import Graph, Place
+from operator_controller.resolve.upgrades import Graph, Place, direct_steps
 
 ENTRIES = (
     Entry("v1"),
@@ -38,72 +38,118 @@ def graph(*entries: Entry) -> Graph:
     ],
 )
 def test_what_may_follow(place: Place, reached: set[str]) -> None:
-    assert graph(*ENTRIES).next_from(place) == reached
+    assert graph(*ENTRIES).ways(place, VERSIONS.keys()).direct == reached
+    assert direct_steps([Channel("a", ENTRIES)], place) == {"a": reached}
 
 
 def test_edges_of_all_channels_that_are_handed_in_count() -> None:
     both = Graph([Channel("a", (Entry("v2", replaces="v1"),)), Channel("b", (Entry("v3", replaces="v1"),))], VERSIONS)
-    assert both.next_from(Place("v1", None)) == {"v2", "v3"}
+    assert both.ways(Place("v1", None), VERSIONS.keys()).direct == {"v2", "v3"}
 
 
 def test_a_path_is_short_and_ends_with_the_goal() -> None:
     chain = graph(Entry("v2", replaces="v1"), Entry("v3", replaces="v2", skips=("v1",)), Entry("v4", replaces="v3"))
     start = Place("v1", VERSIONS["v1"])
-    assert chain.path(start, "v4", VERSIONS.keys()) == ("v3", "v4")
-    assert chain.path(start, "v4", {"v4"}) == ()
-    assert chain.path(start, "v9", VERSIONS.keys()) == ()
-    assert chain.path(start, "v2", VERSIONS.keys()) == ("v2",)
+    ways = chain.ways(start, VERSIONS.keys())
+    assert ways.to("v4") == ("v3", "v4")
+    assert ways.to("v9") == ()
+    assert ways.to("v2") == ("v2",)
+    assert chain.ways(start, {"v4"}).to("v4") == ()
 
 
 def test_a_way_may_lead_over_a_bundle_of_unknown_version() -> None:
     odd = Graph(
         [Channel("a", (Entry("x", replaces="v1"), Entry("v3", replaces="x")))], {"x": None, "v3": VERSIONS["v3"]}
     )
-    assert odd.path(Place("v1", None), "v3", {"x", "v3"}) == ("x", "v3")
+    assert odd.ways(Place("v1", None), {"x", "v3"}).to("v3") == ("x", "v3")
 
 
-names = st.sampled_from([f"v{number}" for number in range(1, 6)])
-ranges = st.sampled_from(["", "", ">=1.0.0 <3.0.0", "<4.0.0", ">=3.0.0", "junk"])
-entries = st.builds(Entry, names, st.one_of(st.just(""), names), st.lists(names, max_size=2).map(tuple), ranges)
-channels = st.lists(entries, max_size=8)
+# Several names of one version, releases and prereleases, names without a version, and entries of bundles that nobody has.
+TEXTS = {
+    "v1": "1.0.0",
+    "v1again": "1.0.0",
+    "v1.2": "1.0.0+2",
+    "v1.10": "1.0.0+10",
+    "v2rc": "2.0.0-rc.1",
+    "v2": "2.0.0",
+    "v3": "3.0.0",
+    "v4": "4.0.0",
+}
+KNOWN: dict[str, Version | None] = {name: parse_bundle_version(text) for name, text in TEXTS.items()} | {"odd": None}
+names = st.sampled_from([*KNOWN, "absent"])
+bounds = st.builds(
+    "{}{}".format,
+    st.sampled_from(["", "=", "!=", ">", ">=", "<", "<="]),
+    st.sampled_from(["0.5.0", "1.0.0", "2.0.0-rc.1", "2.0.0", "3.0.0", "9.0.0", "1.x"]),
+)
+groups = st.lists(bounds, min_size=1, max_size=3).map(" ".join)
+ranges = st.one_of(st.just(""), st.just("junk"), st.lists(groups, min_size=1, max_size=2).map(" || ".join))
+entries = st.builds(Entry, names, st.one_of(st.just(""), names), st.lists(names, max_size=3).map(tuple), ranges)
+channels = st.lists(
+    st.builds(Channel, st.sampled_from("ab"), st.lists(entries, max_size=6).map(tuple)),
+    max_size=2,
+    unique_by=lambda channel: channel.name,
+)
+starts = st.sampled_from(
+    [*(Place(name, version) for name, version in KNOWN.items()), Place("gone", parse_version("1.5.0")), Place("", None)]
+)
 
 
-@given(channels, names, st.sets(names))
-def test_what_is_reachable_is_the_closure_of_what_may_follow(
-    found: Sequence[Entry], start: str, among: set[str]
-) -> None:
-    one = graph(*found)
-    expected: set[str] = set()
-    frontier = {start}
-    while frontier:
-        steps = {name for place in frontier for name in _followers(found, place)} & among
-        frontier = steps - expected - {start}
-        expected |= frontier
-    assert one.reachable(Place(start, VERSIONS[start]), among) == expected
-
-
-@given(channels, names, names)
-def test_each_step_of_a_path_is_an_edge(found: Sequence[Entry], start: str, goal: str) -> None:
-    path = graph(*found).path(Place(start, VERSIONS[start]), goal, VERSIONS.keys())
-    here = start
-    for name in path:
-        assert name in _followers(found, here)
-        here = name
-    assert not path or path[-1] == goal
-    assert len(set(path)) == len(path)
-
-
-def _followers(found: Sequence[Entry], name: str) -> set[str]:
+def follows(entry: Entry, place: Place) -> bool:
     """The rule word by word."""
-    version = VERSIONS[name]
-    assert version is not None
-    return {
-        entry.name
-        for entry in found
-        if entry.name != name
-        and (
-            entry.replaces == name
-            or name in entry.skips
-            or (entry.skip_range not in ("", "junk") and BlangRange.parse(entry.skip_range).matches(version))
-        )
-    }
+    if entry.name == place.name:
+        return False
+    if place.name and (entry.replaces == place.name or place.name in entry.skips):
+        return True
+    try:
+        return place.version is not None and BlangRange.parse(entry.skip_range).matches(place.version)
+    except BadRange:
+        return False
+
+
+def walked_slowly(
+    found: Sequence[Channel], start: Place, among: Collection[str], versions: Mapping[str, Version | None]
+) -> dict[str, str | None]:
+    """Every entry is tested from every place: the shortest ways, of several those with the highest first steps."""
+    came_from: dict[str, str | None] = {}
+    frontier: list[tuple[str | None, Place]] = [(None, start)]
+    while frontier:
+        reached: list[tuple[str | None, Place]] = []
+        for before, here in frontier:
+            following = {entry.name for channel in found for entry in channel.entries if follows(entry, here)}
+            known = [(version, name) for name in following if (version := versions.get(name)) is not None]
+            unknown = sorted(name for name in following if versions.get(name) is None)
+            for name in [*(name for _, name in sorted(known, reverse=True)), *unknown]:
+                if name in among and name not in came_from and name != start.name:
+                    came_from[name] = before
+                    reached.append((name, Place(name, versions.get(name))))
+        frontier = reached
+    return came_from
+
+
+@settings(deadline=None)
+@given(channels, starts, st.sets(names))
+def test_the_ways_are_those_of_a_walk_that_tests_every_entry_from_every_place(
+    found: Sequence[Channel], start: Place, among: set[str]
+) -> None:
+    ways = Graph(found, KNOWN).ways(start, among)
+    assert list(ways.came_from.items()) == list(walked_slowly(found, start, among, KNOWN).items())
+
+
+@settings(deadline=None)
+@given(channels, starts)
+def test_the_direct_steps_of_a_channel_are_those_that_its_entries_allow(found: Sequence[Channel], start: Place) -> None:
+    expected = {channel.name: {entry.name for entry in channel.entries if follows(entry, start)} for channel in found}
+    assert direct_steps(found, start) == expected
+
+
+@settings(deadline=None)
+@given(channels, starts, names)
+def test_a_way_ends_with_its_goal_and_passes_no_place_twice(found: Sequence[Channel], start: Place, goal: str) -> None:
+    way = Graph(found, KNOWN).ways(start, KNOWN.keys()).to(goal)
+    here = start
+    for name in way:
+        assert any(entry.name == name and follows(entry, here) for channel in found for entry in channel.entries)
+        here = Place(name, KNOWN.get(name))
+    assert not way or way[-1] == goal
+    assert len(set(way)) == len(way)

@@ -73,11 +73,16 @@ def test_what_a_scalar_means(text: str, value: Any) -> None:
         pytest.param(
             "b: &x {c: 1, d: 2}\ne: {<<: *x, c: 3}", {"b": {"c": 1, "d": 2}, "e": {"c": 3, "d": 2}}, id="a merge"
         ),
-        pytest.param(
-            "e: {c: 3, <<: {c: 1, d: 2}}", {"e": {"c": 3, "d": 2}}, id="what is written wins over what is merged"
-        ),
+        pytest.param("e: {c: 3, <<: {c: 1, d: 2}}", {"e": {"c": 1, "d": 2}}, id="a merge that comes later wins"),
         pytest.param("e: {<<: [{c: 1}, {c: 2, d: 2}]}", {"e": {"c": 1, "d": 2}}, id="of two merged the first wins"),
+        pytest.param("e: {<<: {c: 1}, !!merge <<: {c: 2}}", {"e": {"c": 2}}, id="of two merges the last wins"),
+        pytest.param("b: &x {c: 1}\ne: {!!merge <<: *x}", {"b": {"c": 1}, "e": {"c": 1}}, id="a merge with its tag"),
+        pytest.param("? !!merge <<\n: {c: 1}", {"c": 1}, id="a merge with its tag as an explicit key"),
+        pytest.param("!!merge '<<': {c: 1}", {"c": 1}, id="a quoted merge key with its tag merges"),
+        pytest.param("! <<: {c: 1}", {"c": 1}, id="a merge key with a tag that says nothing merges"),
         pytest.param("e: {'<<': 1}", {"e": {"<<": 1}}, id="a quoted merge key is a key"),
+        pytest.param("!!str <<: 1", {"<<": 1}, id="a merge key tagged as text is a key"),
+        pytest.param("!!merge a: 1", {"a": 1}, id="another key tagged as a merge is a key"),
     ],
 )
 def test_mappings(text: str, value: Any) -> None:
@@ -118,6 +123,7 @@ def test_documents_of_a_file(text: str, values: list[Any]) -> None:
         pytest.param(b"~: 1", "line 1: a key must be text", id="a null key"),
         pytest.param(b"? {a: 1}\n: 1", "line 1: a key must be text", id="a mapping as key"),
         pytest.param(b"<<: 1", "line 1: << needs a mapping", id="a merge of no mapping"),
+        pytest.param(b"!!merge <<: 1", "line 1: << needs a mapping", id="a merge with its tag of no mapping"),
         pytest.param(b"a: !!int x", "line 1: 'x' is no !!int", id="a tag that lies"),
         pytest.param(b"a: !!int " + b"9" * 5000, "line 1: '9{100}' is no !!int", id="an integer that is too large"),
         pytest.param(b'{"a": "\\ud800"}', "a text holds half of a surrogate pair", id="half a surrogate pair in JSON"),

@@ -116,9 +116,9 @@ def test_a_custom_resource_with_items_is_no_list() -> None:
             id="labels that are no text",
         ),
         pytest.param(
-            builders.files(csv(), CONFIG, obj("v1", "ConfigMap", "config")),
-            ["ConfigMap config is there 2 times (in 01.json, 02.json)"],
-            id="duplicates are named with their files",
+            builders.files(csv(), CONFIG, CONFIG | {"data": {"a": "1"}}, CONFIG),
+            ["ConfigMap config is there 3 times, not the same each time (in 01.json, 02.json, 03.json): keep one"],
+            id="several objects of one name are named with their files",
         ),
         pytest.param(
             {"manifests/00.json": orjson.dumps(csv())},
@@ -181,7 +181,8 @@ def test_every_fault_is_said(files: Files, faults: list[str]) -> None:
 
 
 def test_faults_of_all_kinds_come_together_and_in_one_message() -> None:
-    files = builders.files(csv("a"), csv("b"), CONFIG, CONFIG, package="") | {"manifests/x": b"[", "manifests/y/z": b""}
+    other = CONFIG | {"data": {"a": "1"}}
+    files = builders.files(csv("a"), csv("b"), CONFIG, other, package="") | {"manifests/x": b"[", "manifests/y/z": b""}
     with pytest.raises(BadBundle) as caught:
         read_registry(files)
     assert len(caught.value.faults) == 5
@@ -210,9 +211,12 @@ def test_a_crd_of_an_old_version_is_kept_as_it_is() -> None:
         ),
         pytest.param({"manifests/a.yaml": b"x: ["}, f'error parsing objects in "a.yaml": line 2, {FLOW}', id="YAML"),
         pytest.param(
-            {"manifests/a.json": orjson.dumps(CONFIG), "manifests/b.json": orjson.dumps(CONFIG)},
-            "ConfigMap config is there 2 times (in a.json, b.json)",
-            id="duplicates",
+            {
+                "manifests/a.json": orjson.dumps(CONFIG | {"n": 1}),
+                "manifests/b.json": orjson.dumps(CONFIG | {"n": True}),
+            },
+            "ConfigMap config is there 2 times, not the same each time (in a.json, b.json): keep one",
+            id="two objects of one name",
         ),
     ],
 )
@@ -220,6 +224,70 @@ def test_plain_bundles_that_are_refused(files: Files, fault: str) -> None:
     with pytest.raises(BadBundle) as caught:
         read_plain(files)
     assert caught.value.faults == (fault,)
+
+
+def test_an_object_that_is_there_twice_is_one() -> None:
+    secret = {"kind": "Secret", "metadata": {"name": "s"}, "apiVersion": "v1"}
+    found = read_registry(builders.files(csv(), crd(), CONFIG, csv(), obj("v1", "Secret", "s"), CONFIG, crd(), secret))
+    assert [body["metadata"]["name"] for body in found.crds] == ["things.example.com"]
+    assert [body["kind"] for body in found.others] == ["ConfigMap", "Secret"]
+    files = {f"manifests/{name}.json": orjson.dumps(CONFIG) for name in "abc"}
+    assert read_plain(files).objects == (CONFIG,)
+
+
+def test_one_name_in_two_namespaces_is_two_objects() -> None:
+    pair = [obj("v1", "ConfigMap", "c", namespace) for namespace in ("a", "b")]
+    assert read_plain({"manifests/a.json": b"\n".join(map(orjson.dumps, pair))}).objects == tuple(pair)
+
+
+SPELLED = obj("v1", "Service", "s", "n") | {"metadata": {"name": "s", "namespace": "n", "labels": {"App": "a"}}}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(
+            {"ApiVersion": "v1", "Kind": "Service", "metadata": SPELLED["metadata"]}, id="apiVersion and kind"
+        ),
+        pytest.param(
+            SPELLED | {"Metadata": {"name": "x"}, "KIND": "Secret"}, id="both spellings: the exact one counts"
+        ),
+        pytest.param(
+            {
+                "apiversion": "v1",
+                "KIND": "Service",
+                "Metadata": {"Name": "s", "nameSpace": "n", "Labels": {"App": "a"}},
+            },
+            id="metadata and what is in it",
+        ),
+        pytest.param({"ApiVersion": "v1", "Kind": "List", "Items": [SPELLED]}, id="a list"),
+        pytest.param(
+            {"apiVersion": "v1", "Kind": "ServiceList", "items": [{"metadata": SPELLED["metadata"]}]},
+            id="a list that says what its items are",
+        ),
+    ],
+)
+def test_an_object_is_known_however_its_keys_are_spelled(body: Body) -> None:
+    assert read_plain({"manifests/a.json": orjson.dumps(body)}).objects == (SPELLED,)
+
+
+def test_keys_of_a_csv_and_of_a_crd_may_be_spelled_in_another_case() -> None:
+    usual = read_registry(builders.files(csv(displayName="Things"), crd()))
+    service_version, definition = csv(displayName="Things"), crd()
+    spec = service_version.pop("spec")
+    spec["Install"] = {"Strategy": "deployment", "Spec": {"Deployments": spec.pop("install")["spec"]["deployments"]}}
+    version = definition["spec"]["versions"][0]
+    version["Schema"] = {"openapiv3schema": {"Type": "object"}}
+    del version["schema"]
+    files = builders.files({**service_version, "Spec": spec}, definition)
+    files["metadata/annotations.yaml"] = files["metadata/annotations.yaml"].replace(b"annotations", b"Annotations")
+    assert read_registry(files) == usual
+
+
+def test_a_crd_whose_parts_are_merged_is_whole() -> None:
+    found = read_registry(builders.files(csv()) | {"manifests/crd.yaml": builders.MERGED_CRD})
+    schema = found.crds[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert schema["properties"]["second"] == {"type": "string", "maxLength": 9, "description": "of the second"}
 
 
 WEBHOOKS = "admissionregistration.k8s.io/v1"

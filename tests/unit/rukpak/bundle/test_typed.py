@@ -16,6 +16,13 @@ POD = {"containers": [{"name": "c", "resources": {}}]}
         pytest.param(
             "KeyToPath", {"key": "a", "path": "b", "other": 1}, {"key": "a", "path": "b"}, id="unknown fields go"
         ),
+        pytest.param("KeyToPath", {"Key": "a", "PATH": "b"}, {"key": "a", "path": "b"}, id="fields in another case"),
+        pytest.param(
+            "KeyToPath", {"key": "a", "Key": "c", "path": "b"}, {"key": "a", "path": "b"}, id="the exact name counts"
+        ),
+        pytest.param(
+            "LabelSelector", {"MatchLabels": {"App": "x"}}, {"matchLabels": {"App": "x"}}, id="keys of a map stay"
+        ),
         pytest.param("KeyToPath", None, {"key": "", "path": ""}, id="fields that are always written appear"),
         pytest.param(
             "PolicyRule", {"apiGroups": [], "verbs": ["get"]}, {"verbs": ["get"]}, id="an empty optional list goes"

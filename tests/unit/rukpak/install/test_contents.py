@@ -17,7 +17,8 @@ from rukpak.install.contents import JOINED, Contents
 from rukpak.install.kinds import API_SERVICES, CRDS, Kinds
 from rukpak.install.world import NAMESPACE, Absent, Content, Rendered
 from rukpak.manifest import ObjectKey
-from rukpak.unpack.job import BUNDLE_FILE, PLAIN, TYPE_FILE
+from rukpak.unpack.job import BUNDLE_FILE, PLAIN, REGISTRY, TYPE_FILE
+from tests.unit.rukpak.builders import bundle, csv
 
 DIGEST = f"sha256:{'a' * 64}"
 SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "log", "namespace": "harbour"}}
@@ -31,7 +32,7 @@ class Shelf:
         self.lost: list[str] = []
         nobody = cast(Client, None)  # kinds are read from the informers only
         kinds = Kinds(nobody, Informer(nobody, CRDS), Informer(nobody, API_SERVICES))
-        self.contents = Contents(self.store, kinds, "olm-suite-system", self.lost.append)
+        self.contents = Contents(self.store, kinds, ("olm-suite-system",), self.lost.append)
         with self.store.publish(DIGEST) as staging:
             (staging / BUNDLE_FILE).write_bytes(to_json(PlainBundle(tuple(objects))))
             (staging / TYPE_FILE).write_text(f"{PLAIN} {FORMAT}")
@@ -42,8 +43,8 @@ class Shelf:
         assert folder is not None
         return folder / BUNDLE_FILE
 
-    async def rendered(self) -> Content:
-        return await self.contents.rendered("ship-a", "ship", DIGEST)
+    async def rendered(self, name: str = "ship-a") -> Content:
+        return await self.contents.rendered(name, "ship", DIGEST)
 
 
 async def test_content_that_is_missing_or_damaged_is_asked_for_again_and_not_remembered_as_bad(tmp_path: Path) -> None:
@@ -60,6 +61,21 @@ async def test_content_that_is_missing_or_damaged_is_asked_for_again_and_not_rem
     with pytest.raises(KeyError):
         await shelf.contents.bodies(content, "ship")
     assert shelf.lost == ["ship-a", "ship-a"]
+
+
+async def test_one_image_that_another_bundle_reads_otherwise_is_rendered_anew(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, csv())
+    as_plain = await shelf.rendered("ship-a")
+    assert isinstance(as_plain, Rendered)
+    assert as_plain.faults
+    shelf.store.forget(DIGEST)
+    with shelf.store.publish(DIGEST) as staging:
+        (staging / BUNDLE_FILE).write_bytes(to_json(bundle()))
+        (staging / TYPE_FILE).write_text(f"{REGISTRY} {FORMAT}")
+    as_registry = await shelf.rendered("ship-b")
+    assert isinstance(as_registry, Rendered)
+    assert as_registry.bundle == "ship-b"
+    assert not as_registry.faults
 
 
 async def test_content_that_rendering_did_not_foresee_is_a_fault_of_the_bundle(tmp_path: Path) -> None:

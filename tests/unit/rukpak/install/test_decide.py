@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -9,11 +10,14 @@ from typing import Any
 
 import pytest
 
-from olmkit.api.bundledeployments import FINALIZER, Reason
+from olmkit.api.bundledeployments import FINALIZER, BundleRecord, Reason
+from olmkit.api.bundles import BundleSpec
 from olmkit.api.meta import Condition
+from olmkit.conditions import timestamp
 from olmkit.errors import Blocked, Waiting
 from rukpak.bundle import BadBundle
 from rukpak.install.decide import decide
+from rukpak.install.health import Health
 from rukpak.install.obstacles import irreversible
 from rukpak.install.plans import (
     Activate,
@@ -85,6 +89,15 @@ def test_a_provisioner_that_does_not_exist_is_said_with_the_one_that_does() -> N
         decide(world(raw(provisioner="core-rukpak-io-helm")))
 
 
+def test_the_class_of_the_template_at_the_wrong_place_is_said_to_belong_there() -> None:
+    text = (
+        "spec.provisionerClassName must be core-rukpak-io-plain, which installs bundles of any form: "
+        "core-rukpak-io-registry belongs in spec.template.spec.provisionerClassName"
+    )
+    with pytest.raises(Blocked, match=f"^{re.escape(text)}$"):
+        decide(world(raw(provisioner="core-rukpak-io-registry")))
+
+
 def test_the_finalizer_comes_before_anything_is_made() -> None:
     assert decide(world(raw(finalizers=["other"]))) == AddFinalizer()
 
@@ -108,9 +121,46 @@ def test_the_wanted_bundle_is_made_as_the_template_says() -> None:
     ]
 
 
+def without_active(**other: Any) -> World:
+    """In the middle of an upgrade the active Bundle is gone; its record is known."""
+    seen = upgrading()
+    assert seen.active is not None
+    known = BundleRecord(bundle=seen.active, name="ship.v1", spec=BundleSpec.load(seen.raw["spec"]["template"]["spec"]))
+    bundles = {name: facts for name, facts in seen.bundles.items() if name != seen.active}
+    return replace(seen, **{"bundles": bundles, "derived_record": known, **other})
+
+
+def test_an_active_bundle_that_somebody_deleted_is_made_again_before_the_upgrade_goes_on() -> None:
+    plan = decide(without_active())
+    assert isinstance(plan, ApplyBundle)
+    assert plan.is_new
+    assert plan.body["metadata"]["name"] == without_active().active
+    assert plan.body["metadata"]["annotations"] == {"operators.operatorframework.io/bundle-name": "ship.v1"}
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        pytest.param(without_active(derived_record=None), id="nobody knows what it was"),
+        pytest.param(without_active(is_active_name_taken=True), id="somebody else has its name"),
+        pytest.param(upgrading(), id="it is there"),
+    ],
+)
+def test_the_upgrade_goes_on(seen: World) -> None:
+    assert isinstance(decide(seen), Apply)
+
+
 def test_a_bundle_of_that_name_that_is_another_s_is_not_taken() -> None:
     seen = replace(world(), bundle_holder="BundleDeployment fleet")
     with pytest.raises(Blocked, match=f"the Bundle {seen.wanted} belongs to BundleDeployment fleet"):
+        decide(seen)
+
+
+def test_a_bundle_of_an_earlier_deployment_of_that_name_is_waited_for() -> None:
+    seen = replace(world(), bundle_holder=f"BundleDeployment {world().name}")
+    with pytest.raises(
+        Waiting, match=f"^the Bundle {seen.wanted} is left from an earlier BundleDeployment of this name"
+    ):
         decide(seen)
 
 
@@ -346,6 +396,24 @@ def test_an_object_that_others_change_over_and_over_rests() -> None:
     )
     assert decide(seen) == Keep(timedelta(seconds=30))
     assert steps(replace(seen, now=NOW + timedelta(minutes=1))) == [(4, ["log"])]
+
+
+def test_progress_is_observed_again_at_its_deadline() -> None:
+    workload = member(WORKLOAD, health=Health("Unknown", "0 of 1", timedelta(minutes=10)))
+    seen = installed()
+    seen = replace(seen, members={**seen.members, WORKLOAD: workload})
+    assert decide(seen) == Keep(), "its status does not report the progress yet: that is the next thing to happen"
+    began = Condition(
+        type="Healthy",
+        status="Unknown",
+        reason="Progressing",
+        message="",
+        last_transition_time=timestamp(ago(minutes=4)),
+    )
+    status = seen.deployment.status.model_copy(update={"conditions": [began]})
+    seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
+    assert decide(seen) == Keep(timedelta(minutes=6))
+    assert decide(replace(seen, now=NOW + timedelta(minutes=6))) == Keep(), "it has failed, and nothing is waited for"
 
 
 # --- an upgrade

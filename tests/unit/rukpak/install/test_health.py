@@ -1,12 +1,13 @@
 """Whether an object is well, by the rules of kstatus."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rukpak.install.health import HEALTH_KINDS, health
+from rukpak.install.health import HEALTH_KINDS, Health, health
 from tests.unit.rukpak.builders import Body, obj
 
 
@@ -46,6 +47,7 @@ def daemon_set(**status: Any) -> Body:
 
 RUNNING = {"replicas": 1, "updatedReplicas": 1, "availableReplicas": 1, "readyReplicas": 1}
 CRD = "apiextensions.k8s.io/v1"
+CRASHING = {"name": "c", "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}}}
 LATE = "its controller has not looked at the latest change yet"
 
 
@@ -101,7 +103,44 @@ LATE = "its controller has not looked at the latest change yet"
     ],
 )
 def test_well(body: Body) -> None:
-    assert health(body) == ("True", "")
+    assert health(body) == Health("True")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        pytest.param(
+            deployment(conditions=[condition("Progressing", "False", "ProgressDeadlineExceeded", "timed out")]),
+            "makes no progress: ProgressDeadlineExceeded: timed out",
+            id="stuck",
+        ),
+        pytest.param(
+            live("v1", "Pod", phase="Failed", reason="Evicted", message="no room"),
+            "failed: Evicted: no room",
+            id="a Pod that failed",
+        ),
+        pytest.param(
+            live(CRD, "CustomResourceDefinition", conditions=[condition("NamesAccepted", "False", "PluralConflict")]),
+            "its names are not accepted: PluralConflict",
+            id="a CRD whose names are taken",
+        ),
+        pytest.param(
+            live("batch/v1", "Job", conditions=[condition("Failed", "True", "BackoffLimitExceeded")]),
+            "failed: BackoffLimitExceeded",
+            id="a Job that failed",
+        ),
+        pytest.param(
+            live("v1", "PersistentVolumeClaim", phase="Lost"), "lost its volume", id="a claim that lost its volume"
+        ),
+        pytest.param(
+            live("v1", "Pod", phase="Running", containerStatuses=[CRASHING]),
+            "container c waits: CrashLoopBackOff: back-off",
+            id="a container that crashes",
+        ),
+    ],
+)
+def test_failed(body: Body, message: str) -> None:
+    assert health(body) == Health("False", message)
 
 
 @pytest.mark.parametrize(
@@ -113,18 +152,13 @@ def test_well(body: Body) -> None:
         pytest.param(deployment(updatedReplicas=1), "0 of 1 replicas are available", id="none available"),
         pytest.param(
             deployment(1, updatedReplicas=1, availableReplicas=2, replicas=2),
-            "1 old replicas are still there",
+            "1 old replica is still there",
             id="old ones",
         ),
         pytest.param(
             deployment(**RUNNING, conditions=[condition("Available", "False", "MinimumReplicasUnavailable")]),
             "is not available: MinimumReplicasUnavailable",
             id="not available",
-        ),
-        pytest.param(
-            deployment(conditions=[condition("Progressing", "False", "ProgressDeadlineExceeded", "timed out")]),
-            "makes no progress: ProgressDeadlineExceeded: timed out",
-            id="stuck",
         ),
         pytest.param(
             deployment(conditions=[condition("ReplicaFailure", "True", "FailedCreate", "forbidden")]),
@@ -136,7 +170,7 @@ def test_well(body: Body) -> None:
         ),
         pytest.param(
             stateful_set({}, readyReplicas=1, replicas=2),
-            "1 old replicas are still there",
+            "1 old replica is still there",
             id="a StatefulSet that shrinks",
         ),
         pytest.param(
@@ -156,11 +190,6 @@ def test_well(body: Body) -> None:
             live("apps/v1", "ReplicaSet", conditions=[condition("ReplicaFailure", "True", "FailedCreate")]),
             "cannot make its pods: FailedCreate",
             id="a ReplicaSet whose pods are refused",
-        ),
-        pytest.param(
-            live("v1", "Pod", phase="Failed", reason="Evicted", message="no room"),
-            "failed: Evicted: no room",
-            id="a Pod that failed",
         ),
         pytest.param(
             live(
@@ -201,17 +230,7 @@ def test_well(body: Body) -> None:
             id="an APIService",
         ),
         pytest.param(live(CRD, "CustomResourceDefinition"), "is not established", id="a new CRD"),
-        pytest.param(
-            live(CRD, "CustomResourceDefinition", conditions=[condition("NamesAccepted", "False", "PluralConflict")]),
-            "its names are not accepted: PluralConflict",
-            id="a CRD whose names are taken",
-        ),
         pytest.param(live("batch/v1", "Job"), "has not started", id="a new Job"),
-        pytest.param(
-            live("batch/v1", "Job", conditions=[condition("Failed", "True", "BackoffLimitExceeded")]),
-            "failed: BackoffLimitExceeded",
-            id="a Job that failed",
-        ),
         pytest.param(
             live("v1", "Service", {"type": "LoadBalancer"}),
             "its load balancer has no address yet",
@@ -221,17 +240,35 @@ def test_well(body: Body) -> None:
             live("v1", "PersistentVolumeClaim", phase="Pending"), "is not bound to a volume yet", id="a claim"
         ),
         pytest.param(
-            live("v1", "PersistentVolumeClaim", phase="Lost"), "lost its volume", id="a claim that lost its volume"
-        ),
-        pytest.param(
             live("policy/v1", "PodDisruptionBudget", currentHealthy=1, desiredHealthy=2),
             "1 of at least 2 pods are healthy",
             id="a budget",
         ),
     ],
 )
-def test_not_well(body: Body, message: str) -> None:
-    assert health(body) == ("False", message)
+def test_in_progress(body: Body, message: str) -> None:
+    found = health(body)
+    assert (found.status, found.message) == ("Unknown", message)
+
+
+FINISHED = condition("Progressing", "True", "NewReplicaSetAvailable")
+ROLLING = condition("Progressing", "True", "ReplicaSetUpdated")
+
+
+@pytest.mark.parametrize(
+    ("spec", "conditions", "expected"),
+    [
+        pytest.param({}, [ROLLING], None, id="a rollout: Kubernetes itself reports the end of its deadline"),
+        pytest.param({}, [FINISHED], timedelta(minutes=10), id="a rollout that ended, and pods that went away since"),
+        pytest.param({"progressDeadlineSeconds": 30}, [FINISHED], timedelta(seconds=30), id="a deadline of its own"),
+        pytest.param({"progressDeadlineSeconds": 2**31 - 1}, [], None, id="a Deployment that is never given up"),
+    ],
+)
+def test_how_long_progress_of_a_deployment_is_ordinary(
+    spec: Body, conditions: list[Body], expected: timedelta | None
+) -> None:
+    body = live("apps/v1", "Deployment", spec, observedGeneration=2, updatedReplicas=1, conditions=conditions)
+    assert health(body) == Health("Unknown", "0 of 1 replicas are available", expected)
 
 
 @pytest.mark.parametrize("kind", sorted(HEALTH_KINDS))
@@ -239,7 +276,7 @@ def test_what_is_being_deleted_is_not_well(kind: tuple[str, str]) -> None:
     group, name = kind
     body = obj(f"{group}/v1" if group else "v1", name, "x")
     body["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    assert health(body) == ("False", "is being deleted")
+    assert health(body) == Health("False", "is being deleted")
 
 
 @settings(deadline=None)

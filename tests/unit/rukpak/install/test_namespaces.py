@@ -55,6 +55,13 @@ def template(name: object, **metadata: object) -> str:
             id="never default or the suite's own",
         ),
         pytest.param(
+            {NAME: "olm-suite-keys"},
+            "things",
+            "things-system",
+            [f'annotation {NAME}: namespace "olm-suite-keys" is the suite\'s own'],
+            id="never where the suite's keys are",
+        ),
+        pytest.param(
             {NAME: "A_b"},
             "things",
             "things-system",
@@ -80,7 +87,7 @@ def test_install_namespace(annotations: dict[str, str], package: str, wanted: st
 
 def test_the_suites_own_namespace_has_the_name_it_was_started_with() -> None:
     suggested = bundle(csv(annotations={NAME: "mine"}))
-    assert install_namespace(suggested, "mine")[0] == "things-system"
+    assert install_namespace(suggested, ("mine",))[0] == "things-system"
     assert install_namespace(suggested)[0] == "mine"
 
 

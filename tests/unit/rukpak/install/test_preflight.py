@@ -114,6 +114,54 @@ def test_kinds_that_must_be_there_first(bodies: list[Body], facts: Facts, wanted
     assert missing_of(*bodies, facts=facts) == wanted
 
 
+OPERATOR_GROUP = obj("operators.coreos.com/v1", "OperatorGroup", "g", "n")
+CSV_SERVED = replace(FACTS, served=SERVED | {("operators.coreos.com", "v1alpha1", "ClusterServiceVersion")})
+CSV_CRD = crd("clusterserviceversions", "operators.coreos.com", kind="ClusterServiceVersion", version="v1alpha1")
+
+NOT_PLAIN = (
+    "the image holds a registry+v1 bundle (ClusterServiceVersion things.v1.0.0), which core-rukpak-io-plain does not "
+    "install: set spec.template.spec.provisionerClassName to core-rukpak-io-registry"
+)
+
+
+@pytest.mark.parametrize(
+    ("bodies", "facts", "fault", "missing"),
+    [
+        pytest.param(
+            [csv(), crd()],
+            FACTS,
+            NOT_PLAIN,
+            [],
+            id="no such kind ever comes: it is said which class installs it",
+        ),
+        pytest.param(
+            [csv(), OPERATOR_GROUP],
+            FACTS,
+            NOT_PLAIN,
+            ["OperatorGroup (operators.coreos.com/v1)"],
+            id="what else is missing is missing still",
+        ),
+        pytest.param([csv()], CSV_SERVED, "", [], id="the cluster serves the kind: it is an object like others"),
+        pytest.param([csv(), CSV_CRD], FACTS, "", [], id="the bundle brings the kind"),
+        pytest.param(
+            [csv()],
+            replace(FACTS, failed_groups={"operators.coreos.com"}),
+            "",
+            [
+                "ClusterServiceVersion (operators.coreos.com/v1alpha1): the API server of group operators.coreos.com does not "
+                "answer"
+            ],
+            id="nobody knows whether the cluster serves it",
+        ),
+    ],
+)
+def test_a_registry_bundle_that_is_to_be_installed_as_a_plain_one(
+    bodies: list[Body], facts: Facts, fault: str, missing: list[str]
+) -> None:
+    assert faults_of(*bodies, facts=facts) == ([fault] if fault else [])
+    assert missing_of(*bodies, facts=facts) == missing
+
+
 def test_kinds_that_the_csv_requires() -> None:
     required = {
         "required": [
@@ -180,6 +228,16 @@ W = "ValidatingWebhookConfiguration.admissionregistration.k8s.io w"
             obj("v1", "Secret", "s", "olm-suite-system"),
             "Secret olm-suite-system/s is in the suite's own namespace: no bundle may write there",
             id="the suite's namespace",
+        ),
+        pytest.param(
+            obj("v1", "Secret", "s", "olm-suite-keys"),
+            "Secret olm-suite-keys/s is in the suite's own namespace: no bundle may write there",
+            id="the namespace of the suite's keys",
+        ),
+        pytest.param(
+            obj("v1", "Namespace", "olm-suite-keys"),
+            "Namespace olm-suite-keys is in the suite's own namespace: no bundle may write there",
+            id="that Namespace itself",
         ),
         pytest.param(
             obj("v1", "Namespace", "olm-suite-system"),

@@ -103,11 +103,30 @@ def test_who_owns_the_replicas(manager: str, fields: Object, is_scaled: bool) ->
     assert kept["member"].scaled is is_scaled
 
 
+@pytest.mark.parametrize(
+    ("managed", "expected"),
+    [
+        pytest.param([], "", id="nobody"),
+        pytest.param([entry("rukpak:a", {}, time="9")], "", id="we ourselves"),
+        pytest.param(
+            [entry("kubectl-edit", {}, time="2"), entry("kubectl-patch", {}, time="1")],
+            "kubectl-edit",
+            id="the last one",
+        ),
+        pytest.param(
+            [entry("kube-controller-manager", {}, subresource="status", time="3")], "", id="who writes its status"
+        ),
+    ],
+)
+def test_who_changed_it_last(managed: list[Object], expected: str) -> None:
+    assert projections.member(obj(metadata={"managedFields": managed}))["member"].changed_by == expected
+
+
 def test_health_is_told_of_the_kinds_that_have_a_rule() -> None:
     budget = projections.member(
         obj("PodDisruptionBudget", "policy/v1", status={"currentHealthy": 0, "desiredHealthy": 1})
     )
-    assert budget["member"].health.status == "False"
+    assert budget["member"].health.status == "Unknown"
     assert projections.member(obj("Secret", "v1"))["member"].health is None
 
 

@@ -7,7 +7,8 @@ from datetime import timedelta
 
 from olmkit.api.bundledeployments import Reason
 from rukpak.install.observe import Refusal
-from rukpak.install.reconciler import RARELY, repeated
+from rukpak.install.reconciler import repeated
+from rukpak.install.refusals import RETRY_LIMIT
 from rukpak.install.world import Refused
 from tests.unit.rukpak.install.worlds import NOW, unpacked, upgrading
 
@@ -23,7 +24,7 @@ def test_the_same_refusal_doubles_the_time_to_the_next_try() -> None:
         waits.append(last.after)
         seen = replace(seen, now=seen.now + last.after)
     assert waits == [MINUTE * times for times in (1, 2, 4, 8, 10, 10)]
-    assert waits[-1] == RARELY
+    assert waits[-1] == RETRY_LIMIT
 
 
 def test_a_turn_for_another_reason_does_not_count_as_a_try() -> None:
@@ -34,6 +35,6 @@ def test_a_turn_for_another_reason_does_not_count_as_a_try() -> None:
 
 def test_it_begins_anew_when_something_else_is_refused_or_asked_for() -> None:
     seen = unpacked()
-    long_ago = Refusal(repeated(None, seen, TAKEN).what, NOW - timedelta(hours=1), RARELY)
+    long_ago = Refusal(repeated(None, seen, TAKEN).what, NOW - timedelta(hours=1), RETRY_LIMIT)
     assert repeated(long_ago, seen, Refused(Reason.BLOCKED, "Secret a/c is another's", MINUTE)).after == MINUTE
     assert repeated(long_ago, upgrading(), TAKEN).after == MINUTE

@@ -10,8 +10,9 @@ import pytest
 from olmkit.api.bundledeployments import Reason
 from olmkit.errors import Waiting
 from rukpak.install.decide import decide
-from rukpak.install.plans import Keep, LeaveNamespaces, RemoveFinalizer, TearDown
+from rukpak.install.plans import Announce, Done, Keep, LeaveNamespaces, LookInto, RemoveFinalizer, TearDown
 from rukpak.install.removal import AT_ONCE, STUCK
+from rukpak.install.report import report
 from rukpak.install.world import ABANDON_ANNOTATION, Member, NamespaceFacts, Settling, World
 from rukpak.manifest import ObjectKey
 from tests.unit.rukpak.install.worlds import (
@@ -112,8 +113,35 @@ def test_what_bears_our_label_as_a_copy_is_not_deleted() -> None:
     ],
 )
 def test_a_namespace_goes_with_its_last_member_if_rukpak_made_it(facts: NamespaceFacts, is_removed: bool) -> None:
-    expected = LeaveNamespaces((), (facts,)) if is_removed else LeaveNamespaces((facts,), ())
-    assert decide(having(namespaces=(facts,))) == expected
+    seen = replace(having(namespaces=(facts,)), foreign={facts.uid: ()})
+    assert decide(seen) == (LeaveNamespaces((), (facts,)) if is_removed else LeaveNamespaces((facts,), ()))
+
+
+def test_what_else_is_in_a_namespace_is_said_before_it_goes() -> None:
+    ours, other = namespace(), namespace("other", created=False)
+    seen = having(namespaces=(ours, other))
+    assert decide(seen) == LookInto((ours,))
+    seen = replace(seen, foreign={ours.uid: ("ConfigMap ship-system/notes",)})
+    assert decide(seen) == Announce()
+    told = report(seen, Done(Announce()))
+    text = "objects that the bundle did not bring are deleted with their Namespace: ConfigMap ship-system/notes"
+    assert [(notice.type, notice.reason, notice.message) for notice in told.notices] == [
+        ("Warning", "NamespaceNotEmpty", text)
+    ]
+    assert {each.message for each in told.status.conditions} == {f"removing; {text}"}
+    seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": told.status}))
+    assert decide(seen) == LeaveNamespaces((other,), (ours,))
+    assert report(seen, Done(LeaveNamespaces((), (ours,)))).notices == ()
+    shared = replace(seen, namespaces={ours.name: namespace(NS.name, UID, "uid-other")})
+    assert {each.message for each in report(shared, Done(Keep())).status.conditions} == {"removing"}, "it stays"
+
+
+def test_a_long_list_of_what_goes_with_a_namespace_is_said_once_although_it_is_cut() -> None:
+    many = tuple(f"ConfigMap ship-system/{letter * 250}" for letter in "abcdef")
+    seen = replace(having(namespaces=(namespace(),)), foreign={namespace().uid: many})
+    told = report(seen, Done(Announce()))
+    seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": told.status}))
+    assert decide(seen) == LeaveNamespaces((), (namespace(),))
 
 
 def test_a_namespace_of_ours_is_waited_for_and_one_of_others_is_not() -> None:
@@ -136,6 +164,31 @@ def test_what_is_stuck_is_named_with_its_finalizers_and_the_way_out() -> None:
         "removing custom resources: not gone for more than 10 minutes: Boat.example.com harbour/yacht (finalizers: a/b, c); "
         "kubectl annotate bundledeployment ship core.rukpak.io/abandon=true leaves it behind"
     )
+
+
+def test_what_has_finalizers_is_named_at_once_and_before_what_is_stuck() -> None:
+    seen = having(
+        member(SECRET, gone_since=NOW, finalizers=("a/b", "c")),
+        member(ROLE, gone_since=ago(minutes=10)),
+        member(WORKLOAD, gone_since=ago(seconds=1)),
+    )
+    with pytest.raises(Waiting) as caught:
+        decide(seen)
+    assert str(caught.value) == (
+        "removing objects: waiting for Secret ship-system/log (finalizers: a/b, c); not gone for more than 10 minutes: "
+        "ClusterRole.rbac.authorization.k8s.io captain; "
+        "kubectl annotate bundledeployment ship core.rukpak.io/abandon=true leaves it behind"
+    )
+
+
+def test_what_a_namespace_waits_for_is_named() -> None:
+    seen = having(namespaces=(namespace(gone_since=ago(seconds=30), finalizers=("d",)),))
+    with pytest.raises(Waiting) as caught:
+        decide(replace(seen, holders={NS.name: {SECRET: ("a/b",)}}))
+    assert str(caught.value) == (
+        "removing Namespace ship-system (finalizers: d), which waits for Secret ship-system/log (finalizers: a/b)"
+    )
+    assert caught.value.after == timedelta(seconds=3)
 
 
 def test_it_is_looked_at_again_when_something_gets_stuck() -> None:
@@ -161,6 +214,15 @@ def test_nothing_goes_before_everything_was_read() -> None:
     with pytest.raises(Waiting, match="the CRDs' groups"):
         decide(replace(having(member(WORKLOAD)), instances=None))
     assert torn(replace(having(member(WORKLOAD), abandoned=True), unsynced=hidden, hidden=hidden)) == [["engine"]]
+
+
+def test_the_finalizer_stays_while_what_is_left_may_not_be_known() -> None:
+    stale = frozenset({("", "Secret"), ("apps", "Deployment")})
+    with pytest.raises(Settling, match="to tell what is left of Deployment, Secret"):
+        decide(replace(having(), stale=stale))
+    assert torn(replace(having(member(SECRET)), stale=stale)) == [["log"]], "what is known goes meanwhile"
+    assert decide(having()) == RemoveFinalizer()
+    assert decide(replace(having(abandoned=True), stale=stale)) == RemoveFinalizer()
 
 
 def test_what_is_abandoned_is_still_read_first() -> None:

@@ -127,6 +127,17 @@ def test_where_other_objects_go(given: Body, namespace: str, upstreams: str) -> 
     assert render(bundle(given), RenderOptions("ns", upstream=True))[0].namespace == upstreams
 
 
+def test_objects_that_are_the_same_where_they_go_are_one() -> None:
+    permission = {"serviceAccountName": "a", "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]}
+    install = {"deployments": [deployment()], "permissions": [permission, permission]}
+    given = (csv(install=install), obj("v1", "ConfigMap", "c"), obj("v1", "ConfigMap", "c", "elsewhere"))
+    made = [str(manifest.key) for manifest in render(bundle(*given), RenderOptions("ns"))]
+    assert len(made) == len(set(made))
+    assert "ConfigMap ns/c" in made
+    pair = PlainBundle((obj("v1", "ConfigMap", "c"), obj("v1", "ConfigMap", "c", "ns")))
+    assert [str(m.key) for m in render(pair, RenderOptions("ns"))] == ["Namespace ns", "ConfigMap ns/c"]
+
+
 def test_rules_that_are_broken_are_said_line_by_line() -> None:
     with pytest.raises(BadBundle) as caught:
         render(bundle(obj("v1", "Pod", "p"), obj("v1", "Node", "n")), RenderOptions("ns"))
@@ -182,6 +193,22 @@ def test_a_plain_bundle_goes_in_as_it_is() -> None:
 def test_a_plain_bundle_without_need_for_a_namespace_gets_none(objects: list[Body]) -> None:
     found = render(PlainBundle(tuple(objects)), RenderOptions("ns"))
     assert [m.kind for m in found] == [body["kind"] for body in objects]
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_ours"),
+    [
+        pytest.param({}, True, id="of an ordinary role"),
+        pytest.param({"aggregationRule": None}, True, id="of a role whose aggregationRule is null"),
+        pytest.param({"aggregationRule": {}}, False, id="of a role that aggregates nothing"),
+        pytest.param({"aggregationRule": {"clusterRoleSelectors": [{}]}}, False, id="of a role that aggregates others"),
+    ],
+)
+def test_rules_of_a_role_are_ours_unless_kubernetes_writes_them(fields: Body, is_ours: bool) -> None:
+    role = obj("rbac.authorization.k8s.io/v1", "ClusterRole", "r", rules=[{"verbs": ["get"]}], **fields)
+    manifest, *_ = render(PlainBundle((role,)), RenderOptions("ns"))
+    assert ("rules" in manifest.body) is is_ours
+    assert render(PlainBundle((role,)), RenderOptions("ns", upstream=True))[0].body == role
 
 
 def test_what_the_cluster_says_of_scopes_counts() -> None:

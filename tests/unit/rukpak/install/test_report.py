@@ -10,10 +10,19 @@ from typing import Any
 
 import pytest
 
-from olmkit.api.bundledeployments import BundleDeploymentStatus, LeftOut, Reason
+from olmkit.api.bundledeployments import (
+    BundleDeployment,
+    BundleDeploymentStatus,
+    BundleRecord,
+    LeftOut,
+    Reason,
+    RefusedBundle,
+)
+from olmkit.api.bundles import BundleSpec
 from olmkit.api.meta import Condition
-from olmkit.conditions import Report
+from olmkit.conditions import Report, timestamp
 from olmkit.errors import Blocked, Conflict, OlmError, Unavailable, Waiting
+from olmkit.events import choose
 from rukpak.bundle import BadBundle
 from rukpak.install.health import Health
 from rukpak.install.plans import (
@@ -22,12 +31,14 @@ from rukpak.install.plans import (
     Announce,
     Apply,
     ApplyBundle,
+    Change,
     Done,
     Keep,
     Plan,
     SetInventory,
     Step,
     TearDown,
+    Verb,
 )
 from rukpak.install.report import report
 from rukpak.install.world import CRD, RELEASED_ANNOTATION, Absent, Note, Refused, Rendered, Settling, Unpacking, World
@@ -89,11 +100,59 @@ def pending(unpacking: Unpacking, message: str = "") -> World:
 
 
 FIRST = inventoried(unpacked())
-UNHEALTHY = replace(
-    installed(), members={**installed().members, WORKLOAD: member(WORKLOAD, health=Health("False", "0 of 1 run"))}
-)
+ROLLOUT = Health("Unknown", "0 of 1 run", timedelta(minutes=10))
+
+
+def unwell(health: Health, before: World | None = None) -> World:
+    """Installed, and its workload says that of itself."""
+    seen = before or installed()
+    return replace(seen, members={**seen.members, WORKLOAD: member(WORKLOAD, health=health)})
+
+
+def reported(seen: World, outcome: Done | Exception, **changed: str) -> World:
+    """The same World after what was reported of it; `changed` is said of its condition Healthy then."""
+    conditions = [
+        entry.model_copy(update=changed) if entry.type == "Healthy" else entry
+        for entry in report(seen, outcome).status.conditions
+    ]
+    status = seen.deployment.status.model_copy(update={"conditions": conditions})
+    return replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
+
+
+UNHEALTHY = unwell(Health("False", "makes no progress"))
+ROLLING_OUT = unwell(ROLLOUT)
 REFUSED = Refused(Reason.BLOCKED, "Secret ship-system/log is another's", MINUTE)
 KIND = Waiting(Reason.WAITING_FOR_KIND, "needs kinds that this cluster does not have: Cup", MINUTE)
+
+
+def test_what_is_installed_is_recorded_in_the_status_that_names_it() -> None:
+    seen = upgrading()
+    facts = replace(bundle(seen.wanted), image="r@sha256:2", spec=seen.raw["spec"]["template"]["spec"])
+    seen = replace(seen, bundles={**seen.bundles, seen.wanted: facts})
+    assert report(seen, apply(seen)).status.installed is None
+    status = report(seen, Done(Activate())).status
+    assert status.installed is not None
+    assert (status.active_bundle, status.installed.bundle) == (seen.wanted, seen.wanted)
+    assert status.installed.image == "r@sha256:2"
+
+
+def test_what_is_installed_on_no_cluster_is_named_with_its_image() -> None:
+    seen = unpacked(content=rendered(faults=("webhooks", "an old kind"), unsupported=("webhooks",)))
+    facts = replace(seen.bundles[seen.wanted], image="r@sha256:1")
+    seen = replace(seen, bundles={seen.wanted: facts})
+    error = Blocked(Reason.BUNDLE_LOAD_FAILED, "webhooks")
+    assert report(seen, error).status.refused == RefusedBundle(image="r@sha256:1", message="webhooks")
+    other = replace(seen, content=rendered(faults=("an old kind",)))
+    assert report(other, error).status.refused is None
+
+
+def test_the_record_stays_while_its_bundle_is_missing_and_while_all_is_removed() -> None:
+    seen = installed()
+    known = BundleRecord(bundle=seen.wanted, spec=BundleSpec.load(seen.raw["spec"]["template"]["spec"]))
+    obj = {**seen.raw, "status": {**seen.raw["status"], "installed": known.dump()}}
+    seen = replace(seen, raw=obj, deployment=BundleDeployment.load(obj), bundles={})
+    assert report(seen, Done(ApplyBundle({}, is_new=True))).status.installed == known
+    assert report(deleting(seen), Done(TearDown("objects", ()))).status.installed == known
 
 
 @pytest.mark.parametrize(
@@ -223,9 +282,23 @@ KIND = Waiting(Reason.WAITING_FOR_KIND, "needs kinds that this cluster does not 
                 "Installed": "True/InstallationSucceeded",
                 "Healthy": "False/Unhealthy",
                 "Ready": "False/Unhealthy",
+                "Stalled": "True/Unhealthy",
+            },
+            "Deployment.apps ship-system/engine: makes no progress",
+            id="a workload that failed",
+        ),
+        pytest.param(
+            ROLLING_OUT,
+            Done(Keep()),
+            {
+                "HasValidBundle": "True/UnpackSuccessful",
+                "Installed": "True/InstallationSucceeded",
+                "Healthy": "Unknown/Progressing",
+                "Ready": "False/Progressing",
+                "Reconciling": "True/Progressing",
             },
             "Deployment.apps ship-system/engine: 0 of 1 run",
-            id="not well",
+            id="an ordinary rollout",
         ),
         pytest.param(
             replace(installed(), unsynced=frozenset({("apps", "Deployment")})),
@@ -235,6 +308,7 @@ KIND = Waiting(Reason.WAITING_FOR_KIND, "needs kinds that this cluster does not 
                 "Installed": "True/InstallationSucceeded",
                 "Healthy": "Unknown/ObjectLookupFailure",
                 "Ready": "False/ObjectLookupFailure",
+                "Reconciling": "True/Retrying",
             },
             "cannot be read now: Deployment",
             id="its objects cannot be seen",
@@ -451,7 +525,7 @@ def test_an_object_that_is_not_there_is_not_well_whatever_the_pass_waits_for() -
     told = conditions_of(
         seen, Waiting(Reason.RETRYING, "waiting until it is gone: Namespace ship-system", timedelta(1))
     )
-    assert told["Healthy"] == ("False", "Secret ship-system/log: it is not there")
+    assert told["Healthy"] == ("Unknown", "Secret ship-system/log: it is not there")
     assert told["Ready"][0] == "False"
 
 
@@ -530,12 +604,15 @@ def _deleted(seen: World) -> Any:
 
 def told_after(steps: list[tuple[World, Done | Exception]]) -> list[tuple[str, str]]:
     """Type and reason of the Events of several passes, each over the status of the one before."""
-    status, events = BundleDeploymentStatus(), []
+    status, trouble = steps[0][0].deployment.status, ""
+    events: list[tuple[str, str]] = []
     for seen, outcome in steps:
         seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
         told = report(seen, outcome)
-        events += [(entry.type, entry.reason) for entry in told.transitions]
-        status = told.status
+        before, after = (each.dump().get("conditions", []) for each in (status, told.status))
+        choice = choose(before, after, told.transitions, trouble)
+        events += [(notice.type, notice.reason) for notice in (*told.notices, *choice.notices)]
+        status, trouble = told.status, choice.trouble
     return events
 
 
@@ -543,8 +620,7 @@ def step(plan: Plan) -> Done:
     return Done(plan)
 
 
-def test_an_installation_is_told_in_few_events() -> None:
-    ill = replace(UNHEALTHY, deployment=world().deployment)
+def test_an_installation_is_told_in_few_events_and_none_of_them_is_a_warning() -> None:
     assert told_after(
         [
             (world(raw(finalizers=[])), step(AddFinalizer())),
@@ -552,33 +628,153 @@ def test_an_installation_is_told_in_few_events() -> None:
             (pending(Unpacking.PENDING), Waiting(Reason.UNPACK_PENDING, "x", MINUTE)),
             (unpacked(), step(SetInventory(frozenset()))),
             (FIRST, apply(FIRST)),
-            (ill, Done(Activate())),
+            (replace(ROLLING_OUT, deployment=world().deployment), Done(Activate())),
+            (ROLLING_OUT, Done(Keep())),
             (installed(), Done(Keep())),
-            (UNHEALTHY, Done(Keep())),
         ]
-    ) == [
-        ("Installed", "InstallationSucceeded"),
-        ("Ready", "Succeeded"),
-        ("Healthy", "Unhealthy"),
-    ]
+    ) == [("Normal", "InstallationSucceeded"), ("Normal", "Succeeded")]
+
+
+def test_an_upgrade_is_told_in_few_events_and_none_of_them_is_a_warning() -> None:
+    seen = upgrading()
+    assert told_after(
+        [
+            (installed(), Done(Keep())),
+            (seen, apply(seen, 3)),
+            (unwell(ROLLOUT, applied(seen)), Done(Activate())),
+            (applied(seen), Done(Keep())),
+        ]
+    ) == [("Normal", "Succeeded"), ("Normal", "Upgrading"), ("Normal", "Progressing"), ("Normal", "Succeeded")]
+
+
+def test_a_workload_that_fails_is_one_warning_and_its_recovery_one_event() -> None:
+    assert told_after(
+        [
+            (installed(), Done(Keep())),
+            (ROLLING_OUT, Done(Keep())),
+            (UNHEALTHY, Done(Keep())),
+            (UNHEALTHY, Done(Keep())),
+            (installed(), Done(Keep())),
+        ]
+    ) == [("Normal", "Succeeded"), ("Normal", "Progressing"), ("Warning", "Unhealthy"), ("Normal", "Recovered")]
 
 
 @pytest.mark.parametrize(
     ("error", "event"),
     [
         pytest.param(
-            Blocked(Reason.UNPACK_FAILED, "x"), ("Stalled", "Blocked"), id="what only a person can mend is told once"
+            Blocked(Reason.UNPACK_FAILED, "x"),
+            ("Warning", "UnpackFailed"),
+            id="what only a person can mend is told once",
         ),
         pytest.param(
-            Waiting(Reason.UNPACK_FAILED, "x", MINUTE), ("HasValidBundle", "UnpackFailed"), id="a failure that may pass"
+            Waiting(Reason.UNPACK_FAILED, "x", MINUTE), ("Warning", "UnpackFailed"), id="a failure that may pass"
         ),
-        pytest.param(KIND, ("Reconciling", "WaitingForKind"), id="a missing kind"),
+        pytest.param(REFUSED, ("Warning", "InstallFailed"), id="an object that is another's"),
+        pytest.param(KIND, ("Normal", "WaitingForKind"), id="a missing kind"),
     ],
 )
 def test_what_goes_wrong_is_told_once(error: OlmError, event: tuple[str, str]) -> None:
     unpacking = Unpacking.FAILED if isinstance(error, Blocked) else Unpacking.RETRYING
-    seen = pending(unpacking, "x") if error is not KIND else FIRST
+    seen = FIRST if error in (KIND, REFUSED) else pending(unpacking, "x")
     assert told_after([(seen, error), (seen, error)]) == [event]
+
+
+def changes(*changed: Change) -> Done:
+    """Objects were applied, and that is what it did to them."""
+    content = installed().content
+    assert isinstance(content, Rendered)
+    plan = Apply(content, (Step(2, ()),), rehearse=False)
+    return Done(plan, applied=frozenset(each.key for each in changed), changes=changed)
+
+
+REVERTED = Change(SECRET, Verb.REVERTED, "changed by kubectl-edit")
+WAITS = Waiting(Reason.RETRYING, "somebody deleted it, waiting until it is gone: Secret", MINUTE)
+ABSENT = replace(installed(), members={key: entry for key, entry in installed().members.items() if key != SECRET})
+HELD = replace(ABSENT, members={**ABSENT.members, SECRET: member(SECRET, gone_since=ago(minutes=1), finalizers=("x",))})
+RECREATED = Change(WORKLOAD, Verb.RECREATED, "somebody deleted it")
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        pytest.param([REVERTED], "set Secret ship-system/log back: changed by kubectl-edit", id="changed"),
+        pytest.param(
+            [REVERTED, RECREATED],
+            "made Deployment.apps ship-system/engine again: somebody deleted it; "
+            "set Secret ship-system/log back: changed by kubectl-edit",
+            id="changed and deleted: one Event",
+        ),
+        pytest.param([replace(REVERTED, is_first=False)], "", id="the same again soon after"),
+        pytest.param([Change(SECRET, Verb.CREATED, "bundle b")], "", id="made for the first time"),
+        pytest.param([Change(SECRET, Verb.CHANGED, "bundle b")], "", id="changed with the bundle"),
+    ],
+)
+def test_drift_that_was_repaired_is_one_warning(changed: list[Change], expected: str) -> None:
+    told = report(installed(), changes(*changed))
+    assert [notice.message for notice in told.notices] == ([expected] if expected else [])
+    assert {(notice.type, notice.reason) for notice in told.notices} <= {("Warning", "DriftRepaired")}
+
+
+def test_drift_that_was_reported_when_its_repair_exceeded_the_deadline_is_not_reported_again() -> None:
+    late = reported(HELD, WAITS, last_transition_time=timestamp(ago(minutes=10)))
+    late = reported(late, WAITS)
+    assert brief(report(late, WAITS))["Healthy"] == "False/Unhealthy"
+    assert report(late, changes(Change(SECRET, Verb.RECREATED, "somebody deleted it"))).notices == ()
+
+
+def test_what_somebody_deleted_is_one_warning_also_when_it_takes_a_while_to_go() -> None:
+    """As it is for a Namespace with what is in it, and for a CRD with its custom resources."""
+    assert told_after(
+        [
+            (installed(), Done(Keep())),
+            (HELD, WAITS),
+            (HELD, WAITS),
+            (ABSENT, changes(Change(SECRET, Verb.RECREATED, "somebody deleted it"))),
+            (installed(), Done(Keep())),
+        ]
+    ) == [("Normal", "Succeeded"), ("Normal", "Progressing"), ("Warning", "DriftRepaired"), ("Normal", "Succeeded")]
+
+
+@pytest.mark.parametrize(
+    ("began", "deadline", "expected"),
+    [
+        pytest.param(9, MINUTE * 10, "Unknown/Progressing", id="within its deadline"),
+        pytest.param(10, MINUTE * 10, "False/Unhealthy", id="at its deadline"),
+        pytest.param(600, None, "Unknown/Progressing", id="its own status reports the end of it"),
+    ],
+)
+def test_progress_is_ordinary_until_its_deadline(began: int, deadline: timedelta | None, expected: str) -> None:
+    seen = unwell(Health("Unknown", "0 of 1 run", deadline))
+    began_at = timestamp(ago(minutes=began))
+    told = report(reported(seen, Done(Keep()), last_transition_time=began_at), Done(Keep()))
+    assert brief(told)["Healthy"] == expected
+
+
+def test_what_exceeded_its_deadline_has_failed_until_it_is_well_also_after_a_restart() -> None:
+    seen = reported(ROLLING_OUT, Done(Keep()), last_transition_time=timestamp(ago(minutes=10)))
+    late = reported(seen, Done(Keep()))
+    assert brief(report(late, Done(Keep())))["Healthy"] == "False/Unhealthy"
+    assert report(late, Done(Keep())).transitions == ()
+    well = replace(late, members=installed().members)
+    assert brief(report(well, Done(Keep())))["Ready"] == "True/Succeeded"
+
+
+def test_what_is_made_again_after_it_was_deleted_has_not_failed() -> None:
+    seen = installed()
+    absent = {key: entry for key, entry in seen.members.items() if key != WORKLOAD}
+    waiting = Waiting(Reason.RETRYING, "waiting until it is gone: Namespace ship-system", MINUTE)
+    held = reported(replace(seen, members=absent), waiting, last_transition_time=timestamp(ago(minutes=10)))
+    assert brief(report(held, waiting))["Healthy"] == "False/Unhealthy"
+    late = reported(held, waiting)
+    assert brief(report(late, waiting))["Healthy"] == "False/Unhealthy", "as long as it is not there"
+    assert brief(report(unwell(ROLLOUT, late), Done(Keep())))["Healthy"] == "Unknown/Progressing"
+
+
+def test_what_this_pass_made_again_is_there() -> None:
+    seen = installed()
+    seen = replace(seen, members={key: entry for key, entry in seen.members.items() if key != SECRET})
+    assert brief(report(seen, changes(Change(SECRET, Verb.RECREATED, "x"))))["Ready"] == "True/Succeeded"
 
 
 def returning() -> World:

@@ -29,7 +29,7 @@ def test_a_namespace_that_is_not_there_is_made_and_marked_as_ours() -> None:
 def test_one_that_is_there_is_joined_and_not_made_ours() -> None:
     live = namespace("n", "uid-other", created=False)
     metadata = namespace_body(NamespaceItem("n"), live, UID)["metadata"]
-    assert metadata == {"name": "n", "uid": "uid-n", "labels": {OURS: "true"}, "annotations": {}}
+    assert metadata == {"name": "n", "uid": "uid-n", "labels": {OURS: "true"}}
 
 
 def test_every_member_holds_the_label_that_rukpak_made_it() -> None:

@@ -1,6 +1,32 @@
-"""The Bundle that a template asks for. Its body is tested with the decision to make it."""
+"""The Bundles of a BundleDeployment as they are made. The wanted one's body is tested with the decision to make it."""
 
-from rukpak.install.template import bundle_name
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from olmkit.api.bundledeployments import PACKAGE_ANNOTATION, RECORDED_ANNOTATIONS, BundleDeployment, BundleRecord
+from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION, BundleSpec
+from olmkit.api.operators import InstalledBundle, OperatorStatus, ProvidedApi
+from rukpak.install.template import bundle_name, derive_record, differs, recorded_bundle, wanted_bundle
+from rukpak.install.world import World, record_of
+from tests.unit.rukpak.install.worlds import NAME, UID, bundle, installed, raw, world
+
+TAG, DIGEST = "registry.example.com/ship:v1", "registry.example.com/ship@sha256:" + "1" * 64
+
+
+def spec(ref: str, provisioner: str = "core-rukpak-io-registry") -> dict[str, Any]:
+    return {"provisionerClassName": provisioner, "source": {"type": "image", "image": {"ref": ref}}}
+
+
+def active(ref: str = TAG, provisioner: str = "core-rukpak-io-registry") -> str:
+    return bundle_name(NAME, spec(ref, provisioner))
+
+
+def record(ref: str = TAG, **other: Any) -> BundleRecord:
+    return BundleRecord(bundle=active(ref), image=DIGEST, spec=BundleSpec.load(spec(ref)), **other)
 
 
 def test_the_name_of_a_bundle_hashes_the_spec_and_not_the_order_of_its_fields() -> None:
@@ -9,3 +35,75 @@ def test_the_name_of_a_bundle_hashes_the_spec_and_not_the_order_of_its_fields() 
     assert bundle_name("x", one) == bundle_name("x", two)
     assert bundle_name("x", one) != bundle_name("x", {**one, "provisionerClassName": "q"})
     assert len(bundle_name("x" * 45, one)) == 52
+
+
+def test_a_bundle_and_its_record_say_the_same() -> None:
+    notes = {name: f"{field} of it" for field, name in RECORDED_ANNOTATIONS.items()}
+    known = record_of(replace(bundle(active()), annotations={**notes, "other": "x"}, image=DIGEST, spec=spec(TAG)))
+    assert known.annotations() == notes
+    body = recorded_bundle(world(), known)
+    assert body["spec"] == spec(TAG)
+    metadata = body["metadata"]
+    assert metadata["name"] == active()
+    assert metadata["labels"] == bundle(active()).labels
+    assert metadata["annotations"] == {**notes, IMAGE_BY_DIGEST_ANNOTATION: DIGEST}
+    assert [(owner["uid"], owner["controller"]) for owner in metadata["ownerReferences"]] == [(UID, True)]
+
+
+def test_a_bundle_that_is_made_again_says_that_its_image_was_given_also_when_it_is_named_by_its_digest() -> None:
+    body = recorded_bundle(world(), record(DIGEST))
+    assert body["metadata"]["annotations"] == {IMAGE_BY_DIGEST_ANNOTATION: DIGEST}
+
+
+def upgraded(**bundles: Any) -> World:
+    """Installed from a tag, and recorded."""
+    seen = installed()
+    obj = {**seen.raw, "status": {**seen.raw["status"], "installed": record().dump()}}
+    return replace(seen, raw=obj, deployment=BundleDeployment.load(obj), bundles=bundles)
+
+
+def test_a_wanted_bundle_that_is_made_again_keeps_its_digest() -> None:
+    body = wanted_bundle(upgraded())
+    assert body["metadata"]["annotations"] == {IMAGE_BY_DIGEST_ANNOTATION: DIGEST}
+    again = replace(bundle(active()), annotations=body["metadata"]["annotations"])
+    assert not differs(again, wanted_bundle(upgraded(**{active(): again}))["metadata"])
+
+
+def test_a_bundle_that_was_never_away_is_not_written_for_its_digest() -> None:
+    known = replace(bundle(active()), image=DIGEST, spec=spec(TAG))
+    assert "annotations" not in wanted_bundle(upgraded(**{active(): known}))["metadata"]
+
+
+def operator(ref: str | None = DIGEST, **changes: Any) -> OperatorStatus:
+    api = ProvidedApi(group="example.com", version="v1", kind="Boat")
+    known = InstalledBundle(name="ship.v1", version="1.0.0", catalog="c", channel="stable", apis=[api])
+    return OperatorStatus(**{"installed_bundle_resource": ref, "installed": known, **changes})
+
+
+@pytest.mark.parametrize("provisioner", ["core-rukpak-io-registry", "core-rukpak-io-plain"])
+def test_a_record_is_derived_from_what_the_operator_says_is_installed(provisioner: str) -> None:
+    obj = raw(status={"activeBundle": active(DIGEST, provisioner)}, template={"annotations": {PACKAGE_ANNOTATION: "p"}})
+    assert derive_record(world(obj), operator()) == BundleRecord(
+        bundle=active(DIGEST, provisioner),
+        name="ship.v1",
+        version="1.0.0",
+        package="p",
+        catalog="c",
+        channel="stable",
+        properties='[{"type":"olm.gvk","value":{"group":"example.com","version":"v1","kind":"Boat"}}]',
+        image=DIGEST,
+        spec=BundleSpec.load(spec(DIGEST, provisioner)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        pytest.param(active(DIGEST), operator(None), id="the Operator says nothing of an image"),
+        pytest.param(active(DIGEST), operator(installed=None), id="the Operator says nothing of a bundle"),
+        pytest.param(active(TAG), operator(), id="another image has another name"),
+        pytest.param("made-by-hand", operator(), id="a name that no image leads to"),
+    ],
+)
+def test_no_record_is_derived(name: str, status: OperatorStatus) -> None:
+    assert derive_record(world(raw(status={"activeBundle": name})), status) is None

@@ -88,14 +88,20 @@ def test_ports_of_the_service_are_unique_and_sorted() -> None:
             hook(kind, "b"),
             hook(kind, "c", targetPort="web"),
             hook(kind, "d"),
+            hook(kind, "e", containerPort=9443, targetPort=0),
+            hook(kind, "f", containerPort=9443, targetPort=10250),
+            hook(kind, "g", containerPort=9443, targetPort=8443),
         ),
         "Service",
     )
     assert found["spec"] == {
         "ports": [
-            {"name": "443", "port": 443, "targetPort": 443},
             {"name": "443", "port": 443, "targetPort": "web"},
+            {"name": "443", "port": 443, "targetPort": 443},
+            {"name": "9443", "port": 9443, "targetPort": 0},
             {"name": "9443", "port": 9443, "targetPort": 1},
+            {"name": "9443", "port": 9443, "targetPort": 8443},
+            {"name": "9443", "port": 9443, "targetPort": 10250},
         ],
         "selector": {"app": "my.manager"},
     }
@@ -131,6 +137,8 @@ def test_conversion() -> None:
     webhook = {"clientConfig": {"service": service}, "conversionReviewVersions": ["v1"]}
     assert found["spec"]["conversion"] == {"strategy": "Webhook", "webhook": webhook}
     assert found["metadata"]["annotations"] == {"cert-manager.io/inject-ca-from": "ns/my-manager-service-cert"}
+    (found,) = of_kind(rendered(made | {"webhookPath": ""}), "CustomResourceDefinition")
+    assert found["spec"]["conversion"]["webhook"]["clientConfig"]["service"]["path"] == ""
     with pytest.raises(BadBundle, match=r"must have \.spec\.preserveUnknownFields set to false"):
         rendered(made, preserve=True)
 

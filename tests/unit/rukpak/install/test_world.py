@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from rukpak.install.world import Note, names
-from tests.unit.rukpak.install.worlds import NOW
+from rukpak.install.world import Note, Rendered, names
+from tests.unit.rukpak.install.worlds import ENTRY, MANAGER, NOW, SECRET, installed, member
 
 MINUTE = timedelta(minutes=1)
 
@@ -31,6 +32,17 @@ def test_what_has_to_be_applied_again_soon_after_rests_ever_longer() -> None:
         note = note.again("v1", "a", now)
         rests.append((note.rests_until() - now) / MINUTE)
     assert rests == [0, 0, 1, 2, 4, 8, 16, 32, 64, 64, 64, 64]
+
+
+def test_what_was_applied_again_a_few_times_only_does_not_rest() -> None:
+    seen = installed()
+    assert isinstance(seen.content, Rendered)
+    (item,) = [each for each in seen.content.items() if each.key == SECRET]
+    seen = replace(seen, members={**seen.members, SECRET: member(SECRET, entries={MANAGER: "else"})})
+    later = NOW + timedelta(seconds=1)
+    notes = [Note("v1", ENTRY, later, repeats) for repeats in range(5)]
+    rests = [replace(seen, notes={**seen.notes, SECRET: note}).contested(item) for note in notes]
+    assert rests == [False, False, False, True, True]
 
 
 def test_rest_ends_with_another_manifest_or_after_a_calm_time() -> None:

@@ -6,19 +6,30 @@ from typing import Any
 
 import pytest
 
-from olmkit.api.bundles import Bundle
+from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION, Bundle
 from olmkit.conditions import Transition
 from olmkit.errors import Blocked, OlmError, Waiting
+from olmkit.store import unreadable
 from rukpak.unpack.decide import Broke, Done, Ended, Job, Keep, Plan, Unpack, Working, World, decide, report
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TAG = "registry.example.com/bundles/a:v1"
 DIGEST = "registry.example.com/bundles/a@sha256:" + "1" * 64
+RECORDED = {IMAGE_BY_DIGEST_ANNOTATION: DIGEST}
+UNREADABLE = unreadable("Too many open files")
 NOT_FOUND = Waiting("ImageNotFound", f"image {TAG} not found", timedelta(seconds=5))
 
 
 def world(
-    *, job: Job = None, present: bool = False, rival: str = "", resolved: str = "", observed: int = 1, **metadata: Any
+    *,
+    job: Job = None,
+    present: bool = False,
+    rival: str = "",
+    unreadable: Waiting | None = None,
+    resolved: str = "",
+    observed: int = 1,
+    recorded: str = "",
+    **metadata: Any,
 ) -> World:
     status: dict[str, Any] = {"observedGeneration": observed, "conditions": []}
     if resolved:
@@ -28,7 +39,7 @@ def world(
         "spec": {"provisionerClassName": "core-rukpak-io-registry", "source": {"type": "image", "image": {"ref": TAG}}},
         "status": status,
     }
-    return World(now=NOW, raw=raw, bundle=Bundle.load(raw), job=job, present=present, rival=rival)
+    return World(NOW, raw, Bundle.load(raw), present, job, rival, unreadable, recorded)
 
 
 def spec(seen: World, **changes: Any) -> World:
@@ -49,6 +60,31 @@ def spec(seen: World, **changes: Any) -> World:
         ),
         pytest.param(
             world(resolved=DIGEST, observed=0), Unpack(TAG, "registry+v1"), id="a digest of another spec does not count"
+        ),
+        pytest.param(
+            world(observed=0, annotations=RECORDED, recorded=DIGEST),
+            Unpack(DIGEST, "registry+v1"),
+            id="a Bundle made again has its digest",
+        ),
+        pytest.param(
+            world(observed=0, annotations=RECORDED),
+            Unpack(TAG, "registry+v1"),
+            id="a digest that the BundleDeployment does not record is what anybody may have written",
+        ),
+        pytest.param(
+            world(observed=0, annotations=RECORDED, recorded=DIGEST[:-1] + "2"),
+            Unpack(TAG, "registry+v1"),
+            id="a digest that is another one in the record does not count",
+        ),
+        pytest.param(
+            world(observed=0, recorded=DIGEST),
+            Unpack(TAG, "registry+v1"),
+            id="a Bundle that was not made again resolves its tag",
+        ),
+        pytest.param(
+            world(observed=0, annotations=RECORDED, recorded=DIGEST, generation=2),
+            Unpack(TAG, "registry+v1"),
+            id="the digest it was made again with does not count for another spec",
         ),
         pytest.param(world(resolved=DIGEST, present=True), Keep(), id="content that is here is kept"),
         pytest.param(world(job=Ended(DIGEST), present=True), Keep(), id="content that has just come"),
@@ -88,6 +124,12 @@ def test_plans(seen: World, plan: Plan) -> None:
             Waiting,
             "Bundle b has the same image unpacked by another provisioner",
             id="another Bundle has it",
+        ),
+        pytest.param(
+            world(resolved=DIGEST, unreadable=UNREADABLE),
+            Waiting,
+            "cannot be read now (Too many open files)",
+            id="content that may be here is not fetched again",
         ),
     ],
 )
@@ -228,6 +270,17 @@ def test_another_attempt_says_nothing_new_until_it_ends() -> None:
     assert trying.transitions == ()
     changed = replace(again, bundle=Bundle.load({**seen.raw, "metadata": {"name": "a", "generation": 2}}))
     assert report(changed, Done(Unpack(TAG, "registry+v1"), Working())).status.phase == "Unpacking"
+
+
+def test_what_is_unpacked_stays_so_while_it_cannot_be_read_and_what_is_not_says_why() -> None:
+    seen = world(resolved=DIGEST, present=True)
+    unpacked = report(seen, Done(Keep())).status
+    error = Waiting("UnpackFailed", UNREADABLE.message, UNREADABLE.after)
+    later = replace(
+        seen, present=False, unreadable=UNREADABLE, bundle=seen.bundle.model_copy(update={"status": unpacked})
+    )
+    assert report(later, error).status == unpacked
+    assert report(replace(seen, present=False, unreadable=UNREADABLE), error).status.phase == "Failing"
 
 
 def test_what_goes_keeps_its_status() -> None:

@@ -1,5 +1,7 @@
 """How unpacked content lies in the store, on a real disk; and what is too much to be read by a controller."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -62,6 +64,33 @@ def test_damaged_content_counts_as_not_here(store: Store) -> None:
     assert type_of(store, DIGEST) == "plain+v0"
     assert whole_type_of(store, DIGEST) == ""
     assert load(store, DIGEST) is None
+
+
+NO_DESCRIPTORS = """
+import sys
+from pathlib import Path
+from olmkit.errors import Waiting
+from olmkit.store import Store
+from rukpak.unpack.job import load, type_of, whole_type_of
+from tests.descriptors import use_up
+
+store = Store(Path(sys.argv[1]))
+use_up()
+for ask in (type_of, whole_type_of, load):
+    try:
+        print(repr(ask(store, sys.argv[2])))
+    except Waiting as error:
+        print(error.reason)
+"""
+
+
+def test_content_that_cannot_be_read_now_does_not_count_as_not_here(store: Store, tmp_path: Path) -> None:
+    publish(store, f"plain+v0 {FORMAT}", to_json(BUNDLE))
+    done = subprocess.run(
+        [sys.executable, "-c", NO_DESCRIPTORS, str(tmp_path), DIGEST], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["CacheUnreadable"] * 3
+    assert load(store, DIGEST) == BUNDLE
 
 
 @pytest.mark.parametrize("digest", [DIGEST, "", "latest", "sha256:../.."])

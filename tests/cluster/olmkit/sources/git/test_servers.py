@@ -12,9 +12,10 @@ from aiohttp import web
 from olmkit.errors import Waiting
 from olmkit.sources.addresses import AddressRefused
 from olmkit.sources.errors import BadContent, BadReference
+from olmkit.sources.opening import open_source
 from olmkit.sources.tree import ContentLimits
 from tests.certificates import Authority
-from tests.cluster.olmkit.sources.desk import Desk, branch
+from tests.cluster.olmkit.sources.desk import Desk, branch, commit
 from tests.cluster.olmkit.sources.git.content import FILES, PASSWORD, WANTED, ssh_secret
 from tests.git_server import GitServer, Repository
 from tests.git_ssh_server import GitSshServer
@@ -45,13 +46,61 @@ async def test_a_login_goes_to_the_host_that_its_secret_names(desk: Desk, reposi
         words = "Secret olm-suite-system/login has a key, which is for ssh: name one of type kubernetes.io/basic-auth in auth"
         assert error.message == f"{what}, and {words}"
 
-        desk.give(secret("kubernetes.io/basic-auth", values | {"password": "Wr0ng-Sesame"}, server.address))
+        desk.give(
+            secret(
+                "kubernetes.io/basic-auth",
+                values | {"password": "Wr0ng-Sesame"},
+                server.address,
+                insecure=server.address,
+            )
+        )
         error = await desk.refusal(branch(url))
         words = "does not accept the user and password of Secret olm-suite-system/login"
         assert error.message == f'git server {server.address} {words} for git repository "/team/x.git" (401)'
 
-        desk.give(secret("kubernetes.io/basic-auth", values, server.address))
+        desk.give(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
         assert await desk.files(branch(url, directory="catalog")) == WANTED
+
+
+async def test_a_login_goes_by_plain_http_only_if_its_secret_says_so(
+    desk: Desk, repository: Repository, folder: Path
+) -> None:
+    repository.commit(FILES)
+    values = {"username": "reader", "password": PASSWORD}
+    async with GitServer(folder, login=("reader", PASSWORD)) as server:
+        desk.give(secret("kubernetes.io/basic-auth", values, server.address))
+        error = await desk.refusal(branch(f"{server.url}/team/x.git"))
+        assert "are sent neither by plain HTTP nor with insecureSkipVerify" in error.message
+        assert set(server.authorizations) == {None}
+
+
+async def test_a_server_confirms_a_commit_to_who_may_read_its_repository(
+    desk: Desk, repository: Repository, folder: Path
+) -> None:
+    name = repository.commit(FILES)
+    values = {"username": "reader", "password": PASSWORD}
+    async with GitServer(folder, login=("reader", PASSWORD)) as server:
+
+        async def confirm(repository: str) -> None:
+            async with open_source(commit(f"{server.url}/team/{repository}.git", name), desk.access) as opened:
+                await opened.confirm()
+
+        with pytest.raises(Waiting, match="wants a user and a password"):
+            await confirm("x")
+        desk.give(
+            secret(
+                "kubernetes.io/basic-auth",
+                values | {"password": "Wr0ng-Sesame"},
+                server.address,
+                insecure=server.address,
+            )
+        )
+        with pytest.raises(Waiting, match="does not accept the user and password"):
+            await confirm("x")
+        desk.give(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
+        await confirm("x")
+        with pytest.raises(Waiting):
+            await confirm("y")
 
 
 async def test_hosts_of_a_secret_that_the_object_does_not_name_are_not_told(
@@ -86,7 +135,14 @@ async def test_a_login_does_not_follow_a_redirect(desk: Desk, repository: Reposi
 
         here.fault = send_on
         values = {"username": "reader", "password": PASSWORD}
-        desk.give(secret("kubernetes.io/basic-auth", values, f"{here.address},{there.address}"))
+        desk.give(
+            secret(
+                "kubernetes.io/basic-auth",
+                values,
+                f"{here.address},{there.address}",
+                insecure=f"{here.address},{there.address}",
+            )
+        )
         assert await desk.files(branch(f"{here.url}/team/x.git", directory="catalog")) == WANTED
         assert None not in here.authorizations
         assert set(there.authorizations) == {None}
@@ -189,7 +245,7 @@ async def test_a_secret_that_the_server_says_is_not_told_on(
 ) -> None:
     repository.commit(FILES)
     values = {"username": "reader", "password": PASSWORD}
-    desk.give(secret("kubernetes.io/basic-auth", values, server.address))
+    desk.give(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
 
     async def answer(request: web.Request) -> web.StreamResponse | None:
         if request.method == "GET":

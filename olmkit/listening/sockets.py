@@ -1,16 +1,22 @@
-"""What catalogd.serving.connections asks of the kernel: sockets that listen, and how much of what was sent a client has taken."""
+"""What olmkit.listening.connections asks of the kernel: sockets that listen, and how much of what was sent a client has taken."""
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
+import math
 import socket
 import struct
 import termios
 from contextlib import suppress
 
-BACKLOG = 256
+from olmkit.errors import OlmError
+
+BACKLOG = 1024
 UNSENT = 256 * 1024
 """Bytes the kernel holds for one client beyond what is on its way: else up to 4 MiB each, also for those that do not read."""
+RATE_SECONDS = 5.0
+"""The time over which a rate is measured."""
 _QUEUED, _ACKNOWLEDGED = struct.Struct("=i"), struct.Struct("=Q")
 _ACKNOWLEDGED_AT = 120  # tcpi_bytes_acked of struct tcp_info in linux/tcp.h
 
@@ -22,13 +28,29 @@ def hold_little(accepted: socket.socket) -> None:
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT)
 
 
+async def first_bytes(accepted: socket.socket) -> None:
+    """Return when the client has said something, or has gone; nothing is read."""
+    loop = asyncio.get_running_loop()
+    came = asyncio.Event()
+    loop.add_reader(accepted, came.set)
+    try:
+        await came.wait()
+    finally:
+        loop.remove_reader(accepted)
+
+
 class Taken:
-    """How much of what was sent the client has taken, as the kernel knows it; no socket, or not Linux: never silent."""
+    """How much of what was sent the client has taken, as the kernel knows it; no socket, or not Linux: never silent or slow.
+
+    `rate`: bytes per second over the last RATE_SECONDS in which there was always something to take; else infinite.
+    """
 
     def __init__(self, sent_on: socket.socket | None) -> None:
         self._socket = sent_on if hasattr(socket, "TCP_INFO") else None
         self._last = -1
         self._since: float | None = None
+        self._counted: tuple[float, int] | None = None
+        self.rate = math.inf
 
     def silence(self, now: float) -> float:
         """For how long there has been something to take and nothing was taken. Seconds; asked about once a second."""
@@ -38,7 +60,17 @@ class Taken:
             return 0.0
         if not is_waiting or taken != self._last or self._since is None:
             self._last, self._since = taken, now
+        self._measure(now, taken if is_waiting else None)
         return now - self._since
+
+    def _measure(self, now: float, taken: int | None) -> None:
+        if taken is None:
+            self._counted, self.rate = None, math.inf
+        elif self._counted is None:
+            self._counted = now, taken
+        elif now - self._counted[0] >= RATE_SECONDS:
+            self.rate = (taken - self._counted[1]) / (now - self._counted[0])
+            self._counted = now, taken
 
     def _state(self) -> tuple[bool, int]:
         if self._socket is None:
@@ -49,6 +81,14 @@ class Taken:
         (acknowledged,) = _ACKNOWLEDGED.unpack_from(information, _ACKNOWLEDGED_AT)
         (queued,) = _QUEUED.unpack(fcntl.ioctl(self._socket.fileno(), termios.TIOCOUTQ, bytes(_QUEUED.size)))
         return queued > 0, acknowledged
+
+
+def parse_address(address: str) -> tuple[str | None, int]:
+    """`host:port`, `[v6]:port` or `:port` as (host, port), host None for all addresses. Raises OlmError."""
+    host, separator, port = address.rpartition(":")
+    if not separator or not port.isdecimal() or int(port) > 65535:
+        raise OlmError("BadAddress", f"{address!r} is no address to listen on: write host:port, :port, or 0 for none")
+    return host.strip("[]") or None, int(port)
 
 
 def listening_sockets(host: str | None, port: int) -> list[socket.socket]:

@@ -1,0 +1,42 @@
+"""Whether content that a source means is in the store already, and taking over what a job made of it.
+
+Asked by the job (catalogd.reading.loading), and again by the controller (catalogd.reading.loader) when the job has left content:
+what the job says is not believed. Never imports what reads catalogs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from catalogd.reading.content import Content
+from olmkit.sources.reference import check_answer
+from olmkit.store import Store, check_is_damage
+
+
+def is_here(store: Store, digest: str, bundle_metadata: bool) -> bool:
+    """Whether the content is in the store, in this version's format and with all that is asked for. Raises
+    Waiting(CacheUnreadable) when that cannot be told now: nothing is fetched that may be here."""
+    try:
+        folder = store.path(digest)
+        return folder is not None and (not bundle_metadata or Content(folder).has_bundles)
+    except OSError as error:
+        check_is_damage(error)
+        return False
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return False
+
+
+def take_over(store: Store, bundle_metadata: bool, image: str, folder: Path, result: dict[str, Any]) -> dict[str, Any]:
+    """Put what a loading job left in `folder` under the digest that it names. Blocks; see olmkit.jobs.staging.
+
+    `image` is the reference that it was asked for, whose digest that has to be; "" for other kinds of sources.
+    Content that is intact and has all that is asked for stays, whatever the job says: no job replaces what others read.
+    """
+    digest: str = result["digest"]
+    if image:
+        check_answer(image, result["ref"], digest)
+    if result.pop("staged") and not (is_here(store, digest, bundle_metadata) and store.verify(digest)):
+        # What is damaged, or lacks what is asked for now, is served until this moment.
+        store.place(folder, digest)
+    return result

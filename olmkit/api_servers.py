@@ -1,0 +1,72 @@
+"""Where the API server is: as this process is configured, and by the endpoints of Service default/kubernetes.
+
+Asked by catalogd and rukpak when a job is about to start that fetches what somebody else has named: sources may be on none of
+these (olmkit.sources.addresses). One object is read, by its name, and no more often than once a minute. Never writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import Any
+
+from olmkit.api.meta import Kind
+from olmkit.client import Client
+from olmkit.errors import ApiError, Forbidden, NotFound
+
+ENDPOINT_SLICES = Kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", namespaced=True)
+NAME, NAMESPACE = "kubernetes", "default"
+READ_AGAIN_SECONDS = 60.0
+
+log = logging.getLogger(__name__)
+
+
+class ApiServers:
+    """What is known of the endpoints; one for a process."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._endpoints: tuple[str, ...] = ()
+        self._read_at = float("-inf")
+        self._reading = asyncio.Lock()
+        self._is_forbidden = False
+
+    async def hosts(self) -> tuple[str, ...]:
+        """Each as host:port, the configured one first. Endpoints that cannot be read are those that were read last.
+
+        Raises ApiError when they were never read and the API server does not answer.
+        """
+        async with self._reading:
+            if time.monotonic() - self._read_at >= READ_AGAIN_SECONDS:
+                await self._read()
+        return (self._client.host, *self._endpoints)
+
+    async def _read(self) -> None:
+        try:
+            self._endpoints = endpoints(await self._client.get(ENDPOINT_SLICES, NAME, NAMESPACE))
+        except NotFound:
+            self._endpoints = ()
+        except Forbidden as error:
+            if not self._is_forbidden:
+                text = (
+                    "the endpoints of the API server cannot be read: sources are kept from its configured address only"
+                )
+                log.warning(text, extra={"error": error.message})
+            self._is_forbidden = True
+        except ApiError:
+            if self._read_at == float("-inf"):
+                raise
+            return
+        self._read_at = time.monotonic()
+
+
+def endpoints(raw: dict[str, Any]) -> tuple[str, ...]:
+    """The host:port of an EndpointSlice, sorted; an address of IPv6 stands in brackets."""
+    addresses = {address for each in raw.get("endpoints") or () for address in each.get("addresses") or ()}
+    ports = {port["port"] for port in raw.get("ports") or () if port.get("port")}
+    return tuple(sorted(f"{_bracketed(address)}:{port}" for address in addresses for port in ports))
+
+
+def _bracketed(address: str) -> str:
+    return f"[{address}]" if ":" in address else address

@@ -1,0 +1,107 @@
+"""Landlock: which files this process, and all that it starts, may read and write from now on. The kernel enforces it.
+
+Used by olmkit.jobs.sandbox. After landlock(7) and linux/landlock.h: rights a kernel does not know yet are left out by the ABI
+version that it says it has, so a newer kernel forbids more. Rules only ever take away; they cannot be undone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from olmkit.jobs import kernel
+
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
+"""Numbers of the system calls, the same on every architecture."""
+GIVE_VERSION = 1
+RULE_PATH_BENEATH = 1
+
+LEAST_VERSION = 2
+"""Version 1 (Linux 5.13) cannot allow to rename from one folder into another, which is how content is published."""
+
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+REFER, TRUNCATE, IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
+FIRST_RIGHTS = (1 << 13) - 1
+"""All rights of ABI 1: those above without the last three, and making and removing of each kind of file."""
+RIGHTS_SINCE = ((2, REFER), (3, TRUNCATE), (5, IOCTL_DEV))
+NETWORK_SINCE, NETWORK = 4, 0b11
+"""Binding and connecting of TCP sockets."""
+SCOPES_SINCE, SCOPES = 6, 0b11
+"""Abstract unix sockets and signals of processes outside."""
+
+READ = READ_FILE | READ_DIR
+SPECIAL_FILES = 1 << 6 | 1 << 9 | 1 << 10 | 1 << 11 | 1 << 12
+"""Making character devices, sockets, pipes, block devices and symbolic links, which no job has a use for."""
+WRITE = (FIRST_RIGHTS | REFER | TRUNCATE) & ~EXECUTE & ~SPECIAL_FILES
+OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
+"""Rights that a rule about a file, rather than a folder, may name."""
+
+
+class _Ruleset(ctypes.Structure):
+    _fields_ = (("files", ctypes.c_uint64), ("network", ctypes.c_uint64), ("scopes", ctypes.c_uint64))
+
+
+class _PathBeneath(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
+
+
+def version() -> int:
+    """The kernel's ABI version; 0 when it has no Landlock, was started without it, or has one before LEAST_VERSION."""
+    try:
+        found = kernel.syscall(CREATE_RULESET, None, 0, GIVE_VERSION)
+        return found if found >= LEAST_VERSION else 0
+    except OSError as error:
+        if error.errno in (errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM):  # EPERM: a container's seccomp profile
+            return 0
+        raise
+
+
+def restrict(reads: Iterable[Path], writes: Iterable[Path], *, network: bool, abi: int) -> None:
+    """Of files, only what lies at or below those may be read, and written; nothing may be executed. Paths that are not there
+    are left out. Without `network` no TCP socket can be bound or connected, where the kernel knows how.
+
+    `abi` is what version() said, not 0. Needs forbid_new_privileges. Raises OSError.
+    """
+    handled = _handled(abi)
+    sizes = 8 if abi < NETWORK_SINCE else 16 if abi < SCOPES_SINCE else 24
+    wanted = _Ruleset(handled, 0 if network or abi < NETWORK_SINCE else NETWORK, SCOPES if abi >= SCOPES_SINCE else 0)
+    ruleset = kernel.syscall(CREATE_RULESET, ctypes.byref(wanted), sizes, 0)
+    try:
+        for path, rights in _rules(reads, writes):
+            with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+                _allow(ruleset, path, rights & handled)
+        kernel.syscall(RESTRICT_SELF, ruleset, 0)
+    finally:
+        os.close(ruleset)
+
+
+def _handled(abi: int) -> int:
+    rights = FIRST_RIGHTS
+    for since, right in RIGHTS_SINCE:
+        if abi >= since:
+            rights |= right
+    return rights
+
+
+def _rules(reads: Iterable[Path], writes: Iterable[Path]) -> Iterator[tuple[Path, int]]:
+    for path in reads:
+        yield path, READ
+    for path in writes:
+        yield path, WRITE
+
+
+def _allow(ruleset: int, path: Path, rights: int) -> None:
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            rights &= OF_FILES
+        rule = _PathBeneath(rights, descriptor)
+        kernel.syscall(ADD_RULE, ruleset, RULE_PATH_BENEATH, ctypes.byref(rule), 0)
+    finally:
+        os.close(descriptor)

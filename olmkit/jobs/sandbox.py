@@ -1,0 +1,134 @@
+"""What a job may reach of the machine it runs on: a few paths, and the network or not. The kernel keeps it there.
+
+`Sandbox` is what controllers say, `enter` is called by a job's process (child.py) before it reads anything from outside. Files by
+Landlock, system calls by seccomp, no new privileges, no eyes of other processes. What the kernel lacks is said once (`warn`).
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import ssl
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from olmkit.jobs import kernel, landlock, seccomp
+
+log = logging.getLogger(__name__)
+
+LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache")
+MACHINE = ("/dev/urandom", "/etc/localtime", "/usr/share/zoneinfo")
+RESOLVER = (
+    "/etc/resolv.conf",
+    "/etc/hosts",
+    "/etc/host.conf",
+    "/etc/nsswitch.conf",
+    "/etc/gai.conf",
+    "/etc/services",
+    "/etc/protocols",
+)
+AUTHORITIES = (
+    "/etc/ssl/certs",
+    "/etc/ssl/cert.pem",
+    "/etc/ssl/openssl.cnf",
+    "/etc/pki/tls",
+    "/etc/pki/ca-trust/extracted",
+    "/etc/ca-certificates/extracted",
+    "/etc/crypto-policies",
+    "/usr/share/ca-certificates",
+    "/usr/local/share/ca-certificates",
+)
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """Beside what Python needs: `reads` and `writes` are files, or folders with all that is below them; those that are written
+    may be read, and folders that are not there are made. With `network` also what names hosts and authorities is read.
+    """
+
+    reads: tuple[Path, ...] = ()
+    writes: tuple[Path, ...] = ()
+    network: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        """For the fork server."""
+        return {
+            "reads": [str(path) for path in self.reads],
+            "writes": [str(path) for path in self.writes],
+            "network": self.network,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Sandbox:
+        """The other way."""
+        return cls(tuple(map(Path, value["reads"])), tuple(map(Path, value["writes"])), value["network"])
+
+    def files(self) -> tuple[tuple[int, int] | None, ...]:
+        """Which files `reads` are now: a rule is about a file, so one that was replaced is not what a process may read."""
+        return tuple(map(_identity, self.reads))
+
+
+def enter(sandbox: Sandbox) -> None:
+    """Stay in there for ever, as far as the kernel can see to it. Raises OSError."""
+    kernel.set_dumpable(False)
+    kernel.forbid_new_privileges()
+    if abi := landlock.version():
+        for path in sandbox.writes:
+            with suppress(OSError):  # whoever writes there says what is wrong
+                path.mkdir(parents=True, exist_ok=True)
+        reads = (*python(), *(network() if sandbox.network else ()), *sandbox.reads)
+        landlock.restrict(reads, (Path(os.devnull), *sandbox.writes), network=sandbox.network, abi=abi)
+    if seccomp.is_available():
+        seccomp.restrict(network=sandbox.network)
+
+
+def narrow(writes: tuple[Path, ...]) -> None:
+    """From now on less of what enter() allowed: to write those only. Raises OSError."""
+    if abi := landlock.version():
+        landlock.restrict(python(), (Path(os.devnull), *writes), network=False, abi=abi)
+
+
+@functools.cache
+def warn() -> None:
+    """Say what this kernel cannot do, once per process."""
+    if not landlock.version():
+        log.warning(
+            "jobs may read and write all files that this process may: the kernel has no Landlock, or none that can be used"
+        )
+    if not seccomp.is_available():
+        log.warning(
+            "jobs may make all system calls: the kernel has no seccomp for them, or not for %s", os.uname().machine
+        )
+
+
+@functools.cache
+def python() -> tuple[Path, ...]:
+    """The interpreter's own files, and packages wherever they were found. For the fork server to ask first: it takes 5 ms."""
+    found = {Path(prefix, "lib") for prefix in (sys.prefix, sys.base_prefix)}
+    found.update(Path(path) for path in sys.path if path)
+    for name, module in [*sys.modules.items()]:
+        if "." not in name:
+            found.update(map(Path, getattr(module, "__path__", ())))
+    found.update(map(Path, (*LIBRARIES, *MACHINE)))
+    return tuple(path for path in sorted(found) if path.exists() and found.isdisjoint(path.parents))
+
+
+@functools.cache
+def network() -> tuple[Path, ...]:
+    """What names hosts, and whose certificates are believed. Whether a file is there now is asked for each job."""
+    known = ssl.get_default_verify_paths()
+    names = (known.cafile, known.capath, known.openssl_cafile, known.openssl_capath, os.environ.get("OPENSSL_CONF"))
+    return tuple(map(Path, dict.fromkeys((*RESOLVER, *AUTHORITIES, *filter(None, names)))))
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

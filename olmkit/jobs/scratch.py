@@ -1,0 +1,42 @@
+"""The folder for temporary files of jobs: one per fork server, with a folder for each job, which goes with it.
+
+Used by olmkit.jobs.forks. It is locked as long as it is used: what a killed controller left is removed by the next.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from olmkit.folders import remove_tree
+
+PREFIX = "olm-suite-jobs-"
+
+
+class Scratch:
+    """A new folder, ours alone, until close(). Raises OSError."""
+
+    def __init__(self) -> None:
+        _remove_abandoned(Path(tempfile.gettempdir()))
+        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        self._lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+    def close(self) -> None:
+        """Remove it."""
+        remove_tree(self.folder)
+        os.close(self._lock)
+
+
+def _remove_abandoned(parent: Path) -> None:
+    for folder in parent.glob(f"{PREFIX}*"):
+        with suppress(OSError):  # locked, another user's, or gone meanwhile
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                remove_tree(folder)
+            finally:
+                os.close(lock)

@@ -1,0 +1,81 @@
+"""What a source gave, between fetching and reading: files without names, and the few facts that are needed to read them.
+
+Made by opening.py in the process that has a network and the logins; read here, by `unpack`, in one that has neither. Both know
+each other only by JSON and descriptors.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from olmkit.sources import http, image
+from olmkit.sources.errors import BadContent, disk_full_said
+from olmkit.sources.source import ConfigMapsSource, GitSource, from_json
+from olmkit.sources.storage import Storage
+from olmkit.sources.tree import ContentLimits, LayerError, Tree
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """`facts` are JSON without logins; `files` are the owner's to close."""
+
+    facts: Mapping[str, Any]
+    files: tuple[IO[bytes], ...] = ()
+
+
+def unpack(fetched: Fetched, into: Path | Storage, limits: ContentLimits, progress: Progress) -> Path:
+    """The files below `into`, an empty folder, or in a storage; returns the root of the content. Needs no network.
+
+    Raises BadContent, Waiting. After an error `into` is unfinished.
+    """
+    facts = fetched.facts
+    match facts["type"]:
+        case "image":
+            found = image.FetchedImage.from_facts(facts["image"], fetched.files[0])
+            return _root(into) / image.unpack(found, into, limits, progress).root
+        case "git":
+            return _root(into) / _unpack_git(facts, fetched.files[0], into, limits, progress)
+        case "http":
+            progress("unpacking the archive")
+            with disk_full_said():
+                http.unpack(facts["ref"], fetched.files[0], Tree(into, ("",), limits, noun="archive"))
+            return _root(into)
+        case "configMaps":
+            _unpack_files(facts, into, limits)
+            return _root(into)
+        case other:
+            raise ValueError(f"nothing is fetched of the type {other!r}")
+
+
+def _unpack_git(
+    facts: Mapping[str, Any], pack: IO[bytes], into: Path | Storage, limits: ContentLimits, progress: Progress
+) -> str:
+    # Here, because dulwich costs memory that only git needs.
+    from olmkit.sources import git
+
+    source = from_json(facts["source"])
+    assert isinstance(source, GitSource)
+    with disk_full_said():
+        return git.unpack(source, facts["commit"], pack, into, limits, progress).root
+
+
+def _unpack_files(facts: Mapping[str, Any], into: Path | Storage, limits: ContentLimits) -> None:
+    source, ref = from_json(facts["source"]), facts["ref"]
+    assert isinstance(source, ConfigMapsSource)
+    tree = Tree(into, ("",), limits, layer=1)
+    try:
+        with disk_full_said():
+            for path, data in source.files:
+                tree.file(path, io.BytesIO(data))
+    except LayerError as error:
+        raise BadContent(error.reason, f"{ref} {error.words}", ref) from error
+
+
+def _root(into: Path | Storage) -> Path:
+    return into if isinstance(into, Path) else into.folder

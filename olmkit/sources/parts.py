@@ -1,0 +1,49 @@
+"""Several files in one, each read as if it were alone: what is fetched crosses from process to process as one descriptor.
+
+Used by image.py for the layers of an image. Reads by position: those who share the descriptor do not disturb each other.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterable, Iterator
+from typing import IO, TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+BUFFER = 256 * 1024
+
+
+class _Part(io.RawIOBase):
+    def __init__(self, descriptor: int, start: int, size: int) -> None:
+        self._descriptor = descriptor
+        self._start = start
+        self._size = size
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        return self._at
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        view = memoryview(buffer)[: max(0, self._size - self._at)]
+        count = os.preadv(self._descriptor, [view], self._start + self._at)
+        self._at += count
+        return count
+
+
+def parts(file: IO[bytes], sizes: Iterable[int]) -> Iterator[IO[bytes]]:
+    """Files of these sizes, which stand in `file` one after the other. It has to stay open."""
+    start = 0
+    for size in sizes:
+        with io.BufferedReader(_Part(file.fileno(), start, size), BUFFER) as part:
+            yield cast("IO[bytes]", part)
+        start += size

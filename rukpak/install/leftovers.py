@@ -1,0 +1,53 @@
+"""Which objects keep a Namespace from going: those in it whose finalizers wait for somebody.
+
+Asked by rukpak.install.observe for Namespaces that are being deleted. Never writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from olmkit.api.meta import Kind, Object
+from olmkit.client import Client
+from olmkit.errors import ApiError
+from rukpak.install.kinds import NAMESPACES
+from rukpak.install.projections import object_key
+from rukpak.manifest import ObjectKey
+
+FINALIZERS_REMAINING, CONTENT_REMAINING = "NamespaceFinalizersRemaining", "NamespaceContentRemaining"
+"""Conditions of a Namespace: what is left has finalizers; which resources those are, in the message."""
+LISTED_PER_KIND = 20
+
+Holders = dict[ObjectKey, tuple[str, ...]]
+
+
+async def holders(client: Client, kinds: Iterable[Kind], namespace: str) -> Holders:
+    """Object -> its finalizers, of those that Kubernetes is waiting for; empty when there are none or they cannot be read.
+
+    Only kinds that the Namespace's own condition names are listed.
+    """
+    try:
+        conditions = _conditions(await client.get(NAMESPACES, namespace))
+        if FINALIZERS_REMAINING not in conditions:
+            return {}
+        words = set(conditions.get(CONTENT_REMAINING, "").split())
+        found: Holders = {}
+        for kind in kinds:
+            if f"{kind.plural}.{kind.group}" in words:
+                found |= await _held(client, kind, namespace)
+    except ApiError:
+        return {}
+    return found
+
+
+def _conditions(namespace: Object) -> dict[str, str]:
+    """Message by type of the conditions that are True."""
+    conditions = (namespace.get("status") or {}).get("conditions") or ()
+    return {entry["type"]: entry.get("message", "") for entry in conditions if entry.get("status") == "True"}
+
+
+async def _held(client: Client, kind: Kind, namespace: str) -> Holders:
+    async for page, _ in client.pages(kind, namespace, metadata_only=True, limit=LISTED_PER_KIND):
+        keys = {object_key(obj): tuple(obj["metadata"].get("finalizers") or ()) for obj in page}
+        return {key: finalizers for key, finalizers in keys.items() if finalizers}
+    return {}

@@ -1,0 +1,125 @@
+"""Which installed objects have failed, which are in progress, and until when that progress is ordinary.
+
+An ordinary rollout is progress, and so is the repair of what somebody deleted; what does not come right within its deadline has
+failed. When progress began is read from the condition Healthy, so that it outlives the process. Called by rukpak.install.report,
+which reports it, and by decide, which observes again at the deadline. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from olmkit.api.bundledeployments import ConditionType, Reason
+from olmkit.api.meta import Condition
+from olmkit.conditions import find_condition
+from rukpak.install.health import PROGRESS_DEADLINE, Health
+from rukpak.install.world import NAMESPACE, Rendered, World
+from rukpak.manifest import ObjectKey
+
+MORE = "; and "
+"""In a message that names only some of the objects: how many more there are follows."""
+_DELETED = "somebody deleted it"
+_MISSING = "it is not there"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Sentences about objects that are not well, sorted; `contested` are those that others change over and over."""
+
+    failed: tuple[str, ...] = ()
+    in_progress: tuple[str, ...] = ()
+    contested: tuple[str, ...] = ()
+
+
+def judge(world: World, active: str, applied: frozenset[ObjectKey] = frozenset()) -> Judgement:
+    """The objects of the bundle `active`. `applied` are those that this pass made or set back, after the World was observed."""
+    since = _in_progress_since(world) if active == world.active else None
+    failed: list[str] = []
+    in_progress: list[str] = []
+    for key, health in _unwell(world):
+        has_failed = health.status == "False" or _is_overdue(world, key, health, since)
+        (failed if has_failed else in_progress).append(f"{key}: {health.message}")
+    for key, text in sorted(_absent(world, active, applied)):
+        has_failed = _has_exceeded(world, key, PROGRESS_DEADLINE, since)
+        (failed if has_failed else in_progress).append(f"{key}: {text}")
+    return Judgement(tuple(failed), tuple(in_progress), tuple(sorted(_contested(world, active))))
+
+
+def next_deadline(world: World) -> timedelta | None:
+    """How long until progress that holds now is not ordinary any more; None when no deadline is under way."""
+    since = _in_progress_since(world)
+    if since is None:
+        return None
+    ends = [since + health.deadline for _, health in _unwell(world) if health.status != "False" and health.deadline]
+    return min((end - world.now for end in ends if end > world.now), default=None)
+
+
+def _healthy(world: World) -> Condition | None:
+    return find_condition(world.deployment.status.conditions, ConditionType.HEALTHY)
+
+
+def _in_progress_since(world: World) -> datetime | None:
+    known = _healthy(world)
+    if known is None or known.status != "Unknown" or known.reason != Reason.PROGRESSING:
+        return None
+    return datetime.fromisoformat(known.last_transition_time)
+
+
+def _is_overdue(world: World, key: ObjectKey, health: Health, since: datetime | None) -> bool:
+    """What was applied anew after it was gone has the whole time."""
+    if health.deadline is None or (since is None and _was_absent(world, key)):
+        return False
+    return _has_exceeded(world, key, health.deadline, since)
+
+
+def _was_absent(world: World, key: ObjectKey) -> bool:
+    known = _healthy(world)
+    return known is not None and any(f"{key}: {text}" in known.message for text in (_DELETED, _MISSING))
+
+
+def _has_exceeded(world: World, key: ObjectKey, deadline: timedelta, since: datetime | None) -> bool:
+    """What was reported as failed for its deadline has failed until it is well; a process may have started since."""
+    if since is not None:
+        return world.now - since >= deadline
+    known = _healthy(world)
+    if known is None or known.reason != Reason.UNHEALTHY:
+        return False
+    return f"{key}: " in known.message or MORE in known.message
+
+
+def _unwell(world: World) -> Iterator[tuple[ObjectKey, Health]]:
+    """Objects that are there and report themselves that they are not well."""
+    for key, member in sorted(world.owned.items()):
+        if member.health is not None and member.health.status != "True" and member.gone_since is None:
+            yield key, member.health
+
+
+def _absent(world: World, active: str, applied: frozenset[ObjectKey]) -> Iterator[tuple[ObjectKey, str]]:
+    """Objects of the installed bundle that are not there or are being deleted."""
+    content = _content(world, active)
+    for item in content.items() if content is not None else ():
+        if world.going(item.key):
+            yield item.key, _DELETED
+        elif item.key not in applied and not _is_there(world, item.key):
+            yield item.key, _MISSING
+
+
+def _contested(world: World, active: str) -> Iterator[str]:
+    content = _content(world, active)
+    for item in content.items() if content is not None else ():
+        if item.key[:2] != NAMESPACE and not world.going(item.key) and world.contested(item):
+            yield f"{item.key}: changed by others over and over, and left so for a while"
+
+
+def _content(world: World, active: str) -> Rendered | None:
+    content = world.content if active == world.wanted else world.active_content
+    return content if isinstance(content, Rendered) else None
+
+
+def _is_there(world: World, key: ObjectKey) -> bool:
+    """An object whose kind cannot be read counts as there."""
+    if key[:2] == NAMESPACE:
+        return key.name in world.namespaces
+    return key in world.owned or key[:2] in world.unsynced

@@ -1,0 +1,54 @@
+"""Rows of the resolution of one Operator in a package with many entries: CPU of the reading of its document, of the first pass
+and of the passes after it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from olmkit.versions import parse_version
+from operator_controller.resolve.candidates import Asked, Offer, Running, Snapshot
+from operator_controller.resolve.package import read_package
+from operator_controller.resolve.resolution import resolution_of
+from tests.bench.figures import Figure
+
+SIZES = ((1_000, 0), (5_000, 50), (50_000, 18))
+"""Entries, and names in `skips` of each; each entry has a skipRange and a `replaces` too."""
+AIMS = {5_000: "0.2 s for the first pass"}
+
+
+def rows() -> Iterator[Figure]:
+    """The bundle that runs is the first version, so that every entry is in reach."""
+    for size, skips in SIZES:
+        document = _document(size, skips)
+        started = time.process_time()
+        content = read_package(document)
+        read = time.process_time()
+        runs = Running("p.v1.0.0", "r", "p", parse_version("1.0.0"), "1.0.0", "c", "stable")
+        snapshot = Snapshot(Asked("p", "", None), (Offer("c", package=content),), runs)
+        resolution_of(snapshot)
+        first = time.process_time()
+        resolution_of(snapshot)
+        again = time.process_time()
+        yield Figure(
+            f"resolve one Operator in a package with {size} entries, {skips} skips and a skipRange each",
+            f"{first - read:.2f} s of CPU the first time, {again - first:.2f} s again; {read - started:.2f} s to read it",
+            AIMS.get(size, ""),
+        )
+
+
+def _document(size: int, skips: int) -> dict[str, object]:
+    names = [f"p.v1.{number}.0" for number in range(size)]
+    entries = [
+        {
+            "name": name,
+            "replaces": names[number - 1] if number else "",
+            "skips": names[max(0, number - skips) : number],
+            "skipRange": f">=1.{max(0, number - 20)}.0 <1.{number}.0",
+        }
+        for number, name in enumerate(names)
+    ]
+    bundles = [{"name": name, "version": name.removeprefix("p.v"), "image": f"r/{name}"} for name in names]
+    channels = [{"name": "stable", "entries": entries}]
+    return {"package": "p", "defaultChannel": "stable", "channels": channels, "bundles": bundles}

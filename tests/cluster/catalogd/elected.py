@@ -1,0 +1,78 @@
+"""Replicas of catalogd as a cluster has them, in the test's process: under its account, over TLS, one of them with the lease."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+from yarl import URL
+
+from devcluster.claim import spare_port
+from devcluster.suite import NAMESPACE, Suite
+from olmkit.election import LEASE
+from olmkit.manager import Manager
+from tests.cluster.catalogd.conftest import World, running
+from tests.cluster.proxy import Proxy
+
+
+@dataclass
+class Replica:
+    """A catalogd of this test's process; `proxy` is how the others reach it."""
+
+    manager: Manager
+    port: int
+    proxy: Proxy
+
+
+class Replicas:
+    """Those of a test, each under the account and in the namespace that config/rbac gives them."""
+
+    def __init__(self, world: World, suite: Suite, kubeconfig: Path, folder: Path, stack: AsyncExitStack) -> None:
+        self.world, self.folder = world, folder
+        self._suite, self._kubeconfig, self._stack = suite, kubeconfig, stack
+        self._tls: ssl.SSLContext | None = None
+
+    async def start(self, name: str, *more: str) -> Replica:
+        """One more, with these flags too."""
+        port = spare_port()
+        proxy = await self._stack.enter_async_context(Proxy(("127.0.0.1", port), None))
+        flags = {
+            "--kubeconfig": self._kubeconfig,
+            "--system-namespace": NAMESPACE,
+            "--catalogs-server-addr": f"127.0.0.1:{port}",
+            "--replica-address": proxy.address,
+        }
+        given = [f"{flag}={value}" for flag, value in flags.items()]
+        at_work = running(self.world, self.folder / name, *given, *more, role=())
+        return Replica(await self._stack.enter_async_context(at_work), port, proxy)
+
+    async def ask(self, replica: Replica, path: str, token: str = "") -> tuple[int, Mapping[str, str], bytes]:
+        """Status, headers and body, as a client with that token gets them; the path is sent as it is."""
+        if self._tls is None:
+            self._tls = await asyncio.to_thread(self._suite.trust)
+        url = URL(f"https://127.0.0.1:{replica.port}{path}", encoded=True)
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        connector = aiohttp.TCPConnector(ssl=self._tls)
+        async with aiohttp.ClientSession(connector=connector) as http, http.get(url, headers=headers) as answer:
+            return answer.status, answer.headers, await answer.read()
+
+    async def served(self, replica: Replica) -> str:
+        """The digest that it answers from; the status when it answers otherwise."""
+        status, headers, _ = await self.ask(replica, f"/catalogs/{self.world.name}/all.json")
+        return headers.get("Olm-Catalog-Digest", str(status))
+
+    async def serves(self, replica: Replica, digest: str) -> None:
+        """Return when it does."""
+        async with asyncio.timeout(60):
+            while await self.served(replica) != digest:  # noqa: ASYNC110 HTTP tells nobody
+                await asyncio.sleep(0.05)
+
+    async def give_lease(self, holder: str) -> None:
+        """Somebody else holds the lease from now on; "" frees it."""
+        spec = {"holderIdentity": holder, "leaseDurationSeconds": 3600 if holder else 1}
+        await self.world.client.patch(LEASE, "catalogd", {"spec": spec}, NAMESPACE)

@@ -1,0 +1,150 @@
+"""Content that cannot be read for a while: no file descriptor is left, or its files may not be read. Nothing is lost.
+
+Real limits and real permissions, in processes of their own. No cluster.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.catalogd.shelves import ONE, TWO, on_disk, served, shelved
+
+BEGIN = """
+import asyncio, os, sys
+from pathlib import Path
+from catalogd.keeping.ahead import Ahead
+from catalogd.keeping.shelf import Shelf
+from olmkit.errors import OlmError
+from olmkit.store import Store
+from tests.cluster.catalogd.shelves import ONE, TWO, damage, record
+from tests.descriptors import give_back, use_up
+
+root = Path()
+os.chdir(sys.argv[1])
+NOBODY = 65534
+
+def forbid(pattern):
+    for path in root.rglob("*"):
+        path.chmod(0o777)
+    root.chmod(0o777)
+    for path in root.glob(pattern):
+        path.chmod(0)
+    if os.getuid() == 0:
+        os.seteuid(NOBODY)  # who is root reads everything
+
+def permit(pattern):
+    os.seteuid(os.getuid())
+    for path in root.glob(pattern):
+        path.chmod(0o777)
+"""
+MANIFESTS, BLOBS = "content/sha256-*/manifest.json", "content/sha256-*/content/all.jsonl"
+
+
+def run(root: Path, story: str) -> list[str]:
+    """The lines that a process prints which does this: `story` is the body of an async function."""
+    body = "\n".join(f"    {line}" for line in story.strip().splitlines())
+    script = f"{BEGIN}\nasync def story():\n{body}\n\nasyncio.run(story())\n"
+    done = subprocess.run([sys.executable, "-c", script, str(root)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+async def test_tidying_without_file_descriptors_loses_nothing_that_is_served(tmp_path: Path) -> None:
+    await shelved(tmp_path, a=ONE, b=TWO)
+    story = """
+shelf = Shelf(root)
+await shelf.restore()
+use_up()
+await shelf.tidy()
+give_back()
+print(sorted(shelf.names), repr(shelf.lost("a")))
+"""
+    assert run(tmp_path, story) == ["['a', 'b'] ''"]
+    assert on_disk(tmp_path) == {ONE, TWO}
+    assert await served(tmp_path) == {"a": ONE, "b": TWO}
+
+
+async def test_a_reader_without_file_descriptors_takes_nothing_from_the_shelf(tmp_path: Path) -> None:
+    await shelved(tmp_path, a=ONE)
+    story = """
+shelf = Shelf(root)
+await shelf.restore()
+use_up()
+await shelf.damaged(ONE)
+give_back()
+print(sorted(shelf.names))
+"""
+    assert run(tmp_path, story) == ["['a']"]
+    assert on_disk(tmp_path) == {ONE}
+
+
+async def test_what_cannot_be_opened_when_it_is_put_stays_on_disk(tmp_path: Path) -> None:
+    await shelved(tmp_path, a=ONE)
+    story = """
+shelf = Shelf(root)
+use_up()
+try:
+    await shelf.put("b", record(ONE))
+except OSError as error:
+    give_back()
+    print(error.strerror)
+"""
+    assert run(tmp_path, story) == ["Too many open files"]
+    assert on_disk(tmp_path) == {ONE}
+
+
+@pytest.mark.parametrize("what", [MANIFESTS, BLOBS])
+@pytest.mark.parametrize("ahead", ["Ahead(root)", "None"])
+async def test_what_cannot_be_verified_at_the_start_is_neither_served_nor_removed_until_it_can(
+    tmp_path: Path, what: str, ahead: str
+) -> None:
+    await shelved(tmp_path, a=ONE, b=TWO)
+    story = f"""
+forbid("{what}")
+shelf = Shelf(root, ahead={ahead})
+turns = []
+shelf.on_change(turns.append)
+await shelf.restore()
+print(sorted(shelf.names), sorted(shelf.expected), repr(shelf.lost("a")))
+await shelf.drop("b")
+await shelf.tidy()
+print(sorted(shelf.names), sorted(shelf.expected), turns)
+permit("{what}")
+await shelf.tidy()
+print(sorted(shelf.names), sorted(shelf.expected), turns)
+"""
+    assert run(tmp_path, story) == ["[] ['a', 'b'] ''", "[] ['a'] []", "['a'] [] ['a']"]
+    assert await served(tmp_path) == {"a": ONE}
+
+
+async def test_what_cannot_be_verified_survives_another_restart(tmp_path: Path) -> None:
+    await shelved(tmp_path, a=ONE, b=TWO)
+    story = f"""
+forbid("{MANIFESTS}".replace("*", "1" * 64))
+shelf = Shelf(root)
+await shelf.restore()
+print(sorted(shelf.names))
+await shelf.put("c", record(TWO))
+permit("{MANIFESTS}")
+"""
+    assert run(tmp_path, story) == ["['b']"]
+    assert await served(tmp_path) == {"a": ONE, "b": TWO, "c": TWO}
+
+
+async def test_a_note_that_cannot_be_read_ends_the_start_and_loses_nothing(tmp_path: Path) -> None:
+    await shelved(tmp_path, a=ONE)
+    story = """
+forbid("catalogs.json")
+try:
+    await Shelf(root, ahead=Ahead(root)).restore()
+except OlmError as error:
+    permit("catalogs.json")
+    print(error.reason, error.message)
+"""
+    text = "catalogs.json cannot be read (Permission denied): let this process read it, or remove it"
+    assert run(tmp_path, story) == [f"CacheUnusable {text}"]
+    assert await served(tmp_path) == {"a": ONE}

@@ -1,0 +1,120 @@
+"""One peer that takes all the places it can get, and the clients of other addresses, which are served. Real sockets, real TLS."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+from prometheus_client import REGISTRY
+
+from catalogd.keeping.shelf import Shelf
+from devcluster.processes import REPOSITORY
+from olmkit.listening.connections import Limits
+from tests.cluster.catalogd.site import DIGEST, WHOLE, Site, put, serving
+from tests.cluster.tls import Contexts, contexts_in
+
+GREEDY, HONEST = "127.0.0.1", "127.0.0.2"
+LIMITS = Limits(connections=16, handshake=600.0, head=600.0, stalled=600.0)
+"""No time limit ends a connection: only who comes."""
+CLIENTS = 40
+AT_ONCE = 4
+BIG = "sha256:" + "b" * 64
+SIZE = 48 * 1024 * 1024
+
+
+@pytest.fixture
+def contexts(tmp_path: Path) -> Contexts:
+    """Of the server, and of a client that trusts it."""
+    return contexts_in(tmp_path)
+
+
+@pytest.fixture
+async def shelf(tmp_path: Path) -> Shelf:
+    """`c` is small, `fresh` large."""
+    shelf = Shelf(tmp_path / "shelf")
+    await put(shelf, "c", DIGEST)
+    await put(shelf, "fresh", BIG, [{"schema": "big", "name": str(at), "text": "x" * (SIZE // 8)} for at in range(8)])
+    return shelf
+
+
+@contextlib.asynccontextmanager
+async def greedy(site: Site, greed: str) -> AsyncIterator[None]:
+    """A peer, in a process of its own, that has as many connections as it likes; returns once it began."""
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.cluster.catalogd.serving.greed", greed, str(site.port)),
+        cwd=REPOSITORY,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert child.stdout is not None
+    try:
+        async with asyncio.timeout(120):
+            assert await child.stdout.readline() == b"began\n"
+        yield
+        assert child.returncode is None
+    finally:
+        child.kill()
+        await child.wait()
+
+
+async def _all_are_answered() -> None:
+    async with asyncio.timeout(120):
+        while (REGISTRY.get_sample_value("catalogd_http_requests_in_flight") or 0) < LIMITS.connections:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+
+async def served(site: Site, context: ssl.SSLContext, address: str, clients: int = CLIENTS) -> Counter[str]:
+    """Clients of that address, each with one try over a connection of its own: how many got the catalog, or what instead."""
+    connector = aiohttp.TCPConnector(local_addr=(address, 0), force_close=True, limit=AT_ONCE)
+    url = f"https://localhost:{site.port}/catalogs/c/all.json"
+    async with aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(120)) as session:
+
+        async def one() -> str:
+            try:
+                async with session.get(url, ssl=context) as answer:
+                    return "served" if await answer.read() == WHOLE else str(answer.status)
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                return f"{type(error).__name__}: {error}"
+
+        return Counter(await asyncio.gather(*(one() for _ in range(clients))))
+
+
+@pytest.mark.parametrize(
+    "greed",
+    [
+        pytest.param("silent", id="that never shake hands"),
+        pytest.param("idle", id="that asked once and stay"),
+        pytest.param("slow", id="that read 512 bytes a second"),
+    ],
+)
+async def test_a_peer_with_many_connections_keeps_no_client_of_another_address_out(
+    shelf: Shelf, contexts: Contexts, greed: str
+) -> None:
+    async with serving(shelf, tls=contexts[0], limits=LIMITS) as site, greedy(site, greed):
+        if greed == "slow":
+            await _all_are_answered()
+        assert await served(site, contexts[1], HONEST) == {"served": CLIENTS}
+
+
+async def test_readers_below_the_least_rate_make_room_for_who_has_their_address(
+    shelf: Shelf, contexts: Contexts
+) -> None:
+    async with serving(shelf, tls=contexts[0], limits=LIMITS) as site, greedy(site, "slow"):
+        await _all_are_answered()
+        async with asyncio.timeout(120):
+            while await served(site, contexts[1], GREEDY, clients=1) != {"served": 1}:  # their rate is not known yet
+                pass
+
+
+async def test_a_peer_that_never_shakes_hands_does_not_keep_out_who_has_its_address(
+    shelf: Shelf, contexts: Contexts
+) -> None:
+    """A node's proxy, or one that translates addresses, makes one peer of many."""
+    async with serving(shelf, tls=contexts[0], limits=LIMITS) as site, greedy(site, "silent"):
+        assert await served(site, contexts[1], GREEDY) == {"served": CLIENTS}

@@ -1,0 +1,45 @@
+"""Flags of catalogd that contradict one another end the process at its start, with a sentence that says what to do."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from devcluster.cluster import Cluster
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        pytest.param(
+            ["--insecure-http", "--no-leader-elect", "--authenticate-requests"],
+            "--insecure-http and --authenticate-requests exclude each other: no token is to pass in plain HTTP. Drop one",
+            id="plain HTTP that asks for tokens",
+        ),
+        pytest.param(
+            ["--insecure-http"],
+            "--insecure-http is for a single replica: the others copy what it serves over HTTPS only. "
+            "Drop it, or run one replica with --no-leader-elect",
+            id="plain HTTP of a replica that others may stand beside",
+        ),
+    ],
+)
+def test_what_cannot_be_served_ends_the_process_at_its_start(
+    cluster: Cluster, tmp_path: Path, flags: list[str], said: str
+) -> None:
+    given = {
+        "--kubeconfig": cluster.kubeconfig,
+        "--cache-dir": tmp_path,
+        "--catalogs-server-addr": "127.0.0.1:0",
+        "--metrics-bind-address": "0",
+        "--health-probe-bind-address": "0",
+    }
+    command = [sys.executable, "-m", "catalogd", *(f"{flag}={value}" for flag, value in given.items()), *flags]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    last = json.loads(done.stderr.splitlines()[-1])
+    assert said in last.values()

@@ -1,0 +1,326 @@
+"""What a job can reach: nothing of its controller, of other jobs and of the machine but what it is for. The kernel sees to it."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from olmkit.jobs import Finished, Jobs, Sandbox, Task, landlock, seccomp
+from tests.cluster.olmkit.jobs.work import IO_URING_SETUP, PROCESS_VM_READV, PTRACE
+
+WORK = "tests.cluster.olmkit.jobs.work"
+NUMBERS = itertools.count()
+INET, STREAM, DATAGRAM = int(socket.AF_INET), int(socket.SOCK_STREAM), int(socket.SOCK_DGRAM)
+
+with_landlock = pytest.mark.skipif(
+    not landlock.version(),
+    reason="the kernel of this machine has no Landlock of version 2 or later: files are not kept apart",
+)
+with_seccomp = pytest.mark.skipif(
+    not seccomp.is_available(), reason="seccomp is not set up for this machine's processor"
+)
+
+
+class Desk:
+    """Jobs in one sandbox."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.ends: asyncio.Queue[str] = asyncio.Queue()
+        self.jobs = Jobs(self.ends.put_nowait, sandbox=sandbox)
+
+    async def result(self, task: Task) -> dict[str, Any]:
+        """Of a job that finishes."""
+        self.jobs.ensure("key", str(next(NUMBERS)), task)
+        async with asyncio.timeout(30):
+            await self.ends.get()
+        state = self.jobs.state("key")
+        assert isinstance(state, Finished), state
+        return state.result
+
+    async def attempt(self, *ways: tuple[object, ...]) -> list[str]:
+        """What became of each."""
+        found: list[str] = (await self.result(Task(f"{WORK}:attempt", {"ways": ways})))["outcomes"]
+        return found
+
+
+@asynccontextmanager
+async def desk(sandbox: Sandbox) -> AsyncIterator[Desk]:
+    made = Desk(sandbox)
+    try:
+        yield made
+    finally:
+        await made.jobs.close()
+
+
+async def test_a_job_gets_the_environment_it_needs_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLOUD_PASSWORD", "s3cret")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    for name, value in (("HTTPS_PROXY", "http://proxy:3128"), ("no_proxy", "internal"), ("SSL_CERT_FILE", "/ca.crt")):
+        monkeypatch.setenv(name, value)
+    async with desk(Sandbox()) as it:
+        described = await it.result(Task(f"{WORK}:describe"))
+        server = environment_of(described["parent"])
+    found = described["environment"]
+    assert found["HTTPS_PROXY"] == "http://proxy:3128"
+    assert found["no_proxy"] == "internal"
+    assert found["SSL_CERT_FILE"] == "/ca.crt"
+    assert not {"CLOUD_PASSWORD", "KUBERNETES_SERVICE_HOST", "PATH"} & found.keys()
+    assert b"s3cret" not in server, "nor has the process that it is a copy of"
+
+
+def environment_of(pid: int) -> bytes:
+    """As the kernel gave it to that process."""
+    return Path(f"/proc/{pid}/environ").read_bytes()
+
+
+async def test_a_job_is_closed_to_others_and_gets_no_new_privileges() -> None:
+    async with desk(Sandbox()) as it:
+        found = await it.result(Task(f"{WORK}:describe"))
+    assert found["dumpable"] == 0
+    assert found["no new privileges"] == 1
+    assert found["working directory"] == "/"
+
+
+@with_landlock
+async def test_files_that_are_not_a_jobs_business_are_out_of_reach(tmp_path: Path) -> None:
+    token, other = tmp_path / "token", tmp_path / "other"
+    token.write_text("s3cret")
+    other.mkdir()
+    own, given = tmp_path / "own", tmp_path / "given"
+    given.write_text("x")
+    me = os.getpid()
+    async with desk(Sandbox(reads=(given,), writes=(own,))) as it:
+        outcomes = await it.attempt(
+            ("read", str(token)),
+            ("read", f"/proc/{me}/environ"),
+            ("read", "/proc/self/environ"),
+            ("read", "/etc/passwd"),
+            ("list", str(tmp_path)),
+            ("list", "/proc"),
+            ("write", str(given)),
+            ("write", str(other / "file")),
+            ("write", "/tmp/olm-suite-file-of-a-job"),
+            ("remove", str(token)),
+            ("rename", str(given), str(own / "given")),
+            ("execute", "/bin/true"),
+        )
+    assert [each for each in outcomes if each not in ("EACCES", "EPERM", "EXDEV")] == []
+    assert not own.joinpath("given").exists()
+
+
+@with_landlock
+async def test_what_a_job_is_for_is_in_its_reach(tmp_path: Path) -> None:
+    own, given = tmp_path / "own" / "deep", tmp_path / "given"
+    given.write_text("x")
+    async with desk(Sandbox(reads=(given, tmp_path / "not there"), writes=(own,))) as it:
+        outcomes = await it.attempt(
+            ("read", str(given)),
+            ("write", str(own / "a")),
+            ("make folder", str(own / "b")),
+            ("rename", str(own / "a"), str(own / "b" / "a")),
+            ("read", str(own / "b" / "a")),
+            ("write temporary",),
+            ("read", "/etc/hosts"),
+            ("write", os.devnull),
+        )
+    assert outcomes == ["done"] * 8
+
+
+@with_landlock
+async def test_a_job_sends_no_signals_to_its_controller(tmp_path: Path) -> None:
+    if landlock.version() < 6:
+        pytest.skip("the kernel of this machine has no Landlock of version 6 or later, which keeps signals apart")
+    async with desk(Sandbox()) as it:
+        assert await it.attempt(("kill", os.getpid(), 0)) == ["EPERM"]
+
+
+async def test_temporary_files_of_a_job_go_with_it() -> None:
+    async with desk(Sandbox()) as it:
+        folders = {(await it.result(Task(f"{WORK}:describe")))["temporary"] for _ in range(2)}
+        assert len(folders) == 2, "each has a folder of its own"
+        assert not any(map(os.path.exists, folders))
+        above = {os.path.dirname(folder) for folder in folders}
+        assert list(map(os.path.exists, above)) == [True]
+    assert list(map(os.path.exists, above)) == [False]
+
+
+async def test_temporary_folders_that_are_too_deep_end_no_other_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    async with desk(Sandbox()) as it:
+        assert await it.attempt(("dig temporary",)) == ["done"]
+        assert await it.attempt(("write temporary",)) == ["done"]
+        left = [os.path.join(tmp_path, name) for name in os.listdir(tmp_path)]
+        assert len(left) == 1, "the fork server is the same"
+    async with desk(Sandbox()) as it:
+        assert await it.attempt(("write temporary",)) == ["done"], "what another fork server left ends none either"
+    await asyncio.to_thread(lambda: subprocess.run(["rm", "-rf", *left], check=True))
+    assert os.listdir(tmp_path) == []
+
+
+async def test_temporary_files_of_a_controller_that_was_killed_are_removed_by_the_next(tmp_path: Path) -> None:
+    text = "import os, signal; from olmkit.jobs.scratch import Scratch; Scratch(); os.kill(os.getpid(), signal.SIGKILL)"
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    for _ in range(2):
+        ended = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", text], env=environment, check=False)
+        assert ended.returncode == -signal.SIGKILL
+    assert len(os.listdir(tmp_path)) == 1
+
+
+@with_seccomp
+@pytest.mark.parametrize("network", [True, False], ids=["a job that fetches", "a job without a network"])
+async def test_system_calls_that_no_job_needs_are_refused(network: bool) -> None:
+    async with desk(Sandbox(network=network)) as it:
+        outcomes = await it.attempt(
+            ("call", PTRACE, 0, 0, 0, 0),
+            ("call", PROCESS_VM_READV, os.getpid(), 0, 0, 0, 0, 0),
+            ("call", IO_URING_SETUP, 1, 0),
+            ("change namespace",),
+            ("open socket", int(socket.AF_PACKET), int(socket.SOCK_RAW)),
+            ("execute", "/bin/true"),
+        )
+    assert outcomes == ["EPERM"] * 6
+
+
+@with_seccomp
+@pytest.mark.parametrize(
+    ("numbers", "before", "after"),
+    [
+        pytest.param((302, 261), (), (0, 0, 0), id="prlimit64"),
+        pytest.param((144, 119), (), (0, 0), id="sched_setscheduler"),
+        pytest.param((142, 118), (), (0,), id="sched_setparam"),
+        pytest.param((314, 274), (), (0, 0), id="sched_setattr"),
+        pytest.param((203, 122), (), (0, 0), id="sched_setaffinity"),
+        pytest.param((141, 140), (0,), (0,), id="setpriority"),
+        pytest.param((251, 30), (1,), (0,), id="ioprio_set"),
+    ],
+)
+async def test_a_job_changes_no_process_but_itself(
+    numbers: tuple[int, int], before: tuple[int, ...], after: tuple[int, ...]
+) -> None:
+    number = of_machine(numbers)
+    async with desk(Sandbox()) as it:
+        others, own = await it.attempt(
+            ("call", number, *before, os.getpid(), *after), ("call", number, *before, 0, *after)
+        )
+    assert others == "EPERM"
+    assert own != "EPERM"
+
+
+@with_seccomp
+async def test_a_job_changes_neither_groups_nor_users() -> None:
+    setpriority, ioprio_set = of_machine((141, 140)), of_machine((251, 30))
+    async with desk(Sandbox()) as it:
+        ways = [("call", number, kind, 0, 0) for number in (setpriority, ioprio_set) for kind in (1, 2, 3)]
+        outcomes = await it.attempt(*ways)
+    # Kind 1 of ioprio_set is one process.
+    assert [outcomes[index] for index in (0, 1, 4, 5)] == ["EPERM"] * 4
+
+
+@with_seccomp
+async def test_a_job_signals_itself_only(tmp_path: Path) -> None:
+    """By every call; seccomp refuses them, so this holds where Landlock does not keep signals apart."""
+    me, group = os.getpid(), os.getpgrp()
+    async with desk(Sandbox(writes=(tmp_path / "own",))) as it:
+        outcomes = await it.attempt(
+            ("kill", me, 0),
+            ("kill", -group, 0),
+            ("call", of_machine((200, 130)), me, 0),
+            ("call", of_machine((234, 131)), me, me, 0),
+            ("call", of_machine((129, 138)), me, 10, 0),
+            ("call", of_machine((297, 240)), me, me, 10, 0),
+            ("call", 424, 0, 0, 0, 0),
+            ("call", of_machine((72, 25)), 2, 8, me),
+            ("call", of_machine((16, 29)), 2, 0x8901, 0),
+        )
+        assert outcomes == ["EPERM"] * 9
+        assert await it.attempt(("kill itself", 0), ("raise", signal.SIGCHLD)) == ["done"] * 2
+
+
+@with_seccomp
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        pytest.param((29, 194), id="shmget"),
+        pytest.param((68, 186), id="msgget"),
+        pytest.param((64, 190), id="semget"),
+        pytest.param((240, 180), id="mq_open"),
+        pytest.param((300, 262), id="fanotify_init"),
+        pytest.param((430, 430), id="fsopen"),
+        pytest.param((103, 116), id="syslog"),
+        pytest.param((304, 265), id="open_by_handle_at"),
+        pytest.param((323, 282), id="userfaultfd"),
+        pytest.param((298, 241), id="perf_event_open"),
+        pytest.param((250, 219), id="keyctl"),
+    ],
+)
+async def test_what_reaches_beyond_files_and_sockets_is_refused(numbers: tuple[int, int]) -> None:
+    async with desk(Sandbox()) as it:
+        assert await it.attempt(("call", of_machine(numbers), 0, 0, 0, 0, 0)) == ["EPERM"]
+
+
+@with_seccomp
+async def test_without_a_network_the_attributes_of_files_stay(tmp_path: Path) -> None:
+    """Landlock does not keep them; as root they could be those of any file."""
+    other, own = tmp_path / "other", tmp_path / "own"
+    other.touch()
+    ways = [
+        way
+        for path in (str(other), str(own))
+        for way in (("mode", path), ("owner", path), ("times", path), ("attribute", path))
+    ]
+    async with desk(Sandbox(network=False, writes=(own,))) as it:
+        assert await it.attempt(*ways) == ["EPERM"] * 8
+        assert await it.attempt(("memory file",)) == ["EPERM"]
+
+
+def of_machine(numbers: tuple[int, int]) -> int:
+    """Of a system call's numbers, on x86_64 and on aarch64, that of this machine."""
+    return numbers[os.uname().machine == "aarch64"]
+
+
+@with_seccomp
+async def test_without_a_network_nobody_can_be_reached() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        ways = (
+            ("connect", "127.0.0.1", port),
+            ("open socket", INET, DATAGRAM),
+            ("open socket", int(socket.AF_INET6), STREAM),
+            ("open socket", int(socket.AF_UNIX), STREAM),
+            ("open socket", int(socket.AF_NETLINK), int(socket.SOCK_RAW)),
+            ("pair", DATAGRAM),
+        )
+        async with desk(Sandbox(network=False)) as it:
+            assert await it.attempt(*ways) == ["EPERM"] * 6
+            assert await it.attempt(("pair", STREAM)) == ["done"], "of processes that a job starts itself"
+        async with desk(Sandbox()) as it:
+            assert await it.attempt(ways[0]) == ["done"], "the server is there"
+
+
+@with_landlock
+async def test_a_file_that_is_replaced_is_read_by_the_next_look(tmp_path: Path) -> None:
+    given = tmp_path / "registries.conf"
+    given.write_text("before")
+    look = Task(f"{WORK}:attempt", {"ways": [("read", str(given))]}, look=f"{WORK}:look")
+    async with desk(Sandbox(reads=(given,))) as it:
+        first = await it.result(look)
+        assert (await it.result(look)) == first, "one child looks for both"
+        (tmp_path / "new").write_text("after")
+        (tmp_path / "new").rename(given)
+        second = await it.result(look)
+    assert first["outcomes"] == second["outcomes"] == ["done"]
+    assert first["pid"] != second["pid"]

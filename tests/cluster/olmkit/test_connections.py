@@ -1,0 +1,128 @@
+"""Who owns a socket while a connection is being made of it, and who gets a place without TLS. Real sockets, real TLS."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from olmkit.listening.connections import Limits, Listener
+from olmkit.listening.places import Place, State
+from tests.cluster.tls import Contexts, contexts_in
+
+LIMITS = Limits(connections=4, handshake=600.0, head=600.0, stalled=600.0)
+
+
+@pytest.fixture
+def contexts(tmp_path: Path) -> Contexts:
+    """Of the server, and of a client that trusts it."""
+    return contexts_in(tmp_path)
+
+
+class Handshake:
+    """A client's handshake over a socket of its own, one flight at a time."""
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self.socket = socket.socket()
+        self.socket.setblocking(False)
+        self._received, self._sent = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._received, self._sent, server_hostname="localhost")
+
+    async def begin(self, port: int) -> None:
+        """Connect, send the first flight and wait for the server's."""
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(self.socket, ("127.0.0.1", port))
+        with pytest.raises(ssl.SSLWantReadError):
+            self._tls.do_handshake()
+        await loop.sock_sendall(self.socket, self._sent.read())
+        while True:
+            self._received.write(await loop.sock_recv(self.socket, 65536))
+            try:
+                return self._tls.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+
+    def end(self) -> None:
+        """Send the last flight: the server has it at its next turn of the event loop."""
+        self.socket.send(self._sent.read())
+
+
+async def _hello(_: web.BaseRequest) -> web.Response:
+    return web.Response(text="hello")
+
+
+def recorded_places(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> list[Place]:
+    """Every place that is taken from now on."""
+    places: list[Place] = []
+    take = listener.places.take
+
+    def recorded(address: str, now: float) -> Place | None:
+        place = take(address, now)
+        assert place is not None
+        places.append(place)
+        return place
+
+    monkeypatch.setattr(listener.places, "take", recorded)
+    return places
+
+
+async def test_a_place_lost_while_the_handshake_ends_leaves_the_number_of_its_socket_to_the_next(
+    contexts: Contexts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number of a socket that is closed is given to the next one, which the first one's transport must not disturb."""
+    listener = Listener(web.Server(_hello), contexts[0], LIMITS)
+    places = recorded_places(listener, monkeypatch)
+    _, port = await listener.start("127.0.0.1:0", "tests")
+    first = Handshake(contexts[1])
+    try:
+        await first.begin(port)
+        first.end()
+        asyncio.get_running_loop().call_soon(places[0].evict)  # before the server reads the last flight, in one turn
+        async with asyncio.timeout(20):
+            for _ in range(5):
+                reader, writer = await asyncio.open_connection(
+                    "127.0.0.1", port, ssl=contexts[1], server_hostname="localhost"
+                )
+                writer.write(b"GET / HTTP/1.1\r\nHost: c\r\nConnection: close\r\n\r\n")
+                assert (await reader.read()).endswith(b"hello")
+                writer.close()
+    finally:
+        first.socket.close()
+        await listener.stop()
+        listener.close()
+
+
+async def test_without_tls_requests_that_do_not_end_leave_a_place_to_who_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However young they are, and behind the same address: a probe is answered."""
+    listener = Listener(web.Server(_hello), None, LIMITS)
+    places = recorded_places(listener, monkeypatch)
+    moved: asyncio.Queue[State] = asyncio.Queue()
+    move = listener.places.move
+
+    def recorded(place: Place, state: State) -> None:
+        move(place, state)
+        moved.put_nowait(state)
+
+    monkeypatch.setattr(listener.places, "move", recorded)
+    _, port = await listener.start("127.0.0.1:0", "tests")
+    crowd = []
+    try:
+        async with asyncio.timeout(20):
+            for _ in range(LIMITS.connections):
+                crowd.append((await asyncio.open_connection("127.0.0.1", port))[1])
+                crowd[-1].write(b"GET / HTTP/1.1\r\nHost: c")
+                assert await moved.get() is State.UNFINISHED
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET / HTTP/1.1\r\nHost: c\r\nConnection: close\r\n\r\n")
+            assert (await reader.read()).endswith(b"hello")
+            assert not places[-1].is_surplus
+            writer.close()
+    finally:
+        for each in crowd:
+            each.close()
+        await listener.stop()
+        listener.close()

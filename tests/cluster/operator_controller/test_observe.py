@@ -1,0 +1,75 @@
+"""What the event loop does while an Operator is observed: real HTTP on loopback, real files, no API server is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from olmkit.client import Client
+from olmkit.informer import Informer
+from operator_controller.catalog_client import CatalogClient
+from operator_controller.reconciler import Actions, Cluster, make_cluster
+from operator_controller.resolve.candidates import Chosen
+from tests.cluster.operator_controller.test_catalog_client import FIRST, catalog, serving
+from tests.counting import lines_counted
+
+
+def document(size: int) -> dict[str, Any]:
+    """A chain of versions 1.0.0, 1.1.0, … with a skipRange each."""
+    names = [f"p.v1.{number}.0" for number in range(size)]
+    entries = [
+        {"name": name, "replaces": names[number - 1] if number else "", "skipRange": f">=1.0.0 <1.{number}.0"}
+        for number, name in enumerate(names)
+    ]
+    return {
+        "catalogDigest": FIRST,
+        "package": "p",
+        "defaultChannel": "a",
+        "channels": [{"name": "a", "entries": entries}],
+        "bundles": [{"name": name, "image": f"r/{name}", "version": name.removeprefix("p.v")} for name in names],
+    }
+
+
+def cluster_with(catalog_object: dict[str, Any]) -> Cluster:
+    """What informers know of one Catalog and one Operator that asks for its package."""
+    client = Client()
+    known = make_cluster(lambda kind: Informer(client, kind))
+    metadata = {"name": "alpha", "uid": "u", "resourceVersion": "1", "generation": 1}
+    known.operators.saw({"metadata": metadata, "spec": {"packageName": "p"}})
+    known.catalogs.saw({**catalog_object, "metadata": {**catalog_object["metadata"], "resourceVersion": "1"}})
+    return known
+
+
+async def lines_of_the_event_loop(size: int, folder: Path) -> list[int]:
+    """Of a first pass, of one over content that is known, and of one after a restart."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.json_response(document(size), headers={"Olm-Catalog-Digest": FIRST})
+
+    executed: list[int] = []
+    async with serving() as server:
+        server.answer = answer
+        known = cluster_with(catalog(server.address))
+        for passes in (2, 1):
+            ours = await CatalogClient.connect(folder)
+            actions = Actions(Client(), known, ours)
+            for _ in range(passes):
+                with lines_counted() as lines:
+                    world = await actions.observe("alpha")
+                executed.append(lines.executed)
+                assert world is not None
+                assert world.resolution is not None
+                assert isinstance(world.resolution.decision.outcome, Chosen)
+                assert str(world.resolution.decision.outcome.candidate.version) == f"1.{size - 1}.0"
+            await ours.close()
+    return executed
+
+
+async def test_reading_and_resolving_a_large_package_is_no_work_of_the_event_loop(tmp_path: Path) -> None:
+    await lines_of_the_event_loop(1, tmp_path / "first")  # imports, and what is remembered for good
+    small = await lines_of_the_event_loop(50, tmp_path / "small")
+    large = await lines_of_the_event_loop(500, tmp_path / "large")
+    for few, many in zip(small, large, strict=True):
+        assert many < few + 200, (small, large)

@@ -1,0 +1,155 @@
+"""The active Bundle deleted by hand: it is made again with the content that was installed, also while an upgrade is stuck."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from devcluster.images import Registry
+from olmkit.api import bundledeployments, bundles, operators
+from olmkit.client import Client
+from rukpak.__main__ import build
+from tests.cluster import mortal
+from tests.cluster.mortal import first
+from tests.cluster.rukpak.harness import (
+    CONFIG_MAPS,
+    READY,
+    Harbour,
+    Object,
+    config_map,
+    data,
+    namespace,
+    plain,
+    rukpak,
+    says,
+    settings,
+)
+from tests.conditions import triple
+
+
+def replaced(uid: str, raw: Object | None) -> bool:
+    """A Bundle that was made again, and is unpacked."""
+    is_other = raw is not None and raw["metadata"]["uid"] != uid
+    return is_other and triple(raw or {}, "Unpacked")[0] == "True"
+
+
+async def stuck(at: Harbour) -> tuple[str, str]:
+    """Version 1 is installed, version 2 cannot be unpacked; the name and the uid of the active Bundle."""
+    await at.install(at.push(plain(namespace(at.name), config_map("log", at.name, v="1"))))
+    active = (await at.until(READY))["status"]["activeBundle"]
+    await at.install(f"{at.cluster.registry}/bundles/{at.name}:nothing")
+    await at.until(says("HasValidBundle", "False", "UnpackFailed"))
+    return active, (await at.client.get(bundles.KIND, active))["metadata"]["uid"]
+
+
+async def test_the_active_bundle_is_made_again_while_an_upgrade_is_stuck(at: Harbour, running: Client) -> None:
+    active, uid = await stuck(at)
+    await at.client.delete(bundles.KIND, active)
+    again = await at.when(bundles.KIND, active, "", partial(replaced, uid))
+    assert again is not None
+    assert again["metadata"]["ownerReferences"][0]["name"] == at.name
+    assert (await at.until(says("Ready", "False", "Upgrading")))["status"]["activeBundle"] == active
+    await at.client.delete(CONFIG_MAPS, "log", at.name)
+    assert data(await at.when(CONFIG_MAPS, "log", at.name, lambda found: found is not None)) == {"v": "1"}
+
+    await at.install(at.push(plain(namespace(at.name), config_map("log", at.name, v="3")), "v3"))
+    last = (await at.until(READY))["status"]
+    assert last["activeBundle"] == last["installed"]["bundle"] != active
+
+
+async def test_the_record_of_what_runs_comes_in_the_write_that_names_it(at: Harbour, running: Client) -> None:
+    """No version of the object names an active Bundle without its record."""
+    seen: list[Object] = []
+    at.deployments.subscribe(lambda change: seen.append(change.new) if change.new else None)
+    ref = at.push(plain(namespace(at.name), config_map("log", at.name)))
+    body = at.body(ref)
+    prefix = bundledeployments.ANNOTATION_PREFIX
+    notes = {f"{prefix}{key}": key for key in ("package", "bundle-name", "bundle-version", "catalog", "channel")}
+    body["spec"]["template"]["metadata"] = {"annotations": {**notes, f"{prefix}properties": "[]"}}
+    await at.client.apply(bundledeployments.KIND, body, "test")
+    raw = await at.until(READY)
+    assert raw["status"]["installed"] == {
+        "bundle": raw["status"]["activeBundle"],
+        "name": "bundle-name",
+        "version": "bundle-version",
+        "package": "package",
+        "catalog": "catalog",
+        "channel": "channel",
+        "properties": "[]",
+        "image": ref,
+        "spec": body["spec"]["template"]["spec"],
+    }
+    named = [entry["status"] for entry in seen if entry["metadata"]["name"] == at.name]
+    assert all(("activeBundle" in status) == ("installed" in status) for status in named)
+
+
+async def test_a_bundle_that_is_made_again_keeps_the_digest_when_its_tag_has_moved(
+    at: Harbour, running: Client
+) -> None:
+    repository, tagged = f"bundles/{at.name}", f"{at.cluster.registry}/bundles/{at.name}:latest"
+    Registry(at.cluster.registry).push(
+        repository, "latest", plain(namespace(at.name), config_map("log", at.name, v="1")), {}
+    )
+    await at.install(tagged)
+    active = (await at.until(READY))["status"]["activeBundle"]
+    old = await at.client.get(bundles.KIND, active)
+    Registry(at.cluster.registry).push(
+        repository, "latest", plain(namespace(at.name), config_map("log", at.name, v="2")), {}
+    )
+    await at.client.delete(bundles.KIND, active)
+    again = await at.when(bundles.KIND, active, "", partial(replaced, old["metadata"]["uid"]))
+    assert again is not None
+    assert again["status"]["resolvedSource"] == old["status"]["resolvedSource"]
+    await at.until(READY)
+    assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {"v": "1"}
+
+
+async def test_a_bundle_of_before_there_were_records_is_made_again_by_what_its_operator_says(
+    at: Harbour, tmp_path: Path
+) -> None:
+    async with rukpak(at.cluster, tmp_path):
+        active, _ = await stuck(at)
+    ref = (at.deployments.get(at.name) or {})["status"]["installed"]["image"]
+    api = operators.KIND.api_version
+    body = {"apiVersion": api, "kind": "Operator", "metadata": {"name": at.name}, "spec": {"packageName": "log"}}
+    operator = await at.create(operators.KIND, body)
+    status = {"installedBundleResource": ref, "installed": {"name": "log.v1", "version": "1.0.0", "apis": []}}
+    await at.client.apply_status(operators.KIND, {**operator, "status": status}, "test")
+    owner = {"apiVersion": api, "kind": "Operator", "name": at.name, "uid": operator["metadata"]["uid"]}
+    patch = {"metadata": {"ownerReferences": [{**owner, "controller": True}]}}
+    await at.client.patch(bundledeployments.KIND, at.name, patch)
+    path = bundledeployments.KIND.path(name=at.name) + "/status"
+    unrecorded = {"status": {"installed": None}}
+    await at.client.request("PATCH", path, body=unrecorded, content_type="application/merge-patch+json")
+    await at.client.delete(bundles.KIND, active)
+    async with rukpak(at.cluster, tmp_path):
+        again = await at.when(bundles.KIND, active, "", lambda found: found is not None)
+        raw = await at.until(lambda raw: "installed" in (raw or {})["status"])
+    assert again is not None
+    assert again["metadata"]["annotations"][f"{bundledeployments.ANNOTATION_PREFIX}bundle-version"] == "1.0.0"
+    assert again["spec"]["source"]["image"]["ref"] == ref
+    assert raw["status"]["installed"]["name"] == "log.v1"
+
+
+@pytest.mark.timeout(300)
+async def test_a_kill_while_the_active_bundle_is_made_again_loses_nothing(at: Harbour, tmp_path: Path) -> None:
+    async with rukpak(at.cluster, tmp_path):
+        active, uid = await stuck(at)
+    kills = 0
+    for number in range(1, 9):
+        await at.client.delete(bundles.KIND, active)
+        async with mortal.life("rukpak", settings(at.cluster, tmp_path), build) as fate:
+            fate.left = number
+            await first(fate.dead.wait(), at.when(bundles.KIND, active, "", partial(replaced, uid)))
+            struck = fate.dead.is_set()
+        async with mortal.life("rukpak", settings(at.cluster, tmp_path), build):
+            again = await at.when(bundles.KIND, active, "", partial(replaced, uid))
+        assert again is not None
+        uid = again["metadata"]["uid"]
+        kills += struck
+        if not struck:
+            break
+    assert kills
+    assert not struck

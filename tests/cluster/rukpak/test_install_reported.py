@@ -1,0 +1,243 @@
+"""What a BundleDeployment reports while it is installed, repaired and removed: conditions, Events and log lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from olmkit.api import bundles
+from olmkit.client import Client
+from olmkit.events import EVENT
+from olmkit.informer import Change
+from rukpak.install.kinds import CRDS, NAMESPACES
+from tests.cluster.rukpak.harness import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    READY,
+    Harbour,
+    Object,
+    config_map,
+    data,
+    definition,
+    deployment,
+    gone,
+    namespace,
+    plain,
+    says,
+)
+
+
+def unclear(raw: Object) -> bool:
+    """Ready is False, and neither Reconciling nor Stalled says what that means."""
+    held = {entry["type"]: entry["status"] for entry in raw["status"].get("conditions", ())}
+    return held.get("Ready") == "False" and "True" not in (held.get("Reconciling"), held.get("Stalled"))
+
+
+async def events(at: Harbour, about: Object) -> list[Object]:
+    """The Events about an object, the oldest first."""
+    found, _ = await at.client.list(EVENT, "default")
+    own = [event for event in found if event["involvedObject"].get("uid") == about["metadata"]["uid"]]
+    return sorted(own, key=lambda event: int(event["metadata"]["resourceVersion"]))
+
+
+async def event_that(at: Harbour, so: Callable[[Object], bool]) -> Object:
+    """An Event as soon as it is there."""
+    return await at.when_any(EVENT, "default", so)
+
+
+def mentions(text: str) -> Callable[[Object], bool]:
+    """Whether the message of an Event holds the text."""
+    return lambda event: text in event["message"]
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.name.startswith("rukpak")]
+
+
+async def test_an_ordinary_installation_and_rollout_are_no_warning_and_always_say_how_they_stand(
+    at: Harbour, running: Client
+) -> None:
+    statuses: list[Object] = []
+
+    def heard(change: Change) -> None:
+        if change.new is not None:
+            statuses.append(change.new)
+
+    at.deployments.subscribe(heard)
+    await at.install(at.push(plain(namespace(at.name), deployment("engine", at.name, replicas=3))))
+    await at.until(READY)
+    changed = deployment("engine", at.name, replicas=3, image="registry.example.com/x:v2")
+    await at.install(at.push(plain(namespace(at.name), changed), "v2"))
+    raw = await at.until(READY)
+    at.deployments.unsubscribe(heard)
+    assert [status["status"] for status in statuses if unclear(status)] == []
+    assert [event["message"] for event in await events(at, raw) if event["type"] != "Normal"] == []
+
+
+async def test_drift_that_was_repaired_is_one_warning_that_names_the_object_and_who_changed_it(
+    at: Harbour, running: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    await at.install(at.push(plain(namespace(at.name), config_map("log", at.name, ours="1"))))
+    raw = await at.until(READY)
+    path = CONFIG_MAPS.path(at.name, "log") + "?fieldManager=somebody"
+    await at.client.request("PATCH", path, body={"data": {"ours": "2"}}, content_type="application/merge-patch+json")
+    await at.when(CONFIG_MAPS, "log", at.name, lambda found: data(found).get("ours") == "1")
+    text = f"set ConfigMap {at.name}/log back: changed by somebody"
+    warning = await event_that(at, lambda event: event["reason"] == "DriftRepaired" and text in event["message"])
+    assert (warning["type"], warning["count"]) == ("Warning", 1)
+    assert [event["reason"] for event in await events(at, raw) if event["type"] == "Warning"] == ["DriftRepaired"]
+    assert f"reverted ConfigMap {at.name}/log: changed by somebody" in lines(caplog)
+
+
+async def test_drift_that_is_repaired_once_is_no_contest_and_never_makes_it_unready(
+    at: Harbour, running: Client
+) -> None:
+    # A Deployment beside it: a repair of the last stage alone writes no status.
+    engine = deployment("engine", at.name)
+    await at.install(at.push(plain(namespace(at.name), config_map("log", at.name, ours="1"), engine)))
+    raw = await at.until(READY)
+    statuses: list[Object] = []
+
+    def heard(change: Change) -> None:
+        if change.new is not None and change.new["metadata"]["generation"] == raw["metadata"]["generation"]:
+            statuses.append(change.new)
+
+    at.deployments.subscribe(heard)
+    await at.client.patch(CONFIG_MAPS, "log", {"data": {"ours": "2"}}, at.name)
+    await at.when(CONFIG_MAPS, "log", at.name, lambda found: data(found).get("ours") == "1")
+    await event_that(at, lambda event: event["reason"] == "DriftRepaired" and f"{at.name}/log" in event["message"])
+    # One BundleDeployment has one pass at a time: when the next bundle is installed, the repair has been reported.
+    await at.install(at.push(plain(namespace(at.name), config_map("log", at.name, ours="3"), engine), "v2"))
+    await at.until(READY)
+    at.deployments.unsubscribe(heard)
+    assert [status["status"] for status in statuses if not says("Ready", "True")(status)] == []
+    reported = [event["reason"] for event in await events(at, raw)]
+    assert [reason for reason in reported if reason in ("DriftRepaired", "Unhealthy", "Recovered")] == ["DriftRepaired"]
+
+
+async def test_replicas_that_somebody_else_sets_are_no_drift(
+    at: Harbour, running: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    # Several: the Deployment controller may write a status before the change is handled, or after.
+    engines = [f"engine-{number}" for number in range(8)]
+    await at.install(at.push(plain(namespace(at.name), *(deployment(name, at.name) for name in engines))))
+    raw = await at.until(READY)
+    for name in engines:
+        path = DEPLOYMENTS.path(at.name, name) + "/scale"
+        await at.client.request(
+            "PATCH", path, body={"spec": {"replicas": 3}}, content_type="application/merge-patch+json"
+        )
+    for name in engines:
+        await at.when(
+            DEPLOYMENTS, name, at.name, lambda found: bool(found and found["status"].get("availableReplicas") == 3)
+        )
+    # One BundleDeployment has one pass at a time: when the next bundle is installed, the change has been handled.
+    changed = [deployment(name, at.name, image="registry.example.com/x:v2") for name in engines]
+    await at.install(at.push(plain(namespace(at.name), *changed), "v2"))
+    await at.until(READY)
+    assert [line for line in lines(caplog) if line.startswith("reverted")] == []
+    assert [event["message"] for event in await events(at, raw) if event["type"] == "Warning"] == []
+
+
+async def test_an_object_that_somebody_deleted_is_one_warning(
+    at: Harbour, running: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    await at.install(at.push(plain(namespace(at.name), deployment("engine", at.name))))
+    raw = await at.until(READY)
+    await at.client.delete(DEPLOYMENTS, "engine", at.name)
+    text = f"made Deployment.apps {at.name}/engine again: somebody deleted it"
+    await event_that(at, lambda event: text in event["message"])
+    await at.when(
+        DEPLOYMENTS, "engine", at.name, lambda found: bool(found and found["status"].get("availableReplicas"))
+    )
+    await at.until(READY)
+    found = [event["reason"] for event in await events(at, raw) if event["type"] == "Warning"]
+    assert found == ["DriftRepaired"]
+    assert f"recreated Deployment.apps {at.name}/engine: somebody deleted it" in lines(caplog)
+
+
+async def test_a_definition_a_namespace_or_a_bundle_that_somebody_deleted_is_reported_as_other_objects_are(
+    at: Harbour, running: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    objects = (namespace(at.name), definition(at.group), config_map("log", at.name))
+    await at.install(at.push(plain(*objects)))
+    raw = await at.until(READY)
+    caplog.clear()
+    active, crd = raw["status"]["activeBundle"], f"boats.{at.group}"
+    for kind, name, key in (
+        (CRDS, crd, f"CustomResourceDefinition.apiextensions.k8s.io {crd}"),
+        (NAMESPACES, at.name, f"Namespace {at.name}"),
+        (bundles.KIND, active, f"Bundle.core.rukpak.io {active}"),
+    ):
+        await at.client.delete(kind, name)
+        text = f"made {key} again: somebody deleted it"
+        event = await event_that(at, mentions(text))
+        assert (event["type"], event["reason"]) == ("Warning", "DriftRepaired")
+        await at.until(READY)
+        assert lines(caplog).count(f"recreated {key}: somebody deleted it") == 1
+    assert [line for line in lines(caplog) if line.startswith("created")] == []
+    assert {event["reason"] for event in await events(at, raw) if event["type"] == "Warning"} == {"DriftRepaired"}
+
+
+async def test_a_log_line_tells_of_each_object_that_is_made_changed_or_removed(
+    at: Harbour, running: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    both = (config_map("log", at.name, ours="secret-value"), config_map("old", at.name))
+    await at.install(at.push(plain(namespace(at.name), *both)))
+    first = (await at.until(READY))["status"]["activeBundle"]
+    await at.install(at.push(plain(namespace(at.name), config_map("log", at.name, ours="2")), "v2"))
+    second = (await at.until(lambda raw: READY(raw) and (raw or {})["status"]["activeBundle"] != first))["status"]
+    await at.when(CONFIG_MAPS, "old", at.name, gone)
+    await at.remove()
+    await at.until(gone)
+    found = lines(caplog)
+    for line in (
+        f"created Namespace {at.name} (bundle {first})",
+        f"created ConfigMap {at.name}/log (bundle {first})",
+        f"changed ConfigMap {at.name}/log (bundle {second['activeBundle']})",
+        f"deleted ConfigMap {at.name}/old (it left the bundle)",
+        f"deleted ConfigMap {at.name}/log (the BundleDeployment is being deleted)",
+        f"deleted Namespace {at.name} (the BundleDeployment is being deleted)",
+    ):
+        assert found.count(line) == 1, line
+    assert not [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")]
+    assert not any("secret-value" in record.getMessage() for record in caplog.records)
+
+
+async def test_a_pass_that_changes_nothing_logs_nothing(
+    at: Harbour, running: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    await at.install(at.push(plain(namespace(at.name), config_map("log", at.name))))
+    await at.until(READY)
+    caplog.set_level("INFO")
+    caplog.clear()
+    label = {"metadata": {"annotations": {"somebody": "was here"}}}
+    await at.client.patch(CONFIG_MAPS, "log", label, at.name)
+    await at.install(at.push(plain(namespace(at.name), config_map("log", at.name)), "same"))
+    await at.until(says("Ready", "True"))
+    assert [line for line in lines(caplog) if line.startswith(("created", "changed", "reverted"))] == []
+
+
+async def test_an_object_that_is_deleted_at_any_moment_is_no_failed_pass(
+    at: Harbour, running: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    ref = at.push(plain(namespace(at.name), config_map("log", at.name)))
+    moments = {
+        "finalizer": lambda raw: bool(raw and raw["metadata"].get("finalizers")),
+        "first": lambda raw: bool(raw and raw["status"].get("conditions")),
+        "ready": READY,
+    }
+    for name, moment in moments.items():
+        await at.install(ref, f"{at.name}-{name}")
+        await at.until(moment, f"{at.name}-{name}")
+        await at.remove(f"{at.name}-{name}")
+    for name in moments:
+        await at.until(gone, f"{at.name}-{name}")
+    assert [record.getMessage() for record in caplog.records if record.levelname in ("WARNING", "ERROR")] == []

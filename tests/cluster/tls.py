@@ -1,0 +1,21 @@
+"""TLS of a server and of a client that trusts it, with an authority made for the purpose."""
+
+from __future__ import annotations
+
+import ssl
+from datetime import UTC, datetime
+from pathlib import Path
+
+from olmkit.serving.authority import create
+
+Contexts = tuple[ssl.SSLContext, ssl.SSLContext]
+
+
+def contexts_in(folder: Path) -> Contexts:
+    """Of the server, localhost, and of a client. The server's key pair is left in `folder`."""
+    material = create(["localhost", "127.0.0.1"], datetime.now(UTC))
+    pair = folder / "pair.pem"
+    pair.write_bytes(material.leaf.chain + material.leaf.key)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(pair)
+    return server, ssl.create_default_context(cadata=material.bundle().decode())

@@ -1,0 +1,175 @@
+"""Every page of README.md, docs/ and config/samples is followed on a real cluster: its commands run and print what it shows.
+
+tests/pages.py says what the info string of a block means; tests/cases/test_docs.py checks blocks without a cluster. The local
+registry answers for the registries that the pages name: it has the sample catalog, and a small one in the place of OperatorHub's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from devcluster.cluster import Cluster, Wanted, start
+from devcluster.demo.sample import SAMPLES
+from devcluster.demo.whole import catalog_object, operator_object
+from devcluster.images import Catalog, Content, Registry, bundle_labels_of
+from devcluster.suite import Suite
+from devcluster.watching import Object
+from tests.e2e.packages import catalog_file, package_blobs, registry_bundle
+from tests.e2e.reader import Reader
+from tests.pages import NO_RUN, PAGES, Block, blocks, name_of, steps
+
+INSTALL = "docs/install.md"
+"""The page that brings the suite and takes it away again: it is followed on a cluster without one."""
+COMMUNITY = catalog_object("community", "quay.io/operatorhubio/catalog:latest", "10m")
+SAMPLE_CATALOG = catalog_object("samples", "registry.example.com/catalogs/samples:latest", "10m")
+SNAPSCHEDULER = operator_object("snapscheduler", channel="stable")
+PRESUMED = {
+    "config/samples/README.md": (SAMPLE_CATALOG,),
+    "docs/bundle.md": (COMMUNITY, SNAPSCHEDULER),
+    "docs/catalogd-http.md": (SAMPLE_CATALOG,),
+    "docs/operator.md": (COMMUNITY,),
+    "docs/package.md": (COMMUNITY,),
+    "docs/troubleshooting.md": (COMMUNITY, SNAPSCHEDULER),
+}
+"""What has to be there before a page is followed, and is by the pages before it."""
+LEFT = (
+    ("operators.operators.operatorframework.io", "snapscheduler", "notebook-operator", "party-operator"),
+    ("bundledeployments.core.rukpak.io", "message-board"),
+    ("catalogs.catalogd.operatorframework.io", "community", "samples"),
+    ("clusterroles,clusterrolebindings", "reader-of-samples"),
+)
+"""What pages leave behind."""
+NEEDED = ("bash", "cmp", "curl", "jq")
+
+_METRIC = re.compile(r"\b(?:catalogd|leader)_\w+")
+_COMMAND = re.compile(r"\bkubectl ((?:-n \S+ )?)(\w[\w-]*)([^|\n]*)")
+_FLAG = re.compile(r"(?<!\S)(--[a-z][a-z-]*)")
+
+
+def with_blocks(language: str, marker: str = "") -> list[Path]:
+    """The pages that have such a block."""
+    return [page for page in PAGES if any((b.language, b.marker) == (language, marker) for b in blocks(page))]
+
+
+FOLLOWED = [page for page in PAGES if any(step for step in steps(page))]
+
+
+@pytest.fixture(scope="module")
+def published(cluster: Cluster, suite: Suite) -> Cluster:
+    """The cluster, in whose registry the catalogs are that the pages name."""
+    if not cluster.is_own:
+        pytest.skip("the pages take names that may be taken on a cluster of yours")
+    if missing := [name for name in NEEDED if shutil.which(name) is None]:
+        pytest.fail(f"the commands of the pages need {', '.join(missing)}", pytrace=False)
+    registry = Registry(cluster.registry)
+    Catalog(registry, "catalogs/samples:latest", "registry.example.com").push(
+        Content(SAMPLES / "catalog", SAMPLES / "bundles")
+    )
+    images = {}
+    for version in ("3.4.0", "3.5.0"):
+        files = registry_bundle("snapscheduler", version)
+        labels = bundle_labels_of(files["metadata/annotations.yaml"])
+        digest = registry.push("operatorhubio/snapscheduler", f"v{version}", files, labels)
+        images[version] = f"quay.io/operatorhubio/snapscheduler@{digest}"
+    catalog = Catalog(registry, "operatorhubio/catalog:latest", "quay.io")
+    catalog.push_files(catalog_file(package_blobs("snapscheduler", images)))
+    return cluster
+
+
+@pytest.fixture
+def reader(published: Cluster, tmp_path: Path) -> Iterator[Reader]:
+    """On the cluster with the suite; what the page leaves is deleted."""
+    try:
+        yield Reader(published, tmp_path)
+    finally:
+        for kind, *names in LEFT:
+            published.kubectl("delete", kind, *names, "--ignore-not-found", "--timeout=90s")
+
+
+@pytest.fixture
+def newcomer(published: Cluster, tmp_path: Path) -> Iterator[Reader]:
+    """On a cluster without anything."""
+    with start(Wanted(f"docs-{os.getpid()}"), print) as bare:
+        yield Reader(bare, tmp_path)
+
+
+def apply(cluster: Cluster, *objects: Object) -> None:
+    """Apply and return when all are Ready."""
+    if objects:
+        given = "\n".join(map(json.dumps, objects))
+        cluster.kubectl("apply", "-f", "-", input=given)
+        cluster.kubectl("wait", "--for=condition=Ready", "--timeout=90s", "-f", "-", input=given)
+
+
+def dangling(cluster: Cluster) -> list[str]:
+    """Bindings that name a role which is not there: the API server takes them, and they grant nothing."""
+    roles, bindings = (
+        json.loads(cluster.kubectl("get", kind, "--output=json"))["items"]
+        for kind in ("clusterroles", "clusterrolebindings")
+    )
+    known = {role["metadata"]["name"] for role in roles}
+    return [each["metadata"]["name"] for each in bindings if each["roleRef"]["name"] not in known]
+
+
+@pytest.mark.parametrize("page", [page for page in FOLLOWED if name_of(page) != INSTALL], ids=name_of)
+def test_a_page_can_be_followed(page: Path, published: Cluster, reader: Reader) -> None:
+    apply(published, *PRESUMED.get(name_of(page), ()))
+    reader.follow(list(steps(page)))
+    assert dangling(published) == []
+
+
+def test_the_suite_can_be_installed_and_removed_as_its_page_says(newcomer: Reader) -> None:
+    (page,) = [page for page in PAGES if name_of(page) == INSTALL]
+    newcomer.follow(list(steps(page)))
+
+
+@pytest.mark.parametrize("page", with_blocks("yaml"), ids=name_of)
+def test_the_objects_of_a_page_are_accepted(page: Path, published: Cluster) -> None:
+    for block in blocks(page):
+        if block.language == "yaml":
+            objects = list(yaml.safe_load_all(block.text))
+            printed = published.kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", input=block.text)
+            assert printed.count("created (server dry run)") == len(objects), block.place
+
+
+@pytest.mark.parametrize("page", with_blocks("promql"), ids=name_of)
+def test_the_metrics_of_a_page_are_served(page: Path, published: Cluster, suite: Suite) -> None:
+    address = f"http://{suite.addresses['catalogd'].metrics}/metrics"
+    with urllib.request.urlopen(address) as answer:
+        served = set(re.findall(r"^# TYPE (\S+)", answer.read().decode(), re.MULTILINE))
+    named = {name for block in blocks(page) if block.language == "promql" for name in _METRIC.findall(block.text)}
+    assert named
+    assert named - served == set()
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        b
+        for page in with_blocks("sh", NO_RUN)
+        for b in blocks(page)
+        if (b.language, b.marker) == ("sh", NO_RUN) and "kubectl" in b.text
+    ],
+    ids=lambda block: block.place,
+)
+def test_kubectl_knows_what_is_not_run(block: Block, published: Cluster) -> None:
+    for _, verb, rest in _COMMAND.findall(block.text.replace("\\\n", " ")):
+        help_text = published.kubectl(*shlex.split(verb), *_nouns(verb, rest), "--help")
+        unknown = [flag for flag in _FLAG.findall(rest) if f"{flag}=" not in help_text]
+        assert not unknown, f"{block.place}: kubectl {verb} knows no {', '.join(unknown)}"
+
+
+def _nouns(verb: str, rest: str) -> list[str]:
+    """What belongs to the command of `kubectl create secret generic NAME`."""
+    words = rest.split()
+    return words[:2] if verb == "create" and words[:1] == ["secret"] else words[:1] if verb == "create" else []

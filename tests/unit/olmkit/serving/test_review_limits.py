@@ -1,0 +1,75 @@
+"""How many reviews there are of what nobody has asked before: per client and in all."""
+
+from __future__ import annotations
+
+import pytest
+
+from olmkit.serving.review_limits import MAX_CLIENTS, OF_PATHS, OF_TOKENS, Rates, ReviewLimits, client_of
+
+
+def taken(limits: ReviewLimits, now: float, *addresses: str, times: int = 1000) -> int:
+    """How many of the reviews that these clients ask for are allowed."""
+    return sum(limits.take(address, now) for _ in range(times) for address in addresses)
+
+
+BOTH = pytest.mark.parametrize("rates", [pytest.param(OF_TOKENS, id="tokens"), pytest.param(OF_PATHS, id="paths")])
+
+
+@BOTH
+def test_a_client_has_its_burst_and_then_its_rate(rates: Rates) -> None:
+    limits = ReviewLimits(rates)
+    assert taken(limits, 0.0, "a") == rates.burst
+    assert taken(limits, 1.0, "a") == rates.rate
+    assert taken(limits, 1000.0, "a") == rates.burst
+
+
+@BOTH
+def test_a_client_that_is_refused_leaves_the_others_what_there_is(rates: Rates) -> None:
+    limits = ReviewLimits(rates)
+    assert taken(limits, 0.0, "a") == rates.burst
+    assert limits.take("b", 0.0)
+
+
+@BOTH
+def test_all_clients_together_have_a_limit(rates: Rates) -> None:
+    limits = ReviewLimits(rates)
+    many = [str(number) for number in range(50)]
+    assert taken(limits, 0.0, *many, times=20) == rates.total_burst
+    assert taken(limits, 1.0, *many, times=20) == rates.total_rate
+
+
+def test_what_is_given_back_can_be_taken_again_and_no_more() -> None:
+    limits = ReviewLimits(OF_PATHS)
+    assert taken(limits, 0.0, "a") == OF_PATHS.burst
+    limits.give_back("a")
+    assert taken(limits, 0.0, "a") == 1
+    fresh = ReviewLimits(OF_PATHS)
+    fresh.give_back("a")
+    assert fresh.take("a", 0.0)
+    fresh.give_back("a")
+    fresh.give_back("a")
+    assert taken(fresh, 0.0, "a") == OF_PATHS.burst
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_one"),
+    [
+        pytest.param("2001:db8::1", "2001:db8::2", True, id="addresses of one IPv6 network are one client"),
+        pytest.param("2001:db8::1", "2001:db8:0:1::1", False, id="other IPv6 networks are others"),
+        pytest.param("::ffff:192.0.2.1", "192.0.2.1", True, id="an IPv4 address written as IPv6 is the same"),
+        pytest.param(
+            "::ffff:192.0.2.1", "::ffff:192.0.2.2", False, id="IPv4 addresses written as IPv6 are not one network"
+        ),
+        pytest.param("fe80::1%eth0", "fe80::2%eth1", True, id="zones do not count"),
+        pytest.param("", "", True, id="an address that is not known"),
+    ],
+)
+def test_whose_share_it_is(first: str, second: str, is_one: bool) -> None:
+    assert (client_of(first) == client_of(second)) is is_one
+
+
+def test_memory_is_bounded() -> None:
+    limits = ReviewLimits(OF_TOKENS)
+    for number in range(MAX_CLIENTS + 100):
+        limits.take(str(number), float(number))
+    assert limits.remembered == MAX_CLIENTS

@@ -1,0 +1,40 @@
+"""Names of an object's first keys, found in any case of the letters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from olmkit.envelope import spelled, with_envelope
+
+
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [
+        pytest.param({}, {}, id="nothing"),
+        pytest.param({"kind": "A", "x": 1}, {"kind": "A", "x": 1}, id="as it should be"),
+        pytest.param({"KIND": "A", "X": 1}, {"kind": "A", "X": 1}, id="another case; other keys stay"),
+        pytest.param({"kind": "A", "Kind": "B"}, {"kind": "A"}, id="the exact name counts"),
+        pytest.param({"Kind": "A", "KIND": "B"}, {"kind": "B"}, id="of two others the last counts"),
+        pytest.param({"\u212aind": "A"}, {"kind": "A"}, id="what Unicode folds to the name"),
+    ],
+)
+def test_spelled(value: dict[str, Any], named: dict[str, Any]) -> None:
+    before = dict(value)
+    assert spelled(value, ("kind", "name")) == named
+    assert value == before
+
+
+def test_the_fields_of_metadata_are_named_and_what_they_hold_is_not() -> None:
+    given = {"ApiVersion": "v1", "metadata": {"Name": "a", "Labels": {"Name": "b"}, "else": 1}, "Spec": {"Name": "c"}}
+    assert with_envelope(given) == {
+        "apiVersion": "v1",
+        "metadata": {"name": "a", "labels": {"Name": "b"}, "else": 1},
+        "Spec": {"Name": "c"},
+    }
+
+
+@pytest.mark.parametrize("metadata", [None, "a", ["Name"]])
+def test_metadata_that_is_none_is_let_pass(metadata: Any) -> None:
+    assert with_envelope({"Metadata": metadata}) == {"metadata": metadata}
