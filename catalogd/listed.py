@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from catalogd import listing
@@ -101,8 +100,14 @@ class Listed:
         return verb
 
     async def _delete(self, name: str, uid: str) -> str:
-        with suppress(NotFound):
-            await self._client.delete(self._listing.kind, name, uid=uid)
+        """Returns DELETED, or "" when somebody else had deleted it."""
         self._settled.pop(name, None)
+        try:
+            is_gone = await self._client.delete(self._listing.kind, name, uid=uid)
+        except NotFound:
+            self._informer.saw_deleted(name, uid)
+            return ""
+        if is_gone:
+            self._informer.saw_deleted(name, uid)
         log.debug("%s %s %s", DELETED, self._listing.kind.kind, name)
         return DELETED

@@ -40,6 +40,7 @@ class Listing:
         return f"{catalog}-{subject.split('/', len(self.fields) - 1)[-1]}"
 
 
+_IDENTITY = ("name", "uid", "resourceVersion", "deletionTimestamp")
 PACKAGES = Listing(packages.KIND, ("packageName",))
 BUNDLES = Listing(bundlemetadata.KIND, ("package", "bundleName"))
 
@@ -48,7 +49,8 @@ BUNDLES = Listing(bundlemetadata.KIND, ("package", "bundleName"))
 class Existing:
     """An object on the cluster, without what need not be compared. `owner` is its controller's uid, "" without one.
 
-    `settled`: it was just written and still differs, because somebody else owns fields of it; it is left so.
+    `settled`: it was just written and still differs, because somebody else owns fields of it; it is left so. `deleting`: it was
+    deleted and waits for somebody's finalizers.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Existing:
     labelled: bool
     fingerprint: str
     settled: bool = False
+    deleting: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ def difference(
 
     `existing` are all objects of the kind whose spec names this catalog; `holder` says which (catalog, subject) an object of a
     name speaks of. Objects that another Catalog object controls (an earlier one of this name) are deleted first and made again
-    in a later pass; those that nobody controls are taken over if they are wanted and left alone if not.
+    in a later pass; those that nobody controls are taken over if they are wanted and left alone if not. None is deleted twice.
     """
     name_of_catalog, uid = catalog
     known = {each.name: each for each in existing}
@@ -120,7 +123,7 @@ def difference(
     )
     return Difference(
         tuple(sorted(writes, key=lambda write: write.name)),
-        tuple(sorted((name, known[name].uid) for name in leaving)),
+        tuple(sorted((name, known[name].uid) for name in leaving if not known[name].deleting)),
         tuple(sorted(renamed)),
     )
 
@@ -184,13 +187,14 @@ def existing(listing: Listing, obj: Mapping[str, Any], settled_version: str | No
         labelled=_known_labels(metadata) == _labels(catalog, str(spec.get(listing.fields[0], ""))),
         fingerprint=obj.get("fingerprint") or fingerprint(obj),
         settled=settled_version is not None and settled_version == metadata.get("resourceVersion"),
+        deleting="deletionTimestamp" in metadata,
     )
 
 
 def project(obj: dict[str, Any]) -> dict[str, Any]:
     """What an informer keeps of an object of either kind, which is what `existing` asks: there may be ten thousand."""
     spec = obj.get("spec") or {}
-    metadata = {key: value for key, value in obj["metadata"].items() if key in ("name", "uid", "resourceVersion")}
+    metadata = {key: obj["metadata"][key] for key in _IDENTITY if key in obj["metadata"]}
     if labels := _known_labels(obj["metadata"]):
         metadata["labels"] = {label: intern(value) for label, value in labels.items()}
     if owners := [each for each in obj["metadata"].get("ownerReferences") or () if each.get("controller")]:

@@ -5,6 +5,7 @@ of the machine, and the kernel drops it with its holder, however that ends. Only
 """
 
 import ipaddress
+import os
 import random
 import socket
 from collections.abc import Iterable, Sequence
@@ -18,6 +19,7 @@ PORTS_PER_CLAIM = 8
 # Below the range from which the kernel takes ports of outgoing connections, so that none of them is in the way.
 _FIRST_PORT = 21000
 _SPARE_PORTS = range(22000, 32000)
+_SPARE_PORTS_PER_PROCESS = 400
 # kubeadm takes 10.96, flannel 10.244, Docker 172.17: these are seldom anyone's.
 _FIRST_RANGE = 180
 _ROUTES = Path("/proc/net/route")
@@ -87,8 +89,13 @@ def overlaps(range_: str, networks: Iterable[ipaddress.IPv4Network]) -> bool:
 
 
 def spare_port() -> int:
-    """A free port of 127.0.0.1 for a server that starts soon; no outgoing connection and no cluster takes it meanwhile."""
-    for port in random.sample(_SPARE_PORTS, len(_SPARE_PORTS)):
+    """A free port of 127.0.0.1 for a server that starts soon.
+
+    No outgoing connection and no cluster takes it meanwhile, and hardly another process that asks for one: each begins elsewhere.
+    """
+    first = os.getpid() * _SPARE_PORTS_PER_PROCESS % len(_SPARE_PORTS)
+    ours = _SPARE_PORTS[first : first + _SPARE_PORTS_PER_PROCESS]
+    for port in (*random.sample(ours, len(ours)), *random.sample(_SPARE_PORTS, len(_SPARE_PORTS))):
         if _is_free(port):
             return port
     raise DevclusterError(

@@ -251,8 +251,8 @@ class Client:
         *,
         uid: str | None = None,
         resource_version: str | None = None,
-    ) -> None:
-        """Ask for an object to go, and for what it owns after it.
+    ) -> bool:
+        """Ask for an object to go, and for what it owns after it. Returns False while finalizers hold it, True when it is gone.
 
         With uid or resource_version only if it is still that one (else Conflict). Raises NotFound.
         """
@@ -261,7 +261,8 @@ class Client:
         body: Object = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
         if preconditions:
             body["preconditions"] = preconditions
-        await self.request("DELETE", kind.path(namespace, name), body=body)
+        answer = await self.request("DELETE", kind.path(namespace, name), body=body)
+        return not answer.get("metadata", {}).get("deletionTimestamp")
 
     async def request(
         self,

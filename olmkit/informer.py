@@ -115,6 +115,10 @@ class Informer:
         """The API server's answer to an own write: it counts at once, unless something newer is known."""
         self._tell(self._store.saw(self._trim(obj)))
 
+    def saw_deleted(self, name: str, uid: str, namespace: str = "") -> None:
+        """An own deletion after which the object is gone (see Client.delete): it counts at once."""
+        self._tell(self._store.saw_deleted((namespace, name), uid))
+
     def poke(self) -> None:
         """A kind that was not served may be now: look at once."""
         self._poked.set()

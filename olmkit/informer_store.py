@@ -90,15 +90,19 @@ class InformerStore:
         if kind == "DELETED":
             return self._remove_event(obj)
         known = self.objects.get(object_name(obj))
-        if known is not None and not is_newer(_version(obj), _version(known)):
+        if _uid(obj) in self._gone or (known is not None and not is_newer(_version(obj), _version(known))):
             return None
         return self._put(obj)
 
     def saw(self, obj: Object) -> Change | None:
         """The answer to an own write; None when it is older than what is known or the object is known to be gone."""
-        if _uid(obj) in self._gone:
-            return None
         return self.event("MODIFIED", obj)
+
+    def saw_deleted(self, name: ObjectName, uid: str) -> Change | None:
+        """An own deletion that the API server has carried out; None when it tells nothing new."""
+        self._bury(uid)
+        known = self.objects.get(name)
+        return self._remove(name, known) if known is not None and _uid(known) == uid else None
 
     def replace(self, objects: Iterable[Object], version: str, *, rewound: bool = False) -> Iterator[Change]:
         """A full list that was read at `version`; yields each change as it is made.
@@ -137,6 +141,7 @@ class InformerStore:
         known = self.objects.get(name)
         if known is not None and _uid(known) != _uid(obj):
             self._bury(_uid(known))
+        self._gone.pop(_uid(obj), None)  # a restored backup brings back what was deleted
         self.objects[name] = obj
         for index in self._indexes.values():
             index.move(name, known, obj)

@@ -14,6 +14,7 @@ from pathlib import Path
 from olmkit.folders import remove_tree
 
 PREFIX = "olm-suite-jobs-"
+_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Scratch:
@@ -21,9 +22,7 @@ class Scratch:
 
     def __init__(self) -> None:
         _remove_abandoned(Path(tempfile.gettempdir()))
-        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-        self._lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self.folder, self._lock = _locked_folder()
 
     def close(self) -> None:
         """Remove it."""
@@ -31,10 +30,26 @@ class Scratch:
         os.close(self._lock)
 
 
+def _locked_folder() -> tuple[Path, int]:
+    """A new folder and the descriptor that locks it. Until it is locked another process may take it for abandoned."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        with suppress(FileNotFoundError):
+            lock = os.open(folder, _FLAGS)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                if os.path.samestat(os.fstat(lock), folder.stat()):
+                    return folder, lock
+            except BaseException:
+                os.close(lock)
+                raise
+            os.close(lock)
+
+
 def _remove_abandoned(parent: Path) -> None:
     for folder in parent.glob(f"{PREFIX}*"):
         with suppress(OSError):  # locked, another user's, or gone meanwhile
-            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            lock = os.open(folder, _FLAGS)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 remove_tree(folder)

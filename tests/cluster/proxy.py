@@ -33,6 +33,8 @@ class Proxy:
         self._flows = asyncio.Event()
         self._flows.set()
         self._server: asyncio.Server | None = None
+        self._held: socket.socket | None = None
+        """Bound and never listening: while the proxy is closed nobody is given its port, nor any outgoing connection."""
         self._touch: Touch | None = None
         self.port = 0
         self.kubeconfig = Path()
@@ -52,8 +54,12 @@ class Proxy:
 
     async def open(self) -> None:
         """Accept connections (again, on the same port)."""
+        if self._held is None:
+            self._held = socket.socket()
+            self._held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self._held.bind(("127.0.0.1", 0))
+            self.port = self._held.getsockname()[1]
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
-        self.port = self._server.sockets[0].getsockname()[1]
 
     def close(self) -> None:
         """Refuse new connections; those there are go on."""
@@ -131,6 +137,8 @@ class Proxy:
 
     async def __aexit__(self, *_: object) -> None:
         self.close()
+        if self._held is not None:
+            self._held.close()
         self.cut()
         self.resume()
         if self._tasks:

@@ -22,6 +22,7 @@ from olmkit.jobs import Limits, MemoryBudget
 from olmkit.jobs.memory import CONTROLLER_SHARE
 from olmkit.serving.names import CATALOGS as SERVICE
 from operator_controller.catalog_access import add_flags as operator_flags
+from tests.cluster.devcluster.test_cluster import eventually
 
 CONFIG = REPOSITORY / "config"
 BUNDLES = sorted((CONFIG / "samples" / "bundles").glob("*/*/manifests"))
@@ -264,8 +265,8 @@ def test_whoever_may_view_sees_our_kinds_and_whoever_may_edit_writes_none(
     binding = f"config-test-{role}"
     installed.kubectl("create", "clusterrolebinding", binding, f"--clusterrole={role}", f"--user={binding}")
     try:
+        eventually(lambda: _may(installed, binding, "get", "configmaps"))  # the authorizer knows of the binding
         ours = [f"{each.kind.plural}.{each.kind.group}" for each in DEFINITIONS]
-        found = {resource: _may(installed, binding, verb, resource) for resource in ours}
-        assert set(found.values()) == {expected}, found
+        eventually(lambda: {_may(installed, binding, verb, resource) for resource in ours} == {expected})
     finally:
         installed.kubectl("delete", "clusterrolebinding", binding)

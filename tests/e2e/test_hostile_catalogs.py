@@ -4,6 +4,7 @@ One catalog is asked without a pause while all of it happens, and so is the memo
 """
 
 import json
+import os
 import re
 import threading
 import time
@@ -110,7 +111,12 @@ SWEPT_SECONDS = 120.0
 
 
 def _contents(suite: Suite) -> set[str]:
-    return {str(path) for path in (suite.folder / "catalogd-cache").rglob("*") if "encoded" not in path.parts}
+    """All that catalogd keeps but encoded files, which are made at leisure. What goes while it is looked at is passed over."""
+    found: set[str] = set()
+    for parent, folders, files in os.walk(suite.folder / "catalogd-cache"):
+        folders[:] = [name for name in folders if name != "encoded"]
+        found.update(os.path.join(parent, name) for name in (*folders, *files))
+    return found
 
 
 def _is_settled(found: Object) -> bool:
@@ -140,7 +146,7 @@ def test_what_is_refused(arena: Stage, witness: Witness, name: str, attack: host
     message = _refused(arena, name)
     witness.check()
     assert attack.words in message
-    assert _contents(arena.suite) == before
+    assert _contents(arena.suite) - before == set()
 
 
 @pytest.mark.parametrize("attack", [pytest.param(each, id=each.what) for each in hostile_contents.SERVED])
@@ -183,6 +189,7 @@ _WAYS = (
 )
 
 
+@pytest.mark.timeout(900)
 def test_servers_that_lie_stall_and_never_end(
     arena: Stage, witness: Witness, faulty_registry: FaultyRegistry, suite: Suite
 ) -> None:
@@ -205,8 +212,8 @@ def test_servers_that_lie_stall_and_never_end(
             arena.delete("Catalog", f"hostile-{kind}-{way}")
     assert witness.faults == []
     deadline = time.monotonic() + SWEPT_SECONDS
-    while _contents(suite) != before:  # what a killed job left is swept before long
-        assert time.monotonic() < deadline, _contents(suite) - before
+    while left := _contents(suite) - before:  # what a killed job left is swept before long
+        assert time.monotonic() < deadline, left
         time.sleep(1)
 
 

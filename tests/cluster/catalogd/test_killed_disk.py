@@ -143,6 +143,7 @@ def leader(tmp_path: Path) -> Iterator[str]:
     os.waitpid(child, 0)
 
 
+@pytest.mark.timeout(900)  # a slower machine makes more looks meanwhile, which are lines too
 def test_a_follower_that_is_killed_at_any_line(tmp_path: Path, leader: str) -> None:
     async def follow(root: Path) -> None:
         ours = Shelf(root)

@@ -66,7 +66,7 @@ async def test_one_that_shall_be_unavailable_is_withdrawn_and_comes_back(world: 
     pulled = world.count("/blobs/")
     assert not await asyncio.to_thread(lambda: list(catalogd.glob("content/sha256-*")))
     await spec(world, availability=None)
-    await world.when("Ready", "True", "Succeeded")
+    await world.ready()
     assert world.count("/blobs/") > pulled
     assert world.packages()
 

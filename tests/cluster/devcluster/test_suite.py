@@ -8,6 +8,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.suite import NAMESPACE, PACKAGES, Suite
+from tests.cluster.devcluster.test_cluster import eventually
 
 
 @pytest.fixture
@@ -27,15 +28,13 @@ def test_each_controller_has_an_account_that_can_get_a_token(installed: Cluster)
 
 
 def test_all_kinds_are_served(installed: Cluster) -> None:
-    kinds = installed.kubectl("api-resources", "--categories=olm", "-o", "name").split()
-    assert sorted(kind.split(".")[0] for kind in kinds) == [
-        "bundledeployments",
-        "bundlemetadata",
-        "bundles",
-        "catalogs",
-        "operators",
-        "packages",
-    ]
+    wanted = ["bundledeployments", "bundlemetadata", "bundles", "catalogs", "operators", "packages"]
+
+    def listed() -> list[str]:
+        kinds = installed.kubectl("api-resources", "--categories=olm", "-o", "name").split()
+        return sorted(kind.split(".")[0] for kind in kinds)
+
+    eventually(lambda: listed() == wanted)  # discovery follows a CRD that is Established
 
 
 def test_installing_again_changes_nothing(installed: Cluster) -> None:

@@ -50,6 +50,16 @@ async def until(condition: Callable[[], bool], what: str, *, within: float = 30.
         pytest.fail(f"not within {within:g} s: {what}")
 
 
+async def until_allowed(client: Client, account: str, **attributes: Object) -> None:
+    """Return when "namespace:name" may do that: the authorizer knows of a role or a binding a moment after it is written."""
+    spec = {"user": f"system:serviceaccount:{account}", **attributes}
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    async with asyncio.timeout(30):
+        while not (await client.request("POST", path, body=review))["status"]["allowed"]:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
 class View:
     """What a subscriber knows who believes each Change; it notices changes that do not join up."""
 

@@ -19,8 +19,9 @@ from tests.cluster.olmkit.processes import Asker, Process, example
 from tests.cluster.proxy import Proxy
 
 DURATION = Terms().duration
-SLACK = 1.0
-"""Seconds a loaded machine may take for what a test awaits, beside the time that is promised."""
+SLACK = 8.0
+"""Seconds a loaded machine may take for what a test awaits, beside the time that is promised (and a second for two looks at the
+lease). With it 2 s are still less than the 13 s at least that pass before a lease runs out that was not given up."""
 
 
 @pytest.fixture
@@ -46,8 +47,15 @@ async def pair(cluster: Cluster, namespace: str) -> AsyncIterator[tuple[Process,
         (other,) = pending
         other.cancel()
         leader, follower = (first, second) if other.get_name() == "second" else (second, first)
-        await follower.logged("listening", server="metrics")
+        await ready(follower)
         yield leader, follower
+
+
+async def ready(process: Process) -> None:
+    """Return when it says so: no log line tells that its informer has synced."""
+    async with asyncio.timeout(30):
+        while (await process.get("probes", "/readyz"))[0] != 200:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
 
 
 async def master_status(process: Process) -> str:
@@ -82,7 +90,7 @@ async def test_when_the_leader_stops_in_order_the_other_works_within_two_seconds
     assert await asker.answered(await asker.ask()) == leader.who
     leader.send(signal.SIGTERM)
     took = await asker.seconds_until_answer_of(follower.who, within=30)
-    assert took <= 2
+    assert took <= 2 + SLACK
     assert await leader.ended() == 0
     lease = await client.get(LEASE, "example", namespace)
     assert lease["spec"]["leaseTransitions"] == 1
@@ -113,7 +121,7 @@ async def test_a_leader_that_crashes_gives_the_lease_up(
         await client.delete(CONFIG_MAP, "crash", namespace)
         async with example(cluster.kubeconfig, namespace, "second") as second:
             await second.logged("listening", server="metrics")
-            await second.logged("lease won", within=2)
+            await second.logged("lease won", within=2 + SLACK)
 
 
 async def test_a_frozen_leader_is_replaced_and_does_not_work_when_it_thaws(
@@ -136,7 +144,7 @@ async def test_a_leader_that_is_blocked_exits_before_the_other_works(
     await asker.ask("blocking", blocked="600")
     assert await leader.ended(within=DURATION + SLACK) == 1
     exited = await leader.logged("the work has not ended before the lease can pass on: exiting")
-    won = await follower.logged("lease won", within=5)
+    won = await follower.logged("lease won")
     assert exited["ts"] <= won["ts"]
 
 
@@ -157,7 +165,7 @@ async def test_a_leader_cut_off_from_the_api_server_stops_working_stays_up_and_c
             for _ in range(10):
                 assert await asker.answered(await asker.ask()) == second.who
             second.send(signal.SIGTERM)
-            assert await asker.seconds_until_answer_of(first.who, within=30) <= 2
+            assert await asker.seconds_until_answer_of(first.who, within=30) <= 2 + SLACK
         assert first.child.returncode is None
 
 
@@ -181,7 +189,8 @@ class Work:
             self.ended_at = time.monotonic()
 
 
-QUICK = Terms(duration=3, renew_deadline=2, renew_period=0.3, observe_period=0.1)
+QUICK = Terms(duration=9, renew_deadline=4, renew_period=0.3, observe_period=0.1)
+"""The deadline and the duration are not that quick: work that has not ended in the time between them ends this very process."""
 
 
 async def test_the_lease_is_held_until_work_that_is_cancelled_has_ended(client: Client, namespace: str) -> None:
@@ -192,6 +201,7 @@ async def test_the_lease_is_held_until_work_that_is_cancelled_has_ended(client: 
     first.cancel()
     await next_work.started.wait()
     assert not work.active
+    await asyncio.wait({first}, timeout=10)  # the lease can be won before the answer to its release has come back
     assert first.done()
     second.cancel()
     await asyncio.wait({second})
@@ -221,16 +231,34 @@ async def test_cut_off_the_work_has_ended_before_another_begins(
 
 
 async def test_a_renewal_whose_answer_is_lost_does_not_lose_the_lease(
-    cluster: Cluster, namespace: str, tmp_path: Path
+    cluster: Cluster, client: Client, namespace: str, tmp_path: Path
 ) -> None:
     work = Work()
+
+    async def renewed() -> str:
+        return str((await client.get(LEASE, "lost", namespace))["spec"]["renewTime"])
+
     async with proxied(cluster, tmp_path) as (between, disturbed):
+        lost = asyncio.Event()
+
+        def lose(_: bytes) -> bytes:
+            between.touch(None)
+            between.cut()
+            lost.set()
+            return b""
+
         election = asyncio.create_task(Election(disturbed, "lost", namespace, terms=QUICK).run(work))
         await work.started.wait()
-        for _ in range(10):
-            between.cut()
-            await asyncio.sleep(0.35)  # longer than the period of renewals: each one may be hit
+        async with asyncio.timeout(60):
+            for _ in range(5):
+                lost.clear()
+                between.touch(lose)
+                await lost.wait()  # an answer: the renewal was written
+                last = await renewed()
+                while await renewed() == last:  # noqa: ASYNC110 the lease is read, not watched
+                    await asyncio.sleep(0.02)
         assert work.active
+        assert work.ended_at == 0.0, "without a break"
         election.cancel()
         await asyncio.wait({election})
 

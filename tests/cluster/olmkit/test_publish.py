@@ -15,7 +15,7 @@ from olmkit.conditions import Notice, Transition
 from olmkit.errors import Conflict, NotFound
 from olmkit.events import EVENT
 from olmkit.publish import Publisher
-from tests.cluster.olmkit.conftest import Object
+from tests.cluster.olmkit.conftest import Object, until_allowed
 
 BROKEN = Transition("Ready", "False", "NotServed", "nothing is served")
 
@@ -221,16 +221,23 @@ async def test_a_condition_that_goes_away_is_a_log_line(
 
 
 async def test_who_may_not_write_events_still_writes_the_status(
-    definitions: Cluster, namespace: str, catalog: Object, told: Told, caplog: pytest.LogCaptureFixture
+    definitions: Cluster,
+    client: Client,
+    namespace: str,
+    catalog: Object,
+    told: Told,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     definitions.kubectl("create", "serviceaccount", "writer", f"--namespace={namespace}")
     resource = "--resource=catalogs.catalogd.operatorframework.io/status"
     definitions.kubectl("create", "clusterrole", namespace, "--verb=patch", resource)
     account = f"--serviceaccount={namespace}:writer"
     definitions.kubectl("create", "clusterrolebinding", namespace, f"--clusterrole={namespace}", account)
+    allowed = {"verb": "patch", "group": catalogs.KIND.group, "resource": catalogs.KIND.plural, "subresource": "status"}
     try:
-        async with await Client.connect(str(definitions.token_kubeconfig(namespace, "writer"))) as client:
-            publish = Publisher(client, catalogs.KIND, "catalogd", told)
+        await until_allowed(client, f"{namespace}:writer", resourceAttributes=allowed)
+        async with await Client.connect(str(definitions.token_kubeconfig(namespace, "writer"))) as writer:
+            publish = Publisher(writer, catalogs.KIND, "catalogd", told)
             await publish(catalog, {"observedGeneration": 1}, [BROKEN])
     finally:
         definitions.kubectl("delete", "clusterrolebinding,clusterrole", namespace)

@@ -123,6 +123,7 @@ async def test_a_bundle_of_before_there_were_records_is_made_again_by_what_its_o
     path = bundledeployments.KIND.path(name=at.name) + "/status"
     unrecorded = {"status": {"installed": None}}
     await at.client.request("PATCH", path, body=unrecorded, content_type="application/merge-patch+json")
+    await at.until(lambda raw: "installed" not in (raw or {})["status"])
     await at.client.delete(bundles.KIND, active)
     async with rukpak(at.cluster, tmp_path):
         again = await at.when(bundles.KIND, active, "", lambda found: found is not None)

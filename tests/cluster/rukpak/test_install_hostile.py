@@ -85,19 +85,20 @@ async def test_rules_that_kubernetes_aggregates_are_left_to_it(at: Harbour, tmp_
 
 async def test_content_that_was_damaged_is_unpacked_again_when_it_is_needed(at: Harbour, tmp_path: Path) -> None:
     async with rukpak(at.cluster, tmp_path):
-        await at.install(at.push(plain(namespace(at.name), config_map("log", at.name, a="b"))))
+        ref = at.push(plain(namespace(at.name), config_map("log", at.name, a="b")))
+        await at.install(ref)
         await at.until(READY)
-        await asyncio.to_thread(_damage, tmp_path)
+        await asyncio.to_thread(_damage, tmp_path, ref)
         old = (await at.client.get(CONFIG_MAPS, "log", at.name))["metadata"]["uid"]
         await at.client.delete(CONFIG_MAPS, "log", at.name)
         await at.when(CONFIG_MAPS, "log", at.name, lambda raw: raw is not None and raw["metadata"]["uid"] != old)
         await at.until(READY)
 
 
-def _damage(cache: Path) -> None:
-    """Of other tests there may be content too."""
-    for path in cache.glob("bundles/sha256-*/content/bundle.json"):
-        path.write_bytes(b'{"objects": 7}')
+def _damage(cache: Path, ref: str) -> None:
+    """Of this bundle alone: of other tests there may be content too, which goes at any moment with its Bundle."""
+    folder = ref.partition("@")[2].replace(":", "-")
+    (cache / "bundles" / folder / "content" / "bundle.json").write_bytes(b'{"objects": 7}')
 
 
 async def test_a_namespace_that_a_bundle_writes_into_does_not_go_with_the_one_that_made_it(

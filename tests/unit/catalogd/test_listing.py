@@ -87,6 +87,14 @@ DELETE = ("c-p", "uid of c-p")
         pytest.param(
             [P], [there(owner="earlier")], (), (DELETE,), id="one of an earlier Catalog of the name goes first"
         ),
+        pytest.param([], [there(deleting=True)], (), (), id="one that waits for finalizers is not deleted again"),
+        pytest.param(
+            [P],
+            [there(owner="earlier", deleting=True)],
+            (),
+            (),
+            id="one of an earlier Catalog of the name that waits for finalizers is awaited",
+        ),
         pytest.param(
             [P],
             [there(catalog="d", package="q", owner="d")],

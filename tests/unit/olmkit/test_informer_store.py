@@ -84,6 +84,26 @@ def test_an_own_write_after_a_deletion(own: Object, expected: dict[str, str]) ->
     assert names(store) == expected
 
 
+def test_an_own_deletion_counts_at_once_and_is_not_undone_by_what_comes_late() -> None:
+    store = InformerStore()
+    store.event("ADDED", thing("a", 5))
+    assert store.saw_deleted(("space", "a"), "another uid") is None
+    assert store.saw_deleted(("space", "a"), "uid-a") == Change(thing("a", 5), None)
+    assert store.event("MODIFIED", thing("a", 6)) is None
+    assert list(store.replace([thing("a", 6)], "6")) == []
+    assert store.event("DELETED", thing("a", 7)) is None
+    assert names(store) == {}
+
+
+def test_a_restored_backup_brings_back_what_was_deleted() -> None:
+    store = InformerStore()
+    store.event("ADDED", thing("a", 50))
+    store.event("DELETED", thing("a", 60))
+    assert len(list(store.replace([thing("a", 40)], "45", rewound=True))) == 1
+    assert store.event("MODIFIED", thing("a", 46)) is not None
+    assert names(store) == {"a": "46"}
+
+
 def test_a_list_takes_away_what_it_does_not_hold() -> None:
     store = InformerStore()
     a, b = thing("a", 1), thing("b", 2)

@@ -24,6 +24,8 @@ from tests.cluster.tls import Contexts, contexts_in
 BIG = "sha256:" + "b" * 64
 """Of content that is larger than all buffers between two processes."""
 SIZE = 48 * 1024 * 1024
+LAST = 8 * 1024 * 1024
+"""Of that, still more than the buffers to a reader of little."""
 LIMITS = Limits(connections=4, handshake=1.0, head=1.0, head_bytes=64 * 1024, idle=60.0, stalled=2.0)
 GET = b"GET /catalogs/c/api/v1/metas?package=p HTTP/1.1\r\nHost: c\r\n"
 PART = b"".join(WHOLE.splitlines(keepends=True)[:3])
@@ -254,7 +256,8 @@ async def test_a_client_that_ends_its_side_gets_its_refusal(site: Site) -> None:
 async def test_a_client_too_many_is_told_to_come_again(site: Site) -> None:
     busy = [reader_of_little(site) for _ in range(LIMITS.connections)]
     async with asyncio.timeout(10):
-        while REGISTRY.get_sample_value("catalogd_http_connections") != len(busy):  # noqa: ASYNC110
+        # Not only connected: who has not asked yet gives way to the next one.
+        while REGISTRY.get_sample_value("catalogd_http_requests_in_flight") != len(busy):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     reader, writer = await site.speak(GET + b"\r\n")
     status, headers = await head_of(reader)
@@ -324,11 +327,15 @@ async def test_a_download_may_end_when_the_server_does(shelf: Shelf) -> None:
     async with serving(shelf, limits=LIMITS) as site:
         idle, idle_writer = await site.speak(GET + b"\r\n")
         await answer_of(idle)
-        reader, writer = await site.speak(b"GET /catalogs/fresh/all.json HTTP/1.1\r\nHost: c\r\n\r\n")
+        reader, writer = await asyncio.open_connection(sock=reader_of_little(site))
         _, headers = await head_of(reader)
+        size = int(headers["content-length"])
+        assert size > SIZE
+        # What is left then has 3 seconds, and is more than all buffers hold.
+        await reader.readexactly(size - LAST)
         closing = asyncio.create_task(site.server.close())
         assert await is_closed(idle)
-        assert len(await reader.readexactly(int(headers["content-length"]))) > SIZE
+        assert len(await reader.readexactly(LAST)) == LAST
         await closing
         with pytest.raises(OSError, match=r".*"):
             await site.speak()

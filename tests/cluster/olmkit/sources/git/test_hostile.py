@@ -25,7 +25,6 @@ async def test_answers_with_bytes_changed(tmp_path: Path, version: int, caplog: 
     """Each round changes a few bytes of a real conversation, or cuts it off; the round's number is its seed. Every tenth one
     changes nothing."""
     desk = Desk(tmp_path)
-    desk.hurry()
     repository = Repository(tmp_path / "repositories" / "x.git")
     made = repository.commit(FILES)
     repository.git("tag", "--annotate", "--message", "words", "heavy", made)

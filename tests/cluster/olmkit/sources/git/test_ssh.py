@@ -185,6 +185,9 @@ async def test_an_ssh_server_that_does_something_else(desk: Desk, repository: Re
         url = f"ssh://git@{server.address}/team/gone.git"
         error = await desk.refusal(branch(url))
         assert error.message.startswith(f'git repository {url} answers: "fatal: ')
+        server.script = lambda process: process.exit(0)
+        error = await desk.refusal(branch(url))
+        assert error.message == f"git repository {url} does not answer as git does, or broke off"
         desk.hurry()
         server.script = lambda process: None
         error = await desk.refusal(branch(url))
@@ -197,9 +200,6 @@ async def test_an_ssh_server_that_does_something_else(desk: Desk, repository: Re
         server.script = endless
         error = await desk.refusal(branch(url))
         assert error.message == f"git server {server.address} sends too slowly (less than 50 KiB in 0.3 s)"
-        server.script = lambda process: process.exit(0)
-        error = await desk.refusal(branch(url))
-        assert error.message == f"git repository {url} does not answer as git does, or broke off"
 
 
 async def test_a_name_whose_address_is_refused(desk: Desk, repository: Repository) -> None:

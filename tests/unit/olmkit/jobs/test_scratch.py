@@ -1,0 +1,68 @@
+"""The folder of one fork server, when others start and remove what nobody locks."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from olmkit.jobs import scratch
+from olmkit.jobs.scratch import Scratch
+
+
+@pytest.fixture(autouse=True)
+def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def others_start(parent: Path) -> None:
+    """What another process does first: it removes what nobody has locked."""
+    found = list(parent.iterdir())
+    for folder in found:
+        lock = os.open(folder, os.O_RDONLY)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        folder.rmdir()
+        os.close(lock)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "after"),
+    [
+        pytest.param(tempfile, "mkdtemp", True, id="once it is made"),
+        pytest.param(fcntl, "flock", False, id="just before it is locked"),
+    ],
+)
+def test_another_process_starts(
+    parent: Path, monkeypatch: pytest.MonkeyPatch, module: Any, name: str, after: bool
+) -> None:
+    original: Callable[..., Any] = getattr(module, name)
+
+    def disturbed(*arguments: Any, **options: Any) -> Any:
+        monkeypatch.setattr(module, name, original)
+        if not after:
+            others_start(parent)
+        result = original(*arguments, **options)
+        if after:
+            others_start(parent)
+        return result
+
+    monkeypatch.setattr(module, name, disturbed)
+    made = Scratch()
+    assert list(parent.iterdir()) == [made.folder]
+    scratch._remove_abandoned(parent)
+    assert made.folder.is_dir(), "it is locked"
+    made.close()
+    assert list(parent.iterdir()) == []
+
+
+def test_what_a_killed_process_left_is_removed(parent: Path) -> None:
+    (parent / f"{scratch.PREFIX}left" / "1").mkdir(parents=True)
+    made = Scratch()
+    assert list(parent.iterdir()) == [made.folder]
+    made.close()
