@@ -20,6 +20,7 @@ PORTS_PER_CLAIM = 8
 _FIRST_PORT = 21000
 _SPARE_PORTS = range(22000, 32000)
 _SPARE_PORTS_PER_PROCESS = 400
+_given: set[int] = set()
 # kubeadm takes 10.96, flannel 10.244, Docker 172.17: these are seldom anyone's.
 _FIRST_RANGE = 180
 _ROUTES = Path("/proc/net/route")
@@ -92,11 +93,13 @@ def spare_port() -> int:
     """A free port of 127.0.0.1 for a server that starts soon.
 
     No outgoing connection and no cluster takes it meanwhile, and hardly another process that asks for one: each begins elsewhere.
+    A process gets each port once.
     """
     first = os.getpid() * _SPARE_PORTS_PER_PROCESS % len(_SPARE_PORTS)
     ours = _SPARE_PORTS[first : first + _SPARE_PORTS_PER_PROCESS]
     for port in (*random.sample(ours, len(ours)), *random.sample(_SPARE_PORTS, len(_SPARE_PORTS))):
-        if _is_free(port):
+        if port not in _given and _is_free(port):
+            _given.add(port)
             return port
     raise DevclusterError(
         f"All ports from {_SPARE_PORTS[0]} to {_SPARE_PORTS[-1]} of 127.0.0.1 are taken; stop something."

@@ -52,6 +52,7 @@ class Watch:
         self._path = path
         self._events: queue.Queue[Event] = queue.Queue() if events is None else events
         self._stopped = threading.Event()
+        self._listed = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         self.objects: dict[str, Object] = {}
@@ -79,10 +80,13 @@ class Watch:
     ) -> Answer:
         """Take events until `condition` of the objects by name answers something true, and return that.
 
-        `seen` hears of every event taken. Raises DevclusterError, naming `what` was waited for and the objects' conditions,
-        after `seconds`.
+        The condition is not asked before the API server has listed the objects. `seen` hears of every event taken. Raises
+        DevclusterError, naming `what` was waited for and the objects' conditions, after `seconds`.
         """
         deadline = time.monotonic() + seconds
+        if not self._listed.wait(seconds):
+            raise DevclusterError(f"After {seconds:.0f} seconds nobody has listed {self._path}: {what}.")
+        self._take_waiting(seen)
         while True:
             answer = condition(self.objects)
             if answer:
@@ -92,6 +96,10 @@ class Watch:
                 seen(event)
             elif time.monotonic() >= deadline:
                 raise DevclusterError(f"After {seconds:.0f} seconds still not so: {what}.\n{describe(self.objects)}")
+
+    def _take_waiting(self, seen: Callable[[Event], None]) -> None:
+        while (event := self.next(0)) is not None:
+            seen(event)
 
     def close(self) -> None:
         """End the watch."""
@@ -129,6 +137,7 @@ class Watch:
             self._tell(known, name, None)
         for name, item in present.items():
             self._tell(known, name, item)
+        self._listed.set()
         return str(listed["metadata"]["resourceVersion"])
 
     def _read(self, path: str, known: set[str]) -> None:

@@ -20,6 +20,7 @@ _RESOURCES = {
     "Operator": "operators.operators.operatorframework.io",
     "Catalog": "catalogs.catalogd.operatorframework.io",
 }
+_WATCHED = {"Operator": OPERATORS, "Catalog": CATALOGS}
 
 
 class Stage:
@@ -115,6 +116,8 @@ class Stage:
         """kubectl delete as the guide does it; returns when the object is gone, with what kubectl prints."""
         printed = self.cluster.kubectl("delete", _RESOURCES[kind], name, "--timeout=90s")
         self._applied = [entry for entry in self._applied if entry != (kind, name)]
+        if (path := _WATCHED.get(kind)) in self._watches:  # what the watch knew of it is no answer to what comes next
+            self.until(path, f"{kind} {name} is deleted", lambda objects: name not in objects)
         return printed
 
     def exists(self, *names: str) -> bool:
