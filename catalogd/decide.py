@@ -40,13 +40,11 @@ BATCH = 64
 
 def decide(world: World) -> Plan:
     """The next step. Raises Blocked and Waiting when there is none but an error stands."""
-    if world.catalog is None:
+    if world.catalog is None or world.foreign:
         return Withdraw()
     if world.catalog.metadata.deleting:
         # What is left then is to wait for the finalizers of others.
-        return Withdraw() if world.served is not None or world.job is not None or world.foreign else Keep(None)
-    if world.foreign:
-        return Withdraw()
+        return Withdraw() if world.served is not None or world.job is not None else Keep(None)
     wish: Wish | Blocked | None = wished(world)
     if wish is None and (world.served is not None or world.job is not None):
         return Withdraw()

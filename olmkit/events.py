@@ -83,7 +83,6 @@ def choose(before: Conditions, after: Conditions, transitions: Iterable[Transiti
     warnings = [entry for entry in changed if severity(entry, calm=calm, waiting=waiting) == "Warning"]
     advice = tuple(_notice(entry, "Warning") for entry in warnings if _stands_alone(entry.type))
     failures = sorted((entry for entry in warnings if not _stands_alone(entry.type)), key=_telling)
-    trouble = trouble or _failure_of(before)
     if failures:
         was_lost = _is_true(before, "Ready") and not _is_true(after, "Ready")
         told = () if was_lost else _failures_of(before)
@@ -91,6 +90,7 @@ def choose(before: Conditions, after: Conditions, transitions: Iterable[Transiti
         cause = _cause(fresh[0] if fresh else failures[0], after)
         warning = (_notice(cause, "Warning"),) if fresh and not _is_told(cause, told) else ()
         return Choice((*warning, *_successes(changed, known), *advice), cause.message)
+    trouble = trouble or _failure_of(before)
     if trouble and _is_true(after, "Ready") and not _failure_of(after):
         if _is_true(after, "Reconciling"):  # what is being served or done still has to be replaced or completed
             return Choice(advice, trouble)

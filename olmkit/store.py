@@ -13,11 +13,9 @@ into a thread or a job. Never fetches anything.
 from __future__ import annotations
 
 import errno
-import fcntl
 import logging
 import os
 import stat
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -26,7 +24,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from olmkit.errors import OlmError, Waiting
-from olmkit.folders import remove_tree
+from olmkit.folders import locked_folder, remove_tree, remove_unlocked
 from olmkit.names import is_digest
 from olmkit.store_manifest import DAMAGE_ERRORS, Check, File, Manifest, State, compare, describe, failed_check
 
@@ -194,13 +192,8 @@ class Store:
             with suppress(OSError):
                 if entry.is_symlink() or not entry.is_dir():
                     entry.unlink()
-                    continue
-                lock = os.open(entry, os.O_RDONLY | os.O_DIRECTORY)
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    remove_tree(entry)
-                finally:
-                    os.close(lock)
+                else:
+                    remove_unlocked(entry)
 
     def _manifest(self, digest: str) -> Manifest:
         return Manifest.parse(_read_manifest(self._home(digest)), digest)
@@ -217,16 +210,7 @@ class Store:
     @contextmanager
     def _work(self) -> Iterator[Path]:
         """A folder of our own, locked as long as this process lives, so that sweep knows it is in use."""
-        while True:
-            work = Path(tempfile.mkdtemp(dir=self._staging))
-            try:
-                lock = os.open(work, os.O_RDONLY | os.O_DIRECTORY)
-            except FileNotFoundError:
-                continue  # swept between its making and here
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if work.is_dir():  # else swept between here and its lock
-                break
-            os.close(lock)
+        work, lock = locked_folder(self._staging)
         try:
             yield work
         finally:

@@ -135,9 +135,8 @@ def following(world: World, verdict: Verdict) -> dict[str, Any] | None:
     is_chosen = verdict.candidate is not None and has_image(running, verdict.image)
     if (is_chosen and verdict.problem is None) or not runs_deployed(world, deployment):
         return None
-    annotations = {key: text for key, text in deployment.annotations.items() if key.startswith(ANNOTATION_PREFIX)}
     changed = {CATALOG_ANNOTATION: follow.catalog, CHANNEL_ANNOTATION: follow.channel}
-    return _deployment(world.operator, {**annotations, **changed}, template_of(dict(deployment.raw)))
+    return _deployment(world.operator, {**_our_annotations(deployment), **changed}, template_of(dict(deployment.raw)))
 
 
 def runs_deployed(world: World, deployment: Deployment) -> bool:
@@ -197,9 +196,13 @@ def _annotations(operator: Operator, candidate: Candidate) -> dict[str, str]:
 def differs(deployment: Deployment, wanted: Mapping[str, Any]) -> bool:
     """Whether a field of ours is not as wanted; what others added does not count."""
     spec: Mapping[str, Any] = deployment.raw["spec"]
-    ours = {key: text for key, text in deployment.annotations.items() if key.startswith(ANNOTATION_PREFIX)}
     return bool(
         spec["provisionerClassName"] != wanted["spec"]["provisionerClassName"]
         or template_of(dict(deployment.raw)) != wanted["spec"]["template"]["spec"]
-        or ours != wanted["spec"]["template"]["metadata"]["annotations"]
+        or _our_annotations(deployment) != wanted["spec"]["template"]["metadata"]["annotations"]
     )
+
+
+def _our_annotations(deployment: Deployment) -> dict[str, str]:
+    """Those of the template that this controller writes."""
+    return {key: text for key, text in deployment.annotations.items() if key.startswith(ANNOTATION_PREFIX)}

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from aiohttp import web
@@ -22,6 +21,7 @@ from aiohttp.typedefs import Handler
 
 from catalogd.keeping.note import dump
 from catalogd.keeping.shelf import Shelf
+from olmkit.serving.setup import Check
 from olmkit.store_manifest import Manifest
 
 ADDRESS = "catalogd.operatorframework.io/address"
@@ -31,8 +31,6 @@ ACCESS = "/replication/v1"
 RECORDS = f"{ACCESS}/records"
 CONTENT = f"{ACCESS}/content"
 RETRY_AFTER = "2"
-
-Check = Callable[[str, str, str], Awaitable[None]]
 
 
 class Replication:

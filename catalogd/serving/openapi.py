@@ -166,6 +166,7 @@ def _error(description: str, *headers: str) -> Json:
 
 
 _TEXT: Json = {"type": "string"}
+_DIGEST: Json = {"type": "string", "pattern": DIGEST_PATTERN}
 _ERROR: Json = {
     "type": "object",
     "description": "What is wrong, in a sentence.",
@@ -187,7 +188,7 @@ _CATALOGS: Json = {
             "items": {
                 "type": "object",
                 "required": ["name", "digest"],
-                "properties": {"name": _TEXT, "digest": {"type": "string", "pattern": DIGEST_PATTERN}},
+                "properties": {"name": _TEXT, "digest": _DIGEST},
             },
         },
     },
@@ -221,5 +222,5 @@ _PACKAGES: Json = {
 _RESOLUTION: Json = {
     "type": "object",
     "required": ["catalogDigest"],
-    "properties": {"catalogDigest": {"type": "string", "pattern": DIGEST_PATTERN}},
+    "properties": {"catalogDigest": _DIGEST},
 }

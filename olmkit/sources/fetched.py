@@ -62,7 +62,7 @@ def _unpack_git(
     source = from_json(facts["source"])
     assert isinstance(source, GitSource)
     with disk_full_said():
-        return git.unpack(source, facts["commit"], pack, into, limits, progress).root
+        return git.unpack(source, facts["commit"], pack, into, limits, progress)
 
 
 def _unpack_files(facts: Mapping[str, Any], into: Path | Storage, limits: ContentLimits) -> None:

@@ -14,7 +14,7 @@ import re
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeAlias, TypeVar
@@ -54,15 +54,6 @@ OBJECTS_PER_FILE = 4
 SELDOM = timedelta(minutes=5)
 PACKING = 4
 """How many times the usual patience a server gets that has to make a pack before it can send one."""
-
-
-@dataclass(frozen=True)
-class Fetched:
-    """What is on disk below the folder that was given; `root` is the wanted directory, "" for everything."""
-
-    root: str
-    files: int
-    bytes: int
 
 
 def digest(source: GitSource, commit: str) -> str:
@@ -138,10 +129,10 @@ def unpack(
     into: Path | Storage,
     limits: ContentLimits,
     progress: Callable[[str], None],
-) -> Fetched:
+) -> str:
     """The files of a commit below `into`, an empty folder, or in a storage, at their paths in the repository. Needs no network.
 
-    Raises Waiting, BadContent. After an error `into` is unfinished.
+    Returns the wanted directory, "" for everything. Raises Waiting, BadContent. After an error `into` is unfinished.
     """
     folder = clean_folder(source.directory)
     tree = Tree(into, (folder,), limits, noun="repository")
@@ -160,7 +151,7 @@ def unpack(
     if folder and not tree.has_folder(folder):
         words = f"commit {commit} of {_called(source)} has no folder {quoted(folder)}"
         raise _unusable(source, commit, Reason.MISSING_CONTENT, words)
-    return Fetched(folder, tree.files, tree.size)
+    return folder
 
 
 def ref(source: GitSource, commit: str) -> str:

@@ -89,14 +89,13 @@ async def download(
             return await _saved(source, answer, folder, limit, progress)
 
 
-def unpack(named: str, archive_file: IO[bytes], tree: Tree) -> Tree:
+def unpack(named: str, archive_file: IO[bytes], tree: Tree) -> None:
     """The files of a downloaded archive, called as ref() does, into a tree that wants everything. Raises BadContent."""
     try:
         archive.unpack(archive_file, tree)
     except LayerError as error:
         reason = Reason.UNSUPPORTED_CONTENT if error.reason == Reason.UNSUPPORTED else error.reason
         raise BadContent(reason, f"archive {named} {error.words}", named) from error
-    return tree
 
 
 async def _saved(

@@ -52,7 +52,7 @@ class Standing(StrEnum):
     UNAVAILABLE = "unavailable"  # its spec.availability says that nothing is installed from it: it does not count
 
 
-_READABLE = (Standing.SERVING, Standing.AWAY)
+READABLE = (Standing.SERVING, Standing.AWAY)
 """What these hold of the package is known."""
 
 
@@ -142,7 +142,7 @@ class Kept:
     @property
     def is_not_offered(self) -> bool:
         """The catalog's content is known, and neither has what runs nor leads on from it."""
-        return self.home in _READABLE
+        return self.home in READABLE
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ def resolve(snapshot: Snapshot) -> Decision:
         if home is None:
             home = _successor(running, offers)
             follow = _follow(running, home)
-        if home is None or home.standing not in _READABLE:
+        if home is None or home.standing not in READABLE:
             return Decision(_without_home(snapshot, running, home), snapshot)
         offers = (home,)
     seen = tuple(_look(offer, snapshot.asked, running) for offer in offers)

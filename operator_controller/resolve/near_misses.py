@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from olmkit.versions import Version, quoted
-from operator_controller.resolve.candidates import Asked, Decision, Gap, Seen, Standing
+from operator_controller.resolve.candidates import READABLE, Asked, Decision, Gap, Seen, Standing
 from operator_controller.resolve.lists import CHANNELS_SHOWN, names_text, versions_text
 from operator_controller.resolve.similar import similar_names
 
@@ -35,8 +35,7 @@ def near_misses(decision: Decision) -> str:
 
 
 def _no_package(decision: Decision) -> list[str]:
-    known = (Standing.SERVING, Standing.AWAY)
-    counting = [view.offer for view in decision.seen if view.offer.standing in known]
+    counting = [view.offer for view in decision.seen if view.offer.standing in READABLE]
     if not counting:
         return []
     where = names_text([f'"{offer.catalog}"' for offer in counting], "and")

@@ -249,7 +249,8 @@ def _check_one_csv(reading: _Reading, csvs: list[Found]) -> None:
 
 def _typed_csv(reading: _Reading, found: Found, properties: tuple[dict[str, Any], ...]) -> dict[str, Any]:
     """The CSV with those parts of its spec that are rendered or checked in the form of their types."""
-    spec = spelled(found.body, ("spec",)).get("spec")
+    body = spelled(found.body, ("spec",))
+    spec = body.get("spec")
     try:
         typed = read_as("ClusterServiceVersionSpec", spec)
     except Mismatch as error:
@@ -261,7 +262,7 @@ def _typed_csv(reading: _Reading, found: Found, properties: tuple[dict[str, Any]
         text = _merged_properties(reading, found, annotations.get(PROPERTIES_ANNOTATION) or "[]", properties)
         annotations[PROPERTIES_ANNOTATION] = text
     metadata = {**found.body["metadata"], "annotations": annotations}
-    csv = {**spelled(found.body, ("spec",)), "metadata": metadata, "spec": {**rest, **typed}}
+    csv = {**body, "metadata": metadata, "spec": {**rest, **typed}}
     problem = _size_problem(csv) or _copies_problem(annotations, typed)
     if problem:
         _add_mismatch(reading, found, problem)

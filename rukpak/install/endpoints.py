@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from olmkit.api.meta import Kind
+from olmkit.api_servers import ENDPOINT_SLICES
 from olmkit.client import Client
 from olmkit.errors import ApiError
 from rukpak.manifest import ObjectKey, mapping, mappings
@@ -19,7 +20,6 @@ CONFIGURATIONS = {
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 }
 """By (group, kind)."""
-SLICES = Kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", namespaced=True)
 SERVICE_LABEL = "kubernetes.io/service-name"
 
 
@@ -42,7 +42,7 @@ async def unanswered(client: Client, keys: Iterable[ObjectKey]) -> frozenset[Obj
 async def _is_silent(client: Client, configuration: Any) -> bool:
     services = {service for webhook in mappings(configuration.get("webhooks")) if (service := service_of(webhook))}
     for namespace, name in sorted(services):
-        slices, _ = await client.list(SLICES, namespace, f"{SERVICE_LABEL}={name}")
+        slices, _ = await client.list(ENDPOINT_SLICES, namespace, f"{SERVICE_LABEL}={name}")
         if not any(has_endpoint(entry) for entry in slices):
             return True
     return False

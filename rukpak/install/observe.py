@@ -186,12 +186,13 @@ class Observer:
         own = {obj["metadata"]["name"]: obj for obj in self.sight.bundles.by_index(OWNER_INDEX, world.uid)}
         other = self.sight.bundles.get(world.wanted) if world.wanted not in own else None
         active = world.active if world.active != world.wanted else None
+        known = {name: self._bundle(obj) for name, obj in own.items()}
         return replace(
             world,
-            bundles={name: self._bundle(obj) for name, obj in own.items()},
+            bundles=known,
             bundle_holder=_holder(other) if other else "",
-            content=await self._content(world.name, own.get(world.wanted)),
-            active_content=await self._content(world.name, own.get(active) if active else None),
+            content=await self._content(world.name, known.get(world.wanted)),
+            active_content=await self._content(world.name, known.get(active) if active else None),
             is_active_name_taken=active is not None
             and active not in own
             and self.sight.bundles.get(active) is not None,
@@ -211,12 +212,12 @@ class Observer:
         is_owner = operator.metadata.uid == owner.uid
         return replace(world, derived_record=derive_record(world, operator.status) if is_owner else None)
 
-    async def _content(self, deployment: str, bundle: Object | None) -> Content:
+    async def _content(self, deployment: str, bundle: BundleFacts | None) -> Content:
         """What a Bundle holds, if it is unpacked."""
-        digest = bundles.digest_of(bundle) if bundle is not None else ""
-        if bundle is None or not digest or _bundle_facts(bundle).unpacking is not Unpacking.DONE:
+        digest = bundles.digest_in(bundle.image) if bundle is not None else ""
+        if bundle is None or not digest or bundle.unpacking is not Unpacking.DONE:
             return Absent()
-        return await self.contents.rendered(bundle["metadata"]["name"], deployment, digest)
+        return await self.contents.rendered(bundle.name, deployment, digest)
 
     async def _with_objects(self, world: World) -> World:
         concerns = self.wakeups.concerns[world.name] = self._concerns(world)

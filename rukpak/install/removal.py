@@ -16,6 +16,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from olmkit.api.bundledeployments import CREATED_LABEL, FINALIZER, ConditionType, Reason
+from olmkit.conditions import find_condition
 from olmkit.errors import Waiting
 from rukpak.install.obstacles import going, poll_delay, with_finalizers
 from rukpak.install.phases import ACCESS, ADMISSION, CONFIGURATION, CRDS, CUSTOM_RESOURCES, WORKLOADS, phase_of
@@ -155,8 +156,8 @@ def foreign_objects(world: World) -> str:
 
 def _is_unsaid(world: World) -> bool:
     """Judged by how the sentence begins: its end may be cut where it is said."""
-    said = (entry.message for entry in world.deployment.status.conditions if entry.type == ConditionType.READY)
-    return bool(foreign_objects(world)) and not any(FOREIGN in message for message in said)
+    ready = find_condition(world.deployment.status.conditions, ConditionType.READY)
+    return bool(foreign_objects(world)) and (ready is None or FOREIGN not in ready.message)
 
 
 def _is_left(world: World, uid: str) -> bool:

@@ -157,10 +157,10 @@ def _is_under_way(world: World, active: str | None) -> bool:
     if active != world.wanted:
         return True
     ready = find_condition(world.deployment.status.conditions, ConditionType.READY)
-    was_upgrading = ready is not None and ready.reason == Reason.UPGRADING
+    if ready is None or ready.reason != Reason.UPGRADING or world.active != world.wanted:
+        return False
     content = world.content
-    is_whole = isinstance(content, Rendered) and all(world.holds(item) for item in content.items())
-    return was_upgrading and world.active == world.wanted and not is_whole
+    return not (isinstance(content, Rendered) and all(world.holds(item) for item in content.items()))
 
 
 def _has_valid_bundle(world: World) -> Wanted:
