@@ -33,7 +33,7 @@ class Lookout:
         self._limits = limits
         self._sandbox = around
         self._memory = memory
-        self._files = around.files()
+        self._files: tuple[tuple[int, int] | None, ...] = ()
         self._turn = asyncio.Semaphore(AT_ONCE)
         self._child: _Child | None = None
         self._idle: asyncio.TimerHandle | None = None
