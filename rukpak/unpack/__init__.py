@@ -1,1 +1,0 @@
-"""Bundle -> content by digest on disk, read as what its provisioner says."""
