@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
-CODE := olmkit catalogd rukpak operator_controller devcluster tests
+CODE := olmkit catalogd rukpak operator_controller olmctl devcluster tests
 # Two processes share the files of tests, each with a cluster of its own. On a cluster of yours there is one.
 SHARED_OUT := $(if $(OLM_KUBECONFIG),,-n 2 --dist loadfile)
 DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG))
@@ -31,14 +31,14 @@ format: setup ## format the code
 	$(BIN)/ruff check --fix $(CODE)
 
 generate: setup ## write config/crd from the models
-	$(BIN)/python -m olmkit.crd config/crd
+	$(BIN)/python -m olmkit.api.crd config/crd
 
 check: setup ## lint, types, import contracts, generated files
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m olmkit.crd --check config/crd
+	$(BIN)/python -m olmkit.api.crd --check config/crd
 
 unit: setup ## pure tests, under a minute
 	$(BIN)/pytest $(SHARED_OUT) tests/unit tests/cases

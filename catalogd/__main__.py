@@ -1,7 +1,8 @@
 """The process catalogd: Catalogs become content served over HTTP, and Package objects. `catalogd` or `python -m catalogd`.
 
-The flags are those of olmkit.flags and the ones below; catalogd.wiring says what it is made of. What was served before is being
-verified while all of that is loaded, so imports here must be few: tests/unit/olmkit/test_bare_packages.py.
+The flags are those of olmkit.runtime.flags and the ones below; catalogd.setup says what it is made of. What was served before
+is being verified while all of that is loaded, so imports here must be few:
+tests/integration/olmkit/runtime/test_partial_import.py.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import sys
 from argparse import ArgumentParser
 from functools import partial
 
-from catalogd.keeping.ahead import Ahead
-from olmkit.flags import add_jobs_memory, make_parser, parse_settings
-from olmkit.serving import flags as serving
+from catalogd.storage.startup_verifier import Ahead
+from olmkit.runtime.flags import add_jobs_memory, make_parser, parse_settings
+from olmkit.tls import flags as serving
 
 NAME = "catalogd"
 
@@ -48,8 +49,8 @@ def main() -> int:
     add_flags(parser)
     settings = parse_settings(parser, None)
     ahead = Ahead(settings.cache_dir)
-    from catalogd.wiring import build
-    from olmkit.manager import run_with
+    from catalogd.setup import build
+    from olmkit.runtime.manager import run_with
 
     return run_with(NAME, settings, partial(build, ahead=ahead))
 

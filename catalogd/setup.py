@@ -7,33 +7,33 @@ from __future__ import annotations
 
 import asyncio
 
-from catalogd import listing
-from catalogd.keeping.ahead import Ahead
-from catalogd.keeping.shelf import Shelf
-from catalogd.listed import Listed
-from catalogd.metrics import CatalogMetrics
-from catalogd.reaching import CONFIG_MAPS, SECRETS, Reach
-from catalogd.reading.loader import JOB, LIMITS, Loader
-from catalogd.reconciler import MANAGER, Catalogs
-from catalogd.replication import joining as replicas
-from catalogd.replication.protocol import Replication
-from catalogd.serving.encoding import Encodings
-from catalogd.serving.server import Server
-from catalogd.wakeups import keys_of_catalog, keys_of_listed, keys_of_needed
-from catalogd.wishes import CONFIG_MAP, SECRET
+from catalogd.catalog import package_diff
+from catalogd.catalog.desired_source import CONFIG_MAP, SECRET
+from catalogd.catalog.events import keys_of_catalog, keys_of_listed, keys_of_needed
+from catalogd.catalog.metrics import CatalogMetrics
+from catalogd.catalog.package_sync import Listed
+from catalogd.catalog.reconciler import MANAGER, Catalogs
+from catalogd.catalog.source_inputs import CONFIG_MAPS, SECRETS, Reach
+from catalogd.http.compression import Encodings
+from catalogd.http.server import Server
+from catalogd.ingest.load_request import JOB, LIMITS, Loader
+from catalogd.replication import setup as replicas
+from catalogd.replication.server import Replication
+from catalogd.storage.catalog_store import Shelf
+from catalogd.storage.startup_verifier import Ahead
 from olmkit.api import bundlemetadata, catalogs, packages
-from olmkit.controller import Controller
 from olmkit.errors import OlmError
-from olmkit.informer import Informer, without_managed_fields
 from olmkit.jobs import Jobs, MemoryBudget, Sandbox
-from olmkit.jobs.memory import for_jobs
-from olmkit.manager import Manager
-from olmkit.publish import Publisher
-from olmkit.serving import setup
-from olmkit.serving.names import CATALOGS
+from olmkit.jobs.memory_budget import for_jobs
+from olmkit.runtime.controller import Controller
+from olmkit.runtime.informer import Informer, without_managed_fields
+from olmkit.runtime.manager import Manager
+from olmkit.runtime.publish import Publisher
 from olmkit.sources.access import Access
 from olmkit.sources.errors import quoted
-from olmkit.sources.reference import is_host
+from olmkit.sources.oci.reference import is_host
+from olmkit.tls import setup
+from olmkit.tls.service import CATALOGS
 
 
 async def build(manager: Manager, ahead: Ahead | None = None) -> None:
@@ -84,13 +84,15 @@ def _controller(
     scope = {"namespace": settings.system_namespace, "metadata_only": True}
     secrets, config_maps = manager.informer(SECRETS, **scope), manager.informer(CONFIG_MAPS, **scope)
     reach = Reach(manager.client, settings.system_namespace, secrets, config_maps, flags.pull_secret)
-    offered = manager.informer(packages.KIND, project=listing.project)
-    offered_bundles = manager.informer(bundlemetadata.KIND, project=listing.project) if flags.bundle_metadata else None
+    offered = manager.informer(packages.KIND, project=package_diff.project)
+    offered_bundles = (
+        manager.informer(bundlemetadata.KIND, project=package_diff.project) if flags.bundle_metadata else None
+    )
     reconciler = Catalogs(
         client=manager.client,
         catalogs=known,
-        packages=Listed(manager.client, listing.PACKAGES, offered, MANAGER),
-        bundles=Listed(manager.client, listing.BUNDLES, offered_bundles, MANAGER) if offered_bundles else None,
+        packages=Listed(manager.client, package_diff.PACKAGES, offered, MANAGER),
+        bundles=Listed(manager.client, package_diff.BUNDLES, offered_bundles, MANAGER) if offered_bundles else None,
         jobs=jobs,
         shelf=shelf,
         loader=Loader(shelf.folder, access, flags.bundle_metadata),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devcluster import kubeconfig
-from devcluster.claim import Claim
+from devcluster.allocation import Claim
 from devcluster.errors import DevclusterError
 
 # Names of users as Kubernetes' bootstrap RBAC knows them; kwok has no role there, so it may do everything.

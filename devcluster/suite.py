@@ -19,7 +19,7 @@ from typing import Self
 
 import yaml
 
-from devcluster.claim import spare_port
+from devcluster.allocation import spare_port
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
 from devcluster.processes import REPOSITORY, family_memory, python_environment, start_logged, tethered

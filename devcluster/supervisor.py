@@ -18,10 +18,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from devcluster import claim, control_plane, nodes, registry, routes, state
-from devcluster.api import Api
+from devcluster import allocation, control_plane, nodes, registry, routes, state
+from devcluster.api_client import Api
+from devcluster.component import Part
 from devcluster.errors import DevclusterError
-from devcluster.part import Part
 
 _START_SECONDS = 120.0
 _POLL_SECONDS = 0.03
@@ -53,7 +53,7 @@ class Supervisor:
 
     async def start(self) -> state.State:
         """Bring everything up and return when a person can use it."""
-        claimed, self._claimed = claim.take()
+        claimed, self._claimed = allocation.take()
         (self._folder / "logs").mkdir()
         if self._request.kubeconfig is None:
             await self._start_own(claimed)
@@ -68,7 +68,7 @@ class Supervisor:
         assert self._state is not None
         return self._state
 
-    async def _start_own(self, claimed: claim.Claim) -> None:
+    async def _start_own(self, claimed: allocation.Claim) -> None:
         layout = control_plane.Layout(self._folder, Path(self._request.programs), claimed)
         token = await asyncio.to_thread(layout.prepare)
         ranges = (claimed.pod_range, claimed.service_range)
@@ -84,7 +84,7 @@ class Supervisor:
         )
         await self._until("A node", self._nodes_are_ready)
 
-    def _prepare(self, claimed: claim.Claim, kubeconfig: str, server: str, ranges: tuple[str, ...]) -> None:
+    def _prepare(self, claimed: allocation.Claim, kubeconfig: str, server: str, ranges: tuple[str, ...]) -> None:
         address = self._request.registry or f"127.0.0.1:{claimed.ports[3]}"
         registries_conf = self._folder / "registries.conf"
         registries_conf.write_text(registry.registries_conf(address))

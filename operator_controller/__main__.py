@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from olmkit.manager import run
-from operator_controller.catalog_access import add_flags
-from operator_controller.reconciler import NAME, build
+from olmkit.runtime.manager import run
+from operator_controller.catalog_client.flags import add_flags
+from operator_controller.operator.reconciler import NAME, build
 
 
 def main() -> int:

@@ -1,21 +1,21 @@
 """The process rukpak: Bundles are unpacked, BundleDeployments installed. `rukpak` or `python -m rukpak`.
 
-Wires what rukpak.unpack and rukpak.install hold; the flags are those of olmkit.manager.
+Wires what rukpak.bundle and rukpak.bundledeployment hold; the flags are those of olmkit.runtime.manager.
 """
 
 from __future__ import annotations
 
 import sys
 
-from olmkit.flags import add_jobs_memory
 from olmkit.jobs import Jobs, Sandbox
-from olmkit.jobs.memory import for_jobs
-from olmkit.manager import Manager, run
+from olmkit.jobs.memory_budget import for_jobs
+from olmkit.runtime.flags import add_jobs_memory
+from olmkit.runtime.manager import Manager, run
 from olmkit.sources.access import Access
-from olmkit.store import Store
-from rukpak.install import reconciler as install
-from rukpak.unpack import reconciler as unpack
-from rukpak.unpack.job import FUNCTION
+from olmkit.store.store import Store
+from rukpak.bundle import reconciler as unpack
+from rukpak.bundle.unpack_job import FUNCTION
+from rukpak.bundledeployment import reconciler as install
 
 NAME = "rukpak"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from olmkit.jobs import wire
+from olmkit.jobs import protocol
 
 
 async def parse_here(
@@ -18,6 +18,6 @@ async def parse_here(
     progress: Callable[[str], None],
 ) -> dict[str, Any]:
     """As olmkit.jobs.parser.Parse says; arguments and result go through JSON, as they do between processes."""
-    found = wire.resolve(function)(json.loads(json.dumps(arguments)), files, progress)
+    found = protocol.resolve(function)(json.loads(json.dumps(arguments)), files, progress)
     result: dict[str, Any] = json.loads(json.dumps(found))
     return result

@@ -1,16 +1,16 @@
 """What to do next for one Catalog: World -> Plan.
 
-Called by the reconciler that catalogd.reconciler wires; what is said about it is catalogd.report's. The rules are read from the
-top: the first that answers wins. Pure.
+Called by the reconciler that catalogd.catalog.reconciler wires; what is said about it is catalogd.catalog.report's. The rules
+are read from the top: the first that answers wins. Pure.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
 
-from catalogd.listing import Difference
-from catalogd.wishes import wished
-from catalogd.world import (
+from catalogd.catalog.desired_source import wished
+from catalogd.catalog.package_diff import Difference
+from catalogd.catalog.world import (
     Confirm,
     Keep,
     Label,
@@ -27,7 +27,7 @@ from catalogd.world import (
     World,
 )
 from olmkit.api.catalogs import NAME_LABEL, Catalog
-from olmkit.conditions import timestamp
+from olmkit.api.conditions import timestamp
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.sources.errors import BadContent
 

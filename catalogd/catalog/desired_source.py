@@ -1,7 +1,7 @@
 """What the spec of a Catalog asks for: a Source for the job that reads it, and the Wish that decisions are made on.
 
-Used by catalogd.decide, catalogd.report and catalogd.reconciler. Knows no cluster: which Secrets and ConfigMaps there are is in
-the World. Pure.
+Used by catalogd.catalog.decide, catalogd.catalog.report and catalogd.catalog.reconciler. Knows no cluster: which Secrets and
+ConfigMaps there are is in the World. Pure.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import re
 from collections.abc import Sequence
 from datetime import timedelta
 
-from catalogd.world import Needed, Wish, World
+from catalogd.catalog.world import Needed, Wish, World
 from olmkit.api.catalogs import Catalog, CatalogSource, Reason
 from olmkit.api.content import SourceType
 from olmkit.errors import Blocked
 from olmkit.sources.errors import BadReference
-from olmkit.sources.reference import parse
+from olmkit.sources.oci.reference import parse
 from olmkit.sources.source import (
     GitReference,
     GitSource,

@@ -1,17 +1,17 @@
 """Whose turn it is when something changes: objects on the cluster to names of Catalogs.
 
-Used by catalogd.wiring, one function for each kind that is watched. Decides nothing and asks nobody.
+Used by catalogd.setup, one function for each kind that is watched. Decides nothing and asks nobody.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from catalogd.listed import catalog_of
-from catalogd.reaching import Reach
-from catalogd.wishes import SECRET, asks
+from catalogd.catalog.desired_source import SECRET, asks
+from catalogd.catalog.package_sync import catalog_of
+from catalogd.catalog.source_inputs import Reach
 from olmkit.api.catalogs import Catalog
-from olmkit.informer import Change, Informer
+from olmkit.runtime.informer import Change, Informer
 
 
 def keys_of_catalog(change: Change) -> list[str]:

@@ -1,6 +1,6 @@
 """What a scraper is told of each Catalog: the status as numbers, to be alerted on.
 
-Registered by catalogd.wiring, asked whenever /metrics is. Only the leader tells, for it alone looks at sources. Values are made
+Registered by catalogd.setup, asked whenever /metrics is. Only the leader tells, for it alone looks at sources. Values are made
 when they are asked for, out of what the informer and the reconciler hold: a Catalog that is gone leaves no series behind.
 """
 
@@ -16,7 +16,7 @@ from prometheus_client import REGISTRY
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from catalogd.wishes import poll_interval
+from catalogd.catalog.desired_source import poll_interval
 from olmkit.api.catalogs import Catalog, ConditionType
 from olmkit.errors import Blocked
 

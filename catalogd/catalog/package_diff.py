@@ -1,7 +1,7 @@
 """The Package and BundleMetadata objects of one Catalog: their names, and which on the cluster differ from what is offered.
 
-Used by catalogd.reconciler to observe and to write. What an object says comes from catalogd.reading.specs. Knows no catalog
-file. Pure.
+Used by catalogd.catalog.reconciler to observe and to write. What an object says comes from catalogd.ingest.package_objects.
+Knows no catalog file. Pure.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from sys import intern
 from typing import Any
 
-from catalogd.reading.specs import Offer, fingerprint
+from catalogd.ingest.package_objects import Offer, fingerprint
 from olmkit.api import bundlemetadata, catalogs, packages
 from olmkit.api.meta import Kind
-from olmkit.names import is_dns1123_subdomain, is_label_value, safe_name
+from olmkit.api.names import is_dns1123_subdomain, is_label_value, safe_name
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Package and BundleMetadata objects on the cluster: what separates them from what is served, and the writing of it.
 
-Used by catalogd.reconciler, one for each kind. What they are called and which differ is catalogd.listing's. Never deletes an
-object that another Catalog controls.
+Used by catalogd.catalog.reconciler, one for each kind. What they are called and which differ is
+catalogd.catalog.package_diff's. Never deletes an object that another Catalog controls.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
-from catalogd import listing
-from catalogd.listing import Difference, Listing, Write
-from catalogd.reading.specs import Offer, fingerprint
+from catalogd.catalog import package_diff
+from catalogd.catalog.package_diff import Difference, Listing, Write
+from catalogd.ingest.package_objects import Offer, fingerprint
 from olmkit.api.catalogs import Catalog
-from olmkit.client import Client
 from olmkit.errors import NotFound
-from olmkit.informer import Informer
+from olmkit.runtime.client import Client
+from olmkit.runtime.informer import Informer
 
 WRITERS = 8
 """Objects written at a time."""
@@ -51,16 +51,16 @@ class Listed:
         """What separates the objects of a Catalog from what it offers."""
         name = catalog.metadata.name
         there = (
-            listing.existing(self._listing, obj, self._settled.get(obj["metadata"]["name"]))
+            package_diff.existing(self._listing, obj, self._settled.get(obj["metadata"]["name"]))
             for obj in self._informer.by_index(BY_CATALOG, name)
         )
-        return listing.difference(self._listing, (name, catalog.metadata.uid), offers, there, self._holder)
+        return package_diff.difference(self._listing, (name, catalog.metadata.uid), offers, there, self._holder)
 
     def _holder(self, name: str) -> tuple[str, str] | None:
         obj = self._informer.get(name)
         if obj is None:
             return None
-        found = listing.existing(self._listing, obj)
+        found = package_diff.existing(self._listing, obj)
         return found.catalog, found.package
 
     async def sync(self, catalog: Catalog, batch: Difference, read: Callable[[str], dict[str, Any]]) -> None:
@@ -88,7 +88,7 @@ class Listed:
     async def _write(self, catalog: Catalog, write: Write, read: Callable[[str], dict[str, Any]]) -> str:
         """Returns what was done, one of VERBS."""
         said = await asyncio.to_thread(read, write.package)
-        wanted = listing.wanted_object(self._listing, catalog.metadata.name, catalog.metadata.uid, write, said)
+        wanted = package_diff.wanted_object(self._listing, catalog.metadata.name, catalog.metadata.uid, write, said)
         written = await self._client.apply(self._listing.kind, wanted, self._manager)
         if fingerprint(written) == fingerprint(said):
             self._settled.pop(write.name, None)

@@ -1,6 +1,6 @@
 """Catalogs on the cluster: the five functions of their reconciler, wired to informers, jobs and the shelf.
 
-Built by catalogd.wiring, run on the leader. Reads the source in jobs only; decides nothing itself (catalogd.decide does).
+Built by catalogd.setup, run on the leader. Reads the source in jobs only; decides nothing itself (catalogd.catalog.decide does).
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from catalogd.decide import AT_ONCE, decide
-from catalogd.keeping.shelf import Shelf, Shelved
-from catalogd.listed import Listed
-from catalogd.listing import Difference
-from catalogd.reaching import Reach
-from catalogd.reading.loader import Loader
-from catalogd.report import report
-from catalogd.validity import ERROR_LIMIT
-from catalogd.world import (
+from catalogd.catalog.decide import AT_ONCE, decide
+from catalogd.catalog.package_diff import Difference
+from catalogd.catalog.package_sync import Listed
+from catalogd.catalog.report import report
+from catalogd.catalog.source_inputs import Reach
+from catalogd.catalog.valid_condition import ERROR_LIMIT
+from catalogd.catalog.world import (
     Confirm,
     Done,
     Job,
@@ -40,19 +38,21 @@ from catalogd.world import (
     Withdraw,
     World,
 )
+from catalogd.ingest.load_request import Loader
+from catalogd.storage.catalog_store import Shelf, Shelved
 from olmkit.api import catalogs
 from olmkit.api.catalogs import NAME_LABEL, REFRESH, REFRESH_LIMIT, Catalog, CatalogStatus
-from olmkit.client import Client
-from olmkit.conditions import Report, cut
+from olmkit.api.conditions import Report, cut
 from olmkit.errors import Blocked, Conflict, OlmError, Waiting
-from olmkit.informer import Informer
 from olmkit.jobs import Failed, Finished, Jobs, Running
 from olmkit.jobs import Reason as JobReason
-from olmkit.publish import Publisher
-from olmkit.reconciler import Reconciler
+from olmkit.runtime.client import Client
+from olmkit.runtime.informer import Informer
+from olmkit.runtime.publish import Publisher
+from olmkit.runtime.reconciler import Decision, Reconciler
 from olmkit.sources.errors import BadContent
-from olmkit.store import FAILED, FULL, unreadable
-from olmkit.store import Reason as StoreReason
+from olmkit.store.store import FAILED, FULL, unreadable
+from olmkit.store.store import Reason as StoreReason
 
 MANAGER = "catalogd"
 
@@ -92,9 +92,15 @@ class Catalogs:
     base_url: str
     memories: dict[str, Memory] = field(default_factory=dict)
 
-    def reconciler(self) -> Reconciler[World, Plan, Done, Report[CatalogStatus]]:
+    def reconciler(self) -> Reconciler[World, Plan, None, Done, Report[CatalogStatus]]:
         """The pass over one Catalog."""
-        return Reconciler(self.observe, decide, self.act, report, self.publish)
+        return Reconciler(
+            self.observe,
+            lambda world: Decision(decide(world), None),
+            self.act,
+            lambda world, _, outcome: report(world, outcome),
+            self.publish,
+        )
 
     def begin(self) -> None:
         """This process leads from now on: what it read and remembered before may be older than what another one serves."""

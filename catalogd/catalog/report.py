@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from catalogd.decide import standing_error
-from catalogd.validity import ERROR_LIMIT, count, valid
-from catalogd.wishes import wished
-from catalogd.world import Done, Load, Read, Reading, Serve, Wish, World
+from catalogd.catalog.decide import standing_error
+from catalogd.catalog.desired_source import wished
+from catalogd.catalog.valid_condition import ERROR_LIMIT, count, valid
+from catalogd.catalog.world import Done, Load, Read, Reading, Serve, Wish, World
 from olmkit.api.catalogs import Catalog, CatalogStatus, ConditionType, Reason
+from olmkit.api.conditions import ConditionValue, Report, Transition, Wanted, cut, is_true, merge
 from olmkit.api.content import Phase, ResolvedImage, ResolvedSource, SourceType
-from olmkit.conditions import ConditionValue, Report, Transition, Wanted, cut, is_true, merge
 from olmkit.errors import Blocked
 from olmkit.sources.errors import printable
 

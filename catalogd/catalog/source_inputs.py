@@ -1,7 +1,7 @@
 """What the job that reads a source needs from the cluster: the Secret with its credentials, and the files of ConfigMaps.
 
-Used by catalogd.reconciler when a job is about to start. Reads them from the API server at that moment, so that nothing of a
-Secret stays in this process; which there are, and when they change, is told by informers that see metadata only.
+Used by catalogd.catalog.reconciler when a job is about to start. Reads them from the API server at that moment, so that
+nothing of a Secret stays in this process; which there are, and when they change, is told by informers that see metadata only.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from catalogd.wishes import CONFIG_MAP, SECRET, missing, needed, secret_name, source_of
-from catalogd.world import Needed
+from catalogd.catalog.desired_source import CONFIG_MAP, SECRET, missing, needed, secret_name, source_of
+from catalogd.catalog.world import Needed
 from olmkit.api.catalogs import CatalogSource
 from olmkit.api.meta import Kind
-from olmkit.api_servers import ApiServers
-from olmkit.client import Client
 from olmkit.errors import Blocked, NotFound, OlmError
-from olmkit.informer import Informer
+from olmkit.runtime.api_server_addresses import ApiServers
+from olmkit.runtime.client import Client
+from olmkit.runtime.informer import Informer
 from olmkit.sources import configmaps
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.secrets import BadSecret

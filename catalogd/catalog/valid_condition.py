@@ -1,18 +1,18 @@
 """The condition Valid of one Catalog: what is wrong with what is served, and which objects could not have their usual name.
 
-Called by catalogd.report. Every Package object under another name is told before the samples of problems, up to the length
-that a message may have; problems are counted, and the first of them quoted. Pure.
+Called by catalogd.catalog.report. Every Package object under another name is told before the samples of problems, up to the
+length that a message may have; problems are counted, and the first of them quoted. Pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalogd.listing import Difference
-from catalogd.world import World
+from catalogd.catalog.package_diff import Difference
+from catalogd.catalog.world import World
 from olmkit.api.catalogs import ConditionType, Reason
+from olmkit.api.conditions import Wanted, cut
 from olmkit.api.meta import MESSAGE_LIMIT
-from olmkit.conditions import Wanted, cut
 from olmkit.sources.errors import printable, quoted
 
 SHOWN_SENTENCES = 10

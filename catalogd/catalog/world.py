@@ -1,4 +1,5 @@
-"""World, Plan and Done of one Catalog: what was seen, what to do, what was done. Values only, for catalogd.decide. Pure."""
+"""World, Plan and Done of one Catalog: what was seen, what to do, what was done. Values only, for catalogd.catalog.decide.
+Pure."""
 
 from __future__ import annotations
 
@@ -7,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
-from catalogd.keeping.record import Record as Record
-from catalogd.listing import NO_DIFFERENCE, Difference
-from catalogd.reading.totals import Summary
+from catalogd.catalog.package_diff import NO_DIFFERENCE, Difference
+from catalogd.ingest.catalog_summary import Summary
+from catalogd.storage.record import Record as Record
 from olmkit.api.catalogs import Catalog
 from olmkit.errors import OlmError
 

@@ -1,9 +1,9 @@
 """gzip and zstd of what the shelf holds, made once per content at low priority. Filled after the shelf; asked by
-catalogd.serving.server.
+catalogd.http.server.
 
 Serving does not wait for it: until a file is made, the plain one is sent. Kept under <cache-dir>/encoded in a Store of its own,
 verified after a restart, removed with the content. A service of catalogd on every replica: run() until cancelled, then close().
-The work is catalogd.serving.encoding_job's.
+The work is catalogd.http.compression_job's.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Any
 
 import orjson
 
-from catalogd.keeping.shelf import Shelf
-from catalogd.serving.encoding_job import ENCODINGS, FILES, MADE_OF, made_of
+from catalogd.http.compression_job import ENCODINGS, FILES, MADE_OF, made_of
+from catalogd.storage.catalog_store import Shelf
 from olmkit.errors import OlmError
 from olmkit.jobs import Failed, Finished, Jobs, Limits, MemoryBudget, Running, Sandbox, Task
-from olmkit.store import Store, unreadable
+from olmkit.store.store import Store, unreadable
 
-JOB = "catalogd.serving.encoding_job"
+JOB = "catalogd.http.compression_job"
 IDENTITY = "1"
 """Of the way files are encoded; Jobs keeps an end under it."""
 LIMITS = Limits(memory=256 * 1024 * 1024, cpu=3600, wall=timedelta(hours=2))

@@ -1,4 +1,4 @@
-"""The job that makes gzip and zstd of a content's files, once. Started by catalogd.serving.encoding in a child process.
+"""The job that makes gzip and zstd of a content's files, once. Started by catalogd.http.compression in a child process.
 
     <root>/sha256-<hex>/content/all.jsonl.gz, all.jsonl.zst, summaries.json.gz, ...
     <root>/sha256-<hex>/content/made-of.json       the files they were made of, by size and sha256
@@ -20,7 +20,7 @@ import orjson
 import zstandard
 
 from olmkit.errors import Waiting
-from olmkit.store import Store
+from olmkit.store.store import Store
 
 FILES = ("all.jsonl", "summaries.json")
 """What is worth it: whole answers that clients ask for often. All else is sent as it is."""

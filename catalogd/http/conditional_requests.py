@@ -1,6 +1,6 @@
 """What a GET or HEAD with preconditions and a Range gets: RFC 9110 sections 13 and 14, for one representation of known size.
 
-Asked by catalogd.serving.answers. Of ranges, one is answered; a request for several gets the whole, as the RFC allows. Pure.
+Asked by catalogd.http.responses. Of ranges, one is answered; a request for several gets the whole, as the RFC allows. Pure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which of the forms there are a client takes: RFC 9110 sections 12.4.2, 12.5.1 and 12.5.3, and which names a catalog can have.
 
-Asked by catalogd.serving.server for each request. Headers are anybody's text: a member that cannot be read counts as not
+Asked by catalogd.http.server for each request. Headers are anybody's text: a member that cannot be read counts as not
 there. Pure.
 """
 

@@ -1,7 +1,7 @@
 """Around every request for catalogs: time and number, errors as JSON, no bodies. In this order, the first outermost; outside of
-them is olmkit.listening.connections.tracked.
+them is olmkit.runtime.listener.connections.tracked.
 
-Used by catalogd.serving.server. An error that nobody foresaw is logged here, with its traceback, and told to the client without.
+Used by catalogd.http.server. An error that nobody foresaw is logged here, with its traceback, and told to the client without.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from prometheus_client import Gauge, Histogram
 
-from catalogd.serving.answers import Refused
+from catalogd.http.responses import Refused
 
 RETRY = {"Retry-After": "2"}
 """With each 503."""

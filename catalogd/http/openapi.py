@@ -1,6 +1,6 @@
-"""The OpenAPI 3.1 document of catalogd's HTTP, made from the table of catalogd.serving.routes.
+"""The OpenAPI 3.1 document of catalogd's HTTP, made from the table of catalogd.http.routes.
 
-Served by catalogd.serving.server. Pure.
+Served by catalogd.http.server. Pure.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from catalogd.serving.routes import ANY_IMAGE, DIGEST_PATTERN, JSON, JSON_LINES, ROUTES, Parameter, Route
+from catalogd.http.routes import ANY_IMAGE, DIGEST_PATTERN, JSON, JSON_LINES, ROUTES, Parameter, Route
 from olmkit.api.patterns import OBJECT_NAME
 
 VERSION = "1"

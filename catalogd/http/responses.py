@@ -1,6 +1,6 @@
 """One answer of catalogd's HTTP: part of a file, under the request's conditions, or a refusal in JSON.
 
-Used by catalogd.serving.server, which chooses the file; nothing here knows of catalogs. Memory stays bounded however many
+Used by catalogd.http.server, which chooses the file; nothing here knows of catalogs. Memory stays bounded however many
 clients read however slowly: the more there are, the smaller the portions. A file that is shorter than it should be ends the
 connection.
 """
@@ -20,9 +20,9 @@ import orjson
 from aiohttp import web
 from prometheus_client import Counter
 
-from catalogd.reading.index import Range
-from catalogd.serving.conditional import Representation, answer
-from catalogd.serving.negotiation import IDENTITY
+from catalogd.http.conditional_requests import Representation, answer
+from catalogd.http.content_negotiation import IDENTITY
+from catalogd.ingest.blob_index import Range
 
 CHUNK = 256 * 1024
 """Bytes read and sent at a time. Larger ones are no faster, and TLS keeps a buffer of the largest one per connection."""

@@ -1,6 +1,6 @@
 """The table of what catalogd serves over HTTP: paths, parameters, media types and answers. The one source of both.
 
-catalogd.serving.server registers a handler for each row, catalogd.serving.openapi makes the document from it. Pure.
+catalogd.http.server registers a handler for each row, catalogd.http.openapi makes the document from it. Pure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Catalogs over HTTP: the paths of catalogd.serving.routes, answered from the shelf. docs/catalogd-http.md is its page.
+"""Catalogs over HTTP: the paths of catalogd.http.routes, answered from the shelf. docs/catalogd-http.md is its page.
 
-Runs on every replica, also while the API server is away. Reads the shelf, and the files of catalogd.serving.encoding, and
+Runs on every replica, also while the API server is away. Reads the shelf, and the files of catalogd.http.compression, and
 nothing else; a path of a request never becomes a path on disk. Errors are JSON: {"error": "..."}. `Server` is wired in
-catalogd.wiring.
+catalogd.setup.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 from prometheus_client import Gauge
 
-from catalogd.keeping.shelf import Shelf, Shelved
-from catalogd.reading.content import FORMAT
-from catalogd.serving import openapi
-from catalogd.serving.answers import Body, OpenFiles, Refused, Torn, respond
-from catalogd.serving.conditional import Representation
-from catalogd.serving.encoding import Encodings, Form
-from catalogd.serving.middlewares import RETRY, bodiless, measured, refusals_as_json
-from catalogd.serving.negotiation import IDENTITY, accepts, encoding, name_faults
-from catalogd.serving.routes import PROVIDED_PATTERN, ROUTES, Route
-from olmkit.listening.connections import Limits, Listener, connections_allowed, tracked, with_a_place
-from olmkit.names import is_digest
+from catalogd.http import openapi
+from catalogd.http.compression import Encodings, Form
+from catalogd.http.conditional_requests import Representation
+from catalogd.http.content_negotiation import IDENTITY, accepts, encoding, name_faults
+from catalogd.http.middlewares import RETRY, bodiless, measured, refusals_as_json
+from catalogd.http.responses import Body, OpenFiles, Refused, Torn, respond
+from catalogd.http.routes import PROVIDED_PATTERN, ROUTES, Route
+from catalogd.ingest.content import FORMAT
+from catalogd.storage.catalog_store import Shelf, Shelved
+from olmkit.api.names import is_digest
+from olmkit.runtime.listener.connections import Limits, Listener, connections_allowed, tracked, with_a_place
 from olmkit.sources.errors import quoted
 
 DIGEST_HEADER = "Olm-Catalog-Digest"

@@ -1,6 +1,6 @@
 """Where the blobs of one catalog lie in its file, by schema, package and name.
 
-Made by catalogd.reading.loading while the file is written, asked by catalogd.serving.server for each filtered request. Holds
+Made by catalogd.ingest.load_job while the file is written, asked by catalogd.http.server for each filtered request. Holds
 no blob and opens no file: it is given lengths and gives ranges. Answers in the order of the file.
 """
 

@@ -1,8 +1,8 @@
 """The files of a catalog, read as they come out of an image: none of them is ever written to a disk.
 
-The storage that catalogd.reading.loading gives to a source (olmkit.sources.storage). What a file's blobs are is known when it
-has passed; whether it counts only at the end, when all layers and every .indexignore are known: until then its blobs are a
-segment of the writer's. Documents of YAML are read by other processes (catalogd.reading.readers).
+The storage that catalogd.ingest.load_job gives to a source (olmkit.sources.tree_storage). What a file's blobs are is known
+when it has passed; whether it counts only at the end, when all layers and every .indexignore are known: until then its blobs
+are a segment of the writer's. Documents of YAML are read by other processes (catalogd.ingest.yaml_worker_pool).
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from catalogd.reading.entries import Entry, entry
-from catalogd.reading.growth import Growth
-from catalogd.reading.reader import Part
-from catalogd.reading.readers import Readers
-from catalogd.reading.writing import Writer
+from catalogd.ingest.content_writer import Writer
+from catalogd.ingest.expansion_limit import Growth
+from catalogd.ingest.serialized_blobs import Entry, entry
+from catalogd.ingest.yaml_worker import Part
+from catalogd.ingest.yaml_worker_pool import Readers
 from olmkit.fbc.blobs import blob
 from olmkit.fbc.documents import Document, Unread, cut
 from olmkit.fbc.errors import BadCatalog, BadDocument
-from olmkit.fbc.files import IGNORE_FILE, IGNORE_LIMIT, counted, too_large
+from olmkit.fbc.indexignore import IGNORE_FILE, IGNORE_LIMIT, counted, too_large
 from olmkit.sources.errors import shown_path
-from olmkit.sources.storage import Data
+from olmkit.sources.tree_storage import Data
 
 LARGE = 1024 * 1024
 """Bytes of a document that the job always reads itself: no two such shall be in memory at a time."""

@@ -1,6 +1,6 @@
 """What a catalog holds in all, and what is wrong with it: part of its content on disk, and what its status says.
 
-Written by catalogd.reading.writing, read back by catalogd.reading.content, told by catalogd.report. Pure.
+Written by catalogd.ingest.content_writer, read back by catalogd.ingest.content, told by catalogd.catalog.report. Pure.
 """
 
 from __future__ import annotations

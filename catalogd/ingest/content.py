@@ -1,10 +1,10 @@
-"""The content of one catalog on disk, as catalogd.reading.writing leaves it and the server and the reconciler read it.
+"""The content of one catalog on disk, as catalogd.ingest.content_writer leaves it and the server and the reconciler read it.
 
     all.jsonl          the blobs, one per line (formats 1.3)
-    index.json         catalogd.reading.index: where they lie
+    index.json         catalogd.ingest.blob_index: where they lie
     packages.jsonl     per package the spec of its Package object, without the catalog's name
-    resolution.jsonl   per package the document of catalogd.reading.resolution
-    summaries.json     the lines of catalogd.reading.summaries, as one answer
+    resolution.jsonl   per package the document of catalogd.ingest.resolution_document
+    summaries.json     the lines of catalogd.ingest.package_summaries, as one answer
     icons              the pictures of the packages, one after the other
     bundles.jsonl      per bundle the spec of its BundleMetadata object, without the catalog's name; only if that was asked for
     content.json       what there is in all, which packages provide a kind, and where the parts of the files above lie
@@ -20,9 +20,9 @@ from typing import Any
 
 import orjson
 
-from catalogd.reading.index import Index, Range
-from catalogd.reading.specs import Offer
-from catalogd.reading.totals import Summary
+from catalogd.ingest.blob_index import Index, Range
+from catalogd.ingest.catalog_summary import Summary
+from catalogd.ingest.package_objects import Offer
 
 FORMAT = 3
 """Of the files above, all together. Content of another format is read again."""

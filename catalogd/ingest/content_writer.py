@@ -1,8 +1,8 @@
-"""The blobs of a catalog, as they are read, to the files of catalogd.reading.content.
+"""The blobs of a catalog, as they are read, to the files of catalogd.ingest.content.
 
-Used by catalogd.reading.loading in a job. Blobs pass through once and are not kept: what is needed of a bundle later goes to
+Used by catalogd.ingest.load_job in a job. Blobs pass through once and are not kept: what is needed of a bundle later goes to
 a file without a name, packages and channels are read again from what was written. What is made of each blob is
-catalogd.reading.entries', what is derived from all blobs of a package catalogd.reading.deriving's.
+catalogd.ingest.serialized_blobs', what is derived from all blobs of a package catalogd.ingest.package_index's.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from typing import Any, Self
 
 import orjson
 
-from catalogd.reading.appending import Appended
-from catalogd.reading.content import BLOBS, BUNDLES, FACTS, FORMAT, INDEX
-from catalogd.reading.deriving import Blobs, Derived
-from catalogd.reading.entries import Entry, entry
-from catalogd.reading.growth import Growth
-from catalogd.reading.index import Index
-from catalogd.reading.totals import Summary
+from catalogd.ingest.blob_index import Index
+from catalogd.ingest.catalog_summary import Summary
+from catalogd.ingest.content import BLOBS, BUNDLES, FACTS, FORMAT, INDEX
+from catalogd.ingest.expansion_limit import Growth
+from catalogd.ingest.hashing_writer import Appended
+from catalogd.ingest.package_index import Blobs, Derived
+from catalogd.ingest.serialized_blobs import Entry, entry
 from olmkit.fbc.blobs import Blob
 from olmkit.fbc.errors import BadCatalog
-from olmkit.store_manifest import File
+from olmkit.store.checksums import File
 
 BUFFER = 1024 * 1024
 COPY_SIZE = 1024 * 1024

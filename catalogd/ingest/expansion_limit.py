@@ -1,6 +1,7 @@
 """How much may be written of a catalog, by how much was read of it: an alias of YAML is a few bytes and may stand for gigabytes.
 
-Counted by catalogd.reading.unpacking (what is read) and catalogd.reading.writing (what is written). Values only: opens no file.
+Counted by catalogd.ingest.catalog_files (what is read) and catalogd.ingest.content_writer (what is written). Values only:
+opens no file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A file that is written and hashed by a thread, beside what makes its content.
 
-Used by catalogd.reading.writing for the largest file of a content: writing and hashing let go of Python's lock, so that a second
-processor does them. Knows nothing of catalogs.
+Used by catalogd.ingest.content_writer for the largest file of a content: writing and hashing let go of Python's lock, so that
+a second processor does them. Knows nothing of catalogs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from olmkit.store_manifest import PORTION, File
+from olmkit.store.checksums import PORTION, File
 
 BATCH = 1024 * 1024
 """Bytes handed over at a time, about: enough that taking Python's lock for each costs nothing."""

@@ -1,8 +1,9 @@
 """The job that reads one catalog: source -> files -> content by digest in the store.
 
-Runs in child processes of olmkit.jobs, started by catalogd.reconciler as catalogd.reading.loader says: `load` fetches into
-a folder of its own, `read` makes the content, in a process without a network; catalogd.reading.kept puts it into the store when
-both have ended. Returns a few words; the content goes over the disk. Never talks to the API server, never writes to the store.
+Runs in child processes of olmkit.jobs, started by catalogd.catalog.reconciler as catalogd.ingest.load_request says: `load`
+fetches into a folder of its own, `read` makes the content, in a process without a network; catalogd.ingest.staged_content puts
+it into the store when both have ended. Returns a few words; the content goes over the disk. Never talks to the API server,
+never writes to the store.
 """
 
 from __future__ import annotations
@@ -14,23 +15,23 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from catalogd.reading.growth import Growth
-from catalogd.reading.kept import is_here
-from catalogd.reading.readers import ReaderDied, Readers
-from catalogd.reading.unpacking import CatalogFiles
-from catalogd.reading.writing import Writer
+from catalogd.ingest.catalog_files import CatalogFiles
+from catalogd.ingest.content_writer import Writer
+from catalogd.ingest.expansion_limit import Growth
+from catalogd.ingest.staged_content import is_here
+from catalogd.ingest.yaml_worker_pool import ReaderDied, Readers
 from olmkit.errors import OlmError
 from olmkit.fbc.errors import NO_BLOBS, BadCatalog
-from olmkit.fbc.reading import read_folder
+from olmkit.fbc.folder import read_folder
 from olmkit.jobs import Parse
 from olmkit.sources.access import Access
 from olmkit.sources.errors import BadContent
-from olmkit.sources.fetched import Fetched, unpack
-from olmkit.sources.image import CATALOG, FromLabel
-from olmkit.sources.opening import Opened, open_source
+from olmkit.sources.oci.image import CATALOG, FromLabel
+from olmkit.sources.open import Opened, open_source
 from olmkit.sources.source import from_json
-from olmkit.store import Store, fill
-from olmkit.store_manifest import File
+from olmkit.sources.unpack import Fetched, unpack
+from olmkit.store.checksums import File
+from olmkit.store.store import Store, fill
 
 LABEL = "operators.operatorframework.io.index.configs.v1"
 """The label of a catalog image that names the folder of its files."""

@@ -1,4 +1,4 @@
-"""What the job that reads one catalog (catalogd.reading.loading) is told. Called by catalogd.reconciler.
+"""What the job that reads one catalog (catalogd.ingest.load_job) is told. Called by catalogd.catalog.reconciler.
 
 Apart from the job: this process never imports what reads catalogs.
 """
@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from catalogd.reading.kept import take_over
-from catalogd.reading.sizes import READER_MEMORY, READERS
-from catalogd.world import Record
+from catalogd.catalog.world import Record
+from catalogd.ingest.staged_content import take_over
+from catalogd.ingest.yaml_worker_limits import READER_MEMORY, READERS
 from olmkit.jobs import Limits, Staging, Task
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadContent
 from olmkit.sources.source import ImageSource, Source, to_json
-from olmkit.store import Store
+from olmkit.store.store import Store
 
-JOB = "catalogd.reading.loading"
+JOB = "catalogd.ingest.load_job"
 LIMITS = Limits(helper_memory=READERS * READER_MEMORY)
 """Of a job that loads."""
 

@@ -1,6 +1,6 @@
 """What is derived from all blobs of a package: its Package object, resolution document, summary, icon, and what is wrong with it.
 
-Used by catalogd.reading.writing when all blobs are on disk. Takes one package at a time: memory does not grow with the
+Used by catalogd.ingest.content_writer when all blobs are on disk. Takes one package at a time: memory does not grow with the
 catalog. Blobs that are not what their schema says cost their own package only.
 """
 
@@ -16,15 +16,16 @@ from typing import IO, Any, Protocol, TypeVar
 
 import orjson
 
-from catalogd.reading import resolution
-from catalogd.reading.content import ICONS, PACKAGES, RESOLUTION, SUMMARIES
-from catalogd.reading.growth import Growth
-from catalogd.reading.index import Index
-from catalogd.reading.specs import fingerprint, package_columns, package_spec, said
-from catalogd.reading.summaries import Head, head, summary
-from catalogd.reading.totals import Summary
-from olmkit.fbc import catalog, model
+from catalogd.ingest import resolution_document
+from catalogd.ingest.blob_index import Index
+from catalogd.ingest.catalog_summary import Summary
+from catalogd.ingest.content import ICONS, PACKAGES, RESOLUTION, SUMMARIES
+from catalogd.ingest.expansion_limit import Growth
+from catalogd.ingest.package_objects import fingerprint, package_columns, package_spec, said
+from catalogd.ingest.package_summaries import Head, head, summary
+from olmkit.fbc import catalog
 from olmkit.fbc.catalog import Channel, Deprecations, Package
+from olmkit.fbc.checks import package_check
 from olmkit.fbc.errors import BadBlob, BadCatalog
 from olmkit.sources.errors import quoted
 
@@ -84,10 +85,10 @@ class _Package:
     bundles: list[tuple[int, Any]]
     faults: list[tuple[int, str]]
 
-    def parts(self) -> model.PackageParts:
+    def parts(self) -> package_check.PackageParts:
         """For the check."""
-        bundles = [(number, model.BundlePart.from_json(part)) for number, (_, part, _) in self.bundles if part]
-        return model.PackageParts(
+        bundles = [(number, package_check.BundlePart.from_json(part)) for number, (_, part, _) in self.bundles if part]
+        return package_check.PackageParts(
             self.name, self.packages, self.channels, bundles, self.deprecations, sorted(self.faults)
         )
 
@@ -195,7 +196,7 @@ class Derived:
         return found
 
     def _check(self, package: _Package) -> None:
-        verdict = model.check_package(package.parts())
+        verdict = package_check.check_package(package.parts())
         self._problem_count += verdict.count
         if verdict.count and len(self._problems) < PROBLEMS_KEPT:
             for sentence in verdict.sentences():
@@ -211,7 +212,7 @@ class Derived:
         faults = [fault for number, fault in sorted(package.faults) if not self._is_bundle(package, number)]
         if not package.packages:
             faults.append(f'unknown package "{package.name}"')
-        parts = resolution.Parts(
+        parts = resolution_document.Parts(
             package.name,
             package.packages[-1][1] if package.packages else None,
             package.last_channels(),
@@ -219,9 +220,9 @@ class Derived:
             [each for _, each in package.deprecations],
             faults,
         )
-        document = resolution.document(parts, self._digest)
+        document = resolution_document.document(parts, self._digest)
         self._documents.append((package.name, file.tell(), len(document)))
-        for kind in sorted(resolution.provided(document)):
+        for kind in sorted(resolution_document.provided(document)):
             self._providers.setdefault(kind, []).append(package.name)
         self._growth.write(len(document))
         file.write(document)

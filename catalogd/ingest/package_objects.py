@@ -1,7 +1,7 @@
 """What a Package object says of a package: specs, what lists show beside them, and fingerprints to compare them by.
 
-Made by catalogd.reading.writing while a catalog is read, compared by catalogd.listing. Knows neither cluster nor API models,
-which jobs do without, nor what reads blobs, which the controller does without. Pure.
+Made by catalogd.ingest.content_writer while a catalog is read, compared by catalogd.catalog.package_diff. Knows neither
+cluster nor API models, which jobs do without, nor what reads blobs, which the controller does without. Pure.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import orjson
 
 from olmkit.api.annotations import CHANNELS, LATEST, VERSIONS
 from olmkit.fbc.schemas import BUNDLE_OBJECT
-from olmkit.versions import BadVersion, Order, parse_bundle_version
+from olmkit.gocompat.versions import BadVersion, Order, parse_bundle_version
 
 if TYPE_CHECKING:
     from olmkit.fbc.catalog import Bundle, Channel, Package

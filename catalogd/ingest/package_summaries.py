@@ -1,6 +1,6 @@
 """One line of a list of packages: what a console shows before anybody looks closer. Pure.
 
-Made by catalogd.reading.deriving, served as /catalogs/<c>/api/v1/packages. A few hundred bytes per package, and no picture
+Made by catalogd.ingest.package_index, served as /catalogs/<c>/api/v1/packages. A few hundred bytes per package, and no picture
 but the way to it.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from olmkit.fbc import catalog, objects
+from olmkit.fbc import bundle_objects, catalog
 from olmkit.fbc.catalog import Bundle, Channel, Deprecations, Package
 
 DESCRIPTION_LIMIT = 200
@@ -93,7 +93,7 @@ def _description(bundle: Bundle) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     for each in bundle.properties:
         if each.type == _CSV_METADATA and isinstance(each.value, Mapping):
             return each.value, _mapping(each.value.get("annotations"))
-    csv = objects.csv(each.value for each in bundle.properties if each.type == _OBJECT) or {}
+    csv = bundle_objects.csv(each.value for each in bundle.properties if each.type == _OBJECT) or {}
     return _mapping(csv.get("spec")), _mapping(_mapping(csv.get("metadata")).get("annotations"))
 
 

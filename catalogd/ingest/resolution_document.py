@@ -1,7 +1,7 @@
 """What a resolver needs of one package, and nothing else: one small JSON document per package.
 
-Made by catalogd.reading.writing, served at /catalogs/<c>/api/v1/resolution?package=. Documents that differ in nothing but the
-catalog's digest have the same digest of their own, so that a reader can keep what it made of one. Pure.
+Made by catalogd.ingest.content_writer, served at /catalogs/<c>/api/v1/resolution?package=. Documents that differ in nothing
+but the catalog's digest have the same digest of their own, so that a reader can keep what it made of one. Pure.
 """
 
 from __future__ import annotations

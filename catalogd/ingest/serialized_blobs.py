@@ -1,6 +1,6 @@
 """What the writer of a content is given of one blob: made wherever the blob is read, which may be another process.
 
-Used by catalogd.reading.writing, and by catalogd.reading.readers beside the job. Pure.
+Used by catalogd.ingest.content_writer, and by catalogd.ingest.yaml_worker_pool beside the job. Pure.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 import orjson
 
-from catalogd.reading import resolution
-from catalogd.reading.specs import bundle_spec, fingerprint, said
-from olmkit.fbc import catalog, model
+from catalogd.ingest import resolution_document
+from catalogd.ingest.package_objects import bundle_spec, fingerprint, said
+from olmkit.fbc import catalog
 from olmkit.fbc.blobs import Blob
+from olmkit.fbc.checks import package_check
 from olmkit.fbc.errors import BadBlob
 from olmkit.sources.errors import quoted
 
@@ -43,15 +44,15 @@ def entry(blob: Blob, *, bundle_metadata: bool) -> Entry:
     try:
         bundle = catalog.bundle(blob.value)
     except BadBlob as error:
-        bad = {**resolution.bad_bundle_part(blob.name, str(error)), "properties": "[]"}
+        bad = {**resolution_document.bad_bundle_part(blob.name, str(error)), "properties": "[]"}
         return Entry(blob.schema, blob.package, blob.name, blob.line, orjson.dumps([bad, None, str(error)]))
     offered = _offered(blob, bundle) if bundle_metadata and bundle.name else ()
     return Entry(blob.schema, blob.package, blob.name, blob.line, orjson.dumps(_part(bundle)), *offered)
 
 
 def _part(bundle: catalog.Bundle) -> list[Any]:
-    part = model.bundle_part(bundle)
-    resolved = resolution.bundle_part(bundle, None if part.problem else (part.version, part.release))
+    part = package_check.bundle_part(bundle)
+    resolved = resolution_document.bundle_part(bundle, None if part.problem else (part.version, part.release))
     # As text, so that numbers stay as they are when this is read again.
     resolved["properties"] = orjson.dumps(resolved["properties"], option=orjson.OPT_SORT_KEYS).decode()
     return [resolved, part.to_json(), ""]

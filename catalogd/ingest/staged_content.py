@@ -1,7 +1,7 @@
 """Whether content that a source means is in the store already, and taking over what a job made of it.
 
-Asked by the job (catalogd.reading.loading), and again by the controller (catalogd.reading.loader) when the job has left content:
-what the job says is not believed. Never imports what reads catalogs.
+Asked by the job (catalogd.ingest.load_job), and again by the controller (catalogd.ingest.load_request) when the job has left
+content: what the job says is not believed. Never imports what reads catalogs.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from catalogd.reading.content import Content
-from olmkit.sources.reference import check_answer
-from olmkit.store import Store, check_is_damage
+from catalogd.ingest.content import Content
+from olmkit.sources.oci.reference import check_answer
+from olmkit.store.store import Store, check_is_damage
 
 
 def is_here(store: Store, digest: str, bundle_metadata: bool) -> bool:

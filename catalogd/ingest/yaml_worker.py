@@ -1,4 +1,4 @@
-"""The life of one process that reads YAML documents for the job that forked it (catalogd.reading.readers).
+"""The life of one process that reads YAML documents for the job that forked it (catalogd.ingest.yaml_worker_pool).
 
 Batches come over a socket, frames go back, each with its length in front of it. Ends when the socket does, and with the job.
 Writes nothing else anywhere.
@@ -18,11 +18,11 @@ from typing import IO, Final, NoReturn
 
 import msgspec
 
-from catalogd.reading.entries import Entry, entry
+from catalogd.ingest.serialized_blobs import Entry, entry
 from olmkit.fbc.blobs import blob
 from olmkit.fbc.documents import Unread
 from olmkit.fbc.errors import BadDocument
-from olmkit.jobs import child, kernel
+from olmkit.jobs import child, syscalls
 
 FRAME_BYTES = 256 * 1024
 """Of what was made of documents; with more of it the frame is sent. It may hold one document more."""
@@ -65,7 +65,7 @@ def live(channel: int, parent: int, memory: int, *, bundle_metadata: bool) -> No
     """Read what arrives on `channel`, a socket, and end the process. To be called right after the fork. `memory` in bytes."""
     code = 1
     try:
-        kernel.die_with_parent(parent)
+        syscalls.die_with_parent(parent)
         child.leave_everything_but(channel)
         child.limit_memory(memory)
         gc.freeze()  # the collector must not touch, and so copy, pages that the job shares

@@ -1,8 +1,8 @@
 """Processes that read YAML documents beside the job: reading holds Python's lock, and a machine has more than one processor.
 
-Made by catalogd.reading.loading before the job has threads, used by catalogd.reading.unpacking. Documents go to the readers
-in batches; what they make of them (catalogd.reading.entries) comes back in the order the documents were given. Never waits
-for a reader without also sending to it, so neither waits for the other; what is under way is bounded, however large the
+Made by catalogd.ingest.load_job before the job has threads, used by catalogd.ingest.catalog_files. Documents go to the readers
+in batches; what they make of them (catalogd.ingest.serialized_blobs) comes back in the order the documents were given. Never
+waits for a reader without also sending to it, so neither waits for the other; what is under way is bounded, however large the
 values in the documents are.
 
 A reader has the job's limits for itself, and less memory. How one ends without an answer is how the job ends: see ReaderDied.
@@ -22,9 +22,9 @@ from typing import Final, Self
 
 import msgspec
 
-from catalogd.reading import reader
-from catalogd.reading.reader import Batch, Frame, Part
-from catalogd.reading.sizes import READER_MEMORY, READERS
+from catalogd.ingest import yaml_worker
+from catalogd.ingest.yaml_worker import Batch, Frame, Part
+from catalogd.ingest.yaml_worker_limits import READER_MEMORY, READERS
 from olmkit.fbc.documents import Unread
 
 BATCH_BYTES = 128 * 1024
@@ -56,9 +56,9 @@ class ReaderDied(Exception):
 class Readers:
     """`count` readers, ended by leaving the `with` block, by the end of this process and by that of the thread that made them.
 
-    `bundle_metadata` as in catalogd.reading.entries. The `take` of methods is given what came back: all parts of a file that
-    was added before come before those of the next, and after a part with a fault there is nothing more of its file. Raises
-    ReaderDied, MemoryError when a reader needed more than its limit, and RuntimeError for an error nobody foresaw.
+    `bundle_metadata` as in catalogd.ingest.serialized_blobs. The `take` of methods is given what came back: all parts of a
+    file that was added before come before those of the next, and after a part with a fault there is nothing more of its file.
+    Raises ReaderDied, MemoryError when a reader needed more than its limit, and RuntimeError for an error nobody foresaw.
     """
 
     def __init__(self, *, bundle_metadata: bool, count: int = READERS, batch_bytes: int = BATCH_BYTES) -> None:
@@ -226,5 +226,5 @@ def _start(bundle_metadata: bool) -> _Reader:
             ours.close()
             raise
         if pid == 0:
-            reader.live(theirs.fileno(), parent, READER_MEMORY, bundle_metadata=bundle_metadata)
+            yaml_worker.live(theirs.fileno(), parent, READER_MEMORY, bundle_metadata=bundle_metadata)
         return _Reader(pid, ours)

@@ -1,6 +1,6 @@
 """The questions a replica asks the leader: what is served, what a content holds, and the bytes of its files.
 
-Used by catalogd.replication.follower; answered by catalogd.replication.protocol. Believes nothing: answers are limited in
+Used by catalogd.replication.follower; answered by catalogd.replication.server. Believes nothing: answers are limited in
 size, and what a file holds is compared with its manifest by the store when it is published. Raises Trouble only.
 """
 
@@ -15,9 +15,9 @@ from urllib.parse import quote
 import aiohttp
 from yarl import URL
 
-from catalogd.keeping.note import Note, parse
-from catalogd.replication.protocol import CONTENT, RECORDS
-from olmkit.store_manifest import Manifest
+from catalogd.replication.server import CONTENT, RECORDS
+from catalogd.storage.state_file import Note, parse
+from olmkit.store.checksums import Manifest
 
 CONNECT_SECONDS = 5.0
 IDLE_SECONDS = 20.0
@@ -45,7 +45,7 @@ class Interrupted(Trouble):
 
 
 class Peers(Protocol):
-    """How replicas are asked; olmkit.serving.peers gives it."""
+    """How replicas are asked; olmkit.tls.peers gives it."""
 
     @property
     def scheme(self) -> str:

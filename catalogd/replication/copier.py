@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from catalogd.keeping.uninterrupted import to_its_end
-from catalogd.replication.source import Interrupted, Source, Trouble
-from olmkit.store import Store
-from olmkit.store_manifest import Manifest
+from catalogd.replication.client import Interrupted, Source, Trouble
+from catalogd.storage.completion import to_its_end
+from olmkit.store.checksums import Manifest
+from olmkit.store.store import Store
 
 PATIENCE = 60.0
 """Seconds without a byte after which a copy is given up: longer than it takes another replica to become the leader."""

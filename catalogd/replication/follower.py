@@ -1,6 +1,6 @@
 """A replica that does not lead: serves what the leader serves, from a copy of its own on its own disk.
 
-Wired by catalogd.wiring, runs on every replica and rests while this one leads. Asks the leader every two seconds what it
+Wired by catalogd.setup, runs on every replica and rests while this one leads. Asks the leader every two seconds what it
 serves, copies what is not here by digest, verifies it and puts it on the shelf. What it has it keeps serving, whoever is away; it
 takes from the shelf only what its own informer says is gone or withdrawn: a leader that lost its disk has lost nothing here. What
 belongs to a deleted Catalog is not put under the next one of the same name: records and Catalogs are compared by uid.
@@ -25,14 +25,14 @@ from dataclasses import dataclass
 import aiohttp
 from prometheus_client import Counter, Gauge
 
-from catalogd.keeping.record import Record
-from catalogd.keeping.shelf import Shelf, Superseded
-from catalogd.replication.copy import Copier
-from catalogd.replication.source import Peers, Source, Trouble
-from olmkit.backoff import Backoff
-from olmkit.election import Term
+from catalogd.replication.client import Peers, Source, Trouble
+from catalogd.replication.copier import Copier
+from catalogd.storage.catalog_store import Shelf, Superseded
+from catalogd.storage.record import Record
 from olmkit.errors import OlmError, Waiting
-from olmkit.store import Reason
+from olmkit.runtime.backoff import Backoff
+from olmkit.runtime.election import Term
+from olmkit.store.store import Reason
 
 POLL_SECONDS = 2.0
 AT_ONCE = 4

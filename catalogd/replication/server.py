@@ -1,10 +1,10 @@
 """What a replica gives the others: the records of what it serves, and the content on its shelf, file by file.
 
-    GET /replication/v1/records                     the note of catalogd.keeping.note; has an ETag
-    GET /replication/v1/content/<digest>            the manifest of olmkit.store_manifest
+    GET /replication/v1/records                     the note of catalogd.storage.state_file; has an ETag
+    GET /replication/v1/content/<digest>            the manifest of olmkit.store.checksums
     GET /replication/v1/content/<digest>/<file>     a file that the manifest lists; ranges are answered
 
-Routes of catalogd.serving.server's application; asked by catalogd.replication.follower. Only what is on the shelf is given,
+Routes of catalogd.http.server's application; asked by catalogd.replication.follower. Only what is on the shelf is given,
 and of that only files that were published: a path of a request is looked up in the manifest, it never becomes a path on disk
 by itself. Content that is found to be shorter than it was published is reported to the shelf and not given. Nothing is given
 without a token that may get ACCESS, whoever may read catalogs: what is copied here is what the others serve.
@@ -19,10 +19,10 @@ from pathlib import Path
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from catalogd.keeping.note import dump
-from catalogd.keeping.shelf import Shelf
-from olmkit.serving.setup import Check
-from olmkit.store_manifest import Manifest
+from catalogd.storage.catalog_store import Shelf
+from catalogd.storage.state_file import dump
+from olmkit.store.checksums import Manifest
+from olmkit.tls.setup import Check
 
 ADDRESS = "catalogd.operatorframework.io/address"
 """The annotation on the lease that says where the holder is asked, host:port."""
@@ -35,7 +35,7 @@ RETRY_AFTER = "2"
 
 class Replication:
     """The routes over one shelf. `check` takes the header Authorization, a path and the client's address, and raises
-    web.HTTPException for those who may not get it: olmkit.serving.tokens.TokenCheck.check."""
+    web.HTTPException for those who may not get it: olmkit.tls.delegated_auth.TokenCheck.check."""
 
     def __init__(self, shelf: Shelf, check: Check) -> None:
         self._shelf = shelf

@@ -1,20 +1,20 @@
 """How a replica takes its part: it says on the lease where it is asked, and follows whoever holds the lease otherwise.
 
-Called by catalogd.wiring; catalogd.replication.protocol gives, catalogd.replication.follower takes.
+Called by catalogd.setup; catalogd.replication.server gives, catalogd.replication.follower takes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from catalogd.keeping.shelf import Shelf
+from catalogd.replication.client import Peers
 from catalogd.replication.follower import Follower, Leader
-from catalogd.replication.protocol import ADDRESS
-from catalogd.replication.source import Peers
+from catalogd.replication.server import ADDRESS
+from catalogd.storage.catalog_store import Shelf
 from olmkit.api.catalogs import Availability
-from olmkit.informer import Informer
-from olmkit.manager import Manager
-from olmkit.serving.names import netloc
+from olmkit.runtime.informer import Informer
+from olmkit.runtime.manager import Manager
+from olmkit.tls.service import netloc
 
 
 def join(manager: Manager, shelf: Shelf, known: Informer, address: str, peers: Peers) -> None:

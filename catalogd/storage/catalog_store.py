@@ -1,7 +1,7 @@
 """What is served under which Catalog's name, and the note on disk that lets a restart serve it again.
 
-Filled by catalogd.reconciler on the leader and by catalogd.replication.follower on the other replicas, read by
-catalogd.serving.server for every request. One event loop uses it; what blocks (catalogd.keeping.disk) runs in threads.
+Filled by catalogd.catalog.reconciler on the leader and by catalogd.replication.follower on the other replicas, read by
+catalogd.http.server for every request. One event loop uses it; what blocks (catalogd.storage.disk) runs in threads.
 Content that was replaced stays for a while, so that who was told its digest can still have it. Content that no name stands
 for any more is removed.
 
@@ -21,14 +21,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from catalogd.keeping.ahead import AT_ONCE, CONTENT, Ahead
-from catalogd.keeping.disk import ShelfDisk, log
-from catalogd.keeping.note import KeptRecord, Note
-from catalogd.keeping.record import Record
-from catalogd.keeping.uninterrupted import to_its_end
-from catalogd.reading.content import Content
-from olmkit.store import FULL
-from olmkit.store_manifest import State
+from catalogd.ingest.content import Content
+from catalogd.storage.completion import to_its_end
+from catalogd.storage.disk import ShelfDisk, log
+from catalogd.storage.record import Record
+from catalogd.storage.startup_verifier import AT_ONCE, CONTENT, Ahead
+from catalogd.storage.state_file import KeptRecord, Note
+from olmkit.store.checksums import State
+from olmkit.store.store import FULL
 
 KEEP = timedelta(minutes=10)
 """How long replaced content stays."""

@@ -1,6 +1,6 @@
 """Work that is not given up half way when who asked for it is cancelled.
 
-Used by catalogd.keeping.shelf and catalogd.replication.copy.
+Used by catalogd.storage.catalog_store and catalogd.replication.copier.
 """
 
 from __future__ import annotations

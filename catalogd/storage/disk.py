@@ -1,4 +1,5 @@
-"""What catalogd.keeping.shelf does on the disk: the note of what is served, and content by digest. Everything here blocks.
+"""What catalogd.storage.catalog_store does on the disk: the note of what is served, and content by digest. Everything here
+blocks.
 
 Run in threads by the shelf, which lets one change happen at a time. Content that is damaged is removed: that is logged with the
 digest and what is wrong, and the content is read again. Content that cannot be read now is neither: it stays where it is.
@@ -12,13 +13,13 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
 
-from catalogd.keeping.ahead import CONTENT, NOTE, Ahead
-from catalogd.keeping.note import KeptRecord, Note, dump, parse
-from catalogd.keeping.record import Record
-from catalogd.reading.content import Content
+from catalogd.ingest.content import Content
+from catalogd.storage.record import Record
+from catalogd.storage.startup_verifier import CONTENT, NOTE, Ahead
+from catalogd.storage.state_file import KeptRecord, Note, dump, parse
 from olmkit.errors import OlmError
-from olmkit.store import Reason, Store
-from olmkit.store_manifest import DAMAGE_ERRORS, Check, State
+from olmkit.store.checksums import DAMAGE_ERRORS, Check, State
+from olmkit.store.store import Reason, Store
 
 UNWANTED = timedelta(minutes=10)
 """How old content is that nobody asked for, when it goes: a job that has ended may be about to tell of a younger one."""

@@ -1,6 +1,6 @@
 """What was served before is being verified while the process is still being loaded.
 
-Begun by catalogd.__main__ before the rest of catalogd is imported, asked by catalogd.keeping.disk. Imports little. Only looks:
+Begun by catalogd.__main__ before the rest of catalogd is imported, asked by catalogd.storage.disk. Imports little. Only looks:
 what is wrong is for the shelf to say and to remove.
 """
 
@@ -10,10 +10,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-from catalogd.keeping.note import parse
+from catalogd.storage.state_file import parse
 from olmkit.errors import OlmError
-from olmkit.store import Store
-from olmkit.store_manifest import Check
+from olmkit.store.checksums import Check
+from olmkit.store.store import Store
 
 CONTENT = "content"
 NOTE = "catalogs.json"

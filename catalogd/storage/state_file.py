@@ -1,4 +1,4 @@
-"""The note of what is served, as JSON: catalogs.json of catalogd.keeping.shelf, and what replicas tell each other.
+"""The note of what is served, as JSON: catalogs.json of catalogd.storage.catalog_store, and what replicas tell each other.
 
     {"format": 2, "catalogs": {name: record}, "kept": [{"catalog": name, "record": record, "until": seconds since 1970}]}
 
@@ -15,8 +15,8 @@ from typing import Any
 
 import orjson
 
-from catalogd.keeping.record import Record
-from olmkit.names import is_digest
+from catalogd.storage.record import Record
+from olmkit.api.names import is_digest
 
 FORMAT = 2
 _TEXTS = tuple(each.name for each in fields(Record) if each.name != "resolved")

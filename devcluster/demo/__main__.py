@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from devcluster.cluster import Cluster, Wanted, start
-from devcluster.demo import sample, whole
-from devcluster.demo.narrator import Narrator
+from devcluster.demo import full_catalog, sample_catalog
+from devcluster.demo.printer import Narrator
 from devcluster.errors import DevclusterError
 from devcluster.suite import Suite
 
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(chosen: argparse.Namespace, narrator: Narrator) -> int:
     if chosen.catalog is not None:
         # Before anything is started: a folder that holds no catalog is the likeliest mistake.
-        whole.open_content(chosen.catalog)
+        full_catalog.open_content(chosen.catalog)
     with start(Wanted.from_environment(chosen.name), narrator.say) as cluster:
         narrator.say(f"Kubernetes {cluster.server_version()} is ready, and a registry at {cluster.registry}")
         if cluster.is_own:
@@ -66,9 +66,9 @@ def _run(chosen: argparse.Namespace, narrator: Narrator) -> int:
 
 def _tell(chosen: argparse.Namespace, cluster: Cluster, suite: Suite, narrator: Narrator) -> int:
     if chosen.catalog is not None:
-        return whole.tell(cluster, suite, narrator, chosen.catalog)
-    code = sample.tell(cluster, narrator)
-    sample.show_end(cluster, narrator)
+        return full_catalog.tell(cluster, suite, narrator, chosen.catalog)
+    code = sample_catalog.tell(cluster, narrator)
+    sample_catalog.show_end(cluster, narrator)
     return code
 
 
@@ -82,7 +82,7 @@ def _stay(chosen: argparse.Namespace, cluster: Cluster, suite: Suite, narrator: 
     narrator.plain("The cluster stays until Ctrl-C. In another shell, in this folder:")
     narrator.plain()
     narrator.quote(f'eval "$(.venv/bin/python -m devcluster env --name {chosen.name})"')
-    narrator.quote(sample.TRY_NEXT if chosen.catalog is None else whole.TRY_NEXT)
+    narrator.quote(sample_catalog.TRY_NEXT if chosen.catalog is None else full_catalog.TRY_NEXT)
     narrator.quote(f"tail -f {suite.folder}/*.log   # what the controllers do, and why")
     try:
         cluster.wait()

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from devcluster.cluster import Cluster
 from devcluster.corpus import open_corpus
-from devcluster.demo.narrator import Narrator, shortened
+from devcluster.demo.printer import Narrator, shortened
 from devcluster.errors import DevclusterError
 from devcluster.images import Catalog, Content, Registry
 from devcluster.processes import family_cpu
 from devcluster.suite import PACKAGES, Suite
-from devcluster.watching import CATALOGS, OPERATORS, Event, Object, Watch, condition, is_true
+from devcluster.watch import CATALOGS, OPERATORS, Event, Object, Watch, condition, is_true
 
 CATALOG_NAME = "catalog"
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, TextIO
 
-from devcluster.watching import Event
+from devcluster.watch import Event
 
 _LINE_LIMIT = 150
 _PROGRESS_SECONDS = 5.0

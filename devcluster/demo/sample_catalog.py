@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from devcluster.cluster import Cluster
-from devcluster.demo.narrator import Narrator
+from devcluster.demo.printer import Narrator
 from devcluster.images import Catalog, Content, Registry
 from devcluster.processes import REPOSITORY
-from devcluster.watching import CATALOGS, OPERATORS, Watch, is_true
+from devcluster.watch import CATALOGS, OPERATORS, Watch, is_true
 
 SAMPLES = REPOSITORY / "config" / "samples"
 

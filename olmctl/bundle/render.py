@@ -14,13 +14,13 @@ from pathlib import Path
 import orjson
 import yaml
 
-from olmkit.yaml_tree import TreeDumper
-from rukpak.bundle import BadBundle, Bundle, PlainBundle, read_plain, read_registry
-from rukpak.bundle.documents import plain
-from rukpak.install.namespaces import install_namespace, namespace_for, why_not
-from rukpak.install.preflight import unsupported
-from rukpak.install.render import RenderOptions, render
-from rukpak.manifest import Manifest
+from olmkit.gocompat.yaml_dumper import TreeDumper
+from rukpak.format import BadBundle, Bundle, PlainBundle, read_plain, read_registry
+from rukpak.format.documents import plain
+from rukpak.format.objects import Manifest
+from rukpak.render.namespaces import install_namespace, namespace_for, why_not
+from rukpak.render.preflight import unsupported
+from rukpak.render.renderer import RenderOptions, render
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -9,9 +9,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from olmkit.fbc.commands.printing import fail
-from olmkit.fbc.go_text import quoted
-from olmkit.fbc.pull_specs import fault
+from olmctl.catalog.output import fail
+from olmkit.fbc.checks.pull_specs import fault
+from olmkit.gocompat.text import quoted
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction

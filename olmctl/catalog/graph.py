@@ -10,18 +10,18 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from olmkit.fbc import catalog, graph_text
+from olmctl.catalog.output import fail
+from olmkit.fbc import catalog, graph_drawing
 from olmkit.fbc.blobs import Blob
-from olmkit.fbc.commands.printing import fail
 from olmkit.fbc.errors import BadBlob, BadCatalog
-from olmkit.fbc.go_text import quoted
-from olmkit.fbc.graph_text import Parts
-from olmkit.fbc.reading import read_folder
+from olmkit.fbc.folder import read_folder
+from olmkit.fbc.graph_drawing import Parts
+from olmkit.gocompat.text import quoted
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
 
-_WRITERS = {"mermaid": graph_text.mermaid, "dot": graph_text.dot}
+_WRITERS = {"mermaid": graph_drawing.mermaid, "dot": graph_drawing.dot}
 _SHOWN = 10
 """Names that a refusal lists."""
 
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         if channel not in names:
             return fail(_unknown("channel", channel, f"package {quoted(name)}", names))
         parts = replace(parts, channels=[each for each in parts.channels if each.name == channel])
-    sys.stdout.write(_WRITERS[arguments.output](graph_text.drawing(name, parts)))
+    sys.stdout.write(_WRITERS[arguments.output](graph_drawing.drawing(name, parts)))
     return 0
 
 

@@ -1,6 +1,6 @@
 """Images for the commands that take them: what kind one is, and its files in a folder for a while.
 
-Called by olmkit.fbc.commands.render only. The one module below olmkit.fbc that knows olmkit.sources: a command may use what is
+Called by olmctl.catalog.render only. The one module below olmkit.fbc that knows olmkit.sources: a command may use what is
 above the format it is about. Says by its labels what an image is (formats 1.8), and by its files when those say nothing.
 """
 
@@ -20,13 +20,13 @@ import orjson
 
 from olmkit.errors import Blocked, OlmError
 from olmkit.fbc.bundle_files import MANIFESTS, METADATA, PACKAGE_KEY
-from olmkit.fbc.go_text import quoted
-from olmkit.sources import image
+from olmkit.gocompat.text import quoted
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadReference, Reason
-from olmkit.sources.reference import parse
-from olmkit.sources.registries import Registries
+from olmkit.sources.oci import image
+from olmkit.sources.oci.reference import parse
+from olmkit.sources.oci.registries_conf import Registries
 
 CONFIGS_LABEL = "operators.operatorframework.io.index.configs.v1"
 DATABASE_LABEL = "operators.operatorframework.io.index.database.v1"

@@ -7,11 +7,11 @@ import base64
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from olmctl.catalog.output import add_form, fail, print_documents
 from olmkit.fbc.catalog import PACKAGE
-from olmkit.fbc.commands.printing import add_form, fail, print_documents
 from olmkit.fbc.documents import DOCUMENT_LIMIT
-from olmkit.fbc.go_text import quoted
 from olmkit.fbc.media_types import media_type
+from olmkit.gocompat.text import quoted
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from olmkit.fbc.go_text import quoted
-from olmkit.fbc.writing import FORMS, Form, text
+from olmkit.fbc.serialize import FORMS, Form, text
+from olmkit.gocompat.text import quoted
 
 
 def add_form(parser: argparse.ArgumentParser) -> None:

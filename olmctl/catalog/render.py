@@ -15,22 +15,22 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from olmctl.catalog.output import add_form, fail, print_documents, warn
 from olmkit.fbc import bundle_blobs, catalog
 from olmkit.fbc.blobs import Blob, blob
 from olmkit.fbc.bundle_files import MANIFESTS, METADATA, BadBundle, read_registry
-from olmkit.fbc.commands.printing import add_form, fail, print_documents, warn
+from olmkit.fbc.checks.pull_specs import fault
+from olmkit.fbc.checks.version_errors import version_fault
 from olmkit.fbc.documents import Document
 from olmkit.fbc.errors import BadBlob, BadCatalog, BadDocument
-from olmkit.fbc.go_text import quoted
-from olmkit.fbc.pull_specs import fault
-from olmkit.fbc.reading import read_folder
-from olmkit.fbc.version_words import version_fault
-from olmkit.fbc.writing import ordered, sorted_blobs
+from olmkit.fbc.folder import read_folder
+from olmkit.fbc.serialize import ordered, sorted_blobs
+from olmkit.gocompat.text import quoted
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
 
-    from olmkit.fbc.commands.images import Unpacked
+    from olmctl.catalog.images import Unpacked
 
 _LEVELS = ("none", "bundle-object-to-csv-metadata")
 _BUNDLE_LIMIT = 256 * 1024**2
@@ -136,7 +136,7 @@ class _Rendering:
 
     def _image(self) -> Iterator[Blob]:
         # Here, because what pulls images takes a third of a second to import.
-        from olmkit.fbc.commands.images import NoFolder, reference_fault, unpacked
+        from olmctl.catalog.images import NoFolder, reference_fault, unpacked
 
         if why := reference_fault(self.reference):
             raise BadCatalog(f"there is no such folder, and it is no image: {why}")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from olmkit.fbc.go_text import quoted
-from olmkit.fbc.validating import Refusal, validate
-from olmkit.yaml_tree import NO_FOLDING, TreeDumper
+from olmkit.fbc.validate import Refusal, validate
+from olmkit.gocompat.text import quoted
+from olmkit.gocompat.yaml_dumper import NO_FOLDING, TreeDumper
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction

@@ -1,6 +1,6 @@
 """Annotations by which catalogd tells lists of objects what their columns cannot compute. Pure.
 
-Written by catalogd, named by olmkit.crd. Apart from the models, because jobs do without pydantic.
+Written by catalogd, named by olmkit.api.crd. Apart from the models, because jobs do without pydantic.
 """
 
 LATEST = "catalogd.operatorframework.io/latest"

@@ -32,7 +32,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Transition:
-    """An aspect that is new, or whose status or reason changed: logged, and perhaps an Event (olmkit.events)."""
+    """An aspect that is new, or whose status or reason changed: logged, and perhaps an Event (olmkit.runtime.recorder)."""
 
     type: str
     status: ConditionValue

@@ -1,4 +1,4 @@
-"""API models become structural CustomResourceDefinitions: `python -m olmkit.crd config/crd`.
+"""API models become structural CustomResourceDefinitions: `python -m olmkit.api.crd config/crd`.
 
 Called by `make generate`, and by `make check`, which fails when the committed files differ. Never talks to a cluster. Names,
 short names, columns and rules that a model cannot hold stand here, in one declared list.
@@ -18,7 +18,7 @@ from olmkit.api.annotations import CHANNELS, LATEST, VERSIONS
 from olmkit.api.bundledeployments import PACKAGE_ANNOTATION, VERSION_ANNOTATION
 from olmkit.api.content import SOURCE_RULES
 from olmkit.api.meta import Kind, Resource
-from olmkit.yaml_tree import TreeDumper
+from olmkit.gocompat.yaml_dumper import TreeDumper
 
 SIZE_LIMIT = 262_144
 """Bytes: a larger CRD cannot be applied client-side, because it is copied into an annotation."""
@@ -297,7 +297,7 @@ def main(arguments: list[str] | None = None) -> int:
     check = "--check" in given
     folders = [argument for argument in given if argument != "--check"]
     if len(folders) != 1:
-        print("usage: python -m olmkit.crd [--check] FOLDER", file=sys.stderr)
+        print("usage: python -m olmkit.api.crd [--check] FOLDER", file=sys.stderr)
         return 2
     folder = Path(folders[0])
     wanted = render()

@@ -1,6 +1,6 @@
 """What all kinds of the suite share: the base model, object metadata, conditions and the naming of a resource.
 
-Used by every other module of olmkit.api, by olmkit.crd (schemas) and by olmkit.client (paths). Pure.
+Used by every other module of olmkit.api, by olmkit.api.crd (schemas) and by olmkit.runtime.client (paths). Pure.
 """
 
 from __future__ import annotations

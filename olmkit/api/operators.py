@@ -27,8 +27,8 @@ _BUILD = "[0-9A-Za-z-]+"
 _VERSION = rf"v?{_PART}(\.{_PART}){{0,2}}(-{_WORD}(\.{_WORD})*)?(\+{_BUILD}(\.{_BUILD})*)?"
 _BOUND = rf"(=|!=|>|<|>=|=>|<=|=<|~|~>|\^)? *{_VERSION}"
 VERSION_PATTERN = rf"^ *{_BOUND}(( *(,|\|\|) *| +){_BOUND})* *$"
-"""Every range that operator_controller/resolve/versions.py reads, but for hyphen ranges and leading zeros, which the 4.14 era's
-API refuses too. What is let in and still no range (a number beyond 64 bits) is told in the status."""
+"""Every range that operator_controller/resolve/version_range.py reads, but for hyphen ranges and leading zeros, which the 4.14
+era's API refuses too. What is let in and still no range (a number beyond 64 bits) is told in the status."""
 _VERSION_HINT = 'a version is "1.2.3", a range is ">=1.2.0 <2.0.0", "~1.4" or "1.x"'
 VERSION_RULE: JsonDict = {
     "rule": f"self.matches(r'{VERSION_PATTERN}')",

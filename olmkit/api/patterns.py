@@ -19,7 +19,7 @@ IMAGE_HOST = rf"({_DOMAIN_PART}(\.{_DOMAIN_PART})*|\[[0-9a-fA-F:.]+\])(:[0-9]{{1
 IMAGE_REPOSITORY = rf"{_REPOSITORY_PART}(/{_REPOSITORY_PART})*"
 IMAGE_TAG = r"[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127}"
 IMAGE_REFERENCE = rf"^({IMAGE_HOST}/)?{IMAGE_REPOSITORY}(:{IMAGE_TAG})?(@{DIGEST})?$"
-"""What olmkit.sources.reference reads, but for what only the meaning of the first part decides."""
+"""What olmkit.sources.oci.reference reads, but for what only the meaning of the first part decides."""
 
 SEGMENT = r"([^/.\x00-\x1f\x7f][^/\x00-\x1f\x7f]*|\.[^/.\x00-\x1f\x7f][^/\x00-\x1f\x7f]*|\.\.[^/\x00-\x1f\x7f]+)"
 RELATIVE_PATH = rf"^(\./)?{SEGMENT}(/{SEGMENT})*/?$|^\./?$"

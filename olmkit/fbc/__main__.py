@@ -1,6 +1,6 @@
 """`python -m olmkit.fbc COMMAND`: work on file-based catalogs without a cluster, as people know it from opm.
 
-A command is a module of olmkit.fbc.commands. Exit status 0: done; 1: refused or failed, and why on stderr; 2: used wrongly;
+A command is a module of olmctl.catalog. Exit status 0: done; 1: refused or failed, and why on stderr; 2: used wrongly;
 130: interrupted.
 """
 
@@ -12,8 +12,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from olmctl.catalog import generate, graph, init, render, validate
 from olmkit.errors import OlmError
-from olmkit.fbc.commands import generate, graph, init, render, validate
 
 _COMMANDS = (validate, render, init, generate, graph)
 _INTERRUPTED = 130

@@ -1,6 +1,6 @@
 """A document of a catalog to a blob: the envelope every schema shares, and the form blobs are kept and served in (formats 1.3).
 
-Called by olmkit.fbc.reading for each document. Knows the three keys of the envelope and nothing else of any schema. Pure.
+Called by olmkit.fbc.folder for each document. Knows the three keys of the envelope and nothing else of any schema. Pure.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import orjson
 
 from olmkit.fbc.documents import DOCUMENT_LIMIT, Document, holds_too_much
 from olmkit.fbc.errors import BadDocument
-from olmkit.fbc.excerpts import beginning
-from olmkit.fbc.go_text import quoted
-from olmkit.fbc.go_values import printed, printed_as_boolean
-from olmkit.fbc.numbers import exact_json
-from olmkit.fbc.yaml_values import DEPTH_LIMIT, VALUES_LIMIT
+from olmkit.gocompat.excerpts import beginning
+from olmkit.gocompat.numbers import exact_json
+from olmkit.gocompat.text import quoted
+from olmkit.gocompat.values import printed, printed_as_boolean
+from olmkit.gocompat.yaml_reader import DEPTH_LIMIT, VALUES_LIMIT
 
 _OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
 _LINE_SEPARATOR, _PARAGRAPH_SEPARATOR = "\u2028".encode(), "\u2029".encode()

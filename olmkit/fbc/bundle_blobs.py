@@ -1,6 +1,6 @@
 """A bundle's files to its olm.bundle blob, as `opm render` makes it (formats 1.5, 1.8); plain bundles too, which opm refuses.
 
-Called by olmkit.fbc.commands.render. The manifests come as olm.bundle.object properties, which is what opm does by default; with
+Called by olmctl.catalog.render. The manifests come as olm.bundle.object properties, which is what opm does by default; with
 `summarized` (opm's --migrate) an olm.csv.metadata property stands in their place, if the bundle has an image: without one a
 bundle must carry its objects. Pure.
 """
@@ -14,13 +14,13 @@ from typing import Any
 
 import orjson
 
-from olmkit.fbc import objects
+from olmkit.fbc import bundle_objects
 from olmkit.fbc.bundle_files import BadBundle, Body, RegistryFiles, properties_of, read_objects
 from olmkit.fbc.catalog import BUNDLE, BUNDLE_OBJECT, PACKAGE, Property
 from olmkit.fbc.csv_metadata import metadata
 from olmkit.fbc.documents import DOCUMENT_LIMIT
-from olmkit.fbc.go_text import quoted
 from olmkit.fbc.schemas import GVK, GVK_REQUIRED, PACKAGE_REQUIRED
+from olmkit.gocompat.text import quoted
 
 PLAIN_V0 = "plain+v0"
 CSV_METADATA = "olm.csv.metadata"
@@ -62,7 +62,9 @@ def summarized_blob(blob: Mapping[str, Any]) -> dict[str, Any]:
     properties = blob.get("properties") or []
     held = [each.get("value") for each in properties if each.get("type") == BUNDLE_OBJECT]
     csv = (
-        objects.csv(held) if blob.get("image") and not any(p.get("type") == CSV_METADATA for p in properties) else None
+        bundle_objects.csv(held)
+        if blob.get("image") and not any(p.get("type") == CSV_METADATA for p in properties)
+        else None
     )
     if csv is None:
         return dict(blob)

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from olmkit.envelope import with_envelope
 from olmkit.fbc import documents
 from olmkit.fbc.catalog import Property
 from olmkit.fbc.errors import BadDocument
-from olmkit.fbc.go_text import quoted
+from olmkit.gocompat.envelope import with_envelope
+from olmkit.gocompat.text import quoted
 
 MANIFESTS, METADATA = "manifests", "metadata"
 CSV = "ClusterServiceVersion"
@@ -24,7 +24,7 @@ PACKAGE_KEY = "operators.operatorframework.io.bundle.package.v1"
 _SUFFIXES = (".yaml", ".yml", ".json")
 
 Body = Mapping[str, Any]
-"""A Kubernetes object as JSON values; numbers as olmkit.fbc.numbers holds them."""
+"""A Kubernetes object as JSON values; numbers as olmkit.gocompat.numbers holds them."""
 
 
 class BadBundle(ValueError):

@@ -1,7 +1,7 @@
 """The manifests that olm.bundle.object properties carry as base64, and the CSV among them (formats 1.5). Pure.
 
-Called where a bundle's own words are needed: by olmkit.fbc.catalog and catalogd.reading.summaries. A manifest is decoded only
-if it may be what is looked for: a catalog with bundle objects is a gigabyte of them.
+Called where a bundle's own words are needed: by olmkit.fbc.catalog and catalogd.ingest.package_summaries. A manifest is
+decoded only if it may be what is looked for: a catalog with bundle objects is a gigabyte of them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 import orjson
 
-from olmkit.fbc import yaml_values
 from olmkit.fbc.documents import DOCUMENT_LIMIT
+from olmkit.gocompat import yaml_reader
 
 CSV = "ClusterServiceVersion"
 _START = 512
@@ -47,7 +47,7 @@ def _csv_text(data: Any) -> bytes:
 
 def _manifest(text: bytes) -> Mapping[str, Any] | None:
     try:
-        found = orjson.loads(text) if text.lstrip().startswith(b"{") else yaml_values.load(text, DOCUMENT_LIMIT)
+        found = orjson.loads(text) if text.lstrip().startswith(b"{") else yaml_reader.load(text, DOCUMENT_LIMIT)
     except ValueError:
         return None
     return found if isinstance(found, dict) else None

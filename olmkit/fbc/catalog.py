@@ -15,16 +15,17 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET, Struct
 
-from olmkit.fbc import go_types, objects
+from olmkit.fbc import bundle_objects
 from olmkit.fbc.errors import BadBlob
-from olmkit.fbc.fields import field, items_field, lenient_bytes, text_field
-from olmkit.fbc.go_text import quoted, words
 from olmkit.fbc.schemas import BUNDLE as BUNDLE
 from olmkit.fbc.schemas import BUNDLE_OBJECT as BUNDLE_OBJECT
 from olmkit.fbc.schemas import CHANNEL as CHANNEL
 from olmkit.fbc.schemas import DEPRECATIONS as DEPRECATIONS
 from olmkit.fbc.schemas import GVK, GVK_REQUIRED, PACKAGE_REQUIRED
 from olmkit.fbc.schemas import PACKAGE as PACKAGE
+from olmkit.gocompat import types
+from olmkit.gocompat.fields import field, items_field, lenient_bytes, text_field
+from olmkit.gocompat.text import quoted, words
 
 REGISTRY_V1 = "registry+v1"
 _MEDIA_TYPE, _CSV_METADATA = "olm.bundle.mediatype", "olm.csv.metadata"
@@ -85,7 +86,7 @@ class Property(Struct, frozen=True, gc=False):
         """Why opm does not read the value of this type; "" when it does, as it does with every type that it does not know."""
         if not self.has_value:
             return "unexpected end of JSON input"
-        return go_types.fault(_TYPES[self.type], self.value) if self.type in _TYPES else ""
+        return types.fault(_TYPES[self.type], self.value) if self.type in _TYPES else ""
 
 
 class Demands(NamedTuple):
@@ -279,7 +280,7 @@ def deprecations(blob: Mapping[str, Any]) -> Deprecations:
 
 
 def _check(blob: Mapping[str, Any], schema: str, type_name: str) -> None:
-    if fault := go_types.fault(type_name, blob):
+    if fault := types.fault(type_name, blob):
         raise BadBlob(f"parse {schema}: {fault}", _place(blob, schema))
 
 
@@ -297,7 +298,7 @@ def _shown(blob: Mapping[str, Any], key: str) -> str:
 
 def _demanded(values: Iterable[Any]) -> Demands:
     """What the CSV among objects demands."""
-    csv = objects.csv(values, _is_demanding)
+    csv = bundle_objects.csv(values, _is_demanding)
     spec = csv.get("spec") if csv is not None else None
     if not isinstance(spec, Mapping):
         return Demands()

@@ -1,6 +1,6 @@
 """The olm.csv.metadata property of a ClusterServiceVersion: what people browse, without what is only for installing. Pure.
 
-Called by olmkit.fbc.bundle_blobs. The value is what opm writes: only the fields that its types have (olmkit.fbc.go_types), in
+Called by olmkit.fbc.bundle_blobs. The value is what opm writes: only the fields that its types have (olmkit.gocompat.types), in
 their order, and of those that are empty only the ones it always writes.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from olmkit.fbc import go_types
+from olmkit.gocompat import types
 
 _TYPE: Final = "property.CSVMetadata"
 _OF_SPEC = {
@@ -36,9 +36,9 @@ def metadata(csv: Mapping[str, Any]) -> dict[str, Any]:
     """The value. Raises ValueError in the words of Go's decoder when the CSV is not what its type says."""
     spec = csv.get("spec") or {}
     about = csv.get("metadata") or {}
-    gathered = {name: spec.get(_OF_SPEC.get(name, name)) for name, _ in go_types.fields(_TYPE)}
+    gathered = {name: spec.get(_OF_SPEC.get(name, name)) for name, _ in types.fields(_TYPE)}
     gathered |= {name: about.get(name) for name in _OF_METADATA}
-    if fault := go_types.fault(_TYPE, gathered):
+    if fault := types.fault(_TYPE, gathered):
         raise ValueError(fault)
     made: dict[str, Any] = _shaped(_TYPE, gathered)
     return made
@@ -46,14 +46,14 @@ def metadata(csv: Mapping[str, Any]) -> dict[str, Any]:
 
 def _shaped(of: str, value: Any) -> Any:
     """A value that fits the type, as Go writes it."""
-    if fields := go_types.fields(of):
+    if fields := types.fields(of):
         held = _by_name(fields, value or {})
         always = _ALWAYS.get(of, frozenset())
         made = {name: _shaped(inner, held.get(name)) for name, inner in fields}
         return {
             name: each
             for name, each in made.items()
-            if name in always or go_types.fields(dict(fields)[name]) or not _is_empty(dict(fields)[name], each)
+            if name in always or types.fields(dict(fields)[name]) or not _is_empty(dict(fields)[name], each)
         }
     if of.startswith("[]"):
         return [_shaped(of.removeprefix("[]"), each) for each in value or ()]

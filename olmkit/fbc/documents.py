@@ -1,6 +1,6 @@
 """A file of a catalog to its documents: concatenated JSON objects, or YAML documents (formats 1.2).
 
-Called by olmkit.fbc.reading. Streams: holds one document and one chunk at a time. Knows nothing of schemas and never opens a
+Called by olmkit.fbc.folder. Streams: holds one document and one chunk at a time. Knows nothing of schemas and never opens a
 file itself. Which of the two a file is shows its first character; JSON that ends early in a file is tried as YAML.
 """
 
@@ -15,12 +15,12 @@ from typing import Any, Final
 import msgspec
 import orjson
 
-from olmkit.fbc import yaml_fast, yaml_values
 from olmkit.fbc.buffer import Buffer, Readable
 from olmkit.fbc.errors import BadDocument, TooLarge
-from olmkit.fbc.excerpts import beginning, marked
-from olmkit.fbc.numbers import exact_json, real
-from olmkit.fbc.yaml_values import VALUES_LIMIT
+from olmkit.gocompat import yaml_fast, yaml_reader
+from olmkit.gocompat.excerpts import beginning, marked
+from olmkit.gocompat.numbers import exact_json, real
+from olmkit.gocompat.yaml_reader import VALUES_LIMIT
 
 DOCUMENT_LIMIT = 16 * 1024 * 1024
 """Bytes of one document, and of one blob once the aliases in it are written out. The largest public ones, with the objects of
@@ -46,7 +46,7 @@ _ESCAPE = re.compile(
 class Document:
     """One document: its value, the JSON text it came from (empty for YAML) and the line it starts on, from 1.
 
-    Numbers with a fraction or exponent come as orjson.Fragment (olmkit.fbc.numbers); integers may have any length.
+    Numbers with a fraction or exponent come as orjson.Fragment (olmkit.gocompat.numbers); integers may have any length.
     """
 
     value: Any
@@ -222,7 +222,7 @@ def _parse(raw: bytes) -> tuple[Any, bytes]:
         orjson.loads(raw)
         return exact_json(raw.decode()), raw
     except RecursionError as error:
-        raise BadDocument(f"nests deeper than {yaml_values.DEPTH_LIMIT} levels") from error
+        raise BadDocument(f"nests deeper than {yaml_reader.DEPTH_LIMIT} levels") from error
     except orjson.JSONDecodeError as error:
         mended = _ESCAPE.sub(
             lambda match: "\\ufffd" if match["lone"] else match[0], raw.decode(errors="replace")

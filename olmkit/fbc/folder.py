@@ -11,7 +11,7 @@ from pathlib import Path
 from olmkit.fbc.blobs import Blob, blob
 from olmkit.fbc.documents import read
 from olmkit.fbc.errors import BadCatalog, BadDocument
-from olmkit.fbc.files import discover
+from olmkit.fbc.indexignore import discover
 
 
 def read_folder(root: Path) -> Iterator[Blob]:

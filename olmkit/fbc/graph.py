@@ -1,4 +1,5 @@
-"""The upgrade graph of one channel, as opm judges it (formats 1.7). Called by olmkit.fbc.stage_b and graph_text. Pure.
+"""The upgrade graph of one channel, as opm judges it (formats 1.7). Called by olmkit.fbc.checks.model_checks and graph_text.
+Pure.
 
 The head is the entry that no other replaces or skips. From there the `replaces` lead down; they end at what is skipped, and at
 what is no entry. Who is neither on the way nor skipped is stranded. skipRange plays no part. Time and memory are linear in the

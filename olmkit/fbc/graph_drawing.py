@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from olmkit.fbc import graph
 from olmkit.fbc.catalog import BUNDLE, CHANNEL, PACKAGE, Channel, Deprecations, Entry, Package
-from olmkit.versions import BadRange, BadVersion, BlangRange, Version, parse_version
+from olmkit.gocompat.versions import BadRange, BadVersion, BlangRange, Version, parse_version
 
 _RANGE_EDGES = 5
 """More bundles than these that one skipRange alone leads from are drawn as one: a hundred would have ten thousand edges."""

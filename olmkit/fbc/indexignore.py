@@ -1,6 +1,6 @@
 """The files of a catalog, in the order they count: every regular file that no .indexignore excludes (formats 1.1).
 
-Called by olmkit.fbc.reading for a folder, and by catalogd.reading.unpacking for files that never were in one. Never opens a
+Called by olmkit.fbc.folder for a folder, and by catalogd.ingest.catalog_files for files that never were in one. Never opens a
 catalog file itself and never leaves the catalog's folder.
 """
 

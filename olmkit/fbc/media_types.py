@@ -1,4 +1,4 @@
-"""What kind of file some bytes are, by how they begin: whether an icon is an image. Called by olmkit.fbc.commands.init. Pure."""
+"""What kind of file some bytes are, by how they begin: whether an icon is an image. Called by olmctl.catalog.init. Pure."""
 
 from __future__ import annotations
 

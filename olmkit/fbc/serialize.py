@@ -1,4 +1,4 @@
-"""Blobs to text for people, in the order and the forms that opm writes them (formats 1.9). Called by olmkit.fbc.commands. Pure.
+"""Blobs to text for people, in the order and the forms that opm writes them (formats 1.9). Called by olmctl.catalog. Pure.
 
 What was written is read again as the same values, in YAML too: a string that go-yaml v2 would take for something else is quoted.
 """
@@ -14,8 +14,8 @@ import yaml
 
 from olmkit.fbc.blobs import Blob
 from olmkit.fbc.catalog import BUNDLE, CHANNEL, DEPRECATIONS, PACKAGE
-from olmkit.fbc.yaml_scalars import is_merge, resolve, resolve_key
-from olmkit.yaml_tree import NO_FOLDING, TreeDumper
+from olmkit.gocompat.yaml_dumper import NO_FOLDING, TreeDumper
+from olmkit.gocompat.yaml_scalars import is_merge, resolve, resolve_key
 
 Form = Literal["json", "yaml"]
 FORMS: Final[tuple[Form, ...]] = ("json", "yaml")

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from olmkit.fbc.blobs import Blob, blob
+from olmkit.fbc.checks.catalog_check import WholeCatalog
 from olmkit.fbc.documents import read
 from olmkit.fbc.errors import NO_BLOBS, BadBlob, BadCatalog, BadDocument
-from olmkit.fbc.files import discover
-from olmkit.fbc.whole_catalog import WholeCatalog
+from olmkit.fbc.indexignore import discover
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """What every Kubernetes object has around its content, under the names that Kubernetes gives it. Pure.
 
-Called where manifests are read that people wrote: rukpak.bundle.files, olmkit.fbc.bundle_files. Go's JSON decoder finds the
+Called where manifests are read that people wrote: rukpak.format.files, olmkit.fbc.bundle_files. Go's JSON decoder finds the
 fields of a type by their names in any case of the letters, so `ApiVersion: v1` is good enough for many tools; the API server
 and everything behind these readers know one spelling. Never changes a value that it is given, and judges nothing.
 """

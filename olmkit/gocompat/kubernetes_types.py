@@ -1,5 +1,5 @@
 """The fields of Kubernetes' own types that a bundle's CSV and CRDs are read as, and some other objects checked by. Pure data,
-read by rukpak.bundle.typed only.
+read by olmkit.gocompat.typed only.
 
 Facts of k8s.io/api and k8s.io/apiextensions-apiserver 0.34, and of the CSV (operators.coreos.com/v1alpha1): one type for
 each line, its fields in the order they are written. A field is `name type`; `?` after the name: left out when empty. Types:

@@ -1,6 +1,6 @@
 """Numbers of catalogs as their JSON form writes them: integers exact, other numbers as Go's encoder writes a float64.
 
-Called by olmkit.fbc.blobs (JSON) and olmkit.fbc.yaml_values (YAML). A number that orjson would write otherwise is held as an
+Called by olmkit.fbc.blobs (JSON) and olmkit.gocompat.yaml_reader (YAML). A number that orjson would write otherwise is held as an
 orjson.Fragment, its text. Pure.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import orjson
 
-from olmkit.fbc.excerpts import beginning
+from olmkit.gocompat.excerpts import beginning
 
 _LOWEST, _HIGHEST = -(2**63), 2**64 - 1
 

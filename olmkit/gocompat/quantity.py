@@ -1,4 +1,4 @@
-"""resource.Quantity: its canonical text, as Kubernetes writes it. Called by rukpak.bundle.typed only. Pure.
+"""resource.Quantity: its canonical text, as Kubernetes writes it. Called by olmkit.gocompat.typed only. Pure.
 
 Rules of k8s.io/apimachinery: three families of suffixes (1Ki, 1k, 1e3) keep to their own; the number in front is whole and
 as small as it can be; nothing below a nano, rounded up.

@@ -1,4 +1,4 @@
-"""Reads a mapping the way Kubernetes' own types do, and gives it back the way they are written. Called by rukpak.bundle. Pure.
+"""Reads a mapping the way Kubernetes' own types do, and gives it back the way they are written. Called by rukpak.format. Pure.
 
 Fields are found by their names in any case of the letters, the exact name first, as Go's JSON decoder finds them. Unknown
 fields go (a server-side apply of one is refused), empty optional ones go, quantities get their canonical form: what
@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from rukpak.bundle.quantity import canonical
-from rukpak.bundle.shapes import CHECKED_SHAPES, CSV_SHAPES, SHAPES
+from olmkit.gocompat.kubernetes_types import CHECKED_SHAPES, CSV_SHAPES, SHAPES
+from olmkit.gocompat.quantity import canonical
 
 Convert = Callable[[Any], Any]
 """From the value as read (None when absent) to the value as written."""

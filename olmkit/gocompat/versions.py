@@ -1,7 +1,7 @@
 """Versions and the ranges that catalogs are written in: semantic versions with releases, and blang's grammar of ranges.
 
 Called by whatever compares versions: resolution, catalog and bundle validation, minKubeVersion. The grammar of Operator's
-spec.version is operator_controller/resolve/versions.py. Pure; bad text raises BadVersion or BadRange and nothing else.
+spec.version is operator_controller/resolve/version_range.py. Pure; bad text raises BadVersion or BadRange and nothing else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How values become YAML, for every command that prints or writes it: by olmkit.crd, olmkit.fbc and rukpak.render. Pure.
+"""How values become YAML, for every command that prints or writes it: by olmkit.api.crd, olmkit.fbc and rukpak.render. Pure.
 
 What stands twice is written twice, since not every reader of a manifest knows aliases; text of several lines is a block. Which
 text of one line wants quotes depends on who reads: a subclass says so.

@@ -1,4 +1,4 @@
-"""One YAML document to a JSON value, as olmkit.fbc.yaml_values reads it and at twice its speed.
+"""One YAML document to a JSON value, as olmkit.gocompat.yaml_reader reads it and at twice its speed.
 
 Called by olmkit.fbc.documents. ryaml is libyaml in another language, so it finds the scalars and collections that the reference
 finds; it differs in what plain scalars, keys, tags and anchors mean. The reference reads a document in which that could show,
@@ -12,7 +12,7 @@ from typing import Any
 
 import ryaml
 
-from olmkit.fbc import yaml_scalars, yaml_values
+from olmkit.gocompat import yaml_reader, yaml_scalars
 
 _SIZE_LIMIT = 4 * 1024 * 1024
 _INDICATORS_LIMIT = 50_000
@@ -47,7 +47,7 @@ def load(text: bytes, weight_limit: int) -> Any:
     try:
         return quick(text, weight_limit)
     except Unsure:
-        return yaml_values.load(text, weight_limit)
+        return yaml_reader.load(text, weight_limit)
 
 
 def quick(text: bytes, weight_limit: int) -> Any:

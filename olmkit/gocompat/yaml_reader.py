@@ -15,8 +15,8 @@ import yaml
 from yaml._yaml import CParser
 
 from olmkit.fbc.errors import BadDocument
-from olmkit.fbc.excerpts import beginning, marked
-from olmkit.fbc.yaml_scalars import is_merge, key, resolve, resolve_key, tagged
+from olmkit.gocompat.excerpts import beginning, marked
+from olmkit.gocompat.yaml_scalars import is_merge, key, resolve, resolve_key, tagged
 
 DEPTH_LIMIT = 250
 """Levels of mappings and sequences; orjson writes no more than 254."""
@@ -30,7 +30,7 @@ _MARK_IN_TEXT = re.compile(rb"(?:[\n\r]|\xc2\x85|\xe2\x80[\xa8\xa9])(\xef\xbb\xb
 def load(text: bytes, weight_limit: int) -> Any:
     """The first document of `text`; None when it holds nothing but comments.
 
-    Mappings come as dicts with string keys, numbers as olmkit.fbc.numbers holds them. `weight_limit` bounds about how many
+    Mappings come as dicts with string keys, numbers as olmkit.gocompat.numbers holds them. `weight_limit` bounds about how many
     bytes the value takes when its aliases are written out. Raises BadDocument with a place within `text`.
     """
     if found := _MARK_IN_TEXT.search(text):

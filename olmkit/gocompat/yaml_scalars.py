@@ -1,4 +1,5 @@
-"""What a scalar of YAML means to go-yaml v2, as a value and as a key (formats 1.2). Called by olmkit.fbc.yaml_values. Pure."""
+"""What a scalar of YAML means to go-yaml v2, as a value and as a key (formats 1.2). Called by olmkit.gocompat.yaml_reader.
+Pure."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from typing import Any, Final
 
 import orjson
 
-from olmkit.fbc.excerpts import beginning
-from olmkit.fbc.numbers import float_text, integer, real
+from olmkit.gocompat.excerpts import beginning
+from olmkit.gocompat.numbers import float_text, integer, real
 
 WORDS: Final[dict[str, bool | None]] = {
     "": None,

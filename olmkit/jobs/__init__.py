@@ -7,12 +7,12 @@ end enqueues the key. Nothing here knows what a job does, and no big content cro
       ^------------- progress, result or error over a socket of its own (wire.py) -------------'
 """
 
-from olmkit.jobs.memory import MemoryBudget
+from olmkit.jobs.job import Limits, Reason, Task
+from olmkit.jobs.memory_budget import MemoryBudget
 from olmkit.jobs.parser import Parse
 from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.scheduler import Failed, Finished, Jobs, JobState, Running
 from olmkit.jobs.staging import Staging
-from olmkit.jobs.task import Limits, Reason, Task
 
 __all__ = [
     "Failed",

@@ -26,10 +26,10 @@ from typing import Any, NoReturn
 import orjson
 
 from olmkit.errors import OlmError
-from olmkit.jobs import kernel, looking, parser, sandbox, wire
+from olmkit.jobs import parser, probe_worker, protocol, sandbox, syscalls
+from olmkit.jobs.job import Role
 from olmkit.jobs.parser import Parser, ParserFailed, ParserLost
 from olmkit.jobs.sandbox import Sandbox
-from olmkit.jobs.task import Role
 
 PROGRESS_EVERY = 0.2
 """Seconds between two progress lines on the wire; the ones between are dropped."""
@@ -53,9 +53,9 @@ def live(channels: Sequence[int], parent: int, asked: Mapping[str, Any], scratch
             match asked["role"]:
                 case Role.LOOK:
                     sandbox.enter(around)
-                    asyncio.run(looking.answer_all(connection))
+                    asyncio.run(probe_worker.answer_all(connection))
                 case Role.PARSE:
-                    kernel.erase_environment()
+                    syscalls.erase_environment()
                     sandbox.enter(replace(around, reads=(), network=False))
                     _parse(connection, scratch)
                 case _:
@@ -72,8 +72,8 @@ def live(channels: Sequence[int], parent: int, asked: Mapping[str, Any], scratch
 
 def _belong_to(parent: int) -> None:
     os.setsid()  # all that it starts is in its group, which the fork server ends with it
-    kernel.die_with_parent(parent)
-    kernel.set_dumpable(True)  # or its own files below /proc are root's
+    syscalls.die_with_parent(parent)
+    syscalls.set_dumpable(True)  # or its own files below /proc are root's
 
 
 def leave_everything_but(*channels: int) -> None:
@@ -124,9 +124,10 @@ def _take(limits: Mapping[str, int]) -> None:
 def _work(connection: socket.socket, channels: Sequence[int]) -> None:
     request = orjson.loads(connection.makefile("rb").readline())
     more = [
-        Parser(socket.socket(fileno=each), lambda: connection.sendall(wire.frame("parse", True))) for each in channels
+        Parser(socket.socket(fileno=each), lambda: connection.sendall(protocol.frame("parse", True)))
+        for each in channels
     ]
-    _do(connection, lambda progress: wire.resolve(request["function"])(request["arguments"], progress, *more))
+    _do(connection, lambda progress: protocol.resolve(request["function"])(request["arguments"], progress, *more))
 
 
 def _parse(connection: socket.socket, scratch: Path) -> None:
@@ -138,7 +139,7 @@ def _parse(connection: socket.socket, scratch: Path) -> None:
         folder = Path(request["folder"])
         os.environ["TMPDIR"] = tempfile.tempdir = str(scratch)
         sandbox.narrow((folder, scratch))
-        _do(connection, lambda progress: wire.resolve(request["function"])(request["arguments"], files, progress))
+        _do(connection, lambda progress: protocol.resolve(request["function"])(request["arguments"], files, progress))
 
 
 def _do(connection: socket.socket, work: Callable[[Callable[[str], None]], Any]) -> None:
@@ -155,19 +156,19 @@ def _answer(work: Callable[[Callable[[str], None]], Any], progress: Callable[[st
         result = work(progress)
         if inspect.iscoroutine(result):
             result = asyncio.run(result)
-        return wire.frame("result", result)
+        return protocol.frame("result", result)
     except OlmError as error:
-        return wire.frame("error", wire.error_to_json(error))
+        return protocol.frame("error", protocol.error_to_json(error))
     except MemoryError:
         raise
     except ParserLost:
-        return wire.frame("lost", True)
+        return protocol.frame("lost", True)
     except ParserFailed as error:
-        return wire.frame("unexpected", str(error))
+        return protocol.frame("unexpected", str(error))
     except Exception as error:
         traceback.print_exc()
         text = f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
-        return wire.frame("unexpected", text[:500])
+        return protocol.frame("unexpected", text[:500])
 
 
 def _progress(connection: socket.socket) -> Callable[[str], None]:
@@ -178,6 +179,6 @@ def _progress(connection: socket.socket) -> Callable[[str], None]:
         now = time.monotonic()
         if now >= due:
             due = now + PROGRESS_EVERY
-            connection.sendall(wire.frame("progress", line))
+            connection.sendall(protocol.frame("progress", line))
 
     return progress

@@ -1,6 +1,6 @@
 """Which environment variables jobs get: those that name proxies, authorities, the language and the time zone.
 
-Used by olmkit.jobs.forks. All others stay with the controller: they may hold what is nobody else's business. Pure.
+Used by olmkit.jobs.fork_client. All others stay with the controller: they may hold what is nobody else's business. Pure.
 """
 
 from __future__ import annotations

@@ -18,10 +18,10 @@ from typing import Any
 
 import orjson
 
-from olmkit.jobs import environment, sandbox, wire
+from olmkit.jobs import environment, protocol, sandbox
+from olmkit.jobs.job import Limits, Role, Task
 from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.scratch import Scratch
-from olmkit.jobs.task import Limits, Role, Task
 
 END_WAIT = 10.0
 """Seconds that the fork server has for its end."""
@@ -150,7 +150,7 @@ class Forks:
     def _start(self, descriptor: int) -> subprocess.Popen[bytes]:
         sandbox.warn()
         scratch = Scratch()
-        command = [sys.executable, "-P", "-m", "olmkit.jobs.server", str(descriptor), *self._preload]
+        command = [sys.executable, "-P", "-m", "olmkit.jobs.fork_server", str(descriptor), *self._preload]
         try:
             process = subprocess.Popen(
                 command,
@@ -224,6 +224,6 @@ async def _converse(channel: socket.socket, task: Task, hear: Callable[[bytes], 
     request = orjson.dumps({"function": task.function, "arguments": task.arguments}) + b"\n"
     try:
         await asyncio.get_running_loop().sock_sendall(channel, request)
-        await wire.read_lines(channel, hear)
+        await protocol.read_lines(channel, hear)
     except ConnectionError:
         return  # the child ended before it read or said all; its status tells why

@@ -1,6 +1,6 @@
 """The fork server: a small process with the jobs' modules loaded, that forks a child per job and says how it ended.
 
-Started by olmkit.jobs.forks as `python -m olmkit.jobs.server FD MODULE...`; FD is a SOCK_SEQPACKET socket of JSON:
+Started by olmkit.jobs.fork_client as `python -m olmkit.jobs.fork_server FD MODULE...`; FD is a SOCK_SEQPACKET socket of JSON:
 
     in   {"fork": id, "role": "work", "limits": {...}, "sandbox": {...}} + one descriptor or two (child.py)
     in   {"kill": id}
@@ -34,9 +34,9 @@ from typing import Any
 
 import orjson
 
-from olmkit.folders import remove_tree
-from olmkit.jobs import child, kernel, sandbox
-from olmkit.jobs.task import Role
+from olmkit.jobs import child, sandbox, syscalls
+from olmkit.jobs.job import Role
+from olmkit.store.folders import remove_tree
 
 MESSAGE_LIMIT = 64 * 1024
 
@@ -167,8 +167,8 @@ def _close(descriptors: Sequence[int]) -> None:
 
 def main(argv: Sequence[str]) -> None:
     """Serve on the descriptor argv[0] with the modules argv[1:] loaded."""
-    kernel.set_dumpable(False)
-    kernel.inherit_orphans()
+    syscalls.set_dumpable(False)
+    syscalls.inherit_orphans()
     for number in (signal.SIGINT, signal.SIGTERM):
         # The controller decides when its jobs end; it drains first.
         signal.signal(number, signal.SIG_IGN)

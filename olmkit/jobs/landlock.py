@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from olmkit.jobs import kernel
+from olmkit.jobs import syscalls
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 """Numbers of the system calls, the same on every architecture."""
@@ -54,7 +54,7 @@ class _PathBeneath(ctypes.Structure):
 def version() -> int:
     """The kernel's ABI version; 0 when it has no Landlock, was started without it, or has one before LEAST_VERSION."""
     try:
-        found = kernel.syscall(CREATE_RULESET, None, 0, GIVE_VERSION)
+        found = syscalls.syscall(CREATE_RULESET, None, 0, GIVE_VERSION)
         return found if found >= LEAST_VERSION else 0
     except OSError as error:
         if error.errno in (errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM):  # EPERM: a container's seccomp profile
@@ -71,12 +71,12 @@ def restrict(reads: Iterable[Path], writes: Iterable[Path], *, network: bool, ab
     handled = _handled(abi)
     sizes = 8 if abi < NETWORK_SINCE else 16 if abi < SCOPES_SINCE else 24
     wanted = _Ruleset(handled, 0 if network or abi < NETWORK_SINCE else NETWORK, SCOPES if abi >= SCOPES_SINCE else 0)
-    ruleset = kernel.syscall(CREATE_RULESET, ctypes.byref(wanted), sizes, 0)
+    ruleset = syscalls.syscall(CREATE_RULESET, ctypes.byref(wanted), sizes, 0)
     try:
         for path, rights in _rules(reads, writes):
             with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
                 _allow(ruleset, path, rights & handled)
-        kernel.syscall(RESTRICT_SELF, ruleset, 0)
+        syscalls.syscall(RESTRICT_SELF, ruleset, 0)
     finally:
         os.close(ruleset)
 
@@ -102,6 +102,6 @@ def _allow(ruleset: int, path: Path, rights: int) -> None:
         if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
             rights &= OF_FILES
         rule = _PathBeneath(rights, descriptor)
-        kernel.syscall(ADD_RULE, ruleset, RULE_PATH_BENEATH, ctypes.byref(rule), 0)
+        syscalls.syscall(ADD_RULE, ruleset, RULE_PATH_BENEATH, ctypes.byref(rule), 0)
     finally:
         os.close(descriptor)

@@ -17,7 +17,7 @@ from typing import IO, Any, TypeAlias
 
 import orjson
 
-from olmkit.jobs import wire
+from olmkit.jobs import protocol
 
 FILES_LIMIT = 4
 """Descriptors that cross with a request."""
@@ -84,8 +84,8 @@ class Parser:
                     last = line
 
         try:
-            await wire.read_lines(self._connection, hear)
-        except wire.TooMuch:
+            await protocol.read_lines(self._connection, hear)
+        except protocol.TooMuch:
             raise ParserFailed("the process that parses answered with too much") from None
         if last is None:
             raise ParserLost
@@ -98,7 +98,7 @@ def _read(line: bytes) -> dict[str, Any]:
         case {"result": dict(result)}:
             return result
         case {"error": dict(error)}:
-            raise wire.error_from_json(error)
+            raise protocol.error_from_json(error)
         case {"memory": True}:
             raise MemoryError
         case {"unexpected": str(text)}:

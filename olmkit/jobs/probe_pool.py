@@ -12,11 +12,11 @@ from typing import Any
 
 import orjson
 
-from olmkit.jobs import wire
-from olmkit.jobs.forks import Forks
-from olmkit.jobs.memory import MemoryBudget
+from olmkit.jobs import protocol
+from olmkit.jobs.fork_client import Forks
+from olmkit.jobs.job import Limits, Task
+from olmkit.jobs.memory_budget import MemoryBudget
 from olmkit.jobs.sandbox import Sandbox
-from olmkit.jobs.task import Limits, Task
 
 LOOKS = 500
 """Of one child: what leaks, and the CPU time it may use, is bounded."""
@@ -44,7 +44,7 @@ class Lookout:
             try:
                 said = await self._reached().ask(task)
                 if "error" in said:
-                    raise wire.error_from_json(said["error"])
+                    raise protocol.error_from_json(said["error"])
                 result: dict[str, Any] | None = said["result"]
             except (OSError, ValueError, KeyError):
                 return None
@@ -151,7 +151,7 @@ class _Child:
         """Hand out answers until the child ends or says what is none."""
         error: Exception = ConnectionResetError("the child ended")
         try:
-            await wire.read_lines(self._channel, self._hear, is_each=True)
+            await protocol.read_lines(self._channel, self._hear, is_each=True)
         except (OSError, ValueError, TypeError, KeyError) as unreadable:
             error = unreadable if isinstance(unreadable, OSError) else ValueError(str(unreadable))
         finally:

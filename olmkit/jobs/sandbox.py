@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from olmkit.jobs import kernel, landlock, seccomp
+from olmkit.jobs import landlock, seccomp, syscalls
 
 log = logging.getLogger(__name__)
 
@@ -75,8 +75,8 @@ class Sandbox:
 
 def enter(sandbox: Sandbox) -> None:
     """Stay in there for ever, as far as the kernel can see to it. Raises OSError."""
-    kernel.set_dumpable(False)
-    kernel.forbid_new_privileges()
+    syscalls.set_dumpable(False)
+    syscalls.forbid_new_privileges()
     if abi := landlock.version():
         for path in sandbox.writes:
             with suppress(OSError):  # whoever writes there says what is wrong

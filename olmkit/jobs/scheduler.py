@@ -20,12 +20,12 @@ from typing import Any, TypeAlias
 import orjson
 
 from olmkit.errors import Blocked, OlmError, Waiting
-from olmkit.jobs import staging, wire
-from olmkit.jobs.forks import Forks, ServerLost
-from olmkit.jobs.lookout import Lookout
-from olmkit.jobs.memory import MemoryBudget
+from olmkit.jobs import protocol, staging
+from olmkit.jobs.fork_client import Forks, ServerLost
+from olmkit.jobs.job import Limits, Reason, Task
+from olmkit.jobs.memory_budget import MemoryBudget
+from olmkit.jobs.probe_pool import Lookout
 from olmkit.jobs.sandbox import Sandbox
-from olmkit.jobs.task import Limits, Reason, Task
 
 log = logging.getLogger(__name__)
 
@@ -323,7 +323,7 @@ class _Said:
             case {"result": dict(result)}:
                 self.outcome = result
             case {"error": dict(error)}:
-                self.outcome = wire.error_from_json(error)
+                self.outcome = protocol.error_from_json(error)
             case {"memory": True}:
                 self.outcome = Blocked(Reason.OUT_OF_MEMORY, "it needs more memory than one piece of work may use")
             case {"unexpected": str(text)}:

@@ -1,6 +1,6 @@
 """The folder for temporary files of jobs: one per fork server, with a folder for each job, which goes with it.
 
-Used by olmkit.jobs.forks. It is locked as long as it is used: what a killed controller left is removed by the next.
+Used by olmkit.jobs.fork_client. It is locked as long as it is used: what a killed controller left is removed by the next.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from olmkit.folders import locked_folder, remove_tree, remove_unlocked
+from olmkit.store.folders import locked_folder, remove_tree, remove_unlocked
 
 PREFIX = "olm-suite-jobs-"
 

@@ -16,7 +16,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from olmkit.jobs import kernel
+from olmkit.jobs import syscalls
 
 PR_SET_SECCOMP = 22
 SECCOMP_MODE_FILTER = 2
@@ -181,7 +181,7 @@ def is_available() -> bool:
         return False
     try:
         action = ctypes.byref(ctypes.c_uint32(KILL))
-        kernel.syscall(SECCOMP[[*ARCHITECTURES].index(machine)], GET_ACTION_AVAILABLE, 0, action)
+        syscalls.syscall(SECCOMP[[*ARCHITECTURES].index(machine)], GET_ACTION_AVAILABLE, 0, action)
     except OSError:  # built without it, or a runtime that forbids it
         return False
     return True
@@ -193,7 +193,7 @@ def restrict(*, network: bool) -> None:
     """
     program = b"".join(_program(os.uname().machine, network))
     what = _Filter(len(program) // 8, program)
-    kernel.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(what))
+    syscalls.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(what))
 
 
 def _program(machine: str, network: bool) -> Iterator[bytes]:

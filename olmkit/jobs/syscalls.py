@@ -1,6 +1,6 @@
 """Calls to the Linux kernel that Python has no function for: prctl, and system calls by number.
 
-Used by the other modules of olmkit.jobs, and by olmkit.manager for the controllers' own process. Decides nothing.
+Used by the other modules of olmkit.jobs, and by olmkit.runtime.manager for the controllers' own process. Decides nothing.
 """
 
 from __future__ import annotations

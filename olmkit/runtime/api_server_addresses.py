@@ -12,8 +12,8 @@ import time
 from typing import Any
 
 from olmkit.api.meta import Kind
-from olmkit.client import Client
 from olmkit.errors import ApiError, Forbidden, NotFound
+from olmkit.runtime.client import Client
 
 ENDPOINT_SLICES = Kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", namespaced=True)
 NAME, NAMESPACE = "kubernetes", "default"

@@ -1,7 +1,7 @@
 """How long to wait before the next attempt: exponential, bounded, with jitter.
 
-Used by olmkit.queue (a key that failed), olmkit.informer (a watch that was cut) and olmkit.election. Pure but for the default
-source of chance; never sleeps itself.
+Used by olmkit.runtime.queue (a key that failed), olmkit.runtime.informer (a watch that was cut) and olmkit.runtime.election.
+Pure but for the default source of chance; never sleeps itself.
 """
 
 from __future__ import annotations

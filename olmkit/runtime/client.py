@@ -1,7 +1,8 @@
 """The Kubernetes API as raw JSON: get, list, watch, create, apply, patch, delete, discover.
 
 Called by informers, controllers, publishers and the election. Raises ApiError subclasses of olmkit.errors only; never retries
-(the queue and the informer do), but for one 401 after reading credentials anew. Who asks, and whom, olmkit.kubeconfig knows.
+(the queue and the informer do), but for one 401 after reading credentials anew. Who asks, and whom, olmkit.runtime.kubeconfig
+knows.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from urllib.parse import urlencode, urlsplit
 import aiohttp
 import orjson
 
-from olmkit import metrics
 from olmkit.api.meta import Kind, Object
-from olmkit.discovery import Discovery, DiscoveryCache, parse_discovery
 from olmkit.errors import Unavailable
-from olmkit.kubeconfig import Credentials, driver, load
-from olmkit.wire import apply_body, lines, parse_event, parse_failure, parse_items, parse_object
+from olmkit.runtime import metrics
+from olmkit.runtime.discovery import Discovery, DiscoveryCache, parse_discovery
+from olmkit.runtime.kubeconfig import Credentials, driver, load
+from olmkit.runtime.wire import apply_body, lines, parse_event, parse_failure, parse_items, parse_object
 
 __all__ = ["Client", "Discovery", "DiscoveryCache"]
 

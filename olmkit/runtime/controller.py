@@ -1,7 +1,7 @@
 """Informers, a queue and workers around one reconciler: whose turn it is, how long it may last, what its outcome means.
 
-Built by the entry points, run by olmkit.manager on the leader only. A change in an informer becomes keys, a key's turn becomes
-one call of `reconcile`. Never looks at an object and never decides.
+Built by the entry points, run by olmkit.runtime.manager on the leader only. A change in an informer becomes keys, a key's turn
+becomes one call of `reconcile`. Never looks at an object and never decides.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import uuid
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import timedelta
 
-from olmkit import metrics
 from olmkit.errors import ApiError, Conflict, OlmError
-from olmkit.informer import Change, Informer
-from olmkit.logs import pass_facts
-from olmkit.queue import Queue, QueueShutDown
+from olmkit.runtime import metrics
+from olmkit.runtime.informer import Change, Informer
+from olmkit.runtime.logs import pass_facts
+from olmkit.runtime.queue import Queue, QueueShutDown
 
 Reconcile = Callable[[str], Awaitable[timedelta | None]]
 Keys = Callable[[Change], Iterable[str]]

@@ -1,7 +1,7 @@
 """Which kinds the API server serves, by its aggregated discovery.
 
-The answer is parsed here (pure); olmkit.client asks for it; DiscoveryCache keeps it until somebody invalidates it because a CRD
-or an APIService changed. A group whose server does not answer is named, never taken for absent.
+The answer is parsed here (pure); olmkit.runtime.client asks for it; DiscoveryCache keeps it until somebody invalidates it
+because a CRD or an APIService changed. A group whose server does not answer is named, never taken for absent.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _kinds(group: str, version: Mapping[str, Any]) -> Iterator[tuple[Kind, Colle
 
 
 class Discovers(Protocol):
-    """The part of olmkit.client.Client that the cache needs."""
+    """The part of olmkit.runtime.client.Client that the cache needs."""
 
     async def discover(self) -> Discovery: ...
 

@@ -1,7 +1,7 @@
 """Which of several processes works: a coordination.k8s.io/v1 Lease, held by one and observed by the others.
 
-Run by olmkit.manager; the work is a coroutine that is started when the lease is won and cancelled when it is lost. Others' clocks
-are never read: a lease has expired when it has not changed for its duration as seen by the own monotonic clock.
+Run by olmkit.runtime.manager; the work is a coroutine that is started when the lease is won and cancelled when it is lost.
+Others' clocks are never read: a lease has expired when it has not changed for its duration as seen by the own monotonic clock.
 
     standing --(lease free, or unchanged for its duration)--> leading --(the work ends)--> released, run() returns
         ^                                                        |
@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from olmkit import metrics
 from olmkit.api.meta import Kind, Object
-from olmkit.client import Client
 from olmkit.errors import ApiError, Conflict, NotFound
-from olmkit.watchdog import Watchdog
+from olmkit.runtime import metrics
+from olmkit.runtime.client import Client
+from olmkit.runtime.watchdog import Watchdog
 
 LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases", namespaced=True)
 RELEASED_SECONDS = 1

@@ -1,7 +1,7 @@
 """The flags that all components have, and what they come to.
 
-Used by olmkit.manager, and by entry points that read their flags before they load the manager and all that it needs. Imports
-little: it must stay quick. Does nothing but parse.
+Used by olmkit.runtime.manager, and by entry points that read their flags before they load the manager and all that it needs.
+Imports little: it must stay quick. Does nothing but parse.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """All objects of one kind, kept up to date by list and watch, and a stream of what changed.
 
-Made by olmkit.manager (one per kind and selector), read by reconcilers, subscribed to by controllers. run() survives whatever the
-network and the API server do: a cut watch resumes from the last version it saw, a version that is too old (410) lists again and
-finds what went by its absence, an API server that is away leaves the objects in place with `stale` set. Never writes.
+Made by olmkit.runtime.manager (one per kind and selector), read by reconcilers, subscribed to by controllers. run() survives
+whatever the network and the API server do: a cut watch resumes from the last version it saw, a version that is too old (410)
+lists again and finds what went by its absence, an API server that is away leaves the objects in place with `stale` set. Never
+writes.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from contextlib import aclosing
 from types import MappingProxyType
 
 from olmkit.api.meta import Kind, Object
-from olmkit.backoff import Backoff
-from olmkit.client import PAGE, Client
 from olmkit.errors import ApiError, Gone, NotFound
-from olmkit.informer_store import Change, InformerStore, ObjectName
+from olmkit.runtime.backoff import Backoff
+from olmkit.runtime.client import PAGE, Client
+from olmkit.runtime.informer_store import Change, InformerStore, ObjectName
 
 __all__ = ["Change", "Informer"]
 

@@ -1,6 +1,6 @@
 """What an informer knows: objects, their versions, indexes, and which of two versions of an object is the newer.
 
-Used by olmkit.informer only. Pure: told of lists, events and own writes, it answers with what changed; no I/O, no clock.
+Used by olmkit.runtime.informer only. Pure: told of lists, events and own writes, it answers with what changed; no I/O, no clock.
 
     list     replaces what is known; an object that is absent is gone, unless it was written after the list was read
     event    counts when it is newer than what is known

@@ -1,7 +1,7 @@
 """Where the API server is and who we are to it: a kubeconfig, or the account of the pod; tokens are read again.
 
 The only import of kubernetes_asyncio, used for kubeconfig, tokens, client certificates and the TLS transport; its models, its
-watch and its leader election are not used. Called by olmkit.client. Asks the API server nothing.
+watch and its leader election are not used. Called by olmkit.runtime.client. Asks the API server nothing.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from yaml import YAMLError
 
-from olmkit.bare_packages import bare_package
 from olmkit.errors import OlmError
+from olmkit.runtime.partial_import import bare_package
 
 CREDENTIALS_AGE = 60.0
 """Seconds after which token files and exec plugins are asked again; mounted tokens are replaced an hour before they expire."""

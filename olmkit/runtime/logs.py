@@ -1,6 +1,6 @@
 """Log lines: one JSON object per line on stderr, keys ts, level, logger, msg and what the line adds.
 
-Set up once by olmkit.manager. Modules log through the standard library (`logging.getLogger(__name__)`) and add facts by
+Set up once by olmkit.runtime.manager. Modules log through the standard library (`logging.getLogger(__name__)`) and add facts by
 `extra={...}`; controller, name and reconcileID of the pass under way come from a context variable. Never logs a manifest.
 """
 

@@ -15,17 +15,17 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
-from olmkit import logs, tls_memory
 from olmkit.api.meta import Kind
-from olmkit.client import Client
-from olmkit.controller import Controller
-from olmkit.election import Election, Term
 from olmkit.errors import OlmError
-from olmkit.flags import Settings, make_parser, parse_settings
-from olmkit.informer import Informer
-from olmkit.jobs import kernel
-from olmkit.probes import serve_health, serve_metrics
-from olmkit.watchdog import Watchdog
+from olmkit.jobs import syscalls
+from olmkit.runtime import logs, tls_read_buffer
+from olmkit.runtime.client import Client
+from olmkit.runtime.controller import Controller
+from olmkit.runtime.election import Election, Term
+from olmkit.runtime.flags import Settings, make_parser, parse_settings
+from olmkit.runtime.informer import Informer
+from olmkit.runtime.probes import serve_health, serve_metrics
+from olmkit.runtime.watchdog import Watchdog
 
 __all__ = ["Manager", "Settings", "make_parser", "parse_settings", "run", "run_with"]
 
@@ -222,7 +222,7 @@ async def _run(service: Service) -> None:
 async def _main(name: str, settings: Settings, build: Build) -> None:
     loop, main = asyncio.get_running_loop(), asyncio.current_task()
     assert main is not None
-    tls_memory.bound()
+    tls_read_buffer.bound()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, main.cancel)
     async with Client(settings.kubeconfig) as client:
@@ -257,7 +257,7 @@ def run(
 def run_with(name: str, settings: Settings, build: Build) -> int:
     """The same with flags that have been read."""
     logs.configure(settings.log_level)
-    kernel.set_dumpable(False)  # what it holds, its token too, is for no other process of this user: jobs are such
+    syscalls.set_dumpable(False)  # what it holds, its token too, is for no other process of this user: jobs are such
     try:
         asyncio.run(_main(name, settings, build))
     except asyncio.CancelledError:

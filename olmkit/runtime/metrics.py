@@ -1,7 +1,7 @@
 """The metrics of a controller process, under the names that controller-runtime gave them, so that its dashboards work.
 
-Written by olmkit.client, queue, controller and election; read by the metrics endpoint of olmkit.manager. process_* comes with
-prometheus-client's default registry. Labels are few and bounded: never an object's name.
+Written by olmkit.runtime.client, queue, controller and election; read by the metrics endpoint of olmkit.runtime.manager.
+process_* comes with prometheus-client's default registry. Labels are few and bounded: never an object's name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Packages whose own __init__ is left out, so that one of their modules can be had without all the others.
 
-For olmkit.kubeconfig: kubernetes_asyncio's __init__ imports 850 generated modules, 37 MB that nobody here uses. Knows no package
-by name and changes none that has been imported already.
+For olmkit.runtime.kubeconfig: kubernetes_asyncio's __init__ imports 850 generated modules, 37 MB that nobody here uses. Knows
+no package by name and changes none that has been imported already.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The two small HTTP servers of each process: /healthz and /readyz, and /metrics. Plain HTTP, for the kubelet and a scraper.
 
-Started by olmkit.manager. /healthz answers as long as the event loop runs; /readyz names each check and answers 500 while one
-fails; the lease has no say in either. Connections are bounded (LIMITS): a peer that holds many takes no descriptor from the rest
-of the process, and the kubelet's probe is still answered.
+Started by olmkit.runtime.manager. /healthz answers as long as the event loop runs; /readyz names each check and answers 500
+while one fails; the lease has no say in either. Connections are bounded (LIMITS): a peer that holds many takes no descriptor
+from the rest of the process, and the kubelet's probe is still answered.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 from aiohttp import web
 
-from olmkit import metrics
-from olmkit.listening.connections import Limits, Listener, tracked, with_a_place
+from olmkit.runtime import metrics
+from olmkit.runtime.listener.connections import Limits, Listener, tracked, with_a_place
 
 OFF = "0"
 LIMITS = Limits(connections=16)

@@ -1,4 +1,5 @@
-"""Writes an object's status when it differs, log lines for its conditions that change or go, and the Events of olmkit.events.
+"""Writes an object's status when it differs, log lines for its conditions that change or go, and the Events of
+olmkit.runtime.recorder.
 
 The last step of each pass; one Publisher per controller. The status is written with the resourceVersion it was computed from, so
 that a pass over an old object cannot overwrite a newer status: it raises Conflict, and the queue makes another pass.
@@ -16,11 +17,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from olmkit.api.conditions import READABLE_LIMIT, Notice, Transition, cut
 from olmkit.api.meta import Kind, Object
-from olmkit.client import Client
-from olmkit.conditions import READABLE_LIMIT, Notice, Transition, cut
 from olmkit.errors import ApiError, Conflict, NotFound
-from olmkit.events import EVENT, Conditions, Reporter, choose, make_event, new_obstacles, removed, seen_again
+from olmkit.runtime.client import Client
+from olmkit.runtime.recorder import EVENT, Conditions, Reporter, choose, make_event, new_obstacles, removed, seen_again
 
 MAX_FAILURES_REMEMBERED = 4096
 """Objects whose last failure is remembered until they recover; beyond that the oldest is taken from the status again."""

@@ -1,6 +1,6 @@
 """One turn per key at a time: deduplicated, delayed, backed off.
 
-Used by olmkit.controller: informers add keys, workers get them. A key that is added while its turn runs gets another turn
+Used by olmkit.runtime.controller: informers add keys, workers get them. A key that is added while its turn runs gets another turn
 afterwards. Lives on one event loop; never starts a task and never calls what it hands out.
 """
 
@@ -12,8 +12,8 @@ from collections import deque
 from dataclasses import dataclass
 from datetime import timedelta
 
-from olmkit import metrics
-from olmkit.backoff import Backoff
+from olmkit.runtime import metrics
+from olmkit.runtime.backoff import Backoff
 
 RETRY = Backoff(first=0.05, cap=300)
 """A key that failed: 50 ms, doubled each time, at most 5 minutes."""

@@ -1,4 +1,5 @@
-"""Which Events and log lines the new conditions of an object are worth, and what such an Event is. Called by olmkit.publish.
+"""Which Events and log lines the new conditions of an object are worth, and what such an Event is. Called by
+olmkit.runtime.publish.
 
 One Event per outcome: the conditions that flip together for one cause (the aspect that failed, Ready, Stalled) become one, the
 most telling of them, and what comes right after a failure becomes one that names the failure. Pure.
@@ -13,8 +14,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from olmkit.api.conditions import Notice, Severity, Transition, cut, timestamp
 from olmkit.api.meta import Kind, Object
-from olmkit.conditions import Notice, Severity, Transition, cut, timestamp
 
 EVENT = Kind("", "v1", "Event", "events", namespaced=True)
 """Events of core/v1: they alone may carry firstTimestamp, lastTimestamp and count, by which kubectl sorts and shows them."""

@@ -1,6 +1,6 @@
 """Ends the process at a moment that must not be outlived, from a thread, so that a blocked event loop is no excuse.
 
-Used by olmkit.election (the lease can pass on to another process) and olmkit.manager (the end takes too long).
+Used by olmkit.runtime.election (the lease can pass on to another process) and olmkit.runtime.manager (the end takes too long).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Bytes of the Kubernetes API as values, and back: lines of a watch, its events, failures, bodies of an apply.
 
-Used by olmkit.client only; knows no connection and no URL. What cannot be read becomes an ApiError, never another exception.
+Used by olmkit.runtime.client only; knows no connection and no URL. What cannot be read becomes an ApiError, never another
+exception.
 """
 
 from __future__ import annotations

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from olmkit.sources.addresses import SourceAddresses
+from olmkit.sources.ca_bundle import Trust
 from olmkit.sources.credentials import Credentials
+from olmkit.sources.oci.registries_conf import Patience, Registries
 from olmkit.sources.proxies import Proxies
-from olmkit.sources.registries import Patience, Registries
-from olmkit.sources.trust import Trust
 
 
 @dataclass(frozen=True)

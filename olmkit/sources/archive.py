@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import IO
 
-from olmkit.sources import layers
 from olmkit.sources.errors import Reason
+from olmkit.sources.oci import layers
 from olmkit.sources.tree import LayerError, Tree
 
 OTHERS = (

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from olmkit.sources.grants import DOCKER_HUB, DOCKER_HUB_NAMES, Grant, Login, SshKey, split_port
+from olmkit.sources.credential_rules import DOCKER_HUB, DOCKER_HUB_NAMES, Grant, Login, SshKey, split_port
 from olmkit.sources.secrets import HOSTS_ANNOTATION, grants_of
 
 __all__ = ["HOSTS_ANNOTATION", "Credentials", "Login", "SshKey"]

@@ -23,7 +23,7 @@ from olmkit.errors import Waiting
 from olmkit.sources import archive
 from olmkit.sources.access import Access
 from olmkit.sources.errors import SOON, BadContent, BadReference, Reason, quoted
-from olmkit.sources.hosts import endpoint, login, network, reasons_put_right, refused
+from olmkit.sources.http_auth import endpoint, login, network, reasons_put_right, refused
 from olmkit.sources.source import HttpSource, identity, without_query
 from olmkit.sources.transport import Answer, Transport
 from olmkit.sources.tree import LayerError, Tree

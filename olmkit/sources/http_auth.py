@@ -16,7 +16,7 @@ from olmkit.errors import Waiting
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Login
 from olmkit.sources.errors import SOON, Reason
-from olmkit.sources.registries import Endpoint, Patience, Registries
+from olmkit.sources.oci.registries_conf import Endpoint, Patience, Registries
 from olmkit.sources.secrets import BASIC_AUTH, INSECURE_HOSTS_ANNOTATION
 from olmkit.sources.transport import Answer, authority, phrase
 

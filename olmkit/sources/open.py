@@ -4,7 +4,7 @@
         if opened.digest != known:
             fetched = await opened.fetch(folder, only, limits, progress)
 
-Nothing of the content is read here: that is for olmkit.sources.fetched, in a process without a network.
+Nothing of the content is read here: that is for olmkit.sources.unpack, in a process without a network.
 
 Called by the jobs of catalogd and rukpak, in child processes. All that is raised is a Blocked or a Waiting with a sentence for
 people, BadContent (with the content's name in `ref`) when the bytes themselves are wrong.
@@ -17,12 +17,12 @@ from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeAlias
 
-from olmkit.sources import http, image
+from olmkit.sources import http
 from olmkit.sources.access import Access
 from olmkit.sources.errors import disk_full_said
-from olmkit.sources.fetched import Fetched
-from olmkit.sources.image import FromLabel
-from olmkit.sources.registries import Registries
+from olmkit.sources.oci import image
+from olmkit.sources.oci.image import FromLabel
+from olmkit.sources.oci.registries_conf import Registries
 from olmkit.sources.source import (
     ConfigMapsSource,
     GitSource,
@@ -34,6 +34,7 @@ from olmkit.sources.source import (
     without_query,
 )
 from olmkit.sources.tree import CATALOG, ContentLimits
+from olmkit.sources.unpack import Fetched
 
 Only: TypeAlias = str | Sequence[str] | FromLabel | None
 Progress: TypeAlias = Callable[[str], None]
@@ -136,9 +137,9 @@ class _Image:
 
 async def _open_git(source: GitSource, access: Access, stack: ExitStack) -> Opened:
     # Here, because dulwich costs memory that only git needs.
-    from olmkit.sources import git
+    from olmkit.sources.git import repository
 
-    return _Git(source, access, await git.resolve(source, access), stack)
+    return _Git(source, access, await repository.resolve(source, access), stack)
 
 
 class _Git:
@@ -148,31 +149,31 @@ class _Git:
     unchanged = False
 
     def __init__(self, source: GitSource, access: Access, commit: str, stack: ExitStack) -> None:
-        from olmkit.sources import git
+        from olmkit.sources.git import repository
 
         self._source = source
         self._access = access
         self._commit = commit
         self._stack = stack
-        self.digest = git.digest(source, commit)
-        self.ref = git.ref(source, commit)
+        self.digest = repository.digest(source, commit)
+        self.ref = repository.ref(source, commit)
         named = {"repository": source.repository, "commit": commit}
         if source.directory:
             named["directory"] = source.directory
         self.resolved = {"type": "git", "git": named}
 
     async def confirm(self, limits: ContentLimits = CATALOG, progress: Progress = _silent) -> None:
-        from olmkit.sources import git
+        from olmkit.sources.git import repository
 
-        await git.confirm(self._source, self._access)
+        await repository.confirm(self._source, self._access)
 
     async def fetch(
         self, folder: Path, only: Only = None, limits: ContentLimits = CATALOG, progress: Progress = _silent
     ) -> Fetched:
-        from olmkit.sources import git
+        from olmkit.sources.git import repository
 
         with disk_full_said():
-            pack = await git.fetch(self._source, self._commit, self._access, folder, limits, progress)
+            pack = await repository.fetch(self._source, self._commit, self._access, folder, limits, progress)
         self._stack.enter_context(pack)
         return Fetched({"type": "git", "source": to_json(self._source), "commit": self._commit}, (pack,))
 

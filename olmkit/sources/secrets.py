@@ -16,9 +16,9 @@ from typing import Any
 import orjson
 
 from olmkit.errors import Blocked
+from olmkit.sources.credential_rules import DOCKER_HUB, DOCKER_HUB_NAMES, Grant, Login, SshKey, split_port
 from olmkit.sources.errors import Reason, quoted
-from olmkit.sources.grants import DOCKER_HUB, DOCKER_HUB_NAMES, Grant, Login, SshKey, split_port
-from olmkit.sources.reference import is_host
+from olmkit.sources.oci.reference import is_host
 
 HOSTS_ANNOTATION = "olm.operatorframework.io/source-hosts"
 INSECURE_HOSTS_ANNOTATION = "olm.operatorframework.io/insecure-source-hosts"

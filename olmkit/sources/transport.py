@@ -25,9 +25,9 @@ from yarl import URL
 from olmkit.errors import Waiting
 from olmkit.sources.addresses import REFUSED, AddressGuard, AddressRefused, literal
 from olmkit.sources.errors import SOON, Reason, unavailable
-from olmkit.sources.failures import in_words, proxy_wants_login
+from olmkit.sources.oci.registries_conf import Endpoint, Patience, Registries
 from olmkit.sources.proxies import Proxy
-from olmkit.sources.registries import Endpoint, Patience, Registries
+from olmkit.sources.transport_errors import in_words, proxy_wants_login
 
 HOPS = 5
 REDIRECTS = frozenset({301, 302, 303, 307, 308})

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from olmkit.sources.oci.registries_conf import Patience
 from olmkit.sources.proxies import Proxy
-from olmkit.sources.registries import Patience
 
 UNTRUSTED = frozenset({18, 19, 20, 21})
 """OpenSSL's numbers for a certificate by an authority that is not known: self-signed, or without its issuer."""

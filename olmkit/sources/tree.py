@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from olmkit.sources.errors import Reason, quoted
-from olmkit.sources.storage import Data, Disk, Storage
+from olmkit.sources.tree_storage import Data, Disk, Storage
 
 LINK_HOPS = 40
 FOLDER_BYTES = 4096

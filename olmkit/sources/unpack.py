@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from olmkit.sources import http, image
+from olmkit.sources import http
 from olmkit.sources.errors import BadContent, disk_full_said
+from olmkit.sources.oci import image
 from olmkit.sources.source import ConfigMapsSource, GitSource, from_json
-from olmkit.sources.storage import Storage
 from olmkit.sources.tree import ContentLimits, LayerError, Tree
+from olmkit.sources.tree_storage import Storage
 
 Progress = Callable[[str], None]
 
@@ -57,12 +58,12 @@ def _unpack_git(
     facts: Mapping[str, Any], pack: IO[bytes], into: Path | Storage, limits: ContentLimits, progress: Progress
 ) -> str:
     # Here, because dulwich costs memory that only git needs.
-    from olmkit.sources import git
+    from olmkit.sources.git import repository
 
     source = from_json(facts["source"])
     assert isinstance(source, GitSource)
     with disk_full_said():
-        return git.unpack(source, facts["commit"], pack, into, limits, progress)
+        return repository.unpack(source, facts["commit"], pack, into, limits, progress)
 
 
 def _unpack_files(facts: Mapping[str, Any], into: Path | Storage, limits: ContentLimits) -> None:

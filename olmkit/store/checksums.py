@@ -1,9 +1,9 @@
 """What a folder of published content holds: its files with their sizes and the sha256 of each portion.
 
-Written and compared by olmkit.store; catalogd's replicas hand it to each other. A manifest that is torn, of another content or of
-another format is refused when it is parsed, so that its content counts as damaged. A file that cannot be read is no such fault:
-the comparison has a third outcome. All functions that take a folder block; they hash in several threads. Never follows a link,
-never writes.
+Written and compared by olmkit.store.store; catalogd's replicas hand it to each other. A manifest that is torn, of another
+content or of another format is refused when it is parsed, so that its content counts as damaged. A file that cannot be read is
+no such fault: the comparison has a third outcome. All functions that take a folder block; they hash in several threads. Never
+follows a link, never writes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Folders that others filled are removed with whatever lies in them, folders are locked, and files are written whole.
 
-For olmkit.store, olmkit.jobs, olmkit.serving and operator_controller.
+For olmkit.store.store, olmkit.jobs, olmkit.tls and operator_controller.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Content by digest on disk: published whole or not at all, verified by hash after a restart, removed when nobody wants it.
 
     <root>/sha256-<hex>/content/...       what was published
-    <root>/sha256-<hex>/manifest.json     its files with sizes and sha256 (olmkit.store_manifest)
+    <root>/sha256-<hex>/manifest.json     its files with sizes and sha256 (olmkit.store.checksums)
     <root>/.staging/<random>/             work of a job that runs, or what is left of one that was killed
 
 Written by `publish`, or in three steps by two processes: the controller makes a folder (`stage`), a job that may write nowhere
@@ -23,10 +23,10 @@ from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 
+from olmkit.api.names import is_digest
 from olmkit.errors import OlmError, Waiting
-from olmkit.folders import locked_folder, remove_tree, remove_unlocked
-from olmkit.names import is_digest
-from olmkit.store_manifest import DAMAGE_ERRORS, Check, File, Manifest, State, compare, describe, failed_check
+from olmkit.store.checksums import DAMAGE_ERRORS, Check, File, Manifest, State, compare, describe, failed_check
+from olmkit.store.folders import locked_folder, remove_tree, remove_unlocked
 
 STAGING = ".staging"
 CONTENT = "content"

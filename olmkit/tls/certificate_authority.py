@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from olmkit.serving.pairs import BadPair, Pair, general_names, names_of, read_certificates
+from olmkit.tls.key_pair import BadPair, Pair, general_names, names_of, read_certificates
 
 CA_LIFE = timedelta(days=3650)
 LEAF_LIFE = timedelta(days=90)

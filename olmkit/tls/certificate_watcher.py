@@ -1,7 +1,7 @@
 """A serving certificate in a folder that somebody else renews: tls.crt and tls.key of a mounted Secret, cert-manager's for one.
 
 Looked at by content, every few seconds: a Secret's files are replaced through a symbolic link, and their time stamps say little.
-Made by olmkit.serving.setup.
+Made by olmkit.tls.setup.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from olmkit.errors import OlmError
-from olmkit.serving.pairs import BadPair, Pair
-from olmkit.serving.tls import ServerTls
+from olmkit.tls.key_pair import BadPair, Pair
+from olmkit.tls.server_tls import ServerTls
 
 LOOK_SECONDS = 3.0
 CERTIFICATE, KEY = "tls.crt", "tls.key"

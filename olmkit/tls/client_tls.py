@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from olmkit.client import Client
 from olmkit.errors import ApiError, NotFound, OlmError
-from olmkit.serving.names import CA_KEY, CONFIG_MAP
+from olmkit.runtime.client import Client
+from olmkit.tls.service import CA_KEY, CONFIG_MAP
 
 LOOK_SECONDS = 30.0
 PATIENCE_SECONDS = 3.0

@@ -5,7 +5,7 @@ token is; then a SubjectAccessReview says whether its owner may `get` the path a
 by nonResourceURLs. What was allowed counts for a minute, what was denied for ten seconds, also while the API server is away, for
 all tokens of the owner and whatever the query. A token is kept by its hash and is in no log and no answer.
 
-Tokens and paths that have not been seen before are reviewed at a limited rate (olmkit.serving.review_limits). Not limited are
+Tokens and paths that have not been seen before are reviewed at a limited rate (olmkit.tls.review_rate_limiter). Not limited are
 a token that was valid, and a path that gave its owner something, within the last hour; replicas have limits of their own. A path
 counts against its owner only if it gives nothing: there are as many of the others as there is content.
 """
@@ -26,10 +26,10 @@ from typing import Any, Generic, TypeVar
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from olmkit.client import Client
 from olmkit.errors import ApiError, Unavailable
-from olmkit.listening import connections
-from olmkit.serving.review_limits import OF_PATHS, OF_TOKENS, ReviewLimits, client_of
+from olmkit.runtime.client import Client
+from olmkit.runtime.listener import connections
+from olmkit.tls.review_rate_limiter import OF_PATHS, OF_TOKENS, ReviewLimits, client_of
 
 ALLOWED_SECONDS = 60.0
 DENIED_SECONDS = 10.0

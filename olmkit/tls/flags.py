@@ -1,4 +1,4 @@
-"""The flags of a component that serves, for olmkit.serving.setup. Imports little, as olmkit.flags does."""
+"""The flags of a component that serves, for olmkit.tls.setup. Imports little, as olmkit.runtime.flags does."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A certificate with its private key, as PEM: read, checked, told about.
 
-Used by all of olmkit.serving. Does no I/O; a private key is in no repr and no message.
+Used by all of olmkit.tls. Does no I/O; a private key is in no repr and no message.
 """
 
 from __future__ import annotations

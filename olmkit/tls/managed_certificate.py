@@ -4,7 +4,7 @@ The Secret is in the namespace of the suite's own keys, apart from those that Ca
 
 Whichever replica comes first makes the Secret; the leader brings it a step on when one is due and keeps the ConfigMap. Both are
 read every minute rather than watched: a watch would need the right to see every Secret of the namespace. The API server being
-away changes nothing for what is served; a copy in the cache folder lets a restart serve meanwhile. Made by olmkit.serving.setup.
+away changes nothing for what is served; a copy in the cache folder lets a restart serve meanwhile. Made by olmkit.tls.setup.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from olmkit.api.meta import Kind, Object
-from olmkit.client import Client
 from olmkit.errors import ApiError, Conflict, NotFound
-from olmkit.folders import write_whole
-from olmkit.serving.authority import Material, advance, create, holds
-from olmkit.serving.names import CA_KEY, CONFIG_MAP, Service
-from olmkit.serving.pairs import BadPair, Pair, names_of
-from olmkit.serving.tls import ServerTls
+from olmkit.runtime.client import Client
+from olmkit.store.folders import write_whole
+from olmkit.tls.certificate_authority import Material, advance, create, holds
+from olmkit.tls.key_pair import BadPair, Pair, names_of
+from olmkit.tls.server_tls import ServerTls
+from olmkit.tls.service import CA_KEY, CONFIG_MAP, Service
 
 LOOK_SECONDS = 60.0
 RETRY_SECONDS = 5.0

@@ -1,6 +1,6 @@
 """How one replica asks another over HTTP: the scheme, whom to trust, which name to expect, which token to send.
 
-Made by olmkit.serving.setup; used by whoever copies from the leader:
+Made by olmkit.tls.setup; used by whoever copies from the leader:
 
     address = f"{peers.scheme}://{leader}/replication/v1/records"
     session.get(address, **await peers.options())
@@ -13,11 +13,11 @@ from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from olmkit.client import Client
-from olmkit.serving.certificates import OwnCertificates
-from olmkit.serving.pairs import Pair
-from olmkit.serving.tls import ServerTls
-from olmkit.serving.trust import client_context
+from olmkit.runtime.client import Client
+from olmkit.tls.client_tls import client_context
+from olmkit.tls.key_pair import Pair
+from olmkit.tls.managed_certificate import OwnCertificates
+from olmkit.tls.server_tls import ServerTls
 
 
 class Peers:

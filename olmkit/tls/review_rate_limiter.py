@@ -1,8 +1,8 @@
 """How many reviews the API server is asked for of what nobody has asked before: a limit per client, and one for all of them.
 
 Whoever reaches the port can send random tokens, and each would cost the API server a TokenReview; whoever has a token can ask for
-random paths, and each would cost it a SubjectAccessReview. Used by olmkit.serving.tokens, which says who is a client and what is
-exempt. Pure: the caller gives the time.
+random paths, and each would cost it a SubjectAccessReview. Used by olmkit.tls.delegated_auth, which says who is a client and
+what is exempt. Pure: the caller gives the time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The TLS side of a server: one ssl.SSLContext for the life of the process, whose certificate is replaced while it serves.
 
-Given certificates by olmkit.serving.files or .certificates; its `context` goes to the server (aiohttp's TCPSite). Connections
-that are open keep what they were opened with. Use it on the event loop's thread only.
+Given certificates by olmkit.tls.certificate_watcher or .certificates; its `context` goes to the server (aiohttp's TCPSite).
+Connections that are open keep what they were opened with. Use it on the event loop's thread only.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 from prometheus_client import Gauge
 
-from olmkit.serving.pairs import BadPair, Pair
+from olmkit.tls.key_pair import BadPair, Pair
 
 CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 """For TLS 1.2: forward secrecy and authenticated encryption only. Those of TLS 1.3 are all good."""

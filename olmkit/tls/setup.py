@@ -1,4 +1,4 @@
-"""The door for a component that serves: what its flags (olmkit.serving.flags) come to. Called by catalogd.wiring with two lines.
+"""The door for a component that serves: what its flags (olmkit.tls.flags) come to. Called by catalogd.setup with two lines.
 
 serving = await prepare(manager, CATALOGS, flags.external_address or "")
 await server.start(address, ssl_context=serving.context, authorize=serving.authorize)
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from aiohttp.typedefs import Middleware
 
 from olmkit.errors import OlmError
-from olmkit.manager import Manager, Settings
-from olmkit.serving.certificates import OwnCertificates, Place
-from olmkit.serving.files import CertificateFolder
-from olmkit.serving.names import Service
-from olmkit.serving.peers import Peers
-from olmkit.serving.tls import ServerTls
-from olmkit.serving.tokens import TokenCheck
+from olmkit.runtime.manager import Manager, Settings
+from olmkit.tls.certificate_watcher import CertificateFolder
+from olmkit.tls.delegated_auth import TokenCheck
+from olmkit.tls.managed_certificate import OwnCertificates, Place
+from olmkit.tls.peers import Peers
+from olmkit.tls.server_tls import ServerTls
+from olmkit.tls.service import Service
 
 Check = Callable[[str, str, str], Awaitable[None]]
 

@@ -19,14 +19,14 @@ import aiohttp
 import orjson
 
 from olmkit.api.catalogs import Catalog, ConditionType
-from olmkit.client import Client
-from olmkit.conditions import find_condition, is_true
-from olmkit.folders import remove_tree, write_whole
-from olmkit.serving.trust import Trust
-from operator_controller.catalog_memory import CatalogMemory, Remembered
-from operator_controller.catalog_requests import SIZE_LIMIT, TIMEOUT, AnswerTooLarge, CatalogServers, Unreadable
-from operator_controller.resolve.candidates import Offer, Standing
+from olmkit.api.conditions import find_condition, is_true
+from olmkit.runtime.client import Client
+from olmkit.store.folders import remove_tree, write_whole
+from olmkit.tls.client_tls import Trust
+from operator_controller.catalog_client.cache import CatalogMemory, Remembered
+from operator_controller.catalog_client.http import SIZE_LIMIT, TIMEOUT, AnswerTooLarge, CatalogServers, Unreadable
 from operator_controller.resolve.package import SMALLER, BadDocument, PackageContent, PackageTooLarge, read_package
+from operator_controller.resolve.resolver import Offer, Standing
 
 WHAT_TO_DO = {
     401: ": it asks for a token; start operator-controller with --catalogs-token",

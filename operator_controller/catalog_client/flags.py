@@ -5,10 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from pathlib import Path
 
-from olmkit.manager import Manager
-from olmkit.serving.names import CATALOGS
-from olmkit.serving.trust import Trust
-from operator_controller.catalog_client import CatalogClient
+from olmkit.runtime.manager import Manager
+from olmkit.tls.client_tls import Trust
+from olmkit.tls.service import CATALOGS
+from operator_controller.catalog_client.client import CatalogClient
 
 
 def add_flags(parser: ArgumentParser) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 
 import aiohttp
 
-from olmkit.client import Client
-from olmkit.serving.trust import Trust
+from olmkit.runtime.client import Client
+from olmkit.tls.client_tls import Trust
 
 TIMEOUT = aiohttp.ClientTimeout(total=10, sock_connect=3)
 SIZE_LIMIT = 32 * 1024 * 1024

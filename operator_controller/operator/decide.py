@@ -1,6 +1,6 @@
 """What to do for one Operator now: decide(World) -> Plan.
 
-Called by olmkit.reconciler through reconciler.py. Pure; raises Blocked or Waiting where nothing can be done.
+Called by olmkit.runtime.reconciler through reconciler.py. Pure; raises Blocked or Waiting where nothing can be done.
 
     resolved ---> Hold (finalizer) ---> Install (BundleDeployment) ---> Keep ... deleted ---> Delete ---> Release
 """
@@ -25,10 +25,10 @@ from olmkit.api.bundledeployments import (
 )
 from olmkit.api.bundles import PLAIN
 from olmkit.api.operators import FINALIZER, Operator
-from operator_controller.judge import CATALOG_AGAIN, PROVISIONERS, Verdict, judge
-from operator_controller.resolve.candidates import Candidate, Running
-from operator_controller.resolve.identity import is_same_image
-from operator_controller.world import Deployment, World, image_of
+from operator_controller.operator.evaluate import CATALOG_AGAIN, PROVISIONERS, Verdict, judge
+from operator_controller.operator.world import Deployment, World, image_of
+from operator_controller.resolve.bundle_identity import is_same_image
+from operator_controller.resolve.resolver import Candidate, Running
 
 CREATE_ONLY = "1"
 """As metadata.resourceVersion of an apply: the object is made, or the answer is a conflict because something is there."""

@@ -18,16 +18,16 @@ from olmkit.api.bundledeployments import (
 from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
 from olmkit.api.bundledeployments import Reason as DeploymentReason
 from olmkit.api.bundles import PLAIN, REGISTRY, digest_in
+from olmkit.api.conditions import Wanted
 from olmkit.api.operators import ConditionType, Reason
-from olmkit.conditions import Wanted
 from olmkit.errors import Blocked, OlmError, Waiting
-from olmkit.versions import BadRange
-from operator_controller.resolve.candidates import Asked, Candidate, Chosen, Decision, Follow, Kept, Outcome, Snapshot
-from operator_controller.resolve.lists import versions_text
+from olmkit.gocompat.versions import BadRange
+from operator_controller.operator.world import World
+from operator_controller.resolve.formatting import versions_text
 from operator_controller.resolve.package import DEFAULT_MEDIA_TYPE
 from operator_controller.resolve.resolution import Resolution
-from operator_controller.resolve.versions import EXAMPLES, MastermindsRange
-from operator_controller.world import World
+from operator_controller.resolve.resolver import Asked, Candidate, Chosen, Decision, Follow, Kept, Outcome, Snapshot
+from operator_controller.resolve.version_range import EXAMPLES, MastermindsRange
 
 PROVISIONERS = {"registry+v1": REGISTRY, "plain+v0": PLAIN}
 """Who unpacks a bundle, by its media type."""

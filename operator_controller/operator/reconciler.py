@@ -15,24 +15,24 @@ from pathlib import Path
 from olmkit.api import bundledeployments, bundles, catalogs, operators
 from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, OWNER_NAME_LABEL, PACKAGE_ANNOTATION
 from olmkit.api.catalogs import Catalog
+from olmkit.api.conditions import Report
 from olmkit.api.meta import Kind, Object
 from olmkit.api.operators import Operator, OperatorStatus
-from olmkit.client import Client
-from olmkit.conditions import Report
-from olmkit.controller import Controller
 from olmkit.errors import NotFound
-from olmkit.informer import Change, Informer
-from olmkit.manager import Manager
-from olmkit.publish import Publisher
-from olmkit.reconciler import Reconciler
-from operator_controller import catalog_access
-from operator_controller.catalog_client import CatalogClient, served_digest
-from operator_controller.decide import Delete, Done, Hold, Install, Keep, Plan, Release, decide
-from operator_controller.judge import question
-from operator_controller.refusals import Refusals
-from operator_controller.report import report
+from olmkit.runtime.client import Client
+from olmkit.runtime.controller import Controller
+from olmkit.runtime.informer import Change, Informer
+from olmkit.runtime.manager import Manager
+from olmkit.runtime.publish import Publisher
+from olmkit.runtime.reconciler import Decision, Reconciler
+from operator_controller.catalog_client import flags
+from operator_controller.catalog_client.client import CatalogClient, served_digest
+from operator_controller.operator.decide import Delete, Done, Hold, Install, Keep, Plan, Release, decide
+from operator_controller.operator.evaluate import question
+from operator_controller.operator.rejected_images import Refusals
+from operator_controller.operator.report import report
+from operator_controller.operator.world import Claim, Deployment, World, is_owned, read_recorded, read_running
 from operator_controller.resolve.resolution import resolution_of
-from operator_controller.world import Claim, Deployment, World, is_owned, read_recorded, read_running
 
 NAME = "operator-controller"
 """Field manager, lease and reporting controller."""
@@ -309,7 +309,7 @@ async def build(manager: Manager) -> None:
     """One controller for Operators on this manager."""
     cluster = make_cluster(manager.informer)
     folder: Path = manager.settings.cache_dir / "resolution"
-    catalog_client = await catalog_access.connect(manager, folder)
+    catalog_client = await flags.connect(manager, folder)
     manager.on_close(catalog_client.close)
     manager.serve(lambda: keep_tidy(cluster, catalog_client), every_replica=False)
     actions = Actions(manager.client, cluster, catalog_client)
@@ -363,8 +363,12 @@ def make_cluster(informer: Callable[[Kind], Informer]) -> Cluster:
 
 def make_controller(actions: Actions, cluster: Cluster) -> Controller:
     """Reconciler, queue and wakes."""
-    reconciler = Reconciler(
-        observe=actions.observe, decide=decide, act=actions.act, report=report, publish=actions.publish
+    reconciler: Reconciler[World, Plan, None, Done, Report[OperatorStatus] | None] = Reconciler(
+        observe=actions.observe,
+        decide=lambda world: Decision(decide(world), None),
+        act=actions.act,
+        report=lambda world, _, outcome: report(world, outcome),
+        publish=actions.publish,
     )
 
     async def reconcile(key: str) -> timedelta | None:

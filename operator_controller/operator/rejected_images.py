@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from olmkit.api.bundledeployments import BundleDeployment, ConditionType
 from olmkit.api.bundles import digest_in
-from olmkit.conditions import is_true
-from olmkit.informer import Change
+from olmkit.api.conditions import is_true
+from olmkit.runtime.informer import Change
 
 MAX_REMEMBERED = 1000
 

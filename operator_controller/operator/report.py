@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
 from olmkit.api.bundledeployments import Reason as DeploymentReason
+from olmkit.api.conditions import ConditionValue, Report, Wanted, cut, merge
 from olmkit.api.meta import Condition
 from olmkit.api.operators import FINALIZER, ConditionType, OperatorStatus, Reason
-from olmkit.conditions import ConditionValue, Report, Wanted, cut, merge
 from olmkit.errors import ApiError, Blocked, Conflict, OlmError, Waiting
-from operator_controller.decide import (
+from operator_controller.operator.decide import (
     Done,
     Hold,
     Install,
@@ -25,9 +25,9 @@ from operator_controller.decide import (
     has_image,
     runs_deployed,
 )
-from operator_controller.judge import Settling, Verdict, judge
+from operator_controller.operator.evaluate import Settling, Verdict, judge
+from operator_controller.operator.world import Deployment, World
 from operator_controller.resolve.explain import LIMIT
-from operator_controller.world import Deployment, World
 
 STATUS_UNKNOWN = "bundledeployment status is unknown"
 _FAILED = (DeploymentReason.INSTALL_FAILED, DeploymentReason.UNPACK_FAILED, DeploymentReason.BUNDLE_LOAD_FAILED)

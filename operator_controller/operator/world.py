@@ -23,13 +23,13 @@ from olmkit.api.bundledeployments import (
     BundleDeployment,
 )
 from olmkit.api.bundles import Bundle
+from olmkit.api.conditions import find_condition, is_true
 from olmkit.api.meta import Condition, OwnerReference
 from olmkit.api.operators import KIND, InstalledBundle, Operator, ProvidedApi
-from olmkit.conditions import find_condition, is_true
 from olmkit.fbc.schemas import GVK
-from olmkit.versions import BadVersion, Version, parse_bundle_version
-from operator_controller.resolve.candidates import Offer, Running
+from olmkit.gocompat.versions import BadVersion, Version, parse_bundle_version
 from operator_controller.resolve.resolution import Resolution
+from operator_controller.resolve.resolver import Offer, Running
 
 ConditionType = bundledeployments.ConditionType
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from olmkit.api.bundles import digest_in
-from olmkit.versions import Version
+from olmkit.gocompat.versions import Version
 from operator_controller.resolve.package import Bundle, PackageContent
 
 

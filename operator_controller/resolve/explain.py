@@ -11,10 +11,13 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
-from olmkit.conditions import cut
+from olmkit.api.conditions import cut
 from olmkit.fbc import schemas
-from olmkit.versions import Version, quoted
-from operator_controller.resolve.candidates import (
+from olmkit.gocompat.versions import Version, quoted
+from operator_controller.resolve.bundle_identity import has_namesake
+from operator_controller.resolve.formatting import CHANNELS_SHOWN, names_text, versions_text
+from operator_controller.resolve.package import Property
+from operator_controller.resolve.resolver import (
     Asked,
     Chosen,
     Decision,
@@ -28,10 +31,7 @@ from operator_controller.resolve.candidates import (
     Tied,
     Unreachable,
 )
-from operator_controller.resolve.identity import has_namesake
-from operator_controller.resolve.lists import CHANNELS_SHOWN, names_text, versions_text
-from operator_controller.resolve.near_misses import TOO_LARGE, absent_catalogs, near_misses, unreadable
-from operator_controller.resolve.package import Property
+from operator_controller.resolve.suggestions import TOO_LARGE, absent_catalogs, near_misses, unreadable
 
 LIMIT = 1024
 """Bytes of an explanation."""

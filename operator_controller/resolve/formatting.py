@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from olmkit.versions import Version
+from olmkit.gocompat.versions import Version
 
 SHOWN = 10
 """Items of a list that are named; of a longer one the nearest."""

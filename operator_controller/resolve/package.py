@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, cast
 
 from olmkit.fbc.schemas import CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE_REQUIRED
-from olmkit.versions import BadVersion, Version, parse_bundle_version
+from olmkit.gocompat.versions import BadVersion, Version, parse_bundle_version
 
 DEPENDENCY_TYPES = (PACKAGE_REQUIRED, GVK_REQUIRED, CONSTRAINT)
 DEFAULT_MEDIA_TYPE = "registry+v1"

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from operator_controller.resolve.candidates import Chosen, Decision, Snapshot, resolve
 from operator_controller.resolve.explain import Words, explain
+from operator_controller.resolve.resolver import Chosen, Decision, Snapshot, resolve
 
 
 @dataclass(frozen=True)

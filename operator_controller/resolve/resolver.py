@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from olmkit.versions import Version
-from operator_controller.resolve.identity import Identity, channels_with, identity_in, is_same_image
+from olmkit.gocompat.versions import Version
+from operator_controller.resolve.bundle_identity import Identity, channels_with, identity_in, is_same_image
 from operator_controller.resolve.package import Bundle, Channel, PackageContent
-from operator_controller.resolve.upgrades import Graph, Place, direct_steps
-from operator_controller.resolve.versions import MastermindsRange
+from operator_controller.resolve.upgrade_graph import Graph, Place, direct_steps
+from operator_controller.resolve.version_range import MastermindsRange
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from olmkit.versions import Version, quoted
-from operator_controller.resolve.candidates import READABLE, Asked, Decision, Gap, Seen, Standing
-from operator_controller.resolve.lists import CHANNELS_SHOWN, names_text, versions_text
-from operator_controller.resolve.similar import similar_names
+from olmkit.gocompat.versions import Version, quoted
+from operator_controller.resolve.formatting import CHANNELS_SHOWN, names_text, versions_text
+from operator_controller.resolve.resolver import READABLE, Asked, Decision, Gap, Seen, Standing
+from operator_controller.resolve.similar_names import similar_names
 
 TOO_LARGE = "is too large to be resolved"
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from olmkit.versions import BadRange, BlangRange, Precedence, Version
+from olmkit.gocompat.versions import BadRange, BlangRange, Precedence, Version
 from operator_controller.resolve.package import Channel
 
 

@@ -1,7 +1,8 @@
 """What Operator.spec.version means: a version or a range in the grammar of the Go library Masterminds/semver 3.5.
 
 Called by candidates.py. A bare version with all its parts is that version and nothing else; a prerelease matches only where the
-range itself names one. Pure; bad text raises BadRange and nothing else. Ranges inside catalogs are olmkit.versions.BlangRange.
+range itself names one. Pure; bad text raises BadRange and nothing else. Ranges inside catalogs are
+olmkit.gocompat.versions.BlangRange.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from olmkit.versions import BadRange, BadVersion, Version, parse_version, quoted
+from olmkit.gocompat.versions import BadRange, BadVersion, Version, parse_version, quoted
 
 LENGTH_LIMIT = 512
 GROUP_LIMIT = 32

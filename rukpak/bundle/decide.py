@@ -1,6 +1,6 @@
 """What is to be done for one Bundle, and what is to be said of it: both lists of rules, the first that answers wins.
 
-Called by rukpak.unpack.reconciler. The digest that was resolved first is kept: content that got lost is fetched again by it,
+Called by rukpak.bundle.reconciler. The digest that was resolved first is kept: content that got lost is fetched again by it,
 never by the tag. Pure.
 """
 
@@ -20,8 +20,8 @@ from olmkit.api.bundles import (
     ConditionType,
     Reason,
 )
+from olmkit.api.conditions import Report, Wanted, find_condition, merge
 from olmkit.api.content import Phase, ResolvedImage, ResolvedSource
-from olmkit.conditions import Report, Wanted, find_condition, merge
 from olmkit.errors import Blocked, OlmError, Waiting
 
 CONTENT_TYPES: Mapping[str, str] = {REGISTRY: "registry+v1", PLAIN: "plain+v0"}

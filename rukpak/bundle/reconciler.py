@@ -1,7 +1,7 @@
 """The controller of kind Bundle: pulls each bundle's image once, keeps its content as long as a Bundle wants it, and says so.
 
 Built by rukpak/__main__.py with the Jobs and the Store that the process shares. Bundles have no finalizer: what nobody wants any
-more is collected when a Bundle is gone, and at the start. Decisions are in rukpak.unpack.decide.
+more is collected when a Bundle is gone, and at the start. Decisions are in rukpak.bundle.decide.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from pathlib import Path
 from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import BundleDeployment
 from olmkit.api.bundles import KIND, Bundle, BundleStatus, digest_in, digest_of
+from olmkit.api.conditions import Report
 from olmkit.api.content import Phase
 from olmkit.api.meta import Object
-from olmkit.api_servers import ApiServers
-from olmkit.conditions import Report
-from olmkit.controller import Controller
 from olmkit.errors import Waiting
-from olmkit.informer import Change, Informer
 from olmkit.jobs import Failed, Finished, Jobs, JobState, Running, Staging, Task
-from olmkit.manager import Manager, Settings
-from olmkit.publish import Publisher
-from olmkit.reconciler import Reconciler
+from olmkit.runtime.api_server_addresses import ApiServers
+from olmkit.runtime.controller import Controller
+from olmkit.runtime.informer import Change, Informer
+from olmkit.runtime.manager import Manager, Settings
+from olmkit.runtime.publish import Publisher
+from olmkit.runtime.reconciler import Decision, Reconciler
 from olmkit.sources.access import Access
-from olmkit.store import Store
-from rukpak.unpack.decide import (
+from olmkit.store.store import Store
+from rukpak.bundle.decide import (
     CONTENT_TYPES,
     Broke,
     Done,
@@ -46,7 +46,7 @@ from rukpak.unpack.decide import (
     report,
     rival_text,
 )
-from rukpak.unpack.job import FUNCTION, take_over, whole_type_of
+from rukpak.bundle.unpack_job import FUNCTION, take_over, whole_type_of
 
 NAME = "bundle"
 MANAGER = "rukpak"
@@ -63,8 +63,8 @@ _QUEUED = "waiting for its turn"
 def controller(manager: Manager, jobs: Jobs, store: Store) -> Controller:
     """The controller, wired to the manager. `store` is at `store_folder`; `jobs` has to enqueue a job's key here when it ends.
 
-    Each turn of a Bundle hashes its content: whoever finds it missing or damaged (rukpak.unpack.job.load) gives the Bundle a turn
-    by `enqueue`, and it is fetched again by the digest that was resolved first.
+    Each turn of a Bundle hashes its content: whoever finds it missing or damaged (rukpak.bundle.unpack_job.load) gives the
+    Bundle a turn by `enqueue`, and it is fetched again by the digest that was resolved first.
     """
     informer, deployments = manager.informer(KIND), manager.informer(bundledeployments.KIND)
     unpacking = Unpacking(informer, deployments, jobs, store, manager.settings, ApiServers(manager.client))
@@ -73,8 +73,12 @@ def controller(manager: Manager, jobs: Jobs, store: Store) -> Controller:
     async def publish(world: World, told: Report[BundleStatus]) -> None:
         await publisher(world.raw, told.status.dump(), told.transitions)
 
-    reconciler: Reconciler[World, Plan, Done, Report[BundleStatus]] = Reconciler(
-        unpacking.observe, decide, unpacking.act, report, publish
+    reconciler: Reconciler[World, Plan, None, Done, Report[BundleStatus]] = Reconciler(
+        unpacking.observe,
+        lambda world: Decision(decide(world), None),
+        unpacking.act,
+        lambda world, _, outcome: report(world, outcome),
+        publish,
     )
     result = Controller(NAME, reconciler)
     result.watch(informer, keys)

@@ -1,8 +1,8 @@
 """From an image reference to a bundle for the store: what runs in the child process of olmkit.jobs, and where content lies.
 
-Asked for by rukpak.unpack.reconciler. What is published under an image's digest: files/ (manifests/ and metadata/ of the image),
+Asked for by rukpak.bundle.reconciler. What is published under an image's digest: files/ (manifests/ and metadata/ of the image),
 bundle.json (the parsed form) and type (how it was read, and the format of that form). What is wrong with the content itself comes
-back as a result, with the digest it is wrong at; what may pass raises Waiting. rukpak.install reads by `load`.
+back as a result, with the digest it is wrong at; what may pass raises Waiting. rukpak.bundledeployment reads by `load`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import IO, Any
 from olmkit.jobs import Parse
 from olmkit.sources.access import Access
 from olmkit.sources.errors import BadContent
-from olmkit.sources.image import BUNDLE, FetchedImage, confirm, fetch, resolve
-from olmkit.sources.image import unpack as unpack_image
-from olmkit.sources.reference import check_answer
-from olmkit.store import Store, check_is_damage, fill
-from rukpak.bundle import BadBundle, Bundle, from_json, read_plain, read_registry, to_json
-from rukpak.bundle.content import BUNDLE_LIMIT, FORMAT, VALUES_LIMIT
+from olmkit.sources.oci.image import BUNDLE, FetchedImage, confirm, fetch, resolve
+from olmkit.sources.oci.image import unpack as unpack_image
+from olmkit.sources.oci.reference import check_answer
+from olmkit.store.store import Store, check_is_damage, fill
+from rukpak.format import BadBundle, Bundle, from_json, read_plain, read_registry, to_json
+from rukpak.format.bundle import BUNDLE_LIMIT, FORMAT, VALUES_LIMIT
 
 Progress = Callable[[str], None]
 
-FUNCTION = "rukpak.unpack.job:unpack"
+FUNCTION = "rukpak.bundle.unpack_job:unpack"
 FILES, BUNDLE_FILE, TYPE_FILE = "files", "bundle.json", "type"
 REGISTRY, PLAIN = "registry+v1", "plain+v0"
 SIZE_LIMIT = 64 * 1024**2

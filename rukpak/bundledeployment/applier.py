@@ -1,8 +1,8 @@
 """Makes and changes what was decided for one BundleDeployment: its finalizer and inventory, its Bundle, its objects.
 
-Called by rukpak.install.reconciler. Every write may be the last one before a kill: what is made carries the owner-uid label from
-its first moment, what is changed is named by its uid, and nothing is taken over from others. Never retries: what came of a
-write is seen in the next pass.
+Called by rukpak.bundledeployment.reconciler. Every write may be the last one before a kill: what is made carries the owner-uid
+label from its first moment, what is changed is named by its uid, and nothing is taken over from others. Never retries: what
+came of a write is seen in the next pass.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ import orjson
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundledeployments import FINALIZER, INVENTORY_ANNOTATION, OWNER_UID_LABEL, Reason
 from olmkit.api.meta import Kind, Object
-from olmkit.client import Client
 from olmkit.errors import ApiError, OlmError, Waiting
-from rukpak.install import inventory, projections
-from rukpak.install.contents import Bodies, Contents
-from rukpak.install.inventory import Inventory
-from rukpak.install.kinds import Kinds
-from rukpak.install.observe import Sight
-from rukpak.install.plans import Apply, ApplyBundle, Change, Done, SetInventory, Step, Verb
-from rukpak.install.refusals import RETRY_TAKEN, SOON, Refusals, together
-from rukpak.install.sharing import namespace_body
-from rukpak.install.world import CRD, CREATE_ONLY, NAMESPACE, Item, Note, Settling, World, manager_name
-from rukpak.manifest import ObjectKey
+from olmkit.runtime.client import Client
+from rukpak.bundledeployment import inventory, transforms
+from rukpak.bundledeployment.apply_errors import RETRY_TAKEN, SOON, Refusals, together
+from rukpak.bundledeployment.inventory import Inventory
+from rukpak.bundledeployment.observe import Sight
+from rukpak.bundledeployment.plan import Apply, ApplyBundle, Change, Done, SetInventory, Step, Verb
+from rukpak.bundledeployment.render_cache import Bodies, Contents
+from rukpak.bundledeployment.rest_mapper import Kinds
+from rukpak.bundledeployment.shared_namespaces import namespace_body
+from rukpak.bundledeployment.world import CRD, CREATE_ONLY, NAMESPACE, Item, Note, Settling, World, manager_name
+from rukpak.format.objects import ObjectKey
 
 AT_ONCE = 16
 """Requests under way for all BundleDeployments together."""
@@ -141,7 +141,7 @@ class Hands:
             raise
         if not dry_run:
             self._saw(kind, result)
-            entry = projections.entries(result).get(manager, "")
+            entry = transforms.entries(result).get(manager, "")
             _log_change(turn, item, result["metadata"], entry)
             _note(turn, item, entry)
 

@@ -1,4 +1,5 @@
-"""What it means that the API server does not take an object, in words for people. Used by rukpak.install.apply. Never writes.
+"""What it means that the API server does not take an object, in words for people. Used by rukpak.bundledeployment.applier.
+Never writes.
 
 it stands there, and is another's     Refused, naming who has it
 it stands there, and was not seen     Settling: the next pass sees it
@@ -17,12 +18,12 @@ from typing import Any
 
 from olmkit.api.bundledeployments import OWNER_UID_LABEL, Reason
 from olmkit.api.meta import Kind
-from olmkit.client import Client
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound, OlmError, Unavailable, Waiting
-from rukpak.install.kinds import NAMESPACES
-from rukpak.install.projections import entries
-from rukpak.install.world import CRD, NAMESPACE, RELEASED_ANNOTATION, Blocker, Refused, Settling, manager_name
-from rukpak.manifest import ObjectKey
+from olmkit.runtime.client import Client
+from rukpak.bundledeployment.rest_mapper import NAMESPACES
+from rukpak.bundledeployment.transforms import entries
+from rukpak.bundledeployment.world import CRD, NAMESPACE, RELEASED_ANNOTATION, Blocker, Refused, Settling, manager_name
+from rukpak.format.objects import ObjectKey
 
 SOON = timedelta(seconds=1)
 NOT_THERE = timedelta(seconds=5)

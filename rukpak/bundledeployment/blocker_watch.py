@@ -1,7 +1,7 @@
 """Watches the objects that stand in the way of a BundleDeployment, so that it goes on as soon as a person removes them.
 
-Used by rukpak.install.reconciler after a pass that was refused. They are other people's objects, so each is watched by its name
-and as metadata alone, and only while it is in the way. Never reads what an object holds, and never writes.
+Used by rukpak.bundledeployment.reconciler after a pass that was refused. They are other people's objects, so each is watched
+by its name and as metadata alone, and only while it is in the way. Never reads what an object holds, and never writes.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from olmkit.api.meta import Object
-from olmkit.informer import Change, Informer
-from rukpak.install.inventory import Informers
-from rukpak.install.world import Blocker
+from olmkit.runtime.informer import Change, Informer
+from rukpak.bundledeployment.inventory import Informers
+from rukpak.bundledeployment.world import Blocker
 
 SYNC_SECONDS = 2.0
 """How long a pass waits for the first look at an object; it may be gone by then."""

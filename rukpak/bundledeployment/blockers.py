@@ -1,6 +1,6 @@
 """Why the wanted bundle cannot be installed, what about an upgrade cannot be undone, and what objects that go wait for.
 
-Called by rukpak.install.decide and removal, which act on it, and by report, which says it. Pure.
+Called by rukpak.bundledeployment.decide and removal, which act on it, and by report, which says it. Pure.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 
 from olmkit.api.bundledeployments import Reason
 from olmkit.errors import Blocked, OlmError, Waiting
-from rukpak.install.world import NAMESPACE, Absent, Rendered, Unpacking, World, names
-from rukpak.manifest import ObjectKey
+from rukpak.bundledeployment.world import NAMESPACE, Absent, Rendered, Unpacking, World, names
+from rukpak.format.objects import ObjectKey
 
 WATCHED = timedelta(minutes=10)
 """What lifts this is watched; the time is a net."""

@@ -1,7 +1,7 @@
 """What is to be done next for one BundleDeployment: a list of rules, the first that answers wins.
 
-Called by rukpak.install.reconciler with a World; each plan is one step, and the next pass sees what came of it. So a process that
-is killed between any two writes leaves a World from which the same rules go on. Pure.
+Called by rukpak.bundledeployment.reconciler with a World; each plan is one step, and the next pass sees what came of it. So a
+process that is killed between any two writes leaves a World from which the same rules go on. Pure.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from olmkit.api.bundledeployments import (
     ConditionType,
     Reason,
 )
-from olmkit.conditions import find_condition
+from olmkit.api.conditions import find_condition
 from olmkit.errors import Blocked, Waiting
-from rukpak.install.obstacles import HIDDEN, SOON, WATCHED, going, irreversible, obstacle_of, poll_delay
-from rukpak.install.plans import (
+from rukpak.bundledeployment.blockers import HIDDEN, SOON, WATCHED, going, irreversible, obstacle_of, poll_delay
+from rukpak.bundledeployment.finalize import remove
+from rukpak.bundledeployment.plan import (
     Activate,
     AddFinalizer,
     Announce,
@@ -31,10 +32,9 @@ from rukpak.install.plans import (
     SetInventory,
     Step,
 )
-from rukpak.install.progress import next_deadline
-from rukpak.install.removal import remove
-from rukpak.install.template import differs, recorded_bundle, wanted_bundle
-from rukpak.install.world import (
+from rukpak.bundledeployment.progress import next_deadline
+from rukpak.bundledeployment.template import differs, recorded_bundle, wanted_bundle
+from rukpak.bundledeployment.world import (
     CRD,
     NAMESPACE,
     CrdFacts,
@@ -45,7 +45,7 @@ from rukpak.install.world import (
     World,
     names,
 )
-from rukpak.manifest import ObjectKey
+from rukpak.format.objects import ObjectKey
 
 AT_ONCE = timedelta(seconds=2)
 

@@ -1,7 +1,7 @@
 """Removes what was decided for one BundleDeployment: objects, memberships of Namespaces, Bundles, the finalizer.
 
-Called by rukpak.install.reconciler. Whatever is deleted is named by its uid; what changed or went meanwhile is no error, the
-next pass sees what is so. Finalizers of others are never touched.
+Called by rukpak.bundledeployment.reconciler. Whatever is deleted is named by its uid; what changed or went meanwhile is no
+error, the next pass sees what is so. Finalizers of others are never touched.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from olmkit.api.bundledeployments import (
     Reason,
 )
 from olmkit.api.meta import Kind, Object
-from olmkit.client import Client
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound, Waiting
-from rukpak.install import projections
-from rukpak.install.kinds import CRDS, NAMESPACES, Kinds
-from rukpak.install.observe import Sight
-from rukpak.install.plans import DropBundles, LeaveNamespaces, LookInto, Prune, TearDown
-from rukpak.install.removal import way_out
-from rukpak.install.world import (
+from olmkit.runtime.client import Client
+from rukpak.bundledeployment import transforms
+from rukpak.bundledeployment.finalize import way_out
+from rukpak.bundledeployment.observe import Sight
+from rukpak.bundledeployment.plan import DropBundles, LeaveNamespaces, LookInto, Prune, TearDown
+from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES, Kinds
+from rukpak.bundledeployment.world import (
     CRD,
     RELEASED_ANNOTATION,
     Instance,
@@ -40,7 +40,7 @@ from rukpak.install.world import (
     manager_name,
     names,
 )
-from rukpak.manifest import ObjectKey, group_of
+from rukpak.format.objects import ObjectKey, group_of
 
 LOOK_AGAIN = timedelta(seconds=1)
 TRY_AGAIN = timedelta(seconds=10)
@@ -105,7 +105,7 @@ class Withdrawal:
 
     async def _is_used(self, crd: str) -> bool:
         """Whether there are objects of it, or may be: of one that was established and serves no version nobody can tell."""
-        definition = projections.definition_of(self.sight.crds.get(crd))
+        definition = transforms.definition_of(self.sight.crds.get(crd))
         if definition is None or not definition.facts.established:
             return False
         kind = self.kinds.stored((definition.group, definition.kind))
@@ -173,7 +173,7 @@ class Withdrawal:
         try:
             async with self.limit:
                 async for objects, _ in self.client.pages(kind, namespace, metadata_only=True):
-                    keys = (projections.object_key(obj) for obj in objects if not self._goes_by_itself(kind, obj))
+                    keys = (transforms.object_key(obj) for obj in objects if not self._goes_by_itself(kind, obj))
                     found += [str(key) for key in keys if key not in world.owned]
         except ApiError as error:
             if error.status not in _NOTHING_TO_LIST:

@@ -1,4 +1,5 @@
-"""Which BundleDeployments a change concerns. Used by rukpak.install.reconciler as the `keys` of its informers. Never decides.
+"""Which BundleDeployments a change concerns. Used by rukpak.bundledeployment.reconciler as the `keys` of its informers. Never
+decides.
 
 A change that cannot lead to another decision wakes nobody: with 41 BundleDeployments in one Namespace, or 700 CRDs that appear,
 waking all of them each time would be most of the work.
@@ -11,11 +12,11 @@ from dataclasses import dataclass, field
 
 from olmkit.api import bundledeployments
 from olmkit.api.meta import Object
-from olmkit.informer import Change, Informer
-from rukpak.install import projections
-from rukpak.install.kinds import GroupKind
-from rukpak.install.projections import Definition
-from rukpak.install.world import manager_name
+from olmkit.runtime.informer import Change, Informer
+from rukpak.bundledeployment import transforms
+from rukpak.bundledeployment.rest_mapper import GroupKind
+from rukpak.bundledeployment.transforms import Definition
+from rukpak.bundledeployment.world import manager_name
 
 UID_INDEX = "uid"
 
@@ -61,7 +62,7 @@ class Wakeups:
 
     def by_namespace(self, change: Change) -> Iterator[str]:
         """Whose part of it changed; everybody who is in it or wants it when it comes, begins to go or is gone."""
-        old, new = projections.facts_of(change.old), projections.facts_of(change.new)
+        old, new = transforms.facts_of(change.old), transforms.facts_of(change.new)
         if old is not None and new is not None and old.gone_since == new.gone_since:
             yield from self.names(old.members ^ new.members)
             managers = {manager for manager, _ in old.entries.items() ^ new.entries.items()}
@@ -73,11 +74,11 @@ class Wakeups:
 
     def by_crd(self, change: Change) -> Iterator[str]:
         """Who has it or wants it; when it begins or ceases to be served, those that have or lack such objects."""
-        old, new = projections.definition_of(change.old), projections.definition_of(change.new)
+        old, new = transforms.definition_of(change.old), transforms.definition_of(change.new)
         crd = new or old
         if crd is None:
             return
-        owners = {uid for obj in (change.old, change.new) if obj for uid in projections.owner(obj)}
+        owners = {uid for obj in (change.old, change.new) if obj for uid in transforms.owner(obj)}
         yield from self.names(owners)
         is_kind_news = _served(old) != _served(new)
         is_news = old is None or new is None or old.facts != new.facts
@@ -87,7 +88,7 @@ class Wakeups:
 
     def by_api_service(self, change: Change) -> Iterator[str]:
         """When an aggregated API server comes, goes or answers again: those that have or lack objects of its group."""
-        before, after = projections.remote_of(change.old), projections.remote_of(change.new)
+        before, after = transforms.remote_of(change.old), transforms.remote_of(change.new)
         if before == after:
             return
         groups = {group for group, _ in filter(None, (before, after))}

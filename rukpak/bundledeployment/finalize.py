@@ -7,8 +7,8 @@
     Namespaces: left, and removed where rukpak made them and nobody else uses them; what else is in those is said before
     the finalizer
 
-Called by rukpak.install.decide. Looks at the inventory only: content, Bundles and catalogs may be gone long ago. Finalizers of
-others are never removed; what is stuck is named, and the abandon annotation leaves it behind. Pure.
+Called by rukpak.bundledeployment.decide. Looks at the inventory only: content, Bundles and catalogs may be gone long ago.
+Finalizers of others are never removed; what is stuck is named, and the abandon annotation leaves it behind. Pure.
 """
 
 from __future__ import annotations
@@ -16,13 +16,22 @@ from __future__ import annotations
 from datetime import timedelta
 
 from olmkit.api.bundledeployments import CREATED_LABEL, FINALIZER, ConditionType, Reason
-from olmkit.conditions import find_condition
+from olmkit.api.conditions import find_condition
 from olmkit.errors import Waiting
-from rukpak.install.obstacles import going, poll_delay, with_finalizers
-from rukpak.install.phases import ACCESS, ADMISSION, CONFIGURATION, CRDS, CUSTOM_RESOURCES, WORKLOADS, phase_of
-from rukpak.install.plans import Announce, Keep, LeaveNamespaces, LookInto, Plan, RemoveFinalizer, TearDown
-from rukpak.install.world import ABANDON_ANNOTATION, NAMESPACE, Instance, Member, NamespaceFacts, Settling, World, names
-from rukpak.manifest import ObjectKey
+from rukpak.bundledeployment.blockers import going, poll_delay, with_finalizers
+from rukpak.bundledeployment.plan import Announce, Keep, LeaveNamespaces, LookInto, Plan, RemoveFinalizer, TearDown
+from rukpak.bundledeployment.world import (
+    ABANDON_ANNOTATION,
+    NAMESPACE,
+    Instance,
+    Member,
+    NamespaceFacts,
+    Settling,
+    World,
+    names,
+)
+from rukpak.format.objects import ObjectKey
+from rukpak.render.phases import ACCESS, ADMISSION, CONFIGURATION, CRDS, CUSTOM_RESOURCES, WORKLOADS, phase_of
 
 STUCK = timedelta(minutes=10)
 LOOK_AGAIN = timedelta(minutes=1)

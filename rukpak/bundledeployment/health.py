@@ -1,8 +1,8 @@
-"""Is an installed object well, in progress, or failed. Called by rukpak.install.projections. Pure.
+"""Is an installed object well, in progress, or failed. Called by rukpak.bundledeployment.transforms. Pure.
 
 The rules are kstatus' (what `kubectl wait` and GitOps tools go by), for the kinds that rukpak always judged; of any other
 kind nothing is said. Health comes from the objects, never from "applied". Whether progress has exceeded its deadline is judged by
-rukpak.install.progress.
+rukpak.bundledeployment.progress.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from olmkit.names import count_of
+from olmkit.api.names import count_of
 
 Obj = Mapping[str, Any]
 PROGRESS_DEADLINE = timedelta(minutes=10)

@@ -1,7 +1,8 @@
 """What each BundleDeployment has installed: the objects that carry its owner-uid label, of the kinds in its annotation.
 
 One informer per kind for all BundleDeployments, selected by the label's presence, metadata-only but for the kinds whose health is
-told; started when the first one has the kind, ended with the last. Used by rukpak.install.reconciler and apply. Never writes.
+told; started when the first one has the kind, ended with the last. Used by rukpak.bundledeployment.reconciler and apply. Never
+writes.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from typing import Any, Protocol
 
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.meta import Kind
-from olmkit.informer import Change, Informer
-from rukpak.install import projections
-from rukpak.install.health import HEALTH_KINDS
-from rukpak.install.kinds import CRDS, Kinds
-from rukpak.install.world import Member
-from rukpak.manifest import ObjectKey
+from olmkit.runtime.informer import Change, Informer
+from rukpak.bundledeployment import transforms
+from rukpak.bundledeployment.health import HEALTH_KINDS
+from rukpak.bundledeployment.rest_mapper import CRDS, Kinds
+from rukpak.bundledeployment.world import Member
+from rukpak.format.objects import ObjectKey
 
 GroupKind = tuple[str, str]
 OWNER_INDEX = "owner"
@@ -30,7 +31,7 @@ SYNC_SECONDS = 2.0
 
 
 class Informers(Protocol):
-    """The part of olmkit.manager that starts and ends informers."""
+    """The part of olmkit.runtime.manager that starts and ends informers."""
 
     def informer(self, kind: Kind, **options: Any) -> Informer: ...
 
@@ -149,10 +150,10 @@ class Inventory:
             kind,
             label_selector=OWNER_UID_LABEL,
             metadata_only=kind.group_kind not in HEALTH_KINDS,
-            project=projections.member,
+            project=transforms.member,
             absent_is_empty=True,
         )
-        informer.add_index(OWNER_INDEX, projections.owner)
+        informer.add_index(OWNER_INDEX, transforms.owner)
         informer.subscribe(self._tell)
         return informer
 
@@ -165,7 +166,7 @@ class Inventory:
                     await self._end(watched.informer)
 
     def _tell(self, change: Change) -> None:
-        uids = {uid for obj in (change.old, change.new) if obj is not None for uid in projections.owner(obj)}
+        uids = {uid for obj in (change.old, change.new) if obj is not None for uid in transforms.owner(obj)}
         for uid in uids:
             self._changed(uid)
 

@@ -1,6 +1,6 @@
 """Which objects keep a Namespace from going: those in it whose finalizers wait for somebody.
 
-Asked by rukpak.install.observe for Namespaces that are being deleted. Never writes.
+Asked by rukpak.bundledeployment.observe for Namespaces that are being deleted. Never writes.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from olmkit.api.meta import Kind, Object
-from olmkit.client import Client
 from olmkit.errors import ApiError
-from rukpak.install.kinds import NAMESPACES
-from rukpak.install.projections import object_key
-from rukpak.manifest import ObjectKey
+from olmkit.runtime.client import Client
+from rukpak.bundledeployment.rest_mapper import NAMESPACES
+from rukpak.bundledeployment.transforms import object_key
+from rukpak.format.objects import ObjectKey
 
 FINALIZERS_REMAINING, CONTENT_REMAINING = "NamespaceFinalizersRemaining", "NamespaceContentRemaining"
 """Conditions of a Namespace: what is left has finalizers; which resources those are, in the message."""

@@ -1,4 +1,4 @@
-"""Gathers the World of one BundleDeployment out of informers and contents. Called by rukpak.install.reconciler.
+"""Gathers the World of one BundleDeployment out of informers and contents. Called by rukpak.bundledeployment.reconciler.
 
 A pass over what did not change sends no request. What a process remembers beside the cluster (notes of what it applied) may be
 lost at any time: it only spares writes.
@@ -14,21 +14,21 @@ from typing import TypeVar
 
 from olmkit.api import bundles, operators
 from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, BundleDeployment, template_of
+from olmkit.api.conditions import find_condition
 from olmkit.api.meta import Object
-from olmkit.client import Client
-from olmkit.conditions import find_condition
 from olmkit.errors import ApiError, NotFound
-from olmkit.informer import Informer
-from rukpak.install import inventory, projections
-from rukpak.install.blockers import Blockers
-from rukpak.install.contents import Contents
-from rukpak.install.endpoints import unanswered
-from rukpak.install.inventory import OWNER_INDEX, Inventory
-from rukpak.install.kinds import Kinds
-from rukpak.install.leftovers import holders
-from rukpak.install.template import bundle_name, derive_record
-from rukpak.install.wakeups import Concerns, Wakeups, controllers
-from rukpak.install.world import (
+from olmkit.runtime.client import Client
+from olmkit.runtime.informer import Informer
+from rukpak.bundledeployment import inventory, transforms
+from rukpak.bundledeployment.blocker_watch import Blockers
+from rukpak.bundledeployment.events import Concerns, Wakeups, controllers
+from rukpak.bundledeployment.inventory import OWNER_INDEX, Inventory
+from rukpak.bundledeployment.namespace_finalizers import holders
+from rukpak.bundledeployment.render_cache import Contents
+from rukpak.bundledeployment.rest_mapper import Kinds
+from rukpak.bundledeployment.template import bundle_name, derive_record
+from rukpak.bundledeployment.webhook_endpoints import unanswered
+from rukpak.bundledeployment.world import (
     CRD,
     NAMESPACE,
     Absent,
@@ -43,7 +43,7 @@ from rukpak.install.world import (
     Unpacking,
     World,
 )
-from rukpak.manifest import ObjectKey
+from rukpak.format.objects import ObjectKey
 
 MEMBER_INDEX, RELEASED_INDEX = "member", "released"
 TRIES = 3
@@ -102,7 +102,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Sight:
-    """The informers that are read. Namespaces, CRDs and inventory are projected by rukpak.install.projections."""
+    """The informers that are read. Namespaces, CRDs and inventory are projected by rukpak.bundledeployment.transforms."""
 
     deployments: Informer
     bundles: Informer
@@ -113,9 +113,9 @@ class Sight:
     def __post_init__(self) -> None:
         self.bundles.add_index(OWNER_INDEX, lambda obj: [entry["uid"] for entry in controllers(obj)])
         self.namespaces.add_index(MEMBER_INDEX, _members)
-        self.crds.add_index(OWNER_INDEX, projections.owner)
+        self.crds.add_index(OWNER_INDEX, transforms.owner)
         for informer in (self.namespaces, self.crds):
-            informer.add_index(RELEASED_INDEX, projections.released_by)
+            informer.add_index(RELEASED_INDEX, transforms.released_by)
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,7 @@ class Observer:
 
     def _namespace(self, name: str) -> NamespaceFacts | None:
         obj = self.sight.namespaces.get(name)
-        facts = projections.facts_of(obj)
+        facts = transforms.facts_of(obj)
         return self._going(facts) if facts is not None else None
 
     def _bundle(self, raw: Object) -> BundleFacts:
@@ -268,7 +268,7 @@ class Observer:
 
     def _crd(self, name: str) -> CrdFacts | None:
         obj = self.sight.crds.get(name)
-        definition = projections.definition_of(obj)
+        definition = transforms.definition_of(obj)
         return definition.facts if definition is not None else None
 
     async def _instances(self, world: World, memory: Memory) -> tuple[Instance, ...] | None:
@@ -277,7 +277,7 @@ class Observer:
             return ()
         found: list[Instance] = []
         for obj in self.sight.crds.by_index(OWNER_INDEX, world.uid):
-            crd = projections.definition_of(obj)
+            crd = transforms.definition_of(obj)
             if crd is None:
                 return None
             kind = self.kinds.stored((crd.group, crd.kind))
@@ -295,7 +295,7 @@ class Observer:
 
 
 def _members(obj: Object) -> Iterable[str]:
-    facts = projections.facts_of(obj)
+    facts = transforms.facts_of(obj)
     return facts.members if facts is not None else ()
 
 
@@ -338,9 +338,9 @@ def _holder(bundle: Object) -> str:
 def _instance(obj: Object) -> Instance:
     metadata = obj["metadata"]
     return Instance(
-        key=projections.object_key(obj),
+        key=transforms.object_key(obj),
         uid=metadata["uid"],
         resource_version=metadata["resourceVersion"],
-        gone_since=projections.moment(metadata.get("deletionTimestamp")),
+        gone_since=transforms.moment(metadata.get("deletionTimestamp")),
         finalizers=tuple(metadata.get("finalizers") or ()),
     )

@@ -1,6 +1,6 @@
 """What the install controller can do for a BundleDeployment, one step at a time, and what came of it.
 
-Chosen by rukpak.install.decide and removal, carried out by apply and withdraw, read by report. Values only. Pure.
+Chosen by rukpak.bundledeployment.decide and removal, carried out by apply and withdraw, read by report. Values only. Pure.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
-from rukpak.install.world import BundleFacts, Instance, Item, Member, NamespaceFacts, Rendered
-from rukpak.manifest import ObjectKey
+from rukpak.bundledeployment.world import BundleFacts, Instance, Item, Member, NamespaceFacts, Rendered
+from rukpak.format.objects import ObjectKey
 
 
 @dataclass(frozen=True)

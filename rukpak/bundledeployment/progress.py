@@ -1,8 +1,8 @@
 """Which installed objects have failed, which are in progress, and until when that progress is ordinary.
 
 An ordinary rollout is progress, and so is the repair of what somebody deleted; what does not come right within its deadline has
-failed. When progress began is read from the condition Healthy, so that it outlives the process. Called by rukpak.install.report,
-which reports it, and by decide, which observes again at the deadline. Pure.
+failed. When progress began is read from the condition Healthy, so that it outlives the process. Called by
+rukpak.bundledeployment.report, which reports it, and by decide, which observes again at the deadline. Pure.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from olmkit.api.bundledeployments import ConditionType, Reason
+from olmkit.api.conditions import find_condition
 from olmkit.api.meta import Condition
-from olmkit.conditions import find_condition
-from rukpak.install.health import PROGRESS_DEADLINE, Health
-from rukpak.install.world import NAMESPACE, Rendered, World
-from rukpak.manifest import ObjectKey
+from rukpak.bundledeployment.health import PROGRESS_DEADLINE, Health
+from rukpak.bundledeployment.world import NAMESPACE, Rendered, World
+from rukpak.format.objects import ObjectKey
 
 MORE = "; and "
 """In a message that names only some of the objects: how many more there are follows."""

@@ -12,23 +12,24 @@ from datetime import timedelta
 
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundledeployments import BundleDeploymentStatus
+from olmkit.api.conditions import Report
 from olmkit.api.meta import Object
-from olmkit.conditions import Report
-from olmkit.controller import Controller
-from olmkit.informer import Change
-from olmkit.manager import Manager
-from olmkit.publish import Publisher
-from olmkit.reconciler import Reconciler
-from olmkit.store import Store
-from rukpak.install import projections
-from rukpak.install.apply import Hands
-from rukpak.install.blockers import Blockers
-from rukpak.install.contents import Contents
-from rukpak.install.decide import decide
-from rukpak.install.inventory import Inventory
-from rukpak.install.kinds import API_SERVICES, CRDS, NAMESPACES, Kinds
-from rukpak.install.observe import Observer, Refusal, Sight
-from rukpak.install.plans import (
+from olmkit.runtime.controller import Controller
+from olmkit.runtime.informer import Change
+from olmkit.runtime.manager import Manager
+from olmkit.runtime.publish import Publisher
+from olmkit.runtime.reconciler import Decision, Reconciler
+from olmkit.store.store import Store
+from rukpak.bundledeployment import transforms
+from rukpak.bundledeployment.applier import Hands
+from rukpak.bundledeployment.apply_errors import RETRY_LIMIT
+from rukpak.bundledeployment.blocker_watch import Blockers
+from rukpak.bundledeployment.decide import decide
+from rukpak.bundledeployment.deleter import LOOK_AGAIN, Withdrawal
+from rukpak.bundledeployment.events import UID_INDEX, Wakeups
+from rukpak.bundledeployment.inventory import Inventory
+from rukpak.bundledeployment.observe import Observer, Refusal, Sight
+from rukpak.bundledeployment.plan import (
     Activate,
     AddFinalizer,
     Announce,
@@ -45,11 +46,10 @@ from rukpak.install.plans import (
     SetInventory,
     TearDown,
 )
-from rukpak.install.refusals import RETRY_LIMIT
-from rukpak.install.report import report
-from rukpak.install.wakeups import UID_INDEX, Wakeups
-from rukpak.install.withdraw import LOOK_AGAIN, Withdrawal
-from rukpak.install.world import Refused, Settling, World
+from rukpak.bundledeployment.render_cache import Contents
+from rukpak.bundledeployment.report import report
+from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, NAMESPACES, Kinds
+from rukpak.bundledeployment.world import Refused, Settling, World
 
 NAME = "bundledeployment"
 MANAGER = "rukpak"
@@ -71,11 +71,11 @@ def controller(manager: Manager, store: Store, lost: Callable[[str], None]) -> C
     sight = Sight(
         deployments=manager.informer(bundledeployments.KIND),
         bundles=manager.informer(bundles.KIND),
-        namespaces=manager.informer(NAMESPACES, metadata_only=True, project=projections.namespace),
-        crds=manager.informer(CRDS, project=projections.definition),
+        namespaces=manager.informer(NAMESPACES, metadata_only=True, project=transforms.namespace),
+        crds=manager.informer(CRDS, project=transforms.definition),
     )
     sight.deployments.add_index(UID_INDEX, lambda obj: (obj["metadata"]["uid"],))
-    api_services = manager.informer(API_SERVICES, project=projections.api_service)
+    api_services = manager.informer(API_SERVICES, project=transforms.api_service)
     kinds = Kinds(manager.client, sight.crds, api_services)
     wakeups = Wakeups(sight.deployments)
 
@@ -96,8 +96,12 @@ def controller(manager: Manager, store: Store, lost: Callable[[str], None]) -> C
     publisher = Publisher(manager.client, bundledeployments.KIND, MANAGER, sight.deployments)
     manager.on_lead(publisher.begin)
     installer = Installer(observer, hands, Withdrawal(manager.client, kinds, sight, hands.limit), publisher)
-    reconciler: Reconciler[World, Plan, Done, Report[BundleDeploymentStatus]] = Reconciler(
-        observer.observe, decide, installer.act, installer.report, installer.publish
+    reconciler: Reconciler[World, Plan, None, Done, Report[BundleDeploymentStatus]] = Reconciler(
+        observer.observe,
+        lambda world: Decision(decide(world), None),
+        installer.act,
+        lambda world, _, outcome: installer.report(world, outcome),
+        installer.publish,
     )
     turns = Turns(reconciler)
     result = Controller(NAME, turns, workers=WORKERS)

@@ -1,8 +1,8 @@
 """A bundle's content as it goes into this cluster: rendered once, remembered as keys and hashes.
 
-Used by rukpak.install.reconciler (what is wanted) and apply (the bodies). Bodies are kept as JSON, a bounded number of bytes, and
-only while something of them is to be applied; they are rendered again from the store when they are needed and gone. Reading and
-rendering run in threads. Never fetches anything: of content that is missing or damaged it tells who does.
+Used by rukpak.bundledeployment.reconciler (what is wanted) and apply (the bodies). Bodies are kept as JSON, a bounded number
+of bytes, and only while something of them is to be applied; they are rendered again from the store when they are needed and
+gone. Reading and rendering run in threads. Never fetches anything: of content that is missing or damaged it tells who does.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import Any, NamedTuple
 import orjson
 
 from olmkit.errors import Waiting
-from olmkit.store import Store
-from rukpak.bundle import BadBundle, Bundle, PlainBundle
-from rukpak.install.kinds import Asked, GroupKind, Kinds
-from rukpak.install.namespaces import install_namespace, namespace_for, why_not
-from rukpak.install.phases import NAMESPACES, phases
-from rukpak.install.preflight import Facts, Preflight, check
-from rukpak.install.render import RenderOptions, render
-from rukpak.install.scopes import Scopes
-from rukpak.install.world import CRD, NAMESPACE, Absent, Content, Item, NamespaceItem, Rendered, Stage
-from rukpak.manifest import Manifest, ObjectKey, mapping, mappings
-from rukpak.unpack.job import load
+from olmkit.store.store import Store
+from rukpak.bundle.unpack_job import load
+from rukpak.bundledeployment.rest_mapper import Asked, GroupKind, Kinds
+from rukpak.bundledeployment.world import CRD, NAMESPACE, Absent, Content, Item, NamespaceItem, Rendered, Stage
+from rukpak.format import BadBundle, Bundle, PlainBundle
+from rukpak.format.objects import Manifest, ObjectKey, mapping, mappings
+from rukpak.render.namespaces import install_namespace, namespace_for, why_not
+from rukpak.render.phases import NAMESPACES, phases
+from rukpak.render.preflight import Facts, Preflight, check
+from rukpak.render.renderer import RenderOptions, render
+from rukpak.render.scopes import Scopes
 
 BODIES_LIMIT = 32 * 1024 * 1024
 REMEMBERED = 4096

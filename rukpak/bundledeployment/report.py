@@ -1,7 +1,7 @@
 """The status of a BundleDeployment that is true after a pass, from what was seen and what came of it.
 
-Called by rukpak.install.reconciler. A failed attempt changes what is said about progress, never what is said to be installed.
-Pure.
+Called by rukpak.bundledeployment.reconciler. A failed attempt changes what is said about progress, never what is said to be
+installed. Pure.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from olmkit.api.bundledeployments import (
     Reason,
     RefusedBundle,
 )
+from olmkit.api.conditions import Notice, Report, Wanted, find_condition, merge
 from olmkit.api.meta import Condition
-from olmkit.conditions import Notice, Report, Wanted, find_condition, merge
 from olmkit.errors import Blocked, Conflict, OlmError, Waiting
-from rukpak.install.health import HEALTH_KINDS
-from rukpak.install.obstacles import irreversible, obstacle_of
-from rukpak.install.plans import Activate, Announce, Apply, Change, Done, Keep, SetInventory, Verb
-from rukpak.install.progress import MORE, Judgement, judge
-from rukpak.install.removal import foreign_objects
-from rukpak.install.sharing import remarks
-from rukpak.install.world import CRD, NAMESPACE, Refused, Rendered, Settling, Unpacking, World, names
-from rukpak.manifest import ObjectKey
+from rukpak.bundledeployment.blockers import irreversible, obstacle_of
+from rukpak.bundledeployment.finalize import foreign_objects
+from rukpak.bundledeployment.health import HEALTH_KINDS
+from rukpak.bundledeployment.plan import Activate, Announce, Apply, Change, Done, Keep, SetInventory, Verb
+from rukpak.bundledeployment.progress import MORE, Judgement, judge
+from rukpak.bundledeployment.shared_namespaces import remarks
+from rukpak.bundledeployment.world import CRD, NAMESPACE, Refused, Rendered, Settling, Unpacking, World, names
+from rukpak.format.objects import ObjectKey
 
 Outcome = Done | Exception
 MOMENT = timedelta(seconds=30)

@@ -1,7 +1,8 @@
 """Which kinds the cluster serves now: Kubernetes' own by discovery, custom ones by a watch on CustomResourceDefinitions.
 
-Read by rukpak.install.reconciler, inventory and apply. A CRD that appears, or goes, counts at once and costs no discovery, which
-is asked again when an aggregated API server comes, goes or changes its availability, and now and then while one is away.
+Read by rukpak.bundledeployment.reconciler, inventory and apply. A CRD that appears, or goes, counts at once and costs no
+discovery, which is asked again when an aggregated API server comes, goes or changes its availability, and now and then while
+one is away.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ import time
 from collections.abc import Collection, Iterator
 
 from olmkit.api.meta import Kind
-from olmkit.client import Client, Discovery, DiscoveryCache
-from olmkit.informer import Change, Informer
-from rukpak.install.projections import Definition, definition_of, remote_of
-from rukpak.install.scopes import Scopes
+from olmkit.runtime.client import Client, Discovery, DiscoveryCache
+from olmkit.runtime.informer import Change, Informer
+from rukpak.bundledeployment.transforms import Definition, definition_of, remote_of
+from rukpak.render.scopes import Scopes
 
 GroupKind = tuple[str, str]
 Served = tuple[str, str, str]
@@ -26,7 +27,7 @@ API_SERVICES = Kind("apiregistration.k8s.io", "v1", "APIService", "apiservices")
 
 
 class Kinds:
-    """What there is. `crds` and `api_services` must be projected by rukpak.install.projections."""
+    """What there is. `crds` and `api_services` must be projected by rukpak.bundledeployment.transforms."""
 
     def __init__(self, client: Client, crds: Informer, api_services: Informer) -> None:
         self._client = client

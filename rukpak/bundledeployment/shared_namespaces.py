@@ -1,8 +1,9 @@
 """A Namespace that several BundleDeployments share: what each of them applies to it, and what it does without.
 
-Used by rukpak.install.apply (the body) and report (the remarks). A Namespace is the one object without an owner: who installs
-into it is a member by a label of its own; that rukpak made it is told by the created label, which every member applies as long
-as it is there, so that it outlives the one that made it. What others wrote into an existing Namespace stays theirs. Pure.
+Used by rukpak.bundledeployment.applier (the body) and report (the remarks). A Namespace is the one object without an owner:
+who installs into it is a member by a label of its own; that rukpak made it is told by the created label, which every member
+applies as long as it is there, so that it outlives the one that made it. What others wrote into an existing Namespace stays
+theirs. Pure.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from olmkit.api.bundledeployments import CREATED_LABEL
-from rukpak.install.world import CREATE_ONLY, NamespaceFacts, NamespaceItem, World, member_label
+from rukpak.bundledeployment.world import CREATE_ONLY, NamespaceFacts, NamespaceItem, World, member_label
 
 POD_SECURITY = "pod-security.kubernetes.io/"
 LEVELS = ("restricted", "baseline", "privileged")

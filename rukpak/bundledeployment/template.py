@@ -1,6 +1,6 @@
 """The Bundles of a BundleDeployment as they are made: the one that the template asks for, and the active one from its record.
 
-Called by rukpak.install.decide and observe. Pure.
+Called by rukpak.bundledeployment.decide and observe. Pure.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from olmkit.api.bundledeployments import (
 )
 from olmkit.api.operators import OperatorStatus
 from olmkit.fbc.schemas import GVK
-from rukpak.install.world import BundleFacts, World
+from rukpak.bundledeployment.world import BundleFacts, World
 
 HASH_LENGTH = 6
 

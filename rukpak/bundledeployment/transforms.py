@@ -1,7 +1,7 @@
 """What is kept of the objects that informers show: identity, who applied what, health; nothing of their content.
 
-Projections of olmkit.informer, used by rukpak.install.inventory, kinds and reconciler. The result keeps the metadata that an
-informer needs and carries the value under a key of its own. Pure.
+Projections of olmkit.runtime.informer, used by rukpak.bundledeployment.inventory, kinds and reconciler. The result keeps the
+metadata that an informer needs and carries the value under a key of its own. Pure.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import orjson
 
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.meta import Object
-from rukpak.install.health import HEALTH_KINDS, health
-from rukpak.install.world import RELEASED_ANNOTATION, CrdFacts, Member, NamespaceFacts, manager_name
-from rukpak.manifest import ObjectKey, group_of
+from rukpak.bundledeployment.health import HEALTH_KINDS, health
+from rukpak.bundledeployment.world import RELEASED_ANNOTATION, CrdFacts, Member, NamespaceFacts, manager_name
+from rukpak.format.objects import ObjectKey, group_of
 
 _PREFIX = manager_name("")
 

@@ -1,6 +1,6 @@
 """Which webhook configurations nobody answers for: their Service has no ready endpoint, so what they match cannot be deleted.
 
-Asked by rukpak.install.observe for a BundleDeployment that is being deleted. Never writes.
+Asked by rukpak.bundledeployment.observe for a BundleDeployment that is being deleted. Never writes.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from olmkit.api.meta import Kind
-from olmkit.api_servers import ENDPOINT_SLICES
-from olmkit.client import Client
 from olmkit.errors import ApiError
-from rukpak.manifest import ObjectKey, mapping, mappings
+from olmkit.runtime.api_server_addresses import ENDPOINT_SLICES
+from olmkit.runtime.client import Client
+from rukpak.format.objects import ObjectKey, mapping, mappings
 
 GROUP = "admissionregistration.k8s.io"
 CONFIGURATIONS = {

@@ -1,6 +1,6 @@
 """What the install controller looks at: the World of one BundleDeployment, and two errors about it.
 
-Gathered by rukpak.install.observe, judged by decide, removal and report. Values only. Pure.
+Gathered by rukpak.bundledeployment.observe, judged by decide, removal and report. Values only. Pure.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX, RECORDED_ANNOTATIO
 from olmkit.api.bundles import BundleSpec
 from olmkit.api.meta import Kind
 from olmkit.errors import OlmError, Waiting
-from rukpak.install.health import Health
-from rukpak.manifest import ObjectKey
+from rukpak.bundledeployment.health import Health
+from rukpak.format.objects import ObjectKey
 
 NAMESPACE = ("", "Namespace")
 CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")

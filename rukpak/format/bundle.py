@@ -1,4 +1,4 @@
-"""The two kinds of bundle as values, and their JSON form. Made by rukpak.bundle.files, read by rukpak.install. Pure.
+"""The two kinds of bundle as values, and their JSON form. Made by rukpak.format.files, read by rukpak.bundledeployment. Pure.
 
 The JSON form is what the store keeps: YAML is parsed once, in the job that unpacked the bundle. Bodies are never changed.
 """

@@ -1,4 +1,4 @@
-"""YAML or JSON bytes -> the documents in them, as plain dicts, lists and scalars. Called by rukpak.bundle only. Pure.
+"""YAML or JSON bytes -> the documents in them, as plain dicts, lists and scalars. Called by rukpak.format only. Pure.
 
 The dialect is YAML 1.1 as Kubernetes tools read it: y, yes, on are booleans; `=`, dates and 1:30 are strings; 010 is 8, 0o10
 too; 1.0 is 1; keys are strings whatever they look like; of two equal keys the last wins, merged ones too. Parsing is libyaml's;
@@ -28,7 +28,7 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from olmkit.fbc.yaml_scalars import is_merge
+from olmkit.gocompat.yaml_scalars import is_merge
 
 DEPTH_LIMIT = 200
 """Levels of nesting; the writer of JSON ends at 254."""

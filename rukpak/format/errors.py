@@ -1,4 +1,5 @@
-"""What is wrong with a bundle, all of it at once. Raised by rukpak.bundle and rukpak.install for their reconcilers. Pure."""
+"""What is wrong with a bundle, all of it at once. Raised by rukpak.format and rukpak.bundledeployment for their reconcilers.
+Pure."""
 
 from __future__ import annotations
 

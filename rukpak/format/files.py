@@ -15,12 +15,12 @@ from typing import Any
 
 import orjson
 
-from olmkit.envelope import spelled, with_envelope
-from rukpak.bundle import documents
-from rukpak.bundle.content import BUNDLE_LIMIT, OBJECT_LIMIT, PlainBundle, RegistryBundle
-from rukpak.bundle.faults import BadBundle
-from rukpak.bundle.typed import Mismatch, read_as
-from rukpak.manifest import Manifest, group_of, unrepeated
+from olmkit.gocompat.envelope import spelled, with_envelope
+from olmkit.gocompat.typed import Mismatch, read_as
+from rukpak.format import documents
+from rukpak.format.bundle import BUNDLE_LIMIT, OBJECT_LIMIT, PlainBundle, RegistryBundle
+from rukpak.format.errors import BadBundle
+from rukpak.format.objects import Manifest, group_of, unrepeated
 
 MANIFESTS = "manifests/"
 ANNOTATIONS_FILE = "metadata/annotations.yaml"

@@ -1,5 +1,5 @@
 """What a registry+v1 bundle must hold to, beyond being readable: upstream's thirteen checks, in its order and words. Called by
-rukpak.install.render before anything is rendered. Pure.
+rukpak.render.renderer before anything is rendered. Pure.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from olmkit.api.names import is_dns1123_subdomain
 from olmkit.api.patterns import DNS_SUBDOMAIN
-from olmkit.names import is_dns1123_subdomain
-from rukpak.bundle.content import RegistryBundle
+from rukpak.format.bundle import RegistryBundle
 
 NAMESPACED_KINDS = frozenset({
     "ClusterServiceVersion", "Service", "ServiceAccount", "Role", "RoleBinding", "PrometheusRule", "ServiceMonitor",

@@ -1,14 +1,14 @@
 """Which namespaces an operator watches: what its bundle supports, what was asked for, and what follows when nothing was.
-Called by rukpak.install.render. Pure. Words and rules of upstream's render options.
+Called by rukpak.render.renderer. Pure. Words and rules of upstream's render options.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rukpak.bundle.content import RegistryBundle
-from rukpak.bundle.faults import BadBundle
-from rukpak.bundle.rules import go_list
+from rukpak.format.bundle import RegistryBundle
+from rukpak.format.errors import BadBundle
+from rukpak.format.validators import go_list
 
 ALL, OWN, SINGLE, MULTI = "AllNamespaces", "OwnNamespace", "SingleNamespace", "MultiNamespace"
 REASON = "BundleLoadFailed"

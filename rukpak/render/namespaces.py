@@ -1,5 +1,5 @@
 """Where a bundle is installed: the namespace it suggests, or one made of its package's name. Called by
-rukpak.install.decide and the render command. Pure.
+rukpak.bundledeployment.decide and the render command. Pure.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from typing import Any
 
 import orjson
 
-from olmkit.names import LABEL_LIMIT, is_dns1123_label
-from rukpak.bundle.content import RegistryBundle
+from olmkit.api.names import LABEL_LIMIT, is_dns1123_label
+from rukpak.format.bundle import RegistryBundle
 
 TEMPLATE_ANNOTATION = "operatorframework.io/suggested-namespace-template"
 NAME_ANNOTATION = "operatorframework.io/suggested-namespace"

@@ -1,4 +1,4 @@
-"""The order in which a bundle's objects are applied: what others need comes first. Called by rukpak.install. Pure.
+"""The order in which a bundle's objects are applied: what others need comes first. Called by rukpak.bundledeployment. Pure.
 
 namespaces, CRDs, accounts and roles, configuration, workloads, webhooks and API services, custom resources. A kind that
 nobody here knows counts as a custom resource: it may be of a CRD of this bundle. The same manifests give the same order.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rukpak.manifest import Manifest, ObjectKey
+from rukpak.format.objects import Manifest, ObjectKey
 
 
 @dataclass(frozen=True)

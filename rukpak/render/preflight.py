@@ -1,4 +1,4 @@
-"""May a rendered bundle go into this cluster: checked before anything is written. Called by rukpak.install. Pure.
+"""May a rendered bundle go into this cluster: checked before anything is written. Called by rukpak.bundledeployment. Pure.
 
 Three answers: faults (never, as it is), missing (not yet: the cluster lacks a kind), left out (goes in without: a kind of
 monitoring, autoscaling or console tools that the cluster lacks).
@@ -15,11 +15,11 @@ from typing import Any
 import orjson
 
 from olmkit.api.bundles import PLAIN, REGISTRY
-from olmkit.names import is_dns1123_label
-from rukpak.bundle.content import OBJECT_LIMIT, Bundle, RegistryBundle
-from rukpak.install.namespaces import SUITE_NAMESPACES
-from rukpak.install.world import names
-from rukpak.manifest import Manifest, ObjectKey, mapping, mappings
+from olmkit.api.names import is_dns1123_label
+from rukpak.bundledeployment.world import names
+from rukpak.format.bundle import OBJECT_LIMIT, Bundle, RegistryBundle
+from rukpak.format.objects import Manifest, ObjectKey, mapping, mappings
+from rukpak.render.namespaces import SUITE_NAMESPACES
 
 OPTIONAL_GROUPS = frozenset({"monitoring.coreos.com", "autoscaling.k8s.io", "console.openshift.io"})
 """An operator works without its objects of these groups."""

@@ -1,9 +1,9 @@
-"""A bundle -> the Kubernetes objects that install it. Called by rukpak.install.reconciler and the render command. Pure.
+"""A bundle -> the Kubernetes objects that install it. Called by rukpak.bundledeployment.reconciler and the render command. Pure.
 
 registry+v1 follows upstream's renderer, names, hashes and order included. `upstream=True` gives exactly its output; without
 it the Namespace comes first, what Kubernetes fills in by itself is dropped, so are the labels and annotations by which
 rukpak knows its own, and objects of namespaced kinds that upstream takes for cluster-scoped go into the install namespace
-too. Webhooks need rukpak.install.webhooks.
+too. Webhooks need rukpak.render.webhooks.
 Bodies share what did not change with the bundle: never change them in place.
 """
 
@@ -15,14 +15,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rukpak.bundle.content import Body, Bundle, PlainBundle, RegistryBundle
-from rukpak.bundle.faults import BadBundle
-from rukpak.bundle.rules import NAMESPACED_KINDS, faults
-from rukpak.install import webhooks
-from rukpak.install.modes import REASON, check_targets, default_targets
-from rukpak.install.namespaces import install_namespace, namespace_object, without_marks
-from rukpak.install.scopes import Scopes, is_namespaced
-from rukpak.manifest import Manifest, mapping, unrepeated
+from rukpak.format.bundle import Body, Bundle, PlainBundle, RegistryBundle
+from rukpak.format.errors import BadBundle
+from rukpak.format.objects import Manifest, mapping, unrepeated
+from rukpak.format.validators import NAMESPACED_KINDS, faults
+from rukpak.render import webhooks
+from rukpak.render.install_modes import REASON, check_targets, default_targets
+from rukpak.render.namespaces import install_namespace, namespace_object, without_marks
+from rukpak.render.scopes import Scopes, is_namespaced
 
 __all__ = ["RenderOptions", "install_namespace", "render"]
 

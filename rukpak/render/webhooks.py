@@ -1,5 +1,5 @@
 """What a bundle's webhook definitions become: configurations, Services, certificates, conversion stanzas and volumes. Called by
-rukpak.install.render. Pure. Upstream's rules with certificates by cert-manager; a bundle without webhooks passes unchanged.
+rukpak.render.renderer. Pure. Upstream's rules with certificates by cert-manager; a bundle without webhooks passes unchanged.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rukpak.bundle.content import Body, RegistryBundle
-from rukpak.bundle.faults import BadBundle
-from rukpak.bundle.rules import CONVERSION
+from rukpak.format.bundle import Body, RegistryBundle
+from rukpak.format.errors import BadBundle
+from rukpak.format.validators import CONVERSION
 
 NAME_LIMIT = 63
 DEFAULT_PORT = 443

@@ -18,7 +18,7 @@ from devcluster.cluster import Cluster
 from devcluster.processes import age
 from devcluster.suite import Suite
 from olmkit.api.catalogs import KIND
-from olmkit.client import Client
+from olmkit.runtime.client import Client
 from tests.bench import catalogs, serving_rows
 from tests.bench.catalogs import Pushed
 from tests.bench.figures import Figure, in_units

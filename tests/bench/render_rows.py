@@ -8,9 +8,9 @@ from pathlib import Path
 
 import orjson
 
-from rukpak.bundle import BadBundle, RegistryBundle, from_json, read_registry, to_json
-from rukpak.install.render import RenderOptions, render
-from rukpak.manifest import Manifest
+from rukpak.format import BadBundle, RegistryBundle, from_json, read_registry, to_json
+from rukpak.format.objects import Manifest
+from rukpak.render.renderer import RenderOptions, render
 from tests.bench.figures import Figure
 
 NAMESPACE = "target-system"

@@ -7,10 +7,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from olmkit.versions import parse_version
-from operator_controller.resolve.candidates import Asked, Offer, Running, Snapshot
+from olmkit.gocompat.versions import parse_version
 from operator_controller.resolve.package import read_package
 from operator_controller.resolve.resolution import resolution_of
+from operator_controller.resolve.resolver import Asked, Offer, Running, Snapshot
 from tests.bench.figures import Figure
 
 SIZES = ((1_000, 0), (5_000, 50), (50_000, 18))

@@ -12,12 +12,12 @@ import pytest
 import yaml
 
 from catalogd.__main__ import add_flags as catalog_flags
-from catalogd.serving.routes import ROUTES
+from catalogd.http.routes import ROUTES
 from olmkit.api import bundledeployments, bundles, catalogs, operators, packages
 from olmkit.api.content import Phase
 from olmkit.api.meta import Resource
-from olmkit.manager import make_parser
-from operator_controller.catalog_access import add_flags as operator_flags
+from olmkit.runtime.manager import make_parser
+from operator_controller.catalog_client.flags import add_flags as operator_flags
 from tests import pages
 
 REPOSITORY = pages.REPOSITORY

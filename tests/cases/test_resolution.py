@@ -25,8 +25,10 @@ from typing import Any
 import pytest
 import yaml
 
-from olmkit.versions import parse_bundle_version
-from operator_controller.resolve.candidates import (
+from olmkit.gocompat.versions import parse_bundle_version
+from operator_controller.resolve.explain import LIMIT, explain
+from operator_controller.resolve.package import read_package
+from operator_controller.resolve.resolver import (
     Asked,
     Chosen,
     Decision,
@@ -36,9 +38,7 @@ from operator_controller.resolve.candidates import (
     Standing,
     resolve,
 )
-from operator_controller.resolve.explain import LIMIT, explain
-from operator_controller.resolve.package import read_package
-from operator_controller.resolve.versions import MastermindsRange
+from operator_controller.resolve.version_range import MastermindsRange
 
 FOLDER = Path(__file__).parent / "resolution"
 KNOWN_KEYS = {

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from devcluster.cluster import Cluster
-from olmkit.crd import DEFINITIONS
-from tests.cluster.disk import small_disk
+from olmkit.api.crd import DEFINITIONS
+from tests.integration.disk import small_disk
 
 CRD_FOLDER = Path(__file__).parents[2] / "config" / "crd"
 

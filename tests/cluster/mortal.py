@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from olmkit.client import Client
-from olmkit.manager import Manager, Settings
+from olmkit.runtime.client import Client
+from olmkit.runtime.manager import Manager, Settings
 
 Object = dict[str, Any]
 Build = Callable[[Manager], Awaitable[None]]

@@ -10,18 +10,18 @@ import pytest
 import yaml
 
 from catalogd.__main__ import add_flags as catalog_flags
-from catalogd.reading.loader import LIMITS as LOADING
-from catalogd.serving.encoding import LIMITS as ENCODING
+from catalogd.http.compression import LIMITS as ENCODING
+from catalogd.ingest.load_request import LIMITS as LOADING
 from devcluster.cluster import Cluster
 from devcluster.processes import REPOSITORY
 from devcluster.suite import NAMESPACE, Suite
-from devcluster.watching import Watch
-from olmkit.crd import DEFINITIONS
-from olmkit.flags import Settings, add_jobs_memory, make_parser, parse_settings, quantity
+from devcluster.watch import Watch
+from olmkit.api.crd import DEFINITIONS
 from olmkit.jobs import Limits, MemoryBudget
-from olmkit.jobs.memory import CONTROLLER_SHARE
-from olmkit.serving.names import CATALOGS as SERVICE
-from operator_controller.catalog_access import add_flags as operator_flags
+from olmkit.jobs.memory_budget import CONTROLLER_SHARE
+from olmkit.runtime.flags import Settings, add_jobs_memory, make_parser, parse_settings, quantity
+from olmkit.tls.service import CATALOGS as SERVICE
+from operator_controller.catalog_client.flags import add_flags as operator_flags
 from tests.cluster.devcluster.test_cluster import eventually
 
 CONFIG = REPOSITORY / "config"

@@ -13,8 +13,8 @@ from devcluster.images import Content, read_bundle
 from olmkit.fbc.bundle_blobs import registry_blob
 from olmkit.fbc.bundle_files import read_registry
 from olmkit.fbc.catalog import BUNDLE
-from olmkit.fbc.reading import read_folder
-from olmkit.fbc.writing import FORMS, ordered, sorted_blobs, text
+from olmkit.fbc.folder import read_folder
+from olmkit.fbc.serialize import FORMS, ordered, sorted_blobs, text
 
 pytestmark = pytest.mark.corpus
 UNREADABLE = "eventing-kogito"

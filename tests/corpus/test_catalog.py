@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
-from catalogd.reading.content import BLOBS, Content
-from catalogd.reading.loading import write
+from catalogd.ingest.content import BLOBS, Content
+from catalogd.ingest.load_job import write
 from olmkit.api.annotations import CHANNELS, LATEST, VERSIONS
-from olmkit.fbc.reading import read_folder
+from olmkit.fbc.folder import read_folder
 
 pytestmark = pytest.mark.corpus
 DIGEST = "sha256:" + "c" * 64

@@ -14,8 +14,8 @@ from typing import Any
 import orjson
 import pytest
 
-from rukpak.bundle import BadBundle, RegistryBundle, from_json, read_registry, to_json
-from rukpak.install.render import RenderOptions, render
+from rukpak.format import BadBundle, RegistryBundle, from_json, read_registry, to_json
+from rukpak.render.renderer import RenderOptions, render
 
 pytestmark = pytest.mark.corpus
 

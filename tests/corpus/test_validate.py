@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from olmkit.fbc.validating import validate
+from olmkit.fbc.validate import validate
 
 pytestmark = pytest.mark.corpus
 _LINE = re.compile(r"((?:│   |    )*)(?:├── |└── )?(.*)")

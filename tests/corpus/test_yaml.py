@@ -11,8 +11,8 @@ import orjson
 import pytest
 import yaml
 
-from olmkit.fbc import yaml_fast, yaml_values
 from olmkit.fbc.errors import BadDocument
+from olmkit.gocompat import yaml_fast, yaml_reader
 
 pytestmark = pytest.mark.corpus
 LIMIT = 32 * 1024 * 1024
@@ -80,7 +80,7 @@ def _share_read_fast(texts: Iterator[tuple[str, bytes]]) -> float:
     fast = total = 0
     for name, text in texts:
         total += len(text)
-        expected = _outcome(yaml_values.load, text)
+        expected = _outcome(yaml_reader.load, text)
         try:
             found = orjson.dumps(yaml_fast.quick(text, LIMIT))
             fast += len(text)

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from devcluster.claim import spare_port
+from devcluster.allocation import spare_port
 from devcluster.images import CONFIGS_LABEL
 from tests.images import digest_of
 

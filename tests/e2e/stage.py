@@ -5,11 +5,11 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
 from devcluster.cluster import Cluster
-from devcluster.demo.whole import catalog_object, operator_object
+from devcluster.demo.full_catalog import catalog_object, operator_object
 from devcluster.errors import DevclusterError
 from devcluster.images import Catalog, Content, Pushed, Registry
 from devcluster.suite import Suite
-from devcluster.watching import BUNDLE_DEPLOYMENTS, CATALOGS, OPERATORS, PACKAGES, Object, Watch, is_true
+from devcluster.watch import BUNDLE_DEPLOYMENTS, CATALOGS, OPERATORS, PACKAGES, Object, Watch, is_true
 
 Answer = TypeVar("Answer")
 

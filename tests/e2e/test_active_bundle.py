@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devcluster.watching import BUNDLE_DEPLOYMENTS, BUNDLES, Object, is_true
+from devcluster.watch import BUNDLE_DEPLOYMENTS, BUNDLES, Object, is_true
 from tests.conditions import triple
 from tests.e2e.packages import package_blobs, publish, push_bundle, push_catalog, registry_bundle
 from tests.e2e.stage import Stage

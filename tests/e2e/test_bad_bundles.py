@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
-from devcluster.demo.whole import operator_object
+from devcluster.demo.full_catalog import operator_object
 from devcluster.errors import DevclusterError
-from devcluster.watching import Object, condition, is_true
+from devcluster.watch import Object, condition, is_true
 from tests.conditions import triple
 from tests.e2e.packages import (
     Files,

@@ -5,7 +5,7 @@ import tarfile
 import pytest
 
 from devcluster.images import CONFIGS_LABEL, Registry
-from devcluster.watching import CATALOGS, PACKAGES, Object, condition, is_true
+from devcluster.watch import CATALOGS, PACKAGES, Object, condition, is_true
 from tests.conditions import triple
 from tests.e2e.faulty_registry import ABSENT_HOST, HOST
 from tests.e2e.hostile import OUT_OF_THE_IMAGE, archive

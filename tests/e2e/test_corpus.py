@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from devcluster.cluster import Cluster
-from devcluster.demo import whole
-from devcluster.demo.narrator import Narrator
+from devcluster.demo import full_catalog
+from devcluster.demo.printer import Narrator
 from devcluster.images import Catalog, Content, Registry
 from devcluster.suite import Suite
 
@@ -116,10 +116,10 @@ def test_a_hundred_of_all_packages_are_installed_at_once_and_each_other_truly_sa
     before = _names(cluster)
     pushed = Catalog(Registry(cluster.registry), "catalogs/whole:latest", cluster.registry).push(content)
     narrator = Narrator()
-    whole.serve(cluster, narrator, pushed.reference)
+    full_catalog.serve(cluster, narrator, pushed.reference)
     try:
-        outcome = whole.install_all(cluster, narrator, content.packages())
-        packages = {whole.operator_name(package): package for package in content.packages()}
+        outcome = full_catalog.install_all(cluster, narrator, content.packages())
+        packages = {full_catalog.operator_name(package): package for package in content.packages()}
         counted = Counter(
             _category(Refused(content, cluster, packages[name], why)) for name, why in outcome.reasons().items()
         )
@@ -127,7 +127,7 @@ def test_a_hundred_of_all_packages_are_installed_at_once_and_each_other_truly_sa
         assert len(outcome.installed()) >= INSTALLED_AT_LEAST, outcome.reasons()
     finally:
         cluster.kubectl("delete", "operators.operators.operatorframework.io", "--all", "--timeout=900s")
-        cluster.kubectl("delete", "catalogs.catalogd.operatorframework.io", whole.CATALOG_NAME)
+        cluster.kubectl("delete", "catalogs.catalogd.operatorframework.io", full_catalog.CATALOG_NAME)
     assert _names(cluster) == before
 
 

@@ -20,11 +20,11 @@ import pytest
 import yaml
 
 from devcluster.cluster import Cluster, Wanted, start
-from devcluster.demo.sample import SAMPLES
-from devcluster.demo.whole import catalog_object, operator_object
+from devcluster.demo.full_catalog import catalog_object, operator_object
+from devcluster.demo.sample_catalog import SAMPLES
 from devcluster.images import Catalog, Content, Registry, bundle_labels_of
 from devcluster.suite import Suite
-from devcluster.watching import Object
+from devcluster.watch import Object
 from tests.e2e.packages import catalog_file, package_blobs, registry_bundle
 from tests.e2e.reader import Reader
 from tests.pages import NO_RUN, PAGES, Block, blocks, name_of, steps

@@ -13,10 +13,10 @@ import pytest
 import yaml
 
 from devcluster.corpus import default_folder, open_corpus
-from devcluster.demo.sample import SAMPLES
+from devcluster.demo.sample_catalog import SAMPLES
 from devcluster.errors import DevclusterError
 from devcluster.images import Content, Pushed
-from devcluster.watching import CATALOGS, PACKAGES, is_true
+from devcluster.watch import CATALOGS, PACKAGES, is_true
 from tests.conditions import triple
 from tests.e2e.stage import Stage, installed_version
 

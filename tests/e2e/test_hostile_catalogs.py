@@ -17,9 +17,9 @@ from typing import Any, Self
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.demo.whole import catalog_object
+from devcluster.demo.full_catalog import catalog_object
 from devcluster.suite import Suite
-from devcluster.watching import CATALOGS, Object, condition, is_true
+from devcluster.watch import CATALOGS, Object, condition, is_true
 from tests.conditions import triple
 from tests.e2e import hostile, hostile_contents
 from tests.e2e.faulty_registry import HOST, FaultyRegistry

@@ -7,10 +7,10 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from devcluster.demo.sample import SAMPLES
+from devcluster.demo.sample_catalog import SAMPLES
 from devcluster.images import Content, Pushed
 from devcluster.suite import NAMESPACE
-from devcluster.watching import BUNDLE_DEPLOYMENTS, BUNDLES, CATALOGS, NAMESPACES, OPERATORS, PACKAGES, Event, Watch
+from devcluster.watch import BUNDLE_DEPLOYMENTS, BUNDLES, CATALOGS, NAMESPACES, OPERATORS, PACKAGES, Event, Watch
 from tests.e2e.stage import CRDS, Stage
 
 PACKAGE = "hello-operator"

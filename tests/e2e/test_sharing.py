@@ -1,6 +1,6 @@
 """Operators that share a namespace, or that want the same package: nobody takes what another one needs."""
 
-from devcluster.watching import is_true
+from devcluster.watch import is_true
 from tests.conditions import triple
 from tests.e2e.packages import group, package_blobs, publish, push_bundle, registry_bundle
 from tests.e2e.stage import Stage

@@ -6,7 +6,7 @@ import ssl
 from datetime import UTC, datetime
 from pathlib import Path
 
-from olmkit.serving.authority import create
+from olmkit.tls.certificate_authority import create
 
 Contexts = tuple[ssl.SSLContext, ssl.SSLContext]
 

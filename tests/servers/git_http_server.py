@@ -1,7 +1,7 @@
 """Real git repositories behind real git servers, for tests of git sources: git http-backend behind a small CGI bridge.
 
 `Repository` makes commits with the git program; `GitServer` serves a folder of them over http or https, with a login in front
-when asked, and misbehaves on demand. The ssh server is in tests/git_ssh_server.py.
+when asked, and misbehaves on demand. The ssh server is in tests/servers/git_ssh_server.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from tests.web_server import WebServer
+from tests.servers.web_server import WebServer
 
 ENVIRONMENT = {
     "PATH": os.environ["PATH"],

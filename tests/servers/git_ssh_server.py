@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import asyncssh
 
-from tests.git_server import ENVIRONMENT
+from tests.servers.git_http_server import ENVIRONMENT
 
 COMMAND = re.compile(r"git-upload-pack '([^']*)'")
 

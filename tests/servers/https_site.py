@@ -12,7 +12,7 @@ import aiohttp
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from olmkit.serving.trust import client_context
+from olmkit.tls.client_tls import client_context
 
 
 @dataclass

@@ -29,7 +29,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
-from devcluster import programs, tether
+from devcluster import parent_death_signal, programs
 
 USER, PASSWORD = "reader", "Op3n-Sesame"
 HTPASSWD = f"{USER}:$2b$05$abcdefghijklmnopqrstuurRAo/gVd7J8X4rAnM5EYLh3VRcivYJu\n"
@@ -52,7 +52,7 @@ async def own_registry(folder: Path, more: Mapping[str, Any] | None = None) -> A
         **more,
     }
     path = _written(folder, config)
-    tied = (sys.executable, tether.__file__, str(os.getpid()), str(int(signal.SIGKILL)))
+    tied = (sys.executable, parent_death_signal.__file__, str(os.getpid()), str(int(signal.SIGKILL)))
     program = (str(found / "registry"), "serve", str(path))
     quiet = {"OTEL_SDK_DISABLED": "true", "OTEL_TRACES_EXPORTER": "none"}
     process = await asyncio.create_subprocess_exec(

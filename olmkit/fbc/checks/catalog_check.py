@@ -1,4 +1,4 @@
-"""The blobs of a whole catalog, and opm's answer to them. Filled by olmkit.fbc.validating. Pure.
+"""The blobs of a whole catalog, and opm's answer to them. Filled by olmkit.fbc.validate. Pure.
 
 Holds all packages at once, but of each bundle only a small part. Who has no need of opm's order checks package by package
 instead.
@@ -12,9 +12,9 @@ from itertools import count
 from typing import Any, Generic, TypeVar
 
 from olmkit.fbc import catalog
-from olmkit.fbc.model import BundlePart, PackageParts, Problem, bundle_part, check_package
-from olmkit.fbc.object_faults import check_objects
-from olmkit.fbc.report_tree import Branch
+from olmkit.fbc.checks.object_checks import check_objects
+from olmkit.fbc.checks.package_check import BundlePart, PackageParts, Problem, bundle_part, check_package
+from olmkit.fbc.checks.report_tree import Branch
 
 Value = TypeVar("Value")
 

@@ -1,4 +1,5 @@
-"""Stage A of the model check: what makes opm refuse a catalog at once (formats 1.7, A1 to A28). Called by olmkit.fbc.model. Pure.
+"""Stage A of the model check: what makes opm refuse a catalog at once (formats 1.7, A1 to A28). Called by
+olmkit.fbc.checks.package_check. Pure.
 
 opm ends at the first problem; here all are found, in its order. What follows from an earlier one may then be said as well, or
 not: only the first of a catalog is opm's whole answer.
@@ -10,7 +11,6 @@ import re
 from collections.abc import Iterator
 
 from olmkit.api.patterns import DNS_LABEL
-from olmkit.fbc import pull_specs
 from olmkit.fbc.catalog import (
     BUNDLE,
     BUNDLE_OBJECT,
@@ -22,10 +22,11 @@ from olmkit.fbc.catalog import (
     Deprecation,
     Deprecations,
 )
+from olmkit.fbc.checks import pull_specs
+from olmkit.fbc.checks.package_parts import BundlePart, PackageParts, Problem, Step
+from olmkit.fbc.checks.version_errors import release_fault, version_fault
 from olmkit.fbc.errors import BadBlob
-from olmkit.fbc.go_text import words
-from olmkit.fbc.parts import BundlePart, PackageParts, Problem, Step
-from olmkit.fbc.version_words import release_fault, version_fault
+from olmkit.gocompat.text import words
 
 _LABEL_LIMIT = 63
 _NO_LABEL = (

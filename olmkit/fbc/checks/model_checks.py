@@ -1,7 +1,8 @@
 """Stage B of the model check: everything that is wrong with channels and bundles, as opm's tree (formats 1.7, B).
 
-Called by olmkit.fbc.model for a package that stage A finds nothing wrong with. What opm asks and what files cannot make true (a
-package without a name, a default channel that is not there: stage A gives it an empty one) is not asked here. Pure.
+Called by olmkit.fbc.checks.package_check for a package that stage A finds nothing wrong with. What opm asks and what files
+cannot make true (a package without a name, a default channel that is not there: stage A gives it an empty one) is not asked
+here. Pure.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from dataclasses import dataclass
 
 from olmkit.fbc import graph
 from olmkit.fbc.catalog import BUNDLE, CHANNEL, PACKAGE, Entry
-from olmkit.fbc.go_text import words
-from olmkit.fbc.parts import BundlePart, PackageParts
-from olmkit.fbc.report_tree import Branch
-from olmkit.fbc.version_words import range_fault
+from olmkit.fbc.checks.package_parts import BundlePart, PackageParts
+from olmkit.fbc.checks.report_tree import Branch
+from olmkit.fbc.checks.version_errors import range_fault
+from olmkit.gocompat.text import words
 
 _NO_MESSAGE = "invalid deprecation: message must be set"
 _MISSING = BundlePart("", "", "", "0.0.0", "", has_content=False)

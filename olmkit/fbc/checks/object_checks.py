@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from olmkit.fbc import go_types, yaml_values
 from olmkit.fbc.catalog import BUNDLE_OBJECT, Bundle
 from olmkit.fbc.documents import DOCUMENT_LIMIT
 from olmkit.fbc.errors import BadBlob, BadDocument
-from olmkit.fbc.fields import field, lenient_bytes
-from olmkit.fbc.go_text import words
+from olmkit.gocompat import types, yaml_reader
+from olmkit.gocompat.fields import field, lenient_bytes
+from olmkit.gocompat.text import words
 
 
 def check_objects(bundle: Bundle) -> None:
@@ -23,7 +23,7 @@ def check_objects(bundle: Bundle) -> None:
             continue
         place = words("read bundle objects: package %q, bundle %q: ", bundle.package, bundle.name)
         data = each.value.get("data") if isinstance(each.value, Mapping) else None
-        text = go_types.plain_bytes(data) if isinstance(data, str) else None
+        text = types.plain_bytes(data) if isinstance(data, str) else None
         if text is None:
             if fault := each.fault():
                 raise BadBlob(place + words("parse property at index %d as bundle object: %s", index, fault))
@@ -36,7 +36,7 @@ def _object_fault(text: bytes) -> str:
     if text.lstrip().startswith(b"{"):
         return ""  # opm does not look into what begins like JSON, as nearly all objects do
     try:
-        yaml_values.load(text, DOCUMENT_LIMIT)
+        yaml_reader.load(text, DOCUMENT_LIMIT)
     except BadDocument as error:
         return f"yaml: line {error.line}: {error.text}" if error.line else f"yaml: {error.text}"
     return ""

@@ -1,7 +1,7 @@
 """The model check of catalogs, in opm's words (formats 1.7): what is wrong with the parts of a package together.
 
-Called package by package by catalogd for the Catalog's status, and by olmkit.fbc.whole_catalog for opm's own answer in its order.
-Never reads a file, never raises: what is wrong is a value. Pure.
+Called package by package by catalogd for the Catalog's status, and by olmkit.fbc.checks.catalog_check for opm's own answer in
+its order. Never reads a file, never raises: what is wrong is a value. Pure.
 
 opm looks in two stages. A: packages, channels, bundles, entries without bundles, deprecations, and it ends at the first problem.
 B, only if A found nothing anywhere: all that is wrong with channels, bundles and graphs, as a tree. Here both go by package.
@@ -17,15 +17,15 @@ catalog. The first problem of a catalog in opm's order is the least of all packa
 
 from __future__ import annotations
 
-from olmkit.fbc import stage_a, stage_b
-from olmkit.fbc.parts import BundlePart, PackageParts, Problem, Step, Verdict
-from olmkit.fbc.stage_a import bundle_part
+from olmkit.fbc.checks import load_checks, model_checks
+from olmkit.fbc.checks.load_checks import bundle_part
+from olmkit.fbc.checks.package_parts import BundlePart, PackageParts, Problem, Step, Verdict
 
 __all__ = ["BundlePart", "PackageParts", "Problem", "Step", "Verdict", "bundle_part", "check_package"]
 
 
 def check_package(parts: PackageParts) -> Verdict:
     """Everything that is wrong with one package."""
-    problems = list(stage_a.problems(parts))
+    problems = list(load_checks.problems(parts))
     is_worth_a_look = not problems and len(parts.packages) > 0
-    return Verdict(problems, stage_b.tree(parts) if is_worth_a_look else None)
+    return Verdict(problems, model_checks.tree(parts) if is_worth_a_look else None)

@@ -11,8 +11,8 @@ from enum import IntEnum
 from typing import Any
 
 from olmkit.fbc.catalog import Channel, Deprecations, Package
-from olmkit.fbc.go_text import Argument, words
-from olmkit.fbc.report_tree import Branch
+from olmkit.fbc.checks.report_tree import Branch
+from olmkit.gocompat.text import Argument, words
 
 
 class Step(IntEnum):

@@ -1,6 +1,7 @@
-"""What may stand where a catalog names an image, in the words of the library that opm asks. Called by olmkit.fbc.stage_a. Pure.
+"""What may stand where a catalog names an image, in the words of the library that opm asks. Called by
+olmkit.fbc.checks.load_checks. Pure.
 
-Not the grammar of what this suite pulls (olmkit.sources.reference): it differs in what it lets pass.
+Not the grammar of what this suite pulls (olmkit.sources.oci.reference): it differs in what it lets pass.
 """
 
 from __future__ import annotations

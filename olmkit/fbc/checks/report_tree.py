@@ -1,4 +1,4 @@
-"""Problems as the tree that opm prints. Made by olmkit.fbc.stage_b, printed by `validate`. Pure."""
+"""Problems as the tree that opm prints. Made by olmkit.fbc.checks.model_checks, printed by `validate`. Pure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Why opm does not read a version, release or range, in its words. Called by olmkit.fbc's stages A and B. Pure.
 
-olmkit.versions says nearly all of it as blang does; here is what it says more readably for the people who write an Operator.
+olmkit.gocompat.versions says nearly all of it as blang does; here is what it says more readably for the people who write an
+Operator.
 """
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from olmkit.fbc.go_text import quoted
-from olmkit.versions import (
+from olmkit.gocompat.text import quoted
+from olmkit.gocompat.versions import (
     LENGTH_LIMIT,
     RELEASE_LIMIT,
     BadRange,

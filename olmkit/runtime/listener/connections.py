@@ -4,9 +4,9 @@
                                                                                  |
                                                      nothing taken for 30 s: cut off (a slow reader is not: it takes)
 
-Who keeps a place when there are more connections than places is decided in olmkit.listening.places; connections without one
-(surplus) are refused with 503, and only a few at a time: file descriptors never run out. Used by olmkit.probes and by
-catalogd.serving.server; knows nothing of what they serve.
+Who keeps a place when there are more connections than places is decided in olmkit.runtime.listener.slots; connections without one
+(surplus) are refused with 503, and only a few at a time: file descriptors never run out. Used by olmkit.runtime.probes and by
+catalogd.http.server; knows nothing of what they serve.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ import orjson
 from aiohttp import http_exceptions, web
 from aiohttp.typedefs import Handler
 
-from olmkit import tls_memory
 from olmkit.errors import OlmError
-from olmkit.listening.places import PATIENCE_SECONDS, Place, Places, State
-from olmkit.listening.sockets import Taken, first_bytes, hold_little, listening_sockets, parse_address
+from olmkit.runtime import tls_read_buffer
+from olmkit.runtime.listener.slots import PATIENCE_SECONDS, Place, Places, State
+from olmkit.runtime.listener.sockets import Taken, first_bytes, hold_little, listening_sockets, parse_address
 
 LINE_LIMIT = 8190
 """Bytes of the request line, and of one header."""
@@ -41,7 +41,7 @@ _LOOK_SECONDS = 1.0
 
 log = logging.getLogger(__name__)
 _silent = logging.getLogger(f"{__name__}.protocol")
-tls_memory.bound()
+tls_read_buffer.bound()
 _silent.setLevel(logging.CRITICAL + 1)  # aiohttp logs a traceback per bad request; what is unexpected the server logs
 
 

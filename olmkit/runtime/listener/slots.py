@@ -10,7 +10,8 @@ place of another connection, chosen in this order (docs/decisions/0017):
 
 What gives way: one that has said nothing or whose handshake or head is unfinished (the oldest; with TLS after a second: a crowd
 of handshakes shall come to its end), the longest idle, a slow reader. Without any of them the connection is surplus: it may say
-what it wants, in one of a few more places. Called by olmkit.listening.connections. Closes nothing itself: it calls `evict`.
+what it wants, in one of a few more places. Called by olmkit.runtime.listener.connections. Closes nothing itself: it calls
+`evict`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What olmkit.listening.connections asks of the kernel: sockets that listen, and how much of what was sent a client has taken."""
+"""What olmkit.runtime.listener.connections asks of the kernel: sockets that listen, and how much of what was sent a client has
+taken."""
 
 from __future__ import annotations
 

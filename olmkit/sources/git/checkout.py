@@ -14,7 +14,7 @@ from dulwich.index import validate_path_element_hfs, validate_path_element_ntfs
 from dulwich.objects import S_ISGITLINK
 
 from olmkit.sources.errors import Reason, quoted
-from olmkit.sources.git_pack import Objects
+from olmkit.sources.git.pack import Objects
 from olmkit.sources.tree import LayerError, Tree
 
 LINK_LIMIT = 4096

@@ -22,10 +22,10 @@ from olmkit.errors import Waiting
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Login
 from olmkit.sources.errors import SOON, Reason, quoted
-from olmkit.sources.git_address import GitAddress
-from olmkit.sources.git_bridge import Bridge
-from olmkit.sources.git_pack import PackError
-from olmkit.sources.hosts import endpoint, login, reasons_put_right, refused
+from olmkit.sources.git.address import GitAddress
+from olmkit.sources.git.pack import PackError
+from olmkit.sources.git.thread_bridge import Bridge
+from olmkit.sources.http_auth import endpoint, login, reasons_put_right, refused
 from olmkit.sources.transport import Answer, Transport
 
 if TYPE_CHECKING:

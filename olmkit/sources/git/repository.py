@@ -26,22 +26,21 @@ from dulwich.objects import ObjectID
 from dulwich.refs import Ref
 
 from olmkit.errors import Waiting
-from olmkit.sources import git_address
 from olmkit.sources.access import Access
 from olmkit.sources.errors import SOON, BadContent, Reason, quoted
-from olmkit.sources.git_address import GitAddress
-from olmkit.sources.git_checkout import check_out
-from olmkit.sources.git_http import Desk, HttpClient
-from olmkit.sources.git_pack import BROKEN, Objects, PackError, PackLimits, read_pack
-from olmkit.sources.hosts import network
-from olmkit.sources.registries import Patience
+from olmkit.sources.git.address import GitAddress, commit_name, parse, ref_name
+from olmkit.sources.git.checkout import check_out
+from olmkit.sources.git.http_client import Desk, HttpClient
+from olmkit.sources.git.pack import BROKEN, Objects, PackError, PackLimits, read_pack
+from olmkit.sources.http_auth import network
+from olmkit.sources.oci.registries_conf import Patience
 from olmkit.sources.source import GitSource, RefKind, clean_folder
-from olmkit.sources.storage import Storage
 from olmkit.sources.transport import Transport
 from olmkit.sources.tree import ContentLimits, LayerError, Tree
+from olmkit.sources.tree_storage import Storage
 
 if TYPE_CHECKING:
-    from olmkit.sources.git_ssh import SshClient
+    from olmkit.sources.git.ssh_client import SshClient
 
 Client: TypeAlias = "HttpClient | SshClient"
 Value = TypeVar("Value")
@@ -68,11 +67,11 @@ async def resolve(source: GitSource, access: Access) -> str:
 
     Raises BadReference, Blocked, Waiting.
     """
-    address = git_address.parse(source.repository)
+    address = parse(source.repository)
     clean_folder(source.directory)
     if source.reference.kind is RefKind.COMMIT:
-        return git_address.commit_name(source.reference)
-    name = git_address.ref_name(source.reference)
+        return commit_name(source.reference)
+    name = ref_name(source.reference)
     async with _client(source, address, access, Desk(source.insecure_skip_verify), access.patience) as client:
         refs = await _asked(source, client, lambda: client.get_refs(_path(address), ref_prefix=[name]).refs)
     found = refs.get(Ref(name + PEELED)) or refs.get(Ref(name))
@@ -91,7 +90,7 @@ async def confirm(source: GitSource, access: Access) -> None:
     """
     if source.reference.kind is not RefKind.COMMIT:
         return
-    address = git_address.parse(source.repository)
+    address = parse(source.repository)
     async with _client(source, address, access, Desk(source.insecure_skip_verify), access.patience) as client:
         await _asked(source, client, lambda: client.get_refs(_path(address), ref_prefix=[HEAD]).refs)
 
@@ -166,7 +165,7 @@ async def _client(
 ) -> AsyncIterator[Client]:
     if address.scheme == "ssh":
         # Here, because it costs 20 MB and half a second that only ssh needs.
-        from olmkit.sources.git_ssh import SshClient
+        from olmkit.sources.git.ssh_client import SshClient
 
         over_ssh = SshClient(address, replace(access, patience=patience), desk)
         try:
@@ -209,7 +208,7 @@ async def _fetch_pack(source: GitSource, commit: str, access: Access, pack: IO[b
     """The pack with that commit, in a file. One commit deep wherever the server can."""
     if not commit.strip("0"):  # to git that is no commit, and it would ask for nothing
         raise _no_commit(source, commit, there=False)
-    address = git_address.parse(source.repository)
+    address = parse(source.repository)
     usual = access.patience
     patience = replace(usual, read=usual.read * PACKING, slow_after=usual.slow_after * PACKING)
     async with _client(source, address, access, desk, patience) as client:
@@ -236,7 +235,7 @@ def _fetched(
 ) -> None:
     """In the thread: ask for the commit alone, or for the whole history of all branches and tags."""
     spaces = [b"refs/heads/", b"refs/tags/"]
-    named = HEAD if source.reference.kind is RefKind.COMMIT else git_address.ref_name(source.reference)
+    named = HEAD if source.reference.kind is RefKind.COMMIT else ref_name(source.reference)
 
     def choose(refs: Mapping[Ref, ObjectID], depth: int | None = None) -> list[ObjectID]:
         if whole:

@@ -12,7 +12,7 @@ import asyncssh
 from olmkit.errors import Blocked, Waiting
 from olmkit.sources.credentials import HOSTS_ANNOTATION, Credentials, SshKey
 from olmkit.sources.errors import SOON, Reason
-from olmkit.sources.git_address import GitAddress
+from olmkit.sources.git.address import GitAddress
 from olmkit.sources.secrets import SSH_AUTH
 from olmkit.sources.transport import REFUSED_AGAIN
 

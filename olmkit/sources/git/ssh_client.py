@@ -24,12 +24,12 @@ from olmkit.errors import Waiting
 from olmkit.sources.access import Access
 from olmkit.sources.addresses import REFUSED, AddressGuard, AddressRefused
 from olmkit.sources.errors import SOON, Reason
-from olmkit.sources.git_address import GitAddress
-from olmkit.sources.git_bridge import Bridge
-from olmkit.sources.git_http import REFS_LIMIT, Desk
-from olmkit.sources.git_pack import PackError
-from olmkit.sources.git_ssh_login import no_key, no_login, options_of
-from olmkit.sources.registries import Patience
+from olmkit.sources.git.address import GitAddress
+from olmkit.sources.git.http_client import REFS_LIMIT, Desk
+from olmkit.sources.git.pack import PackError
+from olmkit.sources.git.ssh_auth import no_key, no_login, options_of
+from olmkit.sources.git.thread_bridge import Bridge
+from olmkit.sources.oci.registries_conf import Patience
 from olmkit.sources.transport import REFUSED_AGAIN
 
 Session: TypeAlias = "tuple[asyncssh.SSHClientConnection, asyncssh.SSHClientProcess[bytes]]"

@@ -18,7 +18,7 @@ from yarl import URL
 from olmkit.errors import Waiting
 from olmkit.sources.credentials import Login
 from olmkit.sources.errors import SOON, Reason, unavailable
-from olmkit.sources.registries import Endpoint, Registries
+from olmkit.sources.oci.registries_conf import Endpoint, Registries
 from olmkit.sources.transport import Answer, Transport, authority
 
 TOKEN_LIMIT = 1024**2

@@ -18,17 +18,17 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from olmkit.errors import Waiting
-from olmkit.sources import layers, manifests
+from olmkit.sources.credential_rules import split_port
 from olmkit.sources.errors import BadContent, Reason, disk_full_said, quoted
-from olmkit.sources.grants import split_port
-from olmkit.sources.manifests import Descriptor, Manifest, ManifestError
-from olmkit.sources.parts import parts
-from olmkit.sources.reference import Reference, parse
-from olmkit.sources.registries import Registries
-from olmkit.sources.registry import MANIFEST_LIMIT, Registry
-from olmkit.sources.storage import Storage
+from olmkit.sources.oci import layers, manifests
+from olmkit.sources.oci.manifests import Descriptor, Manifest, ManifestError
+from olmkit.sources.oci.reference import Reference, parse
+from olmkit.sources.oci.registries_conf import Registries
+from olmkit.sources.oci.registry_client import MANIFEST_LIMIT, Registry
+from olmkit.sources.oci.section_reader import parts
 from olmkit.sources.transport import Transport
 from olmkit.sources.tree import BUNDLE, CATALOG, ContentLimits, LayerError, Tree
+from olmkit.sources.tree_storage import Storage
 
 __all__ = [
     "BUNDLE",

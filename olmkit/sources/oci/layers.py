@@ -18,8 +18,8 @@ from typing import IO, cast
 import zstandard
 from isal import igzip, igzip_lib
 
-from olmkit.sources.ahead import read_ahead
 from olmkit.sources.errors import Reason, quoted
+from olmkit.sources.oci.read_ahead import read_ahead
 from olmkit.sources.tree import LayerError, Tree
 
 GZIP = b"\x1f\x8b"

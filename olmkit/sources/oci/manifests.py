@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from olmkit.names import is_digest
+from olmkit.api.names import is_digest
 from olmkit.sources.errors import quoted
 
 OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from olmkit.api.names import is_digest
 from olmkit.api.patterns import IMAGE_HOST, IMAGE_REPOSITORY, IMAGE_TAG
-from olmkit.names import is_digest
 from olmkit.sources.errors import BadReference, Reason, quoted
 
 DOCKER_HUB = "docker.io"

@@ -16,11 +16,11 @@ from typing import Any, Literal
 
 from olmkit.errors import Blocked
 from olmkit.sources.addresses import SourceAddresses
+from olmkit.sources.ca_bundle import Trust
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadReference, Reason, quoted
+from olmkit.sources.oci.reference import DOCKER_HUB, Reference, is_host
 from olmkit.sources.proxies import Proxies
-from olmkit.sources.reference import DOCKER_HUB, Reference, is_host
-from olmkit.sources.trust import Trust
 
 DOCKER_HUB_HOST = "registry-1.docker.io"
 PullFrom = Literal["all", "digest-only", "tag-only"]

@@ -14,13 +14,13 @@ from typing import IO
 
 from yarl import URL
 
+from olmkit.api.names import is_digest
 from olmkit.errors import Waiting
-from olmkit.names import is_digest
-from olmkit.sources.authorization import REFUSED, Authorization
 from olmkit.sources.errors import SOON, ImageNotFound, Reason, unavailable
-from olmkit.sources.manifests import ACCEPT, Descriptor
-from olmkit.sources.reference import Reference
-from olmkit.sources.registries import Endpoint, Registries
+from olmkit.sources.oci.authorization import REFUSED, Authorization
+from olmkit.sources.oci.manifests import ACCEPT, Descriptor
+from olmkit.sources.oci.reference import Reference
+from olmkit.sources.oci.registries_conf import Endpoint, Registries
 from olmkit.sources.transport import Answer, NoAnswer, Transport
 
 MANIFEST_LIMIT = 4 * 1024**2

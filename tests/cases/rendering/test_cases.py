@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rukpak.bundle import documents
-from rukpak.render import main
+from olmctl.bundle.render import main
+from rukpak.format import documents
 
 CASES = sorted(path.parent for path in Path(__file__).parent.glob("*/bundle"))
 

@@ -14,19 +14,19 @@ import aiohttp
 import pytest
 
 from catalogd.__main__ import add_flags
-from catalogd.reading.loading import LABEL
-from catalogd.wiring import build
-from devcluster.claim import spare_port
+from catalogd.ingest.load_job import LABEL
+from catalogd.setup import build
+from devcluster.allocation import spare_port
 from devcluster.cluster import Cluster
 from olmkit.api import bundlemetadata, catalogs, packages
 from olmkit.api.meta import Kind
-from olmkit.client import Client
 from olmkit.errors import NotFound
-from olmkit.informer import Informer
-from olmkit.manager import Manager, Settings, make_parser, parse_settings
+from olmkit.runtime.client import Client
+from olmkit.runtime.informer import Informer
+from olmkit.runtime.manager import Manager, Settings, make_parser, parse_settings
 from tests.conditions import triple
 from tests.images import push, tar
-from tests.registry_proxy import RegistryProxy
+from tests.servers.registry_proxy import RegistryProxy
 
 NAMESPACE = "catalogd-test"
 """The system namespace of these tests: Secrets and ConfigMaps."""

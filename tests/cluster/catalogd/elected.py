@@ -12,10 +12,10 @@ from pathlib import Path
 import aiohttp
 from yarl import URL
 
-from devcluster.claim import spare_port
+from devcluster.allocation import spare_port
 from devcluster.suite import NAMESPACE, Suite
-from olmkit.election import LEASE
-from olmkit.manager import Manager
+from olmkit.runtime.election import LEASE
+from olmkit.runtime.manager import Manager
 from tests.cluster.catalogd.conftest import World, running
 from tests.cluster.proxy import Proxy
 

@@ -13,9 +13,9 @@ import pytest
 
 from devcluster.cluster import Cluster
 from olmkit.api.meta import Kind
-from olmkit.client import Client
 from olmkit.errors import ApiError, NotFound
-from olmkit.informer import Change, Informer
+from olmkit.runtime.client import Client
+from olmkit.runtime.informer import Change, Informer
 from tests.cluster import proxy
 from tests.cluster.proxy import Proxy
 

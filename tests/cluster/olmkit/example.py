@@ -17,10 +17,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from olmkit.api.meta import Kind
-from olmkit.controller import Controller
 from olmkit.errors import NotFound
-from olmkit.informer import Change
-from olmkit.manager import Manager, run
+from olmkit.runtime.controller import Controller
+from olmkit.runtime.informer import Change
+from olmkit.runtime.manager import Manager, run
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)
 

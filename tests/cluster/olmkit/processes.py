@@ -16,7 +16,7 @@ from typing import Any
 
 import aiohttp
 
-from olmkit.client import Client
+from olmkit.runtime.client import Client
 from tests.cluster.olmkit.conftest import CONFIG_MAP, Object, View, config_map
 
 ROOT = Path(__file__).parents[3]

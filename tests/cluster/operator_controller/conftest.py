@@ -11,7 +11,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.suite import Suite
-from devcluster.watching import BUNDLE_DEPLOYMENTS, Object, condition
+from devcluster.watch import BUNDLE_DEPLOYMENTS, Object, condition
 from tests.e2e.packages import catalog_file, package_blobs
 from tests.e2e.stage import Stage
 

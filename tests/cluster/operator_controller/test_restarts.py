@@ -5,7 +5,7 @@ import json
 import pytest
 
 from devcluster.suite import Suite
-from devcluster.watching import BUNDLE_DEPLOYMENTS, OPERATORS, is_true
+from devcluster.watch import BUNDLE_DEPLOYMENTS, OPERATORS, is_true
 from tests.cluster.operator_controller.conftest import FINALIZER, Scene
 
 

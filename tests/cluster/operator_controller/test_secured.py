@@ -17,8 +17,8 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.suite import NAMESPACE, Suite
-from devcluster.watching import Object
-from olmkit.serving.authority import create
+from devcluster.watch import Object
+from olmkit.tls.certificate_authority import create
 from tests.cluster.operator_controller.conftest import PROCESSES, Scene
 
 Flags = Mapping[str, Sequence[str]]

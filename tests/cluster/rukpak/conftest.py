@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from devcluster.cluster import Cluster
-from olmkit.client import Client
+from olmkit.runtime.client import Client
 from tests.cluster.rukpak.harness import Harbour, harbour, rukpak
 
 

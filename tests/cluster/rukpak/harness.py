@@ -16,13 +16,13 @@ from devcluster.cluster import Cluster
 from devcluster.images import Registry
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.meta import Kind
-from olmkit.client import Client
 from olmkit.errors import ApiError, NotFound
-from olmkit.informer import Change, Informer
-from olmkit.manager import Manager, Settings
+from olmkit.runtime.client import Client
+from olmkit.runtime.informer import Change, Informer
+from olmkit.runtime.manager import Manager, Settings
 from rukpak.__main__ import build
-from rukpak.install.kinds import CRDS, NAMESPACES
-from rukpak.install.world import ABANDON_ANNOTATION
+from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
+from rukpak.bundledeployment.world import ABANDON_ANNOTATION
 from tests.conditions import triple
 
 CONFIG_MAPS = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)

@@ -13,9 +13,9 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.images import Registry
-from olmkit.client import Client
-from olmkit.election import LEASE
-from olmkit.manager import Manager, Settings
+from olmkit.runtime.client import Client
+from olmkit.runtime.election import LEASE
+from olmkit.runtime.manager import Manager, Settings
 from rukpak.__main__ import build
 from tests.unit.rukpak.builders import csv, files
 

@@ -11,16 +11,16 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
-from catalogd.keeping.shelf import Shelf
-from catalogd.reading.content import FORMAT
-from catalogd.reading.writing import Writer
-from catalogd.serving.answers import CHUNK
-from catalogd.serving.encoding import Encodings
-from catalogd.serving.server import Server
-from catalogd.world import Record
+from catalogd.catalog.world import Record
+from catalogd.http.compression import Encodings
+from catalogd.http.responses import CHUNK
+from catalogd.http.server import Server
+from catalogd.ingest.content import FORMAT
+from catalogd.ingest.content_writer import Writer
+from catalogd.storage.catalog_store import Shelf
 from olmkit.fbc.blobs import blob
 from olmkit.fbc.documents import Document
-from olmkit.store import Store
+from olmkit.store.store import Store
 
 DIGEST = "sha256:" + "1" * 64
 TAG = f'"{DIGEST}.{FORMAT}"'

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-from catalogd.keeping.shelf import KEEP, Shelf
-from catalogd.reading.writing import Writer
-from catalogd.world import Record
+from catalogd.catalog.world import Record
+from catalogd.ingest.content_writer import Writer
+from catalogd.storage.catalog_store import KEEP, Shelf
 from olmkit.fbc.blobs import blob
 from olmkit.fbc.documents import Document
-from olmkit.store import Store
+from olmkit.store.store import Store
 
 ONE, TWO = "sha256:" + "1" * 64, "sha256:" + "2" * 64
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from catalogd.keeping.record import Record
-from catalogd.keeping.shelf import Shelf
 from catalogd.replication.follower import Follower, Leader
-from catalogd.replication.protocol import Replication
-from olmkit.election import Term
-from tests.cluster.catalogd.shelves import publish, record
+from catalogd.replication.server import Replication
+from catalogd.storage.catalog_store import Shelf
+from catalogd.storage.record import Record
+from olmkit.runtime.election import Term
 from tests.cluster.proxy import Proxy
+from tests.integration.catalogd.catalog_stores import publish, record
 
 Requests = list[tuple[str, str]]
 

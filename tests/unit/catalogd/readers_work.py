@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from catalogd.reading.readers import Readers
+from catalogd.ingest.yaml_worker_pool import Readers
 from olmkit.fbc.documents import Unread
 
 

@@ -4,7 +4,7 @@ from ipaddress import IPv4Network
 
 import pytest
 
-from devcluster.claim import CLAIMS, overlaps, routed_networks, share
+from devcluster.allocation import CLAIMS, overlaps, routed_networks, share
 
 HEADER = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT"
 

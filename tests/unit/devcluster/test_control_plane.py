@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from devcluster import control_plane, nodes
-from devcluster.claim import share
+from devcluster.allocation import share
 from devcluster.control_plane import Component, Layout
 
 LAYOUT = Layout(Path("/run"), Path("/programs"), share(3))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from devcluster.watching import condition, describe, is_true
+from devcluster.watch import condition, describe, is_true
 
 
 def _object(**found: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from rukpak.bundle import RegistryBundle, read_registry
+from rukpak.format import RegistryBundle, read_registry
 
 MODES = ("OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces")
 Body = dict[str, Any]

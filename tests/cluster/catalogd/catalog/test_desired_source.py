@@ -17,7 +17,7 @@ from olmkit.api.meta import Kind
 from olmkit.errors import NotFound
 from tests.cluster.catalogd.conftest import NAMESPACE, Object, World, lines, package, running
 from tests.conditions import triple
-from tests.registry_proxy import status
+from tests.servers.registry_proxy import status
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)
 SECRET = Kind("", "v1", "Secret", "secrets", namespaced=True)

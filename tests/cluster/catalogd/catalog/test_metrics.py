@@ -12,13 +12,13 @@ from pathlib import Path
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
-from devcluster.claim import spare_port
+from devcluster.allocation import spare_port
 from olmkit.api import catalogs
-from olmkit.election import LEASE
-from olmkit.serving.names import CA_KEY, CATALOGS, CONFIG_MAP
-from olmkit.serving.trust import client_context
+from olmkit.runtime.election import LEASE
+from olmkit.tls.client_tls import client_context
+from olmkit.tls.service import CA_KEY, CATALOGS, CONFIG_MAP
 from tests.cluster.catalogd.conftest import NAMESPACE, World, lines, package, running
-from tests.registry_proxy import status
+from tests.servers.registry_proxy import status
 
 PREFIX = "catalogd_catalog_"
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from catalogd.reading.specs import SIZE_LIMIT
+from catalogd.ingest.package_objects import SIZE_LIMIT
 from tests.cluster.catalogd.conftest import World, lines, package
 
 ROOM = 2_000

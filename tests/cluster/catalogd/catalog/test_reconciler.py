@@ -15,12 +15,12 @@ import pytest
 
 from olmkit.api import catalogs, packages
 from olmkit.errors import NotFound
-from olmkit.metrics import RECONCILE_TOTAL
-from olmkit.store import Store
+from olmkit.runtime.metrics import RECONCILE_TOTAL
+from olmkit.store.store import Store
 from tests.cluster.catalogd.conftest import World, lines, package, running
 from tests.conditions import triple
 from tests.images import Entry, file, folder, link, tar
-from tests.registry_proxy import silence, status
+from tests.servers.registry_proxy import silence, status
 
 MANAGER = "catalogd"
 FOUR = lines(package("p", "1.0.0", "1.1.0", description="A package."))
@@ -139,7 +139,7 @@ async def test_a_package_that_waits_for_a_finalizer_is_deleted_once(
 
 def written(caplog: pytest.LogCaptureFixture) -> list[str]:
     """The lines of the log about Package objects."""
-    return [record.getMessage() for record in caplog.records if record.name == "catalogd.listed"]
+    return [record.getMessage() for record in caplog.records if record.name == "catalogd.catalog.package_sync"]
 
 
 async def test_looking_at_a_tag_that_does_not_move_pulls_and_writes_nothing(world: World, catalogd: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from catalogd.wiring import build
+from catalogd.setup import build
 from tests.cluster.catalogd.conftest import World, lines, package, settings_of
 from tests.cluster.mortal import first, life
 

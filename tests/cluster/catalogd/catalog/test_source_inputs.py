@@ -12,16 +12,16 @@ from aiohttp import web
 
 from olmkit.api import catalogs
 from olmkit.api.meta import Kind
-from tests.certificates import Authority
 from tests.cluster.catalogd.conftest import NAMESPACE, Object, World, lines, package, running
 from tests.cluster.endpoints import endpoint_of_the_api_server
 from tests.conditions import triple
-from tests.git_server import GitServer, Repository
-from tests.git_ssh_server import GitSshServer
 from tests.images import push, tar
-from tests.own_registry import PASSWORD, USER, basic_auth, own_registry
 from tests.secrets import auth, docker_config, secret
-from tests.web_server import WebServer
+from tests.servers.certificates import Authority
+from tests.servers.git_http_server import GitServer, Repository
+from tests.servers.git_ssh_server import GitSshServer
+from tests.servers.registry import PASSWORD, USER, basic_auth, own_registry
+from tests.servers.web_server import WebServer
 
 SECRET = Kind("", "v1", "Secret", "secrets", namespaced=True)
 LABELS = {"operators.operatorframework.io.index.configs.v1": "/configs"}

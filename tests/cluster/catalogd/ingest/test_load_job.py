@@ -15,23 +15,23 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from catalogd.keeping.record import Record
-from catalogd.reading.content import Content
-from catalogd.reading.loader import Loader
-from catalogd.reading.loading import LABEL, SWITCH_SECONDS, load
+from catalogd.ingest.content import Content
+from catalogd.ingest.load_job import LABEL, SWITCH_SECONDS, load
+from catalogd.ingest.load_request import Loader
+from catalogd.storage.record import Record
 from devcluster.cluster import Cluster
 from olmkit.errors import Waiting
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadContent
 from olmkit.sources.source import ConfigMapsSource, HttpSource, ImageSource, Source
-from olmkit.store import Store
-from olmkit.store_manifest import State
+from olmkit.store.checksums import State
+from olmkit.store.store import Store
 from tests.cluster.catalogd.conftest import lines, package
 from tests.images import push, tar
 from tests.parse_here import parse_here
-from tests.registry_proxy import RegistryProxy
-from tests.web_server import WebServer
+from tests.servers.registry_proxy import RegistryProxy
+from tests.servers.web_server import WebServer
 
 LABELS = {LABEL: "/configs"}
 NUMBERS = itertools.count()

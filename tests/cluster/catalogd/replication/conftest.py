@@ -13,7 +13,7 @@ from devcluster.cluster import Cluster
 from devcluster.suite import NAMESPACE, Suite
 from tests.cluster.catalogd.conftest import World
 from tests.cluster.catalogd.elected import Replicas
-from tests.cluster.catalogd.replicas import Replica, replica
+from tests.integration.catalogd.replicas import Replica, replica
 
 
 @pytest.fixture

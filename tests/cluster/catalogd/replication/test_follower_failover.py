@@ -9,11 +9,11 @@ from aiohttp import web
 from prometheus_client import REGISTRY
 
 from catalogd.replication.follower import BEHIND
-from olmkit.store import Store
+from olmkit.store.store import Store
 from tests.cluster.catalogd.conftest import World, lines, package
 from tests.cluster.catalogd.elected import Replicas
-from tests.cluster.catalogd.replicas import until
-from tests.registry_proxy import RegistryProxy
+from tests.integration.catalogd.replicas import until
+from tests.servers.registry_proxy import RegistryProxy
 
 BEFORE = lines(package("p", "1.0.0"))
 AFTER = lines(package("p", "1.0.0", "1.1.0"))

@@ -8,12 +8,12 @@ import uuid
 import pytest
 from prometheus_client import REGISTRY
 
-from catalogd.keeping.note import parse
+from catalogd.storage.state_file import parse
 from devcluster.cluster import Cluster
 from devcluster.suite import NAMESPACE
 from tests.cluster.catalogd.conftest import World, lines, package
 from tests.cluster.catalogd.elected import Replica, Replicas
-from tests.cluster.catalogd.replicas import until
+from tests.integration.catalogd.replicas import until
 
 RECORDS = "/replication/v1/records"
 

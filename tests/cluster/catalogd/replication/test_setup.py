@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 import aiohttp
 import pytest
 
-from catalogd.replication.protocol import ADDRESS
+from catalogd.replication.server import ADDRESS
 from devcluster.cluster import Cluster
 from devcluster.suite import NAMESPACE, Suite
-from olmkit.election import LEASE
 from olmkit.errors import NotFound
+from olmkit.runtime.election import LEASE
 from tests.cluster.catalogd.conftest import World, lines, package
-from tests.cluster.catalogd.replicas import until
+from tests.integration.catalogd.replicas import until
 
 BEFORE = lines(*(package(f"kept-{number}", *(f"1.0.{z}" for z in range(20))) for number in range(30)))
 AFTER = lines(*(package(f"kept-{number}", *(f"1.1.{z}" for z in range(20))) for number in range(30)))

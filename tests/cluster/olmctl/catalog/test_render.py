@@ -14,8 +14,8 @@ import pytest_asyncio
 from devcluster.cluster import Cluster
 from devcluster.images import CONFIGS_LABEL, Registry
 from olmkit.fbc.__main__ import main
-from tests.own_registry import PASSWORD, USER, basic_auth, own_registry
-from tests.unit.olmkit.fbc.bundles import bundle, dump
+from tests.servers.registry import PASSWORD, USER, basic_auth, own_registry
+from tests.unit.olmkit.fbc.bundle_builders import bundle, dump
 
 LABELS = {"operators.operatorframework.io.bundle.package.v1": "p"}
 PLAIN = {"manifests/n.yaml": dump({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}})}

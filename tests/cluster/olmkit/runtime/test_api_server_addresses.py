@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from devcluster.cluster import Cluster
-from olmkit.api_servers import ApiServers, endpoints
-from olmkit.client import Client
+from olmkit.runtime.api_server_addresses import ApiServers, endpoints
+from olmkit.runtime.client import Client
 from olmkit.sources.access import Access
 from tests.cluster.endpoints import endpoint_of_the_api_server
 

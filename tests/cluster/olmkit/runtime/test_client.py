@@ -11,11 +11,11 @@ import pytest
 import yaml
 
 from devcluster.cluster import Cluster
-from olmkit import client as client_module
 from olmkit.api.meta import Kind
-from olmkit.client import Client
 from olmkit.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, OlmError, Unavailable
-from olmkit.metrics import REQUESTS
+from olmkit.runtime import client as client_module
+from olmkit.runtime.client import Client
+from olmkit.runtime.metrics import REQUESTS
 from tests.cluster.olmkit.conftest import CONFIG_MAP, Object, config_map, proxied
 
 
@@ -219,7 +219,7 @@ async def test_a_token_file_is_read_again_when_it_is_old(
         assert await _who(client) == f"system:serviceaccount:{namespace}:first"
         token.write_text(second)
         assert await _who(client) == f"system:serviceaccount:{namespace}:first", "not read for each request"
-        monkeypatch.setattr("olmkit.kubeconfig.CREDENTIALS_AGE", 0.0)
+        monkeypatch.setattr("olmkit.runtime.kubeconfig.CREDENTIALS_AGE", 0.0)
         assert await _who(client) == f"system:serviceaccount:{namespace}:second"
 
 
@@ -253,7 +253,7 @@ async def test_credentials_that_cannot_be_read_again_leave_the_old_ones_in_use(
     path = tmp_path / "kubeconfig"
     path.write_text(yaml.safe_dump(content))
     async with await Client.connect(str(path)) as client:
-        monkeypatch.setattr("olmkit.kubeconfig.CREDENTIALS_AGE", 0.0)
+        monkeypatch.setattr("olmkit.runtime.kubeconfig.CREDENTIALS_AGE", 0.0)
         token.unlink()
         assert await _who(client) == f"system:serviceaccount:{namespace}:steady"
 

@@ -10,11 +10,11 @@ from datetime import timedelta
 
 import pytest
 
-from olmkit import metrics
-from olmkit.client import Client
-from olmkit.controller import Controller
 from olmkit.errors import Conflict, Unavailable
-from olmkit.informer import Change, Informer
+from olmkit.runtime import metrics
+from olmkit.runtime.client import Client
+from olmkit.runtime.controller import Controller
+from olmkit.runtime.informer import Change, Informer
 from tests.cluster.olmkit.conftest import CONFIG_MAP, config_map, running, until
 
 Reconcile = Callable[[str], Awaitable[timedelta | None]]
@@ -139,7 +139,9 @@ async def test_a_pass_that_fails_is_made_again_and_others_go_on(
         async with working(controller):
             await until(lambda: turns["bad"] == 4 and turns["good"] == 1, "three failures and a success")
     lines = [
-        record for record in caplog.records if record.name == "olmkit.controller" and record.levelno > logging.DEBUG
+        record
+        for record in caplog.records
+        if record.name == "olmkit.runtime.controller" and record.levelno > logging.DEBUG
     ]
     assert [record.levelname for record in lines] == [logged] * (3 if logged else 0)
     assert all(bool(record.exc_info) is (logged == "ERROR") for record in lines)

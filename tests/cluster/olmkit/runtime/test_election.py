@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from devcluster.cluster import Cluster
-from olmkit.client import Client
-from olmkit.election import LEASE, Election, Term, Terms
-from olmkit.informer import Informer
+from olmkit.runtime.client import Client
+from olmkit.runtime.election import LEASE, Election, Term, Terms
+from olmkit.runtime.informer import Informer
 from tests.cluster.olmkit.conftest import CONFIG_MAP, View, proxied, running
 from tests.cluster.olmkit.processes import Asker, Process, example
 from tests.cluster.proxy import Proxy

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from devcluster.cluster import Cluster
-from olmkit import informer as informer_module
 from olmkit.api.meta import Kind
-from olmkit.client import Client
 from olmkit.errors import Conflict, Forbidden, Gone, NotFound, Unavailable
-from olmkit.informer import Informer
+from olmkit.runtime import informer as informer_module
+from olmkit.runtime.client import Client
+from olmkit.runtime.informer import Informer
 from tests.cluster.olmkit.conftest import CONFIG_MAP, Object, View, config_map, proxied, running, until, versions
 from tests.cluster.proxy import Proxy
 
@@ -151,7 +151,7 @@ async def test_a_server_out_of_reach_leaves_what_is_known_and_says_that_it_is_ol
 async def test_a_connection_that_falls_silent_is_replaced(
     cluster: Cluster, client: Client, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("olmkit.client.WATCH_IDLE", 1.0)
+    monkeypatch.setattr("olmkit.runtime.client.WATCH_IDLE", 1.0)
     async with watched(cluster, tmp_path, namespace) as (between, informer, view):
         await settle(client, namespace, informer, view)
         before = between.accepted

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from devcluster.cluster import Cluster
-from olmkit.client import Client
-from olmkit.controller import Controller
-from olmkit.election import LEASE
 from olmkit.errors import NotFound
-from olmkit.manager import END_SECONDS, Manager, Settings
+from olmkit.runtime.client import Client
+from olmkit.runtime.controller import Controller
+from olmkit.runtime.election import LEASE
+from olmkit.runtime.manager import END_SECONDS, Manager, Settings
 from tests.cluster.olmkit.conftest import CONFIG_MAP, config_map, until
 from tests.cluster.olmkit.example import names
 from tests.cluster.olmkit.processes import Process, example
@@ -264,7 +264,7 @@ async def test_informers_come_and_go_while_it_runs(client: Client, namespace: st
 async def test_what_was_opened_is_closed_last_first_and_not_waited_for_for_ever(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("olmkit.manager.CLOSE_SECONDS", 0.1)
+    monkeypatch.setattr("olmkit.runtime.manager.CLOSE_SECONDS", 0.1)
     manager = Manager("closing", Settings(tmp_path), client)
     closed: list[str] = []
 

@@ -10,11 +10,11 @@ import pytest
 
 from devcluster.cluster import Cluster
 from olmkit.api import catalogs
-from olmkit.client import Client
-from olmkit.conditions import Notice, Transition
+from olmkit.api.conditions import Notice, Transition
 from olmkit.errors import Conflict, NotFound
-from olmkit.events import EVENT
-from olmkit.publish import Publisher
+from olmkit.runtime.client import Client
+from olmkit.runtime.publish import Publisher
+from olmkit.runtime.recorder import EVENT
 from tests.cluster.olmkit.conftest import Object, until_allowed
 
 BROKEN = Transition("Ready", "False", "NotServed", "nothing is served")
@@ -171,10 +171,10 @@ async def test_another_obstacle_under_the_same_reason_is_a_log_line_and_an_event
     client: Client, catalog: Object, publish: Publisher, told: Told, caplog: pytest.LogCaptureFixture
 ) -> None:
     await publish(catalog, {"observedGeneration": 1, "conditions": [broken()]}, [BROKEN])
-    caplog.set_level("INFO", "olmkit.publish")
+    caplog.set_level("INFO", "olmkit.runtime.publish")
     for message in ("0 of 1 is served", "1 of 2 is served", "1 of 2 is served"):
         await publish(told.last, {"observedGeneration": 1, "conditions": [{**broken(), "message": message}]})
-    assert [record.getMessage() for record in caplog.records if record.name == "olmkit.publish"] == [
+    assert [record.getMessage() for record in caplog.records if record.name == "olmkit.runtime.publish"] == [
         "Ready is False (NotServed): 0 of 1 is served"
     ]
     found = [(event["reason"], event["message"], event["count"]) for event in await events(client, catalog)]
@@ -197,9 +197,9 @@ async def test_a_recovery_that_another_process_reported_is_not_reported_again(
 async def test_each_transition_is_a_log_line(
     catalog: Object, publish: Publisher, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO", "olmkit.publish")
+    caplog.set_level("INFO", "olmkit.runtime.publish")
     await publish(catalog, {"observedGeneration": 1, "conditions": [broken()]}, [BROKEN])
-    (record,) = [record for record in caplog.records if record.name == "olmkit.publish"]
+    (record,) = [record for record in caplog.records if record.name == "olmkit.runtime.publish"]
     assert record.getMessage() == "Ready is False (NotServed): nothing is served"
     assert (vars(record)["kind"], vars(record)["condition"]) == ("Catalog", "Ready")
 
@@ -209,9 +209,9 @@ async def test_a_condition_that_goes_away_is_a_log_line(
 ) -> None:
     stalled = condition(type="Stalled", reason="Blocked", message="nothing is served")
     await publish(catalog, {"observedGeneration": 1, "conditions": [condition(), stalled]})
-    caplog.set_level("INFO", "olmkit.publish")
+    caplog.set_level("INFO", "olmkit.runtime.publish")
     await publish(told.last, {"observedGeneration": 1, "conditions": [condition()]})
-    (record,) = [record for record in caplog.records if record.name == "olmkit.publish"]
+    (record,) = [record for record in caplog.records if record.name == "olmkit.runtime.publish"]
     assert record.getMessage() == "Stalled is removed (was True, Blocked): nothing is served"
     facts = ("Catalog", "Stalled", "Removed", "Blocked")
     assert tuple(vars(record)[key] for key in ("kind", "condition", "status", "reason")) == facts
@@ -242,7 +242,9 @@ async def test_who_may_not_write_events_still_writes_the_status(
     finally:
         definitions.kubectl("delete", "clusterrolebinding,clusterrole", namespace)
     assert told.last["status"] == {"observedGeneration": 1}
-    warned = [record for record in caplog.records if record.name == "olmkit.publish" and record.levelname == "WARNING"]
+    warned = [
+        record for record in caplog.records if record.name == "olmkit.runtime.publish" and record.levelname == "WARNING"
+    ]
     assert [record.getMessage() for record in warned] == ["event not written"]
 
 

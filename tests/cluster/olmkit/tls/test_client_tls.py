@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from devcluster.cluster import Cluster
-from olmkit.client import Client
 from olmkit.errors import OlmError
-from olmkit.serving.authority import Material, create
-from olmkit.serving.names import CONFIG_MAP
-from olmkit.serving.tls import ServerTls
-from olmkit.serving.trust import AGAIN_SECONDS, LOOK_SECONDS, Trust
+from olmkit.runtime.client import Client
+from olmkit.tls.certificate_authority import Material, create
+from olmkit.tls.client_tls import AGAIN_SECONDS, LOOK_SECONDS, Trust
+from olmkit.tls.server_tls import ServerTls
+from olmkit.tls.service import CONFIG_MAP
 from tests.cluster.olmkit.conftest import config_map, proxied
-from tests.cluster.olmkit.serving.site import Site, serve
+from tests.servers.https_site import Site, serve
 
 NAMES = ("127.0.0.1",)
 

@@ -15,14 +15,14 @@ import aiohttp
 import pytest
 
 from devcluster.cluster import Cluster
-from olmkit.client import Client
-from olmkit.serving.peers import Peers
-from olmkit.serving.review_limits import OF_PATHS, OF_TOKENS
-from olmkit.serving.tls import ServerTls
-from olmkit.serving.tokens import ALLOWED_SECONDS, AT_ONCE, DENIED_SECONDS, TokenCheck
+from olmkit.runtime.client import Client
+from olmkit.tls.delegated_auth import ALLOWED_SECONDS, AT_ONCE, DENIED_SECONDS, TokenCheck
+from olmkit.tls.peers import Peers
+from olmkit.tls.review_rate_limiter import OF_PATHS, OF_TOKENS
+from olmkit.tls.server_tls import ServerTls
 from tests.cluster.olmkit.conftest import proxied, until_allowed
-from tests.cluster.olmkit.serving.site import Site, serve
 from tests.cluster.proxy import Proxy
+from tests.servers.https_site import Site, serve
 
 
 @dataclass

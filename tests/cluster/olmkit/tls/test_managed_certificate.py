@@ -18,16 +18,16 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from devcluster.cluster import Cluster
-from olmkit.client import Client
 from olmkit.errors import NotFound
-from olmkit.serving.authority import CA_LIFE, OVERLAP, Material, create, is_issued_by
-from olmkit.serving.certificates import SECRET, OwnCertificates, Place
-from olmkit.serving.names import CATALOGS, CONFIG_MAP
-from olmkit.serving.pairs import Pair, read_certificates
-from olmkit.serving.peers import Peers
-from olmkit.serving.tls import ServerTls
+from olmkit.runtime.client import Client
+from olmkit.tls.certificate_authority import CA_LIFE, OVERLAP, Material, create, is_issued_by
+from olmkit.tls.key_pair import Pair, read_certificates
+from olmkit.tls.managed_certificate import SECRET, OwnCertificates, Place
+from olmkit.tls.peers import Peers
+from olmkit.tls.server_tls import ServerTls
+from olmkit.tls.service import CATALOGS, CONFIG_MAP
 from tests.cluster.olmkit.conftest import NAMESPACE, Object, proxied
-from tests.cluster.olmkit.serving.site import Site, serve, session, shown
+from tests.servers.https_site import Site, serve, session, shown
 
 NOW = datetime.now(UTC)
 AGAIN = "is kept up to date again"

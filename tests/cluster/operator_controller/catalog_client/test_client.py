@@ -14,14 +14,14 @@ from aiohttp import ClientSession, ClientTimeout, web
 
 from devcluster.cluster import Cluster
 from olmkit.api import operators
-from olmkit.client import Client
-from olmkit.informer import Informer
-from operator_controller.catalog_client import Answer, CatalogClient
-from operator_controller.catalog_memory import CatalogMemory
-from operator_controller.catalog_requests import SIZE_LIMIT, CatalogServers
-from operator_controller.reconciler import keep_tidy, make_cluster
-from operator_controller.resolve.candidates import Standing
+from olmkit.runtime.client import Client
+from olmkit.runtime.informer import Informer
+from operator_controller.catalog_client.cache import CatalogMemory
+from operator_controller.catalog_client.client import Answer, CatalogClient
+from operator_controller.catalog_client.http import SIZE_LIMIT, CatalogServers
+from operator_controller.operator.reconciler import keep_tidy, make_cluster
 from operator_controller.resolve.package import MAX_CHANNEL_ENTRIES
+from operator_controller.resolve.resolver import Standing
 from tests.cluster.olmkit.conftest import until
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -16,11 +16,11 @@ import pytest
 from aiohttp import web
 
 from devcluster.cluster import Cluster
-from olmkit.client import Client
-from olmkit.serving.authority import Material, create
-from olmkit.serving.tls import ServerTls
-from olmkit.serving.trust import Trust
-from operator_controller.catalog_requests import (
+from olmkit.runtime.client import Client
+from olmkit.tls.certificate_authority import Material, create
+from olmkit.tls.client_tls import Trust
+from olmkit.tls.server_tls import ServerTls
+from operator_controller.catalog_client.http import (
     REPLICAS_ASKED,
     RETRY_AFTER_LIMIT,
     UNTRUSTED,

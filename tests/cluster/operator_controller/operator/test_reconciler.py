@@ -9,7 +9,7 @@ import pytest
 
 from devcluster.errors import DevclusterError
 from devcluster.suite import Suite
-from devcluster.watching import BUNDLE_DEPLOYMENTS, CATALOGS, OPERATORS, condition, is_true
+from devcluster.watch import BUNDLE_DEPLOYMENTS, CATALOGS, OPERATORS, condition, is_true
 from tests.cluster.operator_controller.conftest import (
     FINALIZER,
     WELL,

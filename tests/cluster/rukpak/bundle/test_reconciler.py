@@ -19,19 +19,19 @@ from aiohttp import web
 from devcluster.cluster import Cluster
 from devcluster.images import Registry
 from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION
-from olmkit.client import Client
-from olmkit.controller import Controller
 from olmkit.jobs import Jobs, Sandbox
-from olmkit.manager import Manager, Settings
-from olmkit.store import Store
-from rukpak.bundle import PlainBundle, RegistryBundle, from_json
-from rukpak.bundle.content import FORMAT
-from rukpak.unpack.job import load
-from rukpak.unpack.reconciler import controller, store_folder
+from olmkit.runtime.client import Client
+from olmkit.runtime.controller import Controller
+from olmkit.runtime.manager import Manager, Settings
+from olmkit.store.store import Store
+from rukpak.bundle.reconciler import controller, store_folder
+from rukpak.bundle.unpack_job import load
+from rukpak.format import PlainBundle, RegistryBundle, from_json
+from rukpak.format.bundle import FORMAT
 from tests import images
 from tests.cluster.rukpak.harness import Object
 from tests.conditions import triple
-from tests.registry_proxy import RegistryProxy
+from tests.servers.registry_proxy import RegistryProxy
 from tests.unit.rukpak.builders import csv
 from tests.unit.rukpak.builders import files as files_of
 
@@ -116,7 +116,7 @@ async def unpacking(
         manager = Manager("rukpak", settings, client)
         store = Store(store_folder(settings))
         sandbox = Sandbox(reads=(settings.registries_conf or cache, store_folder(settings)))
-        jobs = Jobs(lambda key: built[0].enqueue(key), preload=("rukpak.unpack.job",), sandbox=sandbox)
+        jobs = Jobs(lambda key: built[0].enqueue(key), preload=("rukpak.bundle.unpack_job",), sandbox=sandbox)
         built.append(controller(manager, jobs, store))
         run = asyncio.create_task(manager.run())
         try:

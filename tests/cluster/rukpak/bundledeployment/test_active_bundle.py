@@ -9,7 +9,7 @@ import pytest
 
 from devcluster.images import Registry
 from olmkit.api import bundledeployments, bundles, operators
-from olmkit.client import Client
+from olmkit.runtime.client import Client
 from rukpak.__main__ import build
 from tests.cluster import mortal
 from tests.cluster.mortal import first

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundledeployments import CREATED_LABEL, INVENTORY_ANNOTATION
-from olmkit.client import Client
-from olmkit.events import EVENT
-from rukpak.install.kinds import API_SERVICES, CRDS, NAMESPACES
-from rukpak.install.world import ABANDON_ANNOTATION
+from olmkit.runtime.client import Client
+from olmkit.runtime.recorder import EVENT
+from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, NAMESPACES
+from rukpak.bundledeployment.world import ABANDON_ANNOTATION
 from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,
     DEPLOYMENTS,

@@ -8,10 +8,10 @@ from typing import Any
 
 from olmkit.api import bundledeployments
 from olmkit.api.meta import Kind
-from olmkit.client import Client
 from olmkit.errors import ApiError
-from rukpak.install.kinds import NAMESPACES
-from rukpak.install.world import ABANDON_ANNOTATION, manager_name, member_label
+from olmkit.runtime.client import Client
+from rukpak.bundledeployment.rest_mapper import NAMESPACES
+from rukpak.bundledeployment.world import ABANDON_ANNOTATION, manager_name, member_label
 from tests.cluster.rukpak.harness import (
     CLUSTER_ROLES,
     CONFIG_MAPS,

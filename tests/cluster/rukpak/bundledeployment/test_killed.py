@@ -15,7 +15,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from rukpak.__main__ import build
-from rukpak.install.kinds import CRDS, NAMESPACES
+from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
 from tests.cluster import mortal
 from tests.cluster.mortal import Fate, first
 from tests.cluster.rukpak.harness import (

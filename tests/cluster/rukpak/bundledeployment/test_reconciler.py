@@ -7,9 +7,9 @@ from pathlib import Path
 from olmkit.api import bundles
 from olmkit.api.bundledeployments import CREATED_LABEL, INVENTORY_ANNOTATION
 from olmkit.api.meta import Kind
-from olmkit.client import Client
-from rukpak.install.kinds import CRDS, NAMESPACES
-from rukpak.install.world import member_label
+from olmkit.runtime.client import Client
+from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
+from rukpak.bundledeployment.world import member_label
 from tests.cluster.rukpak.harness import (
     CLUSTER_ROLES,
     CONFIG_MAPS,

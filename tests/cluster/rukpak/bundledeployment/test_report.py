@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from olmkit.api import bundles
-from olmkit.client import Client
-from olmkit.events import EVENT
-from olmkit.informer import Change
-from rukpak.install.kinds import CRDS, NAMESPACES
+from olmkit.runtime.client import Client
+from olmkit.runtime.informer import Change
+from olmkit.runtime.recorder import EVENT
+from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
 from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,
     DEPLOYMENTS,

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from olmkit.api import bundledeployments, bundles
-from olmkit.client import Client
-from rukpak.install.kinds import CRDS, NAMESPACES
-from rukpak.install.world import member_label
+from olmkit.runtime.client import Client
+from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
+from rukpak.bundledeployment.world import member_label
 from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,
     OWNER,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from olmkit.api.bundledeployments import INVENTORY_ANNOTATION
-from olmkit.client import Client
-from rukpak.install.kinds import CRDS, NAMESPACES
-from rukpak.install.world import RELEASED_ANNOTATION
+from olmkit.runtime.client import Client
+from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
+from rukpak.bundledeployment.world import RELEASED_ANNOTATION
 from tests.cluster.rukpak.harness import (
     CLUSTER_ROLES,
     CONFIG_MAPS,

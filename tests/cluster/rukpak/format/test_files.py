@@ -6,9 +6,9 @@ import orjson
 import pytest
 
 from devcluster.cluster import Cluster
-from rukpak.bundle import read_registry, to_json
-from rukpak.bundle.content import from_json
-from rukpak.install.render import RenderOptions, render
+from rukpak.format import read_registry, to_json
+from rukpak.format.bundle import from_json
+from rukpak.render.renderer import RenderOptions, render
 from tests.unit.rukpak.builders import MERGED_CRD, csv, files
 
 SERVICE = b"ApiVersion: v1\nKind: Service\nMetadata: {Name: s}\nspec: {ports: [{port: 80}]}\n"

@@ -1,6 +1,6 @@
 """A peer that holds as many connections to catalogd as it can get, and opens those that it loses again. Run by test_starving.
 
-`python -m tests.cluster.catalogd.serving.greed silent|idle|slow PORT`: prints `began` when it has lost the first.
+`python -m tests.integration.catalogd.http.greed silent|idle|slow PORT`: prints `began` when it has lost the first.
 """
 
 from __future__ import annotations

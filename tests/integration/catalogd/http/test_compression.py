@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from catalogd.keeping.shelf import Shelf
-from catalogd.serving.encoding import Encodings
-from catalogd.serving.encoding_job import FILES, MADE_OF
-from olmkit.store import Store
-from tests.cluster.catalogd.site import BLOBS, DIGEST, WHOLE, Site, put, serving
+from catalogd.http.compression import Encodings
+from catalogd.http.compression_job import FILES, MADE_OF
+from catalogd.storage.catalog_store import Shelf
+from olmkit.store.store import Store
+from tests.integration.catalogd.catalog_server import BLOBS, DIGEST, WHOLE, Site, put, serving
 
 OTHER = "sha256:" + "2" * 64
 ALL = "/catalogs/c/api/v1/all"

@@ -15,11 +15,11 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from prometheus_client import REGISTRY
 
-from catalogd.keeping.shelf import Shelf
-from olmkit.listening import connections
-from olmkit.listening.connections import LINE_LIMIT, Limits
-from tests.cluster.catalogd.site import DIGEST, WHOLE, Site, put, serving
-from tests.cluster.tls import Contexts, contexts_in
+from catalogd.storage.catalog_store import Shelf
+from olmkit.runtime.listener import connections
+from olmkit.runtime.listener.connections import LINE_LIMIT, Limits
+from tests.integration.catalogd.catalog_server import DIGEST, WHOLE, Site, put, serving
+from tests.integration.tls import Contexts, contexts_in
 
 BIG = "sha256:" + "b" * 64
 """Of content that is larger than all buffers between two processes."""

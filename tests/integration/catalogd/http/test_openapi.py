@@ -15,9 +15,9 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.specs.openapi.checks import ignored_auth
 
-from catalogd.keeping.shelf import Shelf
-from catalogd.serving import openapi
-from tests.cluster.catalogd.site import BLOBS, DIGEST, Site, put, serving
+from catalogd.http import openapi
+from catalogd.storage.catalog_store import Shelf
+from tests.integration.catalogd.catalog_server import BLOBS, DIGEST, Site, put, serving
 
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 

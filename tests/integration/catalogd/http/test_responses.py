@@ -15,9 +15,9 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from prometheus_client import REGISTRY
 
-from catalogd.keeping.shelf import Shelf
-from olmkit.store import Store
-from tests.cluster.catalogd.site import BLOBS, DIGEST, MODIFIED, TAG, UNSERVED, WHOLE, Site, put, serving
+from catalogd.storage.catalog_store import Shelf
+from olmkit.store.store import Store
+from tests.integration.catalogd.catalog_server import BLOBS, DIGEST, MODIFIED, TAG, UNSERVED, WHOLE, Site, put, serving
 
 OTHER = "sha256:" + "2" * 64
 PICTURE = b"\x89PNG\r\n\x1a\n and so on"

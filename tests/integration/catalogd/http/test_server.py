@@ -9,14 +9,26 @@ from pathlib import Path
 import pytest
 from prometheus_client import REGISTRY
 
-from catalogd.keeping.shelf import Shelf
-from catalogd.serving.answers import CHUNK
-from catalogd.serving.routes import ROUTES
-from catalogd.serving.server import Server
+from catalogd.http.responses import CHUNK
+from catalogd.http.routes import ROUTES
+from catalogd.http.server import Server
+from catalogd.storage.catalog_store import Shelf
 from olmkit.errors import OlmError
-from olmkit.store import Store
+from olmkit.store.store import Store
 from tests.cluster.catalogd.conftest import package
-from tests.cluster.catalogd.site import BLOBS, DIGEST, LINES, MODIFIED, TAG, UIDS, UNSERVED, WHOLE, Site, put, serving
+from tests.integration.catalogd.catalog_server import (
+    BLOBS,
+    DIGEST,
+    LINES,
+    MODIFIED,
+    TAG,
+    UIDS,
+    UNSERVED,
+    WHOLE,
+    Site,
+    put,
+    serving,
+)
 
 NO_PATH = "there is no such path: /openapi.json names those that there are"
 NO_NAME = "this cannot be the name of a catalog: "

@@ -14,11 +14,11 @@ import aiohttp
 import pytest
 from prometheus_client import REGISTRY
 
-from catalogd.keeping.shelf import Shelf
+from catalogd.storage.catalog_store import Shelf
 from devcluster.processes import REPOSITORY
-from olmkit.listening.connections import Limits
-from tests.cluster.catalogd.site import DIGEST, WHOLE, Site, put, serving
-from tests.cluster.tls import Contexts, contexts_in
+from olmkit.runtime.listener.connections import Limits
+from tests.integration.catalogd.catalog_server import DIGEST, WHOLE, Site, put, serving
+from tests.integration.tls import Contexts, contexts_in
 
 GREEDY, HONEST = "127.0.0.1", "127.0.0.2"
 LIMITS = Limits(connections=16, handshake=600.0, head=600.0, stalled=600.0)
@@ -48,7 +48,7 @@ async def shelf(tmp_path: Path) -> Shelf:
 async def greedy(site: Site, greed: str) -> AsyncIterator[None]:
     """A peer, in a process of its own, that has as many connections as it likes; returns once it began."""
     child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.cluster.catalogd.serving.greed", greed, str(site.port)),
+        *(sys.executable, "-m", "tests.integration.catalogd.http.greed", greed, str(site.port)),
         cwd=REPOSITORY,
         stdout=asyncio.subprocess.PIPE,
     )

@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalogd.reading.content import BLOBS
-from catalogd.reading.unpacking import CatalogFiles
-from catalogd.reading.writing import Writer
+from catalogd.ingest.catalog_files import CatalogFiles
+from catalogd.ingest.content import BLOBS
+from catalogd.ingest.content_writer import Writer
 from olmkit.fbc.errors import BadCatalog
-from olmkit.fbc.reading import read_folder
-from olmkit.sources.layers import Budget, unpack
+from olmkit.fbc.folder import read_folder
+from olmkit.sources.oci.layers import Budget, unpack
 from olmkit.sources.tree import CATALOG, LayerError, Tree
 from tests.images import Entry, file, folder, hard_link, link, tar
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from catalogd.reading.content import BLOBS, Content
-from catalogd.reading.deriving import PROBLEMS_KEPT
-from catalogd.reading.specs import fingerprint
-from catalogd.reading.writing import Writer
+from catalogd.ingest.content import BLOBS, Content
+from catalogd.ingest.content_writer import Writer
+from catalogd.ingest.package_index import PROBLEMS_KEPT
+from catalogd.ingest.package_objects import fingerprint
 from olmkit.api.annotations import CHANNELS, LATEST, VERSIONS
 from olmkit.fbc import documents
 from olmkit.fbc.blobs import Blob, blob
 from olmkit.fbc.documents import Document
 from olmkit.fbc.errors import BadCatalog
-from olmkit.store_manifest import describe
+from olmkit.store.checksums import describe
 
 DIGEST = "sha256:" + "c" * 64
 Value = dict[str, Any]

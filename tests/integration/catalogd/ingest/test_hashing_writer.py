@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from catalogd.reading.appending import BATCH, Appended
-from olmkit.store_manifest import PORTION, File, describe
+from catalogd.ingest.hashing_writer import BATCH, Appended
+from olmkit.store.checksums import PORTION, File, describe
 
 DIGEST = "sha256:" + "c" * 64
 
@@ -49,7 +49,7 @@ _SMALL = """
 import sys
 import orjson
 from pathlib import Path
-from catalogd.reading.appending import Appended
+from catalogd.ingest.hashing_writer import Appended
 
 def peak():  # of this program alone: what getrusage says begins with the size of the process that started it
     (line,) = (line for line in open("/proc/self/status") if line.startswith("VmHWM:"))

@@ -20,11 +20,11 @@ from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalogd.reading.loader import Loader
-from catalogd.reading.reader import Part
-from catalogd.reading.readers import ReaderDied, Readers
-from catalogd.reading.unpacking import LARGE, CatalogFiles
-from catalogd.reading.writing import Writer
+from catalogd.ingest.catalog_files import LARGE, CatalogFiles
+from catalogd.ingest.content_writer import Writer
+from catalogd.ingest.load_request import Loader
+from catalogd.ingest.yaml_worker import Part
+from catalogd.ingest.yaml_worker_pool import ReaderDied, Readers
 from devcluster.processes import children
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.fbc.documents import Unread
@@ -32,12 +32,12 @@ from olmkit.fbc.errors import BadCatalog
 from olmkit.jobs import Failed, Finished, Jobs, JobState, Limits, Reason, Sandbox, Task
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
-from olmkit.sources.layers import Budget, unpack
+from olmkit.sources.oci.layers import Budget, unpack
 from olmkit.sources.source import ConfigMapsSource
 from olmkit.sources.tree import CATALOG, Tree
-from olmkit.store import Store
+from olmkit.store.store import Store
 from tests.images import Entry, file, tar
-from tests.unit.olmkit.jobs.test_scheduler import parent_of
+from tests.integration.olmkit.jobs.test_scheduler import parent_of
 
 DIGEST = "sha256:" + "c" * 64
 Layers = Sequence[Sequence[Entry]]
@@ -217,7 +217,7 @@ class Desk:
     def __init__(self, folder: Path) -> None:
         self.ends: asyncio.Queue[str] = asyncio.Queue()
         limits = Limits(memory=768 << 20, cpu=60, wall=timedelta(seconds=60))
-        preload = ["catalogd.reading.loading", "tests.unit.catalogd.readers_work"]
+        preload = ["catalogd.ingest.load_job", "tests.unit.catalogd.readers_work"]
         sandbox = Sandbox(writes=(folder,))
         self._mine = set(children(os.getpid()))
         self.jobs = Jobs(self.ends.put_nowait, concurrent=1, limits=limits, preload=preload, sandbox=sandbox)

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from prometheus_client import REGISTRY
 
-from catalogd.keeping.shelf import Shelf
 from catalogd.replication.follower import AT_ONCE
-from tests.cluster.catalogd.replicas import Replica, Sight, following, proxied, replica, said, until
-from tests.cluster.catalogd.shelves import ONE, TWO, blobs_of, damage
+from catalogd.storage.catalog_store import Shelf
 from tests.cluster.proxy import Proxy
+from tests.integration.catalogd.catalog_stores import ONE, TWO, blobs_of, damage
+from tests.integration.catalogd.replicas import Replica, Sight, following, proxied, replica, said, until
 
 LARGE = 24 * 1024 * 1024
 """Bytes of content that is on its way for a while."""

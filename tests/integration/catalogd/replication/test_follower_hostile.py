@@ -9,9 +9,9 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from catalogd.keeping.note import dump
-from tests.cluster.catalogd.replicas import Replica, Sight, following, listening, said, until
-from tests.cluster.catalogd.shelves import ONE, TWO, publish, record
+from catalogd.storage.state_file import dump
+from tests.integration.catalogd.catalog_stores import ONE, TWO, publish, record
+from tests.integration.catalogd.replicas import Replica, Sight, following, listening, said, until
 
 
 async def ask(address: str, path: str) -> tuple[int, bytes]:

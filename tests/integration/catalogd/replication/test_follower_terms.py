@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.cluster.catalogd.replicas import Replica, Sight, following, proxied, until
-from tests.cluster.catalogd.shelves import ONE, TWO, publish, record
+from tests.integration.catalogd.catalog_stores import ONE, TWO, publish, record
+from tests.integration.catalogd.replicas import Replica, Sight, following, proxied, until
 
 
 async def test_a_late_answer_of_the_leader_before_is_not_put_by_the_replica_that_leads_now(

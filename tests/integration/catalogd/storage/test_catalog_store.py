@@ -9,10 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from catalogd.keeping.shelf import KEPT_AT_MOST, Shelf, Superseded
-from catalogd.world import Record
-from olmkit.store import Store
-from tests.cluster.catalogd.shelves import ONE, TWO, blobs_of, damage, on_disk, publish, record, served, shelved
+from catalogd.catalog.world import Record
+from catalogd.storage.catalog_store import KEPT_AT_MOST, Shelf, Superseded
+from olmkit.store.store import Store
+from tests.integration.catalogd.catalog_stores import (
+    ONE,
+    TWO,
+    blobs_of,
+    damage,
+    on_disk,
+    publish,
+    record,
+    served,
+    shelved,
+)
 
 
 async def test_what_was_served_is_served_after_a_restart(tmp_path: Path) -> None:

@@ -19,18 +19,18 @@ from typing import Any
 
 import pytest
 
-from catalogd.keeping import disk as shelf_disk
-from catalogd.keeping import note as shelf_note
-from catalogd.keeping import shelf
-from catalogd.keeping.shelf import Shelf
-from catalogd.replication import copy as replication_copy
+from catalogd.replication import client as replication_source
+from catalogd.replication import copier as replication_copy
 from catalogd.replication import follower as replication_follower
-from catalogd.replication import source as replication_source
-from olmkit import store, store_manifest
-from tests.cluster.catalogd.replicas import Sight, following, replica, until
-from tests.cluster.catalogd.shelves import ONE, TWO, record, shelved, write
+from catalogd.storage import catalog_store
+from catalogd.storage import disk as shelf_disk
+from catalogd.storage import state_file as shelf_note
+from catalogd.storage.catalog_store import Shelf
+from olmkit.store import checksums, store
+from tests.integration.catalogd.catalog_stores import ONE, TWO, record, shelved, write
+from tests.integration.catalogd.replicas import Sight, following, replica, until
 
-ON_DISK = (shelf, shelf_disk, shelf_note, store, store_manifest)
+ON_DISK = (catalog_store, shelf_disk, shelf_note, store, checksums)
 COPYING = (replication_copy, replication_follower, replication_source)
 THREE = "sha256:" + "3" * 64
 Life = Callable[[], Coroutine[Any, Any, None]]

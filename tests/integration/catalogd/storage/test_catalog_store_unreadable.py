@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.catalogd.shelves import ONE, TWO, on_disk, served, shelved
+from tests.integration.catalogd.catalog_stores import ONE, TWO, on_disk, served, shelved
 
 BEGIN = """
 import asyncio, os, sys
 from pathlib import Path
-from catalogd.keeping.ahead import Ahead
-from catalogd.keeping.shelf import Shelf
+from catalogd.storage.startup_verifier import Ahead
+from catalogd.storage.catalog_store import Shelf
 from olmkit.errors import OlmError
-from olmkit.store import Store
-from tests.cluster.catalogd.shelves import ONE, TWO, damage, record
+from olmkit.store.store import Store
+from tests.integration.catalogd.catalog_stores import ONE, TWO, damage, record
 from tests.descriptors import give_back, use_up
 
 root = Path()

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from catalogd.keeping.shelf import Shelf
+from catalogd.storage.catalog_store import Shelf
 from olmkit.errors import OlmError
-from tests.cluster.catalogd.shelves import ONE, TWO, blobs_of, damage, publish, record, served, shelved
-from tests.cluster.disk import fill_up, remount
+from tests.integration.catalogd.catalog_stores import ONE, TWO, blobs_of, damage, publish, record, served, shelved
+from tests.integration.disk import fill_up, remount
 
 
 async def test_on_a_full_disk_what_was_served_stays_and_the_next_is_put_when_there_is_room(disk: Path) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from catalogd.keeping.ahead import Ahead
-from catalogd.keeping.shelf import Shelf
-from olmkit.store_manifest import INTACT
-from tests.cluster.catalogd.shelves import ONE, TWO, blobs_of, damage, on_disk, shelved
+from catalogd.storage.catalog_store import Shelf
+from catalogd.storage.startup_verifier import Ahead
+from olmkit.store.checksums import INTACT
+from tests.integration.catalogd.catalog_stores import ONE, TWO, blobs_of, damage, on_disk, shelved
 
 
 async def test_what_was_found_whole_is_served(tmp_path: Path) -> None:

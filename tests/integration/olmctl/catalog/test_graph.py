@@ -1,4 +1,4 @@
-"""`python -m olmkit.fbc graph`. What is drawn is tested in tests/unit/olmkit/fbc/test_graph_text.py."""
+"""`python -m olmkit.fbc graph`. What is drawn is tested in tests/unit/olmkit/fbc/test_graph_drawing.py."""
 
 from __future__ import annotations
 

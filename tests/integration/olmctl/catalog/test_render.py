@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from olmkit.fbc.__main__ import main
-from olmkit.fbc.validating import validate
-from tests.unit.olmkit.fbc.bundles import Files, bundle, dump
+from olmkit.fbc.validate import validate
+from tests.unit.olmkit.fbc.bundle_builders import Files, bundle, dump
 
 PLAIN = {"manifests/n.yaml": dump({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}})}
 FLAGS = ["--package", "p", "--version", "1.0.0", "--image", "quay.io/o/p:v1"]

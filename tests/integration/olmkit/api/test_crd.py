@@ -1,4 +1,4 @@
-"""olmkit.crd: what the models say becomes structural schemas that stay small and readable."""
+"""olmkit.api.crd: what the models say becomes structural schemas that stay small and readable."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from olmkit import crd
+from olmkit.api import crd
 
 REPOSITORY = Path(__file__).parents[3]
 TAKEN = {

@@ -14,11 +14,11 @@ REPOSITORY = Path(__file__).parents[2]
 KINDS: dict[str, tuple[type[StrEnum], type[StrEnum], str, str]] = {
     "Catalog": (catalogs.Reason, catalogs.ConditionType, "catalogd", "docs/catalog.md"),
     "Operator": (operators.Reason, operators.ConditionType, "operator_controller", "docs/operator.md"),
-    "Bundle": (bundles.Reason, bundles.ConditionType, "rukpak/unpack", "docs/bundle.md"),
+    "Bundle": (bundles.Reason, bundles.ConditionType, "rukpak/bundle", "docs/bundle.md"),
     "BundleDeployment": (
         bundledeployments.Reason,
         bundledeployments.ConditionType,
-        "rukpak/install",
+        "rukpak/bundledeployment",
         "docs/bundledeployment.md",
     ),
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from olmkit.fbc.errors import BadCatalog
-from olmkit.fbc.reading import read_folder
+from olmkit.fbc.folder import read_folder
 
 
 def test_blobs_come_in_walk_order_from_files_of_both_forms(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from olmkit.fbc.errors import BadCatalog
-from olmkit.fbc.files import counted, discover
+from olmkit.fbc.indexignore import counted, discover
 
 
 def make(root: Path, *paths: str) -> None:

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from olmkit.fbc.errors import NO_BLOBS
-from olmkit.fbc.validating import Refusal, validate
-from tests.unit.olmkit.fbc.blobs_of import Value, bundle, channel, deprecations, package
+from olmkit.fbc.validate import Refusal, validate
+from tests.unit.olmkit.fbc.blob_builders import Value, bundle, channel, deprecations, package
 
 VALID = (package(), channel("b"), bundle("b"))
 

@@ -14,10 +14,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from catalogd.reading.readers import Readers
+from catalogd.ingest.yaml_worker_pool import Readers
 from olmkit.errors import Blocked
 from olmkit.jobs import Parse
-from olmkit.store import fill
+from olmkit.store.store import fill
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 PTRACE, IO_URING_SETUP, PROCESS_VM_READV = {"x86_64": (101, 425, 310), "aarch64": (117, 425, 270)}[os.uname().machine]

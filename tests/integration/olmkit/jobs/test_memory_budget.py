@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from olmkit.errors import OlmError
-from olmkit.flags import quantity
-from olmkit.jobs.memory import CONTROLLER_SHARE, FALLBACK, MemoryBudget, container_limit, for_jobs
+from olmkit.jobs.memory_budget import CONTROLLER_SHARE, FALLBACK, MemoryBudget, container_limit, for_jobs
+from olmkit.runtime.flags import quantity
 
 MEBIBYTE = 1024 * 1024
 

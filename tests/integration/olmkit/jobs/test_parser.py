@@ -29,10 +29,10 @@ from olmkit.jobs import (
     landlock,
     seccomp,
 )
-from tests.cluster.olmkit.jobs.test_sandbox import with_landlock, with_seccomp
-from tests.unit.olmkit.jobs.test_scheduler import end_of
+from tests.integration.olmkit.jobs.test_sandbox import with_landlock, with_seccomp
+from tests.integration.olmkit.jobs.test_scheduler import end_of
 
-WORK = "tests.cluster.olmkit.jobs.work"
+WORK = "tests.integration.olmkit.jobs.sandboxed_jobs"
 MEBIBYTE = 1024 * 1024
 NUMBERS = itertools.count()
 LIMITS = Limits(memory=64 * MEBIBYTE, fetch_memory=48 * MEBIBYTE, cpu=1, wall=timedelta(seconds=30))

@@ -11,8 +11,8 @@ import orjson
 import pytest
 
 from olmkit.errors import Blocked, OlmError, Waiting
-from olmkit.jobs import wire
-from tests.unit.olmkit.jobs.work import Faults
+from olmkit.jobs import protocol
+from tests.integration.olmkit.jobs.example_jobs import Faults
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from tests.unit.olmkit.jobs.work import Faults
     ],
 )
 def test_an_error_comes_back_as_it_went(error: OlmError) -> None:
-    back = wire.error_from_json(orjson.loads(orjson.dumps(wire.error_to_json(error))))
+    back = protocol.error_from_json(orjson.loads(orjson.dumps(protocol.error_to_json(error))))
     assert type(back) is type(error)
     assert vars(back) == vars(error)
     assert str(back) == str(error)
@@ -47,10 +47,10 @@ def test_an_error_comes_back_as_it_went(error: OlmError) -> None:
 )
 def test_what_is_no_error_of_ours_is_refused(value: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r".*"):
-        wire.error_from_json(value)
+        protocol.error_from_json(value)
 
 
-HALF = b"x" * (wire.ANSWER_LIMIT // 2)
+HALF = b"x" * (protocol.ANSWER_LIMIT // 2)
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ async def test_lines_are_read_up_to_a_limit(said: list[bytes], is_each: bool, he
         found: list[bytes] = []
         saying = asyncio.create_task(say())
         try:
-            await wire.read_lines(ours, found.append, is_each=is_each)
-        except wire.TooMuch:
+            await protocol.read_lines(ours, found.append, is_each=is_each)
+        except protocol.TooMuch:
             assert heard is None
         else:
             assert found == heard

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from olmkit.jobs import Finished, Jobs, Sandbox, Task, landlock, seccomp
-from tests.cluster.olmkit.jobs.work import IO_URING_SETUP, PROCESS_VM_READV, PTRACE
+from tests.integration.olmkit.jobs.sandboxed_jobs import IO_URING_SETUP, PROCESS_VM_READV, PTRACE
 
-WORK = "tests.cluster.olmkit.jobs.work"
+WORK = "tests.integration.olmkit.jobs.sandboxed_jobs"
 NUMBERS = itertools.count()
 INET, STREAM, DATAGRAM = int(socket.AF_INET), int(socket.SOCK_STREAM), int(socket.SOCK_DGRAM)
 

@@ -21,9 +21,9 @@ import pytest_asyncio
 
 from olmkit.errors import Blocked, Waiting
 from olmkit.jobs import Failed, Finished, Jobs, JobState, Limits, Running, Sandbox, Task
-from tests.unit.olmkit.jobs.work import Faults
+from tests.integration.olmkit.jobs.example_jobs import Faults
 
-WORK = "tests.unit.olmkit.jobs.work"
+WORK = "tests.integration.olmkit.jobs.example_jobs"
 MEBIBYTE = 1024 * 1024
 
 

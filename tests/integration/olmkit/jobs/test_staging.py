@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from catalogd.reading.kept import take_over as take_catalog
+from catalogd.ingest.staged_content import take_over as take_catalog
 from olmkit.jobs import Failed, Finished, Jobs, JobState, Running, Sandbox, Staging, Task, landlock
-from olmkit.jobs.task import Reason
-from olmkit.store import Store
-from rukpak.bundle.content import FORMAT
-from rukpak.unpack.job import PLAIN, REGISTRY
-from rukpak.unpack.job import take_over as take_bundle
+from olmkit.jobs.job import Reason
+from olmkit.store.store import Store
+from rukpak.bundle.unpack_job import PLAIN, REGISTRY
+from rukpak.bundle.unpack_job import take_over as take_bundle
+from rukpak.format.bundle import FORMAT
 
-WORK = "tests.cluster.olmkit.jobs.work"
+WORK = "tests.integration.olmkit.jobs.sandboxed_jobs"
 NUMBERS = itertools.count()
 OTHER, OWN = "sha256:" + "1" * 64, "sha256:" + "2" * 64
 MORE = "sha256:" + "3" * 64

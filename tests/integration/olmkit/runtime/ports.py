@@ -7,8 +7,8 @@ import resource
 import sys
 from contextlib import AsyncExitStack
 
-from olmkit import logs
-from olmkit.probes import serve_health, serve_metrics
+from olmkit.runtime import logs
+from olmkit.runtime.probes import serve_health, serve_metrics
 
 DESCRIPTORS = 256
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from olmkit.bare_packages import bare_package
+from olmkit.runtime.partial_import import bare_package
 
 
 def fresh(code: str) -> list[str]:
@@ -19,7 +19,7 @@ def fresh(code: str) -> list[str]:
 def test_a_module_of_a_bare_package_comes_alone() -> None:
     code = """
 import sys
-from olmkit.bare_packages import bare_package
+from olmkit.runtime.partial_import import bare_package
 bare_package("xml")
 bare_package("xml.etree")
 import xml.etree.ElementPath
@@ -41,15 +41,15 @@ def test_a_package_that_does_not_exist_is_named() -> None:
     ("modules", "unwanted"),
     [
         (
-            "catalogd.wiring, olmkit.client",
-            "kubernetes_asyncio.client.models catalogd.reading.loading olmkit.fbc.catalog msgspec",
+            "catalogd.setup, olmkit.runtime.client",
+            "kubernetes_asyncio.client.models catalogd.ingest.load_job olmkit.fbc.catalog msgspec",
         ),
         (
             "catalogd.__main__",
-            "asyncio pydantic aiohttp kubernetes_asyncio cryptography yaml catalogd.reading",
+            "asyncio pydantic aiohttp kubernetes_asyncio cryptography yaml catalogd.ingest",
         ),
         (
-            "olmkit.jobs.server, catalogd.reading.loading",
+            "olmkit.jobs.fork_server, catalogd.ingest.load_job",
             "pydantic kubernetes_asyncio cryptography prometheus_client aiohttp.web",
         ),
     ],
@@ -62,8 +62,8 @@ def test_a_package_that_does_not_exist_is_named() -> None:
 def test_what_would_cost_memory_or_time_for_nothing_is_not_loaded_by(modules: str, unwanted: str) -> None:
     code = f"""
 import sys, {modules}
-if "olmkit.kubeconfig" in sys.modules:
-    olmkit.kubeconfig.driver()
+if "olmkit.runtime.kubeconfig" in sys.modules:
+    olmkit.runtime.kubeconfig.driver()
 print(*(each for each in {unwanted.split()!r} if each in sys.modules))
 """
     assert fresh(code) == []

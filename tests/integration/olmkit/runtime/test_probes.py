@@ -21,7 +21,7 @@ PATHS = {"probes": "/healthz", "metrics": "/metrics"}
 async def ports() -> AsyncIterator[dict[str, int]]:
     """The ports of a process that serves both, by name; it has logged nothing but that at its end."""
     child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.cluster.olmkit.ports"),
+        *(sys.executable, "-m", "tests.integration.olmkit.runtime.ports"),
         cwd=ROOT,
         stdin=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

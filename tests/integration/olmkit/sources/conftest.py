@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest_asyncio
 
 from devcluster.cluster import Cluster
-from tests.cluster.olmkit.sources.setting import Setting, set_up
+from tests.integration.olmkit.sources.proxied_image import Setting, set_up
 
 
 @pytest_asyncio.fixture

@@ -13,11 +13,11 @@ import pytest
 from olmkit.errors import OlmError
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
-from olmkit.sources.fetched import unpack
-from olmkit.sources.opening import open_source
-from olmkit.sources.registries import Patience
+from olmkit.sources.oci.registries_conf import Patience
+from olmkit.sources.open import open_source
 from olmkit.sources.source import GitReference, GitSource, RefKind, Source, from_json, to_json
 from olmkit.sources.tree import CATALOG, ContentLimits
+from olmkit.sources.unpack import unpack
 
 HASTY = Patience(connect=5, read=1, slow_after=0.3, slow_bytes=50 * 1024)
 """For servers that stall; the others get the usual patience, however busy the machine is."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from olmkit.sources.layers import Budget, unpack
+from olmkit.sources.oci.layers import Budget, unpack
 from olmkit.sources.tree import CATALOG, ContentLimits, Tree
 from tests.images import Entry, tar
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from devcluster.cluster import Cluster
 from olmkit.errors import Waiting
-from olmkit.sources.registries import Patience, Registries, parse
+from olmkit.sources.oci.registries_conf import Patience, Registries, parse
 from tests import images
 from tests.images import tar
-from tests.registry_proxy import RegistryProxy
+from tests.servers.registry_proxy import RegistryProxy
 
 NUMBERS = itertools.count()
 HASTY = Patience(connect=5, read=1, slow_after=0.2, slow_bytes=50 * 1024)

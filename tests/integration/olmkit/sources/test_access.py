@@ -11,7 +11,7 @@ from olmkit.errors import Blocked
 from olmkit.jobs import Task
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
-from olmkit.sources.registries import Patience
+from olmkit.sources.oci.registries_conf import Patience
 from tests.secrets import auth, docker_config
 
 CREDENTIALS = Credentials.from_secret(docker_config({"quay.io": auth("u", "Sesame")}))

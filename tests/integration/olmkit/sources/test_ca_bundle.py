@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from olmkit.errors import Blocked
-from olmkit.sources.trust import Trust
+from olmkit.sources.ca_bundle import Trust
 
 
 def authority(name: str) -> str:

@@ -21,14 +21,14 @@ from olmkit.errors import Blocked, Waiting
 from olmkit.sources.addresses import AddressRefused
 from olmkit.sources.errors import BadContent, BadReference
 from olmkit.sources.http import content_digest
-from olmkit.sources.opening import open_source
+from olmkit.sources.open import open_source
 from olmkit.sources.source import HttpSource
 from olmkit.sources.tree import ContentLimits
-from tests.certificates import Authority
-from tests.cluster.olmkit.sources.desk import Desk
 from tests.images import Entry, device, digest_of, file, folder, hard_link, link, tar
+from tests.integration.olmkit.sources.harness import Desk
 from tests.secrets import secret
-from tests.web_server import WebServer, redirect
+from tests.servers.certificates import Authority
+from tests.servers.web_server import WebServer, redirect
 
 FILES = {"catalog/a.yaml": "schema: olm.package\n", "catalog/b.json": "{}"}
 ARCHIVE = gzip.compress(tar(FILES), mtime=0)

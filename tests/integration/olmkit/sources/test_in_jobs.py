@@ -25,12 +25,12 @@ from olmkit.jobs import Failed, Finished, Jobs, JobState, Running, Sandbox, Task
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadContent
-from olmkit.store import Store
+from olmkit.store.store import Store
 from tests import images
-from tests.cluster.olmkit.sources.keys import make_keys
-from tests.forward_proxy import ForwardProxy
 from tests.images import file, tar
-from tests.own_registry import (
+from tests.secrets import auth, docker_config
+from tests.servers.forward_proxy import ForwardProxy
+from tests.servers.registry import (
     PASSWORD,
     USER,
     TokenService,
@@ -40,10 +40,10 @@ from tests.own_registry import (
     server_context,
     token_auth,
 )
-from tests.registry_proxy import RegistryProxy, redirect, redirect_to, silence, wants_token
-from tests.secrets import auth, docker_config
+from tests.servers.registry_proxy import RegistryProxy, redirect, redirect_to, silence, wants_token
+from tests.servers.server_keys import make_keys
 
-PULL = "tests.cluster.olmkit.sources.work:pull"
+PULL = "tests.integration.olmkit.sources.work:pull"
 NUMBERS = itertools.count()
 
 
@@ -59,7 +59,7 @@ class Desk:
 
     def __post_init__(self) -> None:
         sandbox = Sandbox(reads=(self.registries, self.root.parent), writes=(self.root,))
-        self.jobs = Jobs(self.ends.put_nowait, preload=["tests.cluster.olmkit.sources.work"], sandbox=sandbox)
+        self.jobs = Jobs(self.ends.put_nowait, preload=["tests.integration.olmkit.sources.work"], sandbox=sandbox)
         self.store = Store(self.root)
 
     def task(self, ref: str) -> Task:

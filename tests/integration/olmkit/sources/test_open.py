@@ -17,20 +17,20 @@ from olmkit.jobs import Failed, Finished, Jobs, JobState, Sandbox, Task
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadContent
-from olmkit.sources.fetched import unpack
-from olmkit.sources.image import FromLabel
-from olmkit.sources.opening import open_source
+from olmkit.sources.oci.image import FromLabel
+from olmkit.sources.open import open_source
 from olmkit.sources.source import ConfigMapsSource, HttpSource, ImageSource, Source, digest_of_files, to_json
 from olmkit.sources.tree import CATALOG, ContentLimits
+from olmkit.sources.unpack import unpack
 from tests import images
-from tests.cluster.olmkit.sources.desk import Desk, branch
-from tests.git_server import GitServer, Repository
-from tests.git_ssh_server import GitSshServer
 from tests.images import tar
+from tests.integration.olmkit.sources.harness import Desk, branch
 from tests.secrets import secret
-from tests.web_server import WebServer
+from tests.servers.git_http_server import GitServer, Repository
+from tests.servers.git_ssh_server import GitSshServer
+from tests.servers.web_server import WebServer
 
-WORK = "tests.cluster.olmkit.sources.work:open_and_unpack"
+WORK = "tests.integration.olmkit.sources.work:open_and_unpack"
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ class Office:
 
     def __init__(self, folder: Path) -> None:
         self._ends: asyncio.Queue[str] = asyncio.Queue()
-        preload = ["tests.cluster.olmkit.sources.work"]
+        preload = ["tests.integration.olmkit.sources.work"]
         self.jobs = Jobs(self._ends.put_nowait, preload=preload, sandbox=Sandbox(writes=(folder,)))
 
     async def run(self, source: Source, access: Access, into: Path) -> JobState:

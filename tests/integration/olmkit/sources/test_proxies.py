@@ -9,20 +9,20 @@ import pytest
 
 from devcluster.cluster import Cluster
 from olmkit.errors import Waiting
-from olmkit.sources import image
 from olmkit.sources.addresses import AddressRefused
+from olmkit.sources.ca_bundle import Trust
 from olmkit.sources.credentials import Credentials
+from olmkit.sources.oci import image
+from olmkit.sources.oci.registries_conf import Registries, parse
 from olmkit.sources.proxies import Proxies
-from olmkit.sources.registries import Registries, parse
-from olmkit.sources.trust import Trust
 from tests import images
-from tests.cluster.olmkit.sources.keys import make_keys
-from tests.cluster.olmkit.sources.setting import Setting, conf, empty
-from tests.forward_proxy import ForwardProxy
 from tests.images import tar
-from tests.own_registry import PASSWORD, USER, basic_auth, own_registry, server_context
-from tests.registry_proxy import RegistryProxy, redirect
+from tests.integration.olmkit.sources.proxied_image import Setting, conf, empty
 from tests.secrets import auth, docker_config
+from tests.servers.forward_proxy import ForwardProxy
+from tests.servers.registry import PASSWORD, USER, basic_auth, own_registry, server_context
+from tests.servers.registry_proxy import RegistryProxy, redirect
+from tests.servers.server_keys import make_keys
 
 NAME = "registry.test"
 LOGIN = "me@corp:Ses:ame"

@@ -12,18 +12,18 @@ import pytest
 
 from devcluster.cluster import Cluster
 from olmkit.errors import OlmError, Waiting
-from olmkit.sources import image
 from olmkit.sources.addresses import AddressRefused, SourceAddresses
 from olmkit.sources.errors import BadReference, ImageNotFound
-from olmkit.sources.registries import Registries, parse
-from tests.cluster.olmkit.sources.keys import make_keys
-from tests.cluster.olmkit.sources.setting import HASTY, Setting, conf, empty
-from tests.registry_proxy import (
+from olmkit.sources.oci import image
+from olmkit.sources.oci.registries_conf import Registries, parse
+from tests.integration.olmkit.sources.proxied_image import HASTY, Setting, conf, empty
+from tests.servers.registry_proxy import (
     RegistryProxy,
     changed,
     silence,
     status,
 )
+from tests.servers.server_keys import make_keys
 
 MANIFEST_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/vnd.oci.image.manifest.v1+json\r\n"
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as some
 from olmkit.sources.errors import Reason
 from olmkit.sources.tree import LayerError
 from tests.images import Entry, device, file, folder, hard_link, link, pipe
-from tests.unit.olmkit.sources.merging import files, merge
+from tests.integration.olmkit.sources.merging import files, merge
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from olmkit.jobs import Parse
-from olmkit.sources import image
 from olmkit.sources.access import Access
-from olmkit.sources.fetched import Fetched, unpack
-from olmkit.sources.opening import open_source
+from olmkit.sources.oci import image
+from olmkit.sources.open import open_source
 from olmkit.sources.source import from_json
 from olmkit.sources.tree import CATALOG
-from olmkit.store import Store
+from olmkit.sources.unpack import Fetched, unpack
+from olmkit.store.store import Store
 
 Progress = Callable[[str], None]
 

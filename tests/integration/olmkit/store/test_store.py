@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from olmkit.errors import OlmError, Waiting
-from olmkit.store import Store
-from olmkit.store_manifest import INTACT, Check, Manifest, State
+from olmkit.store.checksums import INTACT, Check, Manifest, State
+from olmkit.store.store import Store
 
 DIGEST = "sha256:" + "a" * 64
 OTHER = "sha512:" + "b" * 128
@@ -152,7 +152,7 @@ def test_one_byte_of_many_that_differs_is_found(store: Store, place: int) -> Non
 LITTLE_MEMORY = """
 import resource, sys
 from pathlib import Path
-from olmkit.store import Store
+from olmkit.store.store import Store
 
 store = Store(Path(sys.argv[1]))
 mapped = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
@@ -165,7 +165,7 @@ NO_DESCRIPTORS = """
 import sys
 from pathlib import Path
 from olmkit.errors import Waiting
-from olmkit.store import Store
+from olmkit.store.store import Store
 from tests.descriptors import use_up
 
 store = Store(Path(sys.argv[1]))
@@ -269,7 +269,7 @@ def test_only_digests_are_names(store: Store, digest: str) -> None:
 KILLED = """
 import sys
 from pathlib import Path
-from olmkit.store import Store
+from olmkit.store.store import Store
 
 with Store(Path(sys.argv[1])).publish(sys.argv[2]) as staging:
     (staging / "half").write_text("half")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from olmkit.errors import OlmError, Waiting
-from olmkit.store import Store
-from tests.cluster.disk import fill_up, remount
+from olmkit.store.store import Store
+from tests.integration.disk import fill_up, remount
 
 DIGEST, OTHER = "sha256:" + "a" * 64, "sha256:" + "b" * 64
 

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 
-from olmkit.serving.authority import (
+from olmkit.tls.certificate_authority import (
     CA_LIFE,
     LEAF_LIFE,
     OVERLAP,
@@ -21,8 +21,8 @@ from olmkit.serving.authority import (
     issue,
     make_ca,
 )
-from olmkit.serving.pairs import BadPair, Pair, names_of, read_certificates
-from olmkit.serving.tls import loaded
+from olmkit.tls.key_pair import BadPair, Pair, names_of, read_certificates
+from olmkit.tls.server_tls import loaded
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = ("127.0.0.1", "::1", "catalogs.olm.svc", "localhost")

@@ -18,12 +18,12 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from olmkit.errors import OlmError
-from olmkit.serving.authority import LEAF_LIFE, issue, make_ca
-from olmkit.serving.files import CertificateFolder
-from olmkit.serving.pairs import Pair, general_names
-from olmkit.serving.peers import Peers
-from olmkit.serving.tls import ServerTls
-from tests.cluster.olmkit.serving.site import Site, serve, session, shown
+from olmkit.tls.certificate_authority import LEAF_LIFE, issue, make_ca
+from olmkit.tls.certificate_watcher import CertificateFolder
+from olmkit.tls.key_pair import Pair, general_names
+from olmkit.tls.peers import Peers
+from olmkit.tls.server_tls import ServerTls
+from tests.servers.https_site import Site, serve, session, shown
 
 NOW = datetime.now(UTC)
 CA = make_ca(NOW)

@@ -7,12 +7,12 @@ from typing import Any
 
 from aiohttp import web
 
-from olmkit.client import Client
-from olmkit.informer import Informer
-from operator_controller.catalog_client import CatalogClient
-from operator_controller.reconciler import Actions, Cluster, make_cluster
-from operator_controller.resolve.candidates import Chosen
-from tests.cluster.operator_controller.test_catalog_client import FIRST, catalog, serving
+from olmkit.runtime.client import Client
+from olmkit.runtime.informer import Informer
+from operator_controller.catalog_client.client import CatalogClient
+from operator_controller.operator.reconciler import Actions, Cluster, make_cluster
+from operator_controller.resolve.resolver import Chosen
+from tests.cluster.operator_controller.catalog_client.test_client import FIRST, catalog, serving
 from tests.counting import lines_counted
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from olmkit.store import Store
-from rukpak.bundle import BadBundle, PlainBundle, to_json
-from rukpak.bundle.content import BUNDLE_LIMIT, FORMAT, VALUES_LIMIT
-from rukpak.unpack.job import bounded, is_whole, load, type_of, whole_type_of
+from olmkit.store.store import Store
+from rukpak.bundle.unpack_job import bounded, is_whole, load, type_of, whole_type_of
+from rukpak.format import BadBundle, PlainBundle, to_json
+from rukpak.format.bundle import BUNDLE_LIMIT, FORMAT, VALUES_LIMIT
 from tests.unit.rukpak.builders import obj
 
 DIGEST = "sha256:" + "a" * 64
@@ -70,8 +70,8 @@ NO_DESCRIPTORS = """
 import sys
 from pathlib import Path
 from olmkit.errors import Waiting
-from olmkit.store import Store
-from rukpak.unpack.job import load, type_of, whole_type_of
+from olmkit.store.store import Store
+from rukpak.bundle.unpack_job import load, type_of, whole_type_of
 from tests.descriptors import use_up
 
 store = Store(Path(sys.argv[1]))

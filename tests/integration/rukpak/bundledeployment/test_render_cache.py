@@ -8,16 +8,16 @@ from typing import Any, cast
 
 import pytest
 
-from olmkit.client import Client
-from olmkit.informer import Informer
-from olmkit.store import Store
-from rukpak.bundle import BadBundle, PlainBundle, to_json
-from rukpak.bundle.content import FORMAT
-from rukpak.install.contents import JOINED, Contents
-from rukpak.install.kinds import API_SERVICES, CRDS, Kinds
-from rukpak.install.world import NAMESPACE, Absent, Content, Rendered
-from rukpak.manifest import ObjectKey
-from rukpak.unpack.job import BUNDLE_FILE, PLAIN, REGISTRY, TYPE_FILE
+from olmkit.runtime.client import Client
+from olmkit.runtime.informer import Informer
+from olmkit.store.store import Store
+from rukpak.bundle.unpack_job import BUNDLE_FILE, PLAIN, REGISTRY, TYPE_FILE
+from rukpak.bundledeployment.render_cache import JOINED, Contents
+from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, Kinds
+from rukpak.bundledeployment.world import NAMESPACE, Absent, Content, Rendered
+from rukpak.format import BadBundle, PlainBundle, to_json
+from rukpak.format.bundle import FORMAT
+from rukpak.format.objects import ObjectKey
 from tests.unit.rukpak.builders import bundle, csv
 
 DIGEST = f"sha256:{'a' * 64}"

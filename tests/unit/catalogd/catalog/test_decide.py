@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from catalogd.decide import AT_ONCE, BATCH, decide, next_look
-from catalogd.listing import Difference
-from catalogd.wishes import POLL_INTERVAL, parse_duration, wished
-from catalogd.world import (
+from catalogd.catalog.decide import AT_ONCE, BATCH, decide, next_look
+from catalogd.catalog.desired_source import POLL_INTERVAL, parse_duration, wished
+from catalogd.catalog.package_diff import Difference
+from catalogd.catalog.world import (
     Confirm,
     Keep,
     Label,
@@ -29,7 +29,7 @@ from catalogd.world import (
 )
 from olmkit.api.catalogs import NAME_LABEL
 from olmkit.errors import Blocked, OlmError, Waiting
-from tests.unit.catalogd.decide.worlds import (
+from tests.unit.catalogd.catalog.worlds import (
     AWAY,
     BAD,
     DIGEST,

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from catalogd.wishes import needed, poll_interval, secret_name, source_of, wished
-from catalogd.world import Needed, Wish
+from catalogd.catalog.desired_source import needed, poll_interval, secret_name, source_of, wished
+from catalogd.catalog.world import Needed, Wish
 from olmkit.api.catalogs import CatalogSource
 from olmkit.errors import Blocked
 from olmkit.sources.source import GitReference, GitSource, HttpSource, ImageSource, RefKind
-from tests.unit.catalogd.decide.worlds import world
+from tests.unit.catalogd.catalog.worlds import world
 
 REPOSITORY, URL = "https://git.example/r", "https://files.example/c.tar.gz"
 DIGEST = "sha256:" + "a" * 64

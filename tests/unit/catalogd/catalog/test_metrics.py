@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from catalogd.metrics import INTERVAL, LOOKED, SERVING, UNPACKED, UP_TO_DATE, CatalogMetrics, values
+from catalogd.catalog.metrics import INTERVAL, LOOKED, SERVING, UNPACKED, UP_TO_DATE, CatalogMetrics, values
 from olmkit.api.catalogs import Catalog
 
 UNPACKED_AT, LOOKED_AT = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalogd import listing
-from catalogd.listing import Difference, Existing, Write
-from catalogd.reading.specs import Offer, fingerprint, said
+from catalogd.catalog import package_diff
+from catalogd.catalog.package_diff import Difference, Existing, Write
+from catalogd.ingest.package_objects import Offer, fingerprint, said
 from olmkit.api.annotations import LATEST
-from olmkit.names import is_dns1123_subdomain
+from olmkit.api.names import is_dns1123_subdomain
 
 SAID = said(
     {
@@ -38,7 +38,7 @@ SAID = said(
     ],
 )
 def test_object_names(catalog: str, package: str, held: list[str], expected: str) -> None:
-    name = listing.PACKAGES.object_name(catalog, package, held.__contains__)
+    name = package_diff.PACKAGES.object_name(catalog, package, held.__contains__)
     suffix = hashlib.sha256(f"{catalog}/{package}".encode()).hexdigest()[:8] if expected.endswith("-") else ""
     assert name == expected + suffix
 
@@ -48,7 +48,7 @@ def test_object_names(catalog: str, package: str, held: list[str], expected: str
 def test_any_package_gets_a_name_that_kubernetes_takes(catalog: str, package: str) -> None:
     """DESIGN 3: whatever a package is called, its object can be written."""
     if is_dns1123_subdomain(catalog):
-        assert is_dns1123_subdomain(listing.PACKAGES.object_name(catalog, package, lambda name: True))
+        assert is_dns1123_subdomain(package_diff.PACKAGES.object_name(catalog, package, lambda name: True))
 
 
 def there(name: str = "c-p", **changes: Any) -> Existing:
@@ -62,7 +62,7 @@ def there(name: str = "c-p", **changes: Any) -> Existing:
 def differ(offers: list[Offer], *existing: Existing) -> Difference:
     held = {each.name: (each.catalog, each.package) for each in existing}
     own = [each for each in existing if each.catalog == "c"]
-    return listing.difference(listing.PACKAGES, ("c", "ours"), offers, own, held.get)
+    return package_diff.difference(package_diff.PACKAGES, ("c", "ours"), offers, own, held.get)
 
 
 P = Offer("p", "f")
@@ -129,12 +129,12 @@ def test_two_packages_of_one_catalog_never_share_an_object() -> None:
 
 
 def test_an_object_as_it_is_written_is_seen_as_right() -> None:
-    written = listing.wanted_object(listing.PACKAGES, "c", "ours", CREATE, SAID)
+    written = package_diff.wanted_object(package_diff.PACKAGES, "c", "ours", CREATE, SAID)
     assert written["metadata"]["resourceVersion"] == "1"
     assert written["metadata"]["labels"] == {"catalog": "c", "package": "p"}
     assert written["metadata"]["annotations"] == {LATEST: "1.0.0"}
     written["metadata"]["uid"] = "uid of c-p"
-    seen = listing.existing(listing.PACKAGES, listing.project(written))
+    seen = package_diff.existing(package_diff.PACKAGES, package_diff.project(written))
     assert differ([Offer("p", fingerprint(SAID))], seen) == Difference()
 
 
@@ -148,35 +148,35 @@ def test_an_object_as_it_is_written_is_seen_as_right() -> None:
     ],
 )
 @pytest.mark.parametrize(
-    "listed", [pytest.param(listing.PACKAGES, id="Package"), pytest.param(listing.BUNDLES, id="both")]
+    "listed", [pytest.param(package_diff.PACKAGES, id="Package"), pytest.param(package_diff.BUNDLES, id="both")]
 )
 def test_packages_are_selected_by_catalog_and_package(
-    catalog: str, package: str, labels: dict[str, str], listed: listing.Listing
+    catalog: str, package: str, labels: dict[str, str], listed: package_diff.Listing
 ) -> None:
     spec = {listed.fields[0]: package, "bundleName": "b"}
-    written = listing.wanted_object(listed, catalog, "ours", Write("n", package), said(spec))
+    written = package_diff.wanted_object(listed, catalog, "ours", Write("n", package), said(spec))
     assert written["metadata"]["labels"] == labels
-    assert listing.existing(listed, listing.project(written)).labelled
+    assert package_diff.existing(listed, package_diff.project(written)).labelled
     del written["metadata"]["labels"]["package" if "package" in labels else "catalog"]
-    assert not listing.existing(listed, listing.project(written)).labelled
+    assert not package_diff.existing(listed, package_diff.project(written)).labelled
 
 
 def test_an_update_names_the_object_it_means() -> None:
-    metadata = listing.wanted_object(listing.PACKAGES, "c", "ours", UPDATE, said({}))["metadata"]
+    metadata = package_diff.wanted_object(package_diff.PACKAGES, "c", "ours", UPDATE, said({}))["metadata"]
     assert metadata["uid"] == "uid of c-p"
     assert "resourceVersion" not in metadata
 
 
 def test_an_object_is_left_as_it_is_only_at_the_version_it_was_left_at() -> None:
     obj = {"metadata": {"name": "c-p", "resourceVersion": "7"}, "spec": {}}
-    assert listing.existing(listing.PACKAGES, obj, "7").settled
-    assert not listing.existing(listing.PACKAGES, obj, "6").settled
-    assert not listing.existing(listing.PACKAGES, obj).settled
+    assert package_diff.existing(package_diff.PACKAGES, obj, "7").settled
+    assert not package_diff.existing(package_diff.PACKAGES, obj, "6").settled
+    assert not package_diff.existing(package_diff.PACKAGES, obj).settled
 
 
 def test_bundles_of_one_name_in_two_packages_get_an_object_each() -> None:
     offers = [Offer("a/x.v1", "f"), Offer("b/x.v1", "f")]
-    first = listing.difference(listing.BUNDLES, ("c", "ours"), offers, [], lambda name: None)
+    first = package_diff.difference(package_diff.BUNDLES, ("c", "ours"), offers, [], lambda name: None)
     safe = "c-x.v1-" + hashlib.sha256(b"c/b/x.v1").hexdigest()[:8]
     assert first.writes == (Write("c-x.v1", "a/x.v1"), Write(safe, "b/x.v1"))
     assert first.renamed == (("b/x.v1", safe),)
@@ -185,13 +185,14 @@ def test_bundles_of_one_name_in_two_packages_get_an_object_each() -> None:
 def test_a_bundle_is_known_by_its_package_and_its_name() -> None:
     write = Write("c-x.v1", "a/x.v1")
     spec = {"package": "a", "bundleName": "x.v1", "image": "i"}
-    written = listing.wanted_object(listing.BUNDLES, "c", "ours", write, said(spec))
+    written = package_diff.wanted_object(package_diff.BUNDLES, "c", "ours", write, said(spec))
     assert (written["kind"], written["spec"]["catalog"]) == ("BundleMetadata", {"name": "c"})
-    seen = listing.existing(
-        listing.BUNDLES, listing.project({**written, "metadata": {**written["metadata"], "uid": "u"}})
+    seen = package_diff.existing(
+        package_diff.BUNDLES, package_diff.project({**written, "metadata": {**written["metadata"], "uid": "u"}})
     )
     assert (seen.catalog, seen.package) == ("c", "a/x.v1")
     offers = [Offer("a/x.v1", fingerprint(said(spec)))]
     assert (
-        listing.difference(listing.BUNDLES, ("c", "ours"), offers, [seen], lambda name: ("c", "a/x.v1")) == Difference()
+        package_diff.difference(package_diff.BUNDLES, ("c", "ours"), offers, [seen], lambda name: ("c", "a/x.v1"))
+        == Difference()
     )

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalogd.decide import decide
-from catalogd.listing import Difference
-from catalogd.report import report
-from catalogd.world import (
+from catalogd.catalog.decide import decide
+from catalogd.catalog.package_diff import Difference
+from catalogd.catalog.report import report
+from catalogd.catalog.world import (
     Confirm,
     Done,
     Keep,
@@ -28,7 +28,7 @@ from catalogd.world import (
 from olmkit.api.catalogs import ConditionType, Reason
 from olmkit.errors import Blocked, OlmError, Unavailable, Waiting
 from olmkit.sources.source import GitReference, GitSource, RefKind, identity
-from tests.unit.catalogd.decide.worlds import (
+from tests.unit.catalogd.catalog.worlds import (
     AWAY,
     BAD,
     DIGEST,

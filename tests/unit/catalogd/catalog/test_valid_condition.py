@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from catalogd.listing import Difference
-from catalogd.report import report
-from catalogd.world import Done, Keep
-from tests.unit.catalogd.decide.worlds import NOW, served, world
+from catalogd.catalog.package_diff import Difference
+from catalogd.catalog.report import report
+from catalogd.catalog.world import Done, Keep
+from tests.unit.catalogd.catalog.worlds import NOW, served, world
 
 
 def valid_of(**changes: Any) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from catalogd.decide import BATCH
-from catalogd.listing import Difference, Write
-from catalogd.reading.totals import Summary
-from catalogd.wishes import wished
-from catalogd.world import Load, Needed, Record, Served, Wish, World
+from catalogd.catalog.decide import BATCH
+from catalogd.catalog.desired_source import wished
+from catalogd.catalog.package_diff import Difference, Write
+from catalogd.catalog.world import Load, Needed, Record, Served, Wish, World
+from catalogd.ingest.catalog_summary import Summary
 from olmkit.api.catalogs import NAME_LABEL, Catalog
 from olmkit.errors import Blocked, Waiting
 from olmkit.sources.errors import BadContent

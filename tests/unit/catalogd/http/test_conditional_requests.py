@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalogd.serving.conditional import Answer, Representation, answer
+from catalogd.http.conditional_requests import Answer, Representation, answer
 
 THERE = Representation(100, "sha256:x", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
 NOW, BEFORE, AFTER = "Fri, 02 Jan 2026 03:04:05 GMT", "Fri, 02 Jan 2026 03:04:04 GMT", "Fri, 02 Jan 2026 03:04:06 GMT"

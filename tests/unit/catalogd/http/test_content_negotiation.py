@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalogd.serving.negotiation import IDENTITY, accepts, encoding, name_faults
+from catalogd.http.content_negotiation import IDENTITY, accepts, encoding, name_faults
 
 BOTH = ("zstd", "gzip")
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from catalogd.serving.openapi import document
-from catalogd.serving.routes import ROUTES, Route
+from catalogd.http.openapi import document
+from catalogd.http.routes import ROUTES, Route
 
 DOCUMENT = document()
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalogd.reading.index import Index
+from catalogd.ingest.blob_index import Index
 
 BLOBS = [
     ("olm.package", "", "a", 10),

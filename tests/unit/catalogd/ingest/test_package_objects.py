@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from catalogd.reading import specs
+from catalogd.ingest import package_objects
 from olmkit.api.annotations import CHANNELS as SHOWN_CHANNELS
 from olmkit.api.annotations import LATEST, VERSIONS
 from olmkit.fbc.catalog import Bundle, Channel, Entry, Package, Property
@@ -16,7 +16,7 @@ CHANNELS = [
 
 
 def test_a_spec_holds_what_the_guide_shows_and_leaves_out_what_is_empty() -> None:
-    spec, left_out = specs.package_spec(Package("p", "stable", "", ("eA==", "image/png")), CHANNELS)
+    spec, left_out = package_objects.package_spec(Package("p", "stable", "", ("eA==", "image/png")), CHANNELS)
     assert left_out == ""
     assert spec == {
         "packageName": "p",
@@ -39,13 +39,19 @@ def test_a_spec_holds_what_the_guide_shows_and_leaves_out_what_is_empty() -> Non
 @pytest.mark.parametrize(
     ("description", "icon"),
     [
-        pytest.param("text", "x" * specs.SIZE_LIMIT, id="by its bytes"),
-        pytest.param("<" * (specs.SIZE_LIMIT // 8), "x" * (specs.SIZE_LIMIT // 2), id="as Go writes it for HTML"),
-        pytest.param("é" * (specs.SIZE_LIMIT // 4), "x" * (specs.SIZE_LIMIT * 2 // 3), id="in UTF-8"),
+        pytest.param("text", "x" * package_objects.SIZE_LIMIT, id="by its bytes"),
+        pytest.param(
+            "<" * (package_objects.SIZE_LIMIT // 8),
+            "x" * (package_objects.SIZE_LIMIT // 2),
+            id="as Go writes it for HTML",
+        ),
+        pytest.param(
+            "é" * (package_objects.SIZE_LIMIT // 4), "x" * (package_objects.SIZE_LIMIT * 2 // 3), id="in UTF-8"
+        ),
     ],
 )
 def test_what_is_too_large_for_etcd_loses_its_icon_first(description: str, icon: str) -> None:
-    spec, left_out = specs.package_spec(Package("p", "stable", description, (icon, "image/png")), CHANNELS)
+    spec, left_out = package_objects.package_spec(Package("p", "stable", description, (icon, "image/png")), CHANNELS)
     assert left_out == "its icon"
     assert "icon" not in spec
     assert spec["description"] == description
@@ -55,10 +61,10 @@ def test_what_is_too_large_for_etcd_loses_its_icon_first(description: str, icon:
     ("description", "entries", "icon", "left_out"),
     [
         pytest.param("text", 1300, None, "its channels", id="its channels"),
-        pytest.param("x" * specs.SIZE_LIMIT, 1, None, "its description", id="its description"),
+        pytest.param("x" * package_objects.SIZE_LIMIT, 1, None, "its description", id="its description"),
         pytest.param("text", 1300, "eA==", "its icon and channels", id="its icon first, although that is small"),
         pytest.param(
-            "x" * specs.SIZE_LIMIT,
+            "x" * package_objects.SIZE_LIMIT,
             1300,
             "eA==",
             "its icon and channels and description",
@@ -69,7 +75,7 @@ def test_what_is_too_large_for_etcd_loses_its_icon_first(description: str, icon:
 def test_what_is_still_too_large_loses(description: str, entries: int, icon: str | None, left_out: str) -> None:
     many = [Channel("c", "p", tuple(Entry(f"p.v{number}", "", ("x" * 1000,), "") for number in range(entries)))]
     package = Package("p", "stable", description, (icon, "image/png") if icon else None)
-    spec, said = specs.package_spec(package, many)
+    spec, said = package_objects.package_spec(package, many)
     assert said == left_out
     assert ("icon" in spec, not spec["description"], not spec["channels"]) == (
         False,
@@ -79,21 +85,25 @@ def test_what_is_still_too_large_loses(description: str, entries: int, icon: str
 
 
 def test_a_bundle_that_is_too_large_keeps_its_name() -> None:
-    properties = (Property("a", {"text": "x" * specs.SIZE_LIMIT}),)
-    assert specs.bundle_spec({}, Bundle("b", "p", "i", properties)) == (
+    properties = (Property("a", {"text": "x" * package_objects.SIZE_LIMIT}),)
+    assert package_objects.bundle_spec({}, Bundle("b", "p", "i", properties)) == (
         {"package": "p", "bundleName": "b"},
         "all but its name",
     )
 
 
 def test_a_fingerprint_says_whether_two_specs_are_equal_whatever_their_catalog() -> None:
-    spec, _ = specs.package_spec(Package("p", "stable", "", None), CHANNELS)
-    said = specs.said(spec, {LATEST: "1.0.0"})
+    spec, _ = package_objects.package_spec(Package("p", "stable", "", None), CHANNELS)
+    said = package_objects.said(spec, {LATEST: "1.0.0"})
     backwards = dict(reversed({"catalog": {"name": "c"}, **spec}.items()))
     metadata = {"name": "c-p", "annotations": {"somebody": "else's", LATEST: "1.0.0"}}
-    assert specs.fingerprint({"metadata": metadata, "spec": backwards}) == specs.fingerprint(said)
-    assert specs.fingerprint({**said, "spec": {**spec, "description": "x"}}) != specs.fingerprint(said)
-    assert specs.fingerprint(specs.said(spec, {LATEST: "1.0.1"})) != specs.fingerprint(said)
+    assert package_objects.fingerprint({"metadata": metadata, "spec": backwards}) == package_objects.fingerprint(said)
+    assert package_objects.fingerprint({**said, "spec": {**spec, "description": "x"}}) != package_objects.fingerprint(
+        said
+    )
+    assert package_objects.fingerprint(package_objects.said(spec, {LATEST: "1.0.1"})) != package_objects.fingerprint(
+        said
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,4 +139,4 @@ def test_a_fingerprint_says_whether_two_specs_are_equal_whatever_their_catalog()
 def test_what_lists_show(channels: list[Channel], latest: str, columns: dict[str, str]) -> None:
     versions = {"p.v2": "2.0.0", "p.v1": "1.0.0", "p.v9": "9.0.0", "p.v3": "", "odd": "v1"}
     versions |= {f"p.v{number}": f"{number}.0.0" for number in range(10, 35)}
-    assert specs.package_columns(channels, latest, versions) == columns
+    assert package_objects.package_columns(channels, latest, versions) == columns

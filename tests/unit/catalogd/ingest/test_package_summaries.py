@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from catalogd.reading.summaries import Head, head, summary
+from catalogd.ingest.package_summaries import Head, head, summary
 from olmkit.fbc.catalog import Bundle, Channel, Deprecation, Deprecations, Entry, Package, Property
 
 PACKAGE = Package("p", "stable", "A package\nfor  tests.", None)

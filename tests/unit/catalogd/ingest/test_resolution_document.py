@@ -6,7 +6,7 @@ import base64
 import json
 from typing import Any
 
-from catalogd.reading.resolution import Parts, bad_bundle_part, bundle_part, document
+from catalogd.ingest.resolution_document import Parts, bad_bundle_part, bundle_part, document
 from olmkit.fbc import catalog
 
 BUNDLE: dict[str, Any] = {

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from devcluster.demo.narrator import shortened
-from devcluster.demo.whole import Outcome, _refusals, operator_name
-from devcluster.watching import Event
+from devcluster.demo.full_catalog import Outcome, _refusals, operator_name
+from devcluster.demo.printer import shortened
+from devcluster.watch import Event
 
 
 def _operator(name: str, **statuses: str) -> dict[str, Any]:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from olmkit.api.conditions import Transition, Wanted, cut, merge, timestamp
 from olmkit.api.meta import MESSAGE_LIMIT, Condition
-from olmkit.conditions import Transition, Wanted, cut, merge, timestamp
 
 THEN = "2026-01-01T00:00:00Z"
 NOON = datetime(2026, 1, 1, 12, 0, 0, 900_000, tzinfo=UTC)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.names import count_of, is_digest, is_dns1123_label, is_dns1123_subdomain, safe_name
+from olmkit.api.names import count_of, is_digest, is_dns1123_label, is_dns1123_subdomain, safe_name
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from olmkit.fbc.checks.catalog_check import WholeCatalog
 from olmkit.fbc.errors import BadBlob
-from olmkit.fbc.whole_catalog import WholeCatalog
 
 Value = dict[str, Any]
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from olmkit.fbc.bundle_blobs import plain_blob, registry_blob, summarized_blob
 from olmkit.fbc.bundle_files import BadBundle, read_registry
-from tests.unit.olmkit.fbc.bundles import bundle, definition, dump, service_version
+from tests.unit.olmkit.fbc.bundle_builders import bundle, definition, dump, service_version
 
 IMAGE = "quay.io/o/bundle:v1.2.3"
 

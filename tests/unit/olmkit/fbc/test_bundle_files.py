@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from olmkit.fbc.bundle_files import BadBundle, read_objects, read_registry
-from tests.unit.olmkit.fbc.bundles import annotations_file, bundle, dump, service_version
+from tests.unit.olmkit.fbc.bundle_builders import annotations_file, bundle, dump, service_version
 
 
 def test_a_bundle_is_read_in_the_order_of_its_files() -> None:

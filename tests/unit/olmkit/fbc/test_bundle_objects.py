@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from olmkit.fbc.objects import csv
+from olmkit.fbc.bundle_objects import csv
 
 CSV = '{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","spec":{"a":1}}'
 CRD = '{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","spec":{"b":"ClusterServiceVersion"}}'

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from olmkit.fbc import documents
 from olmkit.fbc.errors import BadDocument
-from olmkit.fbc.numbers import exact_json
+from olmkit.gocompat.numbers import exact_json
 
 Found = list[tuple[Any, int]]
 

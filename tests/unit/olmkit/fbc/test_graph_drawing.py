@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olmkit.fbc.catalog import Channel, Deprecation, Deprecations, Entry, Package
-from olmkit.fbc.graph_text import Edge, Node, Parts, Range, dot, drawing, mermaid
+from olmkit.fbc.graph_drawing import Edge, Node, Parts, Range, dot, drawing, mermaid
 
 PARTS = Parts(
     Package("p", "stable", "", None),

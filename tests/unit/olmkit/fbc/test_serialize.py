@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from olmkit.fbc import documents
 from olmkit.fbc.blobs import Blob, blob
-from olmkit.fbc.writing import FORMS, Form, ordered, sorted_blobs, text
+from olmkit.fbc.serialize import FORMS, Form, ordered, sorted_blobs, text
 
 TAKEN_FOR_OTHERS = (
     "y No on ~ null 1 1.5 1e3 0o17 017 0x1F 1_000 .inf .NaN +.5 = << 2024-01-01 12:30:45 - # !x *x &x % @ ` ' \""

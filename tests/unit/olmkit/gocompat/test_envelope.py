@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from olmkit.envelope import spelled, with_envelope
+from olmkit.gocompat.envelope import spelled, with_envelope
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.fbc.excerpts import MARKED, QUOTED, beginning, marked
+from olmkit.gocompat.excerpts import MARKED, QUOTED, beginning, marked
 
 TEXTS = st.text(max_size=40) | st.text("x\n\u202e", min_size=QUOTED - 2, max_size=6 * QUOTED)
 

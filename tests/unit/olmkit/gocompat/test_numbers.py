@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olmkit.fbc.numbers import exact_json, float_text, integer, real
+from olmkit.gocompat.numbers import exact_json, float_text, integer, real
 
 
 @pytest.mark.parametrize(

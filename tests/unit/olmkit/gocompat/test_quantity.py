@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rukpak.bundle.quantity import canonical
+from olmkit.gocompat.quantity import canonical
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.fbc.go_text import quoted, words
+from olmkit.gocompat.text import quoted, words
 
 
 @pytest.mark.parametrize(

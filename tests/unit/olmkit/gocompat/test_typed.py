@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rukpak.bundle.typed import Mismatch, read_as
+from olmkit.gocompat.typed import Mismatch, read_as
 
 CPU = "spec.containers[0].resources.limits.cpu: "
 POD = {"containers": [{"name": "c", "resources": {}}]}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.fbc.go_types import base64_fault, fault
+from olmkit.gocompat.types import base64_fault, fault
 
 PACKAGE, CSV = "declcfg.Package", "property.CSVMetadata"
 

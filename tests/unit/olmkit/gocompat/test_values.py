@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from olmkit.fbc.go_values import printed, printed_as_boolean
+from olmkit.gocompat.values import printed, printed_as_boolean
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.versions import (
+from olmkit.gocompat.versions import (
     BadRange,
     BadVersion,
     BlangRange,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olmkit.fbc import yaml_fast, yaml_values
 from olmkit.fbc.errors import BadDocument
+from olmkit.gocompat import yaml_fast, yaml_reader
 
 LIMIT = 32 * 1024 * 1024
 
@@ -26,7 +26,7 @@ def outcome(load: Callable[[bytes, int], Any], text: bytes) -> tuple[str, bytes]
 
 def assert_equal(text: str | bytes) -> None:
     raw = text if isinstance(text, bytes) else text.encode()
-    assert outcome(yaml_fast.load, raw) == outcome(yaml_values.load, raw)
+    assert outcome(yaml_fast.load, raw) == outcome(yaml_reader.load, raw)
 
 
 ORDINARY = """
@@ -47,7 +47,7 @@ wrapped: plain text that goes
 
 
 def test_ordinary_documents_are_read_fast() -> None:
-    assert outcome(yaml_fast.quick, ORDINARY.encode()) == outcome(yaml_values.load, ORDINARY.encode())
+    assert outcome(yaml_fast.quick, ORDINARY.encode()) == outcome(yaml_reader.load, ORDINARY.encode())
 
 
 @pytest.mark.parametrize(

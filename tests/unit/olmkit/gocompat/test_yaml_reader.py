@@ -10,14 +10,14 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olmkit.fbc import yaml_values
 from olmkit.fbc.errors import BadDocument
+from olmkit.gocompat import yaml_reader
 
 LIMIT = 100_000
 
 
 def as_json(text: str, limit: int = LIMIT) -> str:
-    return orjson.dumps(yaml_values.load(text.encode(), limit)).decode()
+    return orjson.dumps(yaml_reader.load(text.encode(), limit)).decode()
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_known_differences_from_go_yaml_v2(text: str, expected: str) -> None:
 def test_a_byte_order_mark_within_a_document_is_refused(text: str, place: str) -> None:
     """To go-yaml v2 it is text, to libyaml nothing."""
     with pytest.raises(BadDocument) as caught:
-        yaml_values.load(text.encode(), LIMIT)
+        yaml_reader.load(text.encode(), LIMIT)
     assert str(caught.value).startswith(f"{place}: a byte order mark begins a line: take it out: ")
 
 
@@ -181,7 +181,7 @@ TOUCHED = "a tag touches a comma: put a blank between them"
 def test_a_tag_that_touches_a_comma_is_refused(text: str, place: str) -> None:
     """To go-yaml v2 the comma is part of the tag, so that the next value is the tag's."""
     with pytest.raises(BadDocument) as caught:
-        yaml_values.load(text.encode(), LIMIT)
+        yaml_reader.load(text.encode(), LIMIT)
     assert str(caught.value).startswith(f"{place}: {TOUCHED}: ")
     assert str(caught.value).endswith(" <==")
 
@@ -215,7 +215,7 @@ def test_other_tags_and_commas(text: str, expected: str) -> None:
 )
 def test_a_fault_quotes_little_and_on_one_line(text: str) -> None:
     with pytest.raises(BadDocument) as caught:
-        yaml_values.load(text.encode(), LIMIT)
+        yaml_reader.load(text.encode(), LIMIT)
     assert len(str(caught.value)) < 300
     assert str(caught.value).isprintable()
 
@@ -271,27 +271,27 @@ def test_a_fault_quotes_little_and_on_one_line(text: str) -> None:
 )
 def test_faults(text: str, fault: str) -> None:
     with pytest.raises(BadDocument) as caught:
-        yaml_values.load(text.encode(), LIMIT)
+        yaml_reader.load(text.encode(), LIMIT)
     assert str(caught.value) == fault
 
 
 def test_bytes_that_are_no_utf8_are_refused_with_their_place() -> None:
     with pytest.raises(BadDocument, match="line 2, column 4: invalid leading UTF-8 octet"):
-        yaml_values.load(b"a: 1\nb: \xff\n", LIMIT)
+        yaml_reader.load(b"a: 1\nb: \xff\n", LIMIT)
     with pytest.raises(BadDocument, match="line 2, column 5: invalid leading UTF-8 octet: é: 1 b: é <=="):
-        yaml_values.load("\ufeffé: 1\nb: é".encode() + b"\xff\n", LIMIT)
+        yaml_reader.load("\ufeffé: 1\nb: é".encode() + b"\xff\n", LIMIT)
 
 
 def test_an_alias_bomb_is_refused_before_it_goes_off() -> None:
     levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)]
     with pytest.raises(BadDocument, match="grows beyond 100000 bytes when its aliases are written out"):
-        yaml_values.load("\n".join(levels).encode(), LIMIT)
+        yaml_reader.load("\n".join(levels).encode(), LIMIT)
 
 
 def test_more_values_than_are_read_are_refused() -> None:
     with pytest.raises(BadDocument, match="line 1, column 400002: holds more than 200,000 values"):
-        yaml_values.load(b"[" + b"a," * 250_000, 10 * LIMIT)
+        yaml_reader.load(b"[" + b"a," * 250_000, 10 * LIMIT)
 
 
 VALUES = st.recursive(
@@ -311,7 +311,7 @@ VALUES = st.recursive(
 def test_what_a_writer_of_yaml_1_1_wrote_is_read_back(value: Any, flow: bool) -> None:
     """Strings that look like other values are quoted by a YAML 1.1 writer; quoted, they are strings here too."""
     written = yaml.dump(value, Dumper=QuotingDumper, default_flow_style=flow, allow_unicode=True)
-    assert yaml_values.load(written.encode(), LIMIT) == value
+    assert yaml_reader.load(written.encode(), LIMIT) == value
 
 
 class QuotingDumper(yaml.SafeDumper):

@@ -6,7 +6,7 @@ import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olmkit.fbc import yaml_scalars
+from olmkit.gocompat import yaml_scalars
 
 
 @settings(deadline=None)

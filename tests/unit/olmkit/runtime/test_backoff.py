@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.backoff import Backoff
+from olmkit.runtime.backoff import Backoff
 
 MIDDLE = 0.5
 

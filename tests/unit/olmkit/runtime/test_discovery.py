@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from olmkit.api.meta import Kind
-from olmkit.discovery import Discovery, DiscoveryCache, parse_discovery
+from olmkit.runtime.discovery import Discovery, DiscoveryCache, parse_discovery
 
 DEPLOYMENT = Kind("apps", "v1", "Deployment", "deployments", namespaced=True)
 

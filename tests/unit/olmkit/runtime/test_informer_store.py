@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.informer_store import Change, InformerStore, is_newer
+from olmkit.runtime.informer_store import Change, InformerStore, is_newer
 
 Object = dict[str, Any]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from olmkit.logs import JsonFormatter, pass_facts
+from olmkit.runtime.logs import JsonFormatter, pass_facts
 
 
 def line(message: str = "hello", *arguments: object, **extra: object) -> dict[str, Any]:

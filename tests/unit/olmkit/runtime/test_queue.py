@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.backoff import Backoff
-from olmkit.queue import Queue, QueueShutDown
-from tests.unit.olmkit.clock import run
+from olmkit.runtime.backoff import Backoff
+from olmkit.runtime.queue import Queue, QueueShutDown
+from tests.unit.olmkit.runtime.clock import run
 
 Scenario = Callable[[Queue], Coroutine[Any, Any, None]]
 PLAIN = Backoff(first=0.05, cap=300, jitter=0)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
 
 from olmkit.errors import Blocked, NotFound, Unavailable, Waiting
-from olmkit.reconciler import Reconciler
+from olmkit.runtime.reconciler import Decision, Reconciler
 
 MINUTE = timedelta(minutes=1)
 GONE = NotFound(404, "NotFound", 'catalogs "a" not found')
@@ -19,7 +20,21 @@ class Done:
     after: timedelta | None = None
 
 
-def reconciler(outcome: Done | Exception, published: list[str], *, is_gone: bool) -> Reconciler[str, str, Done, str]:
+def decide(world: str) -> Decision[str, str]:
+    return Decision("plan", f"evaluation of {world}")
+
+
+def report(world: str, evaluation: str | None, outcome: Done | Exception) -> str:
+    return f"{type(outcome).__name__} after {evaluation}"
+
+
+def reconciler(
+    outcome: Done | Exception,
+    published: list[str],
+    *,
+    is_gone: bool = False,
+    decide: Callable[[str], Decision[str, str]] = decide,
+) -> Reconciler[str, str, str, Done, str]:
     async def observe(key: str) -> str | None:
         return key or None
 
@@ -33,7 +48,7 @@ def reconciler(outcome: Done | Exception, published: list[str], *, is_gone: bool
             raise GONE
         published.append(status)
 
-    return Reconciler(observe, lambda world: "plan", act, lambda world, result: type(result).__name__, publish)
+    return Reconciler(observe, decide, act, report, publish)
 
 
 @pytest.mark.parametrize(
@@ -49,15 +64,32 @@ async def test_an_outcome_is_published_and_gives_the_time_of_the_next_turn(
     outcome: Done | Exception, after: timedelta | None
 ) -> None:
     published: list[str] = []
-    assert await reconciler(outcome, published, is_gone=False)("a") == after
-    assert published == [type(outcome).__name__]
+    assert await reconciler(outcome, published)("a") == after
+    assert published == [f"{type(outcome).__name__} after evaluation of a"]
 
 
 async def test_any_other_error_is_published_and_raised() -> None:
     published: list[str] = []
     with pytest.raises(Unavailable):
-        await reconciler(Unavailable(503, "x", "y"), published, is_gone=False)("a")
-    assert published == ["Unavailable"]
+        await reconciler(Unavailable(503, "x", "y"), published)("a")
+    assert published == ["Unavailable after evaluation of a"]
+
+
+async def test_a_plan_that_is_an_error_is_the_outcome_and_nothing_is_done() -> None:
+    published: list[str] = []
+    waits = reconciler(Done(), published, decide=lambda world: Decision(Waiting("Retrying", "x", MINUTE), "why"))
+    assert await waits("a") == MINUTE
+    assert published == ["Waiting after why"]
+
+
+async def test_a_decision_that_fails_is_published_without_an_evaluation_and_raised() -> None:
+    def fail(world: str) -> Decision[str, str]:
+        raise ZeroDivisionError
+
+    published: list[str] = []
+    with pytest.raises(ZeroDivisionError):
+        await reconciler(Done(), published, decide=fail)("a")
+    assert published == ["ZeroDivisionError after None"]
 
 
 @pytest.mark.parametrize(

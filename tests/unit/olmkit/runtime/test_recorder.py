@@ -7,8 +7,17 @@ from typing import Any
 
 import pytest
 
-from olmkit.conditions import ConditionValue, Notice, Transition
-from olmkit.events import MESSAGE_LIMIT, Choice, Reporter, choose, make_event, new_obstacles, seen_again, severity
+from olmkit.api.conditions import ConditionValue, Notice, Transition
+from olmkit.runtime.recorder import (
+    MESSAGE_LIMIT,
+    Choice,
+    Reporter,
+    choose,
+    make_event,
+    new_obstacles,
+    seen_again,
+    severity,
+)
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
 

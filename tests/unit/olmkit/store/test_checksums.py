@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from olmkit.store_manifest import Check, File, Manifest, State, failed_check
+from olmkit.store.checksums import Check, File, Manifest, State, failed_check
 
 DIGEST = "sha256:" + "a" * 64
 PORTION = "0" * 64

@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 
-from olmkit.serving.tokens import NAME_LENGTH, REMEMBERED, Remembered, for_status_line
+from olmkit.tls.delegated_auth import NAME_LENGTH, REMEMBERED, Remembered, for_status_line
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from olmkit.serving.review_limits import MAX_CLIENTS, OF_PATHS, OF_TOKENS, Rates, ReviewLimits, client_of
+from olmkit.tls.review_rate_limiter import MAX_CLIENTS, OF_PATHS, OF_TOKENS, Rates, ReviewLimits, client_of
 
 
 def taken(limits: ReviewLimits, now: float, *addresses: str, times: int = 1000) -> int:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from olmkit.serving.names import CATALOGS, host_of, netloc
+from olmkit.tls.service import CATALOGS, host_of, netloc
 
 OWN = (
     *("127.0.0.1", "::1", "catalogd-catalogserver", "catalogd-catalogserver.olm", "catalogd-catalogserver.olm.svc"),

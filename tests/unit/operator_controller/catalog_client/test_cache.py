@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operator_controller.catalog_memory import CatalogMemory, Remembered
+from operator_controller.catalog_client.cache import CatalogMemory, Remembered
 
 
 def said(size: int, digest: str = "sha256:1") -> Remembered:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from olmkit.api.catalogs import Catalog
-from operator_controller.catalog_client import catalog_base, package_names, served_digest
-from tests.unit.operator_controller.builders import catalog
+from operator_controller.catalog_client.client import catalog_base, package_names, served_digest
+from tests.unit.operator_controller.operator.builders import catalog
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,11 @@ from olmkit.api.bundledeployments import (
     VERSION_ANNOTATION,
 )
 from olmkit.api.operators import FINALIZER, Operator
-from operator_controller.judge import question
-from operator_controller.resolve.candidates import Offer, Standing
+from operator_controller.operator.evaluate import question
+from operator_controller.operator.world import Claim, Deployment, World, read_running
 from operator_controller.resolve.package import read_package
 from operator_controller.resolve.resolution import resolution_of
-from operator_controller.world import Claim, Deployment, World, read_running
+from operator_controller.resolve.resolver import Offer, Standing
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 GVK = {"type": "olm.gvk", "value": {"group": "g.example.com", "version": "v1", "kind": "Thing"}}

@@ -6,9 +6,18 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from operator_controller.resolve.candidates import Offer, Standing
-from operator_controller.world import Claim, World
-from tests.unit.operator_controller.builders import NOW, bundle, deployment, image, notes, offer, operator, world
+from operator_controller.operator.world import Claim, World
+from operator_controller.resolve.resolver import Offer, Standing
+from tests.unit.operator_controller.operator.builders import (
+    NOW,
+    bundle,
+    deployment,
+    image,
+    notes,
+    offer,
+    operator,
+    world,
+)
 
 Conditions = Mapping[str, tuple[str, str, str]]
 

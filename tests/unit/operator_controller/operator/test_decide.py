@@ -10,7 +10,7 @@ import pytest
 
 from olmkit.api.operators import FINALIZER
 from olmkit.errors import Blocked, Waiting
-from operator_controller.decide import (
+from operator_controller.operator.decide import (
     STALE_AGAIN,
     Delete,
     Hold,
@@ -22,10 +22,19 @@ from operator_controller.decide import (
     deployment_for,
     differs,
 )
-from operator_controller.judge import CATALOG_AGAIN, WATCHED_AGAIN, snapshot
-from operator_controller.resolve.candidates import Asked, Chosen, Offer, Standing, resolve
-from operator_controller.world import Claim, World
-from tests.unit.operator_controller.builders import bundle, deployment, image, notes, offer, operator, owner, world
+from operator_controller.operator.evaluate import CATALOG_AGAIN, WATCHED_AGAIN, snapshot
+from operator_controller.operator.world import Claim, World
+from operator_controller.resolve.resolver import Asked, Chosen, Offer, Standing, resolve
+from tests.unit.operator_controller.operator.builders import (
+    bundle,
+    deployment,
+    image,
+    notes,
+    offer,
+    operator,
+    owner,
+    world,
+)
 
 READY = [("Ready", "True", "Succeeded", "")]
 MINE = Claim(is_new=True, is_idle=True, created="2026-01-02T00:00:00Z", name="alpha")

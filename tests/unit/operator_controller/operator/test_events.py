@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from operator_controller.reconciler import bears_on_resolution, packages_of
-from tests.unit.operator_controller.builders import catalog, deployment
+from operator_controller.operator.reconciler import bears_on_resolution, packages_of
+from tests.unit.operator_controller.operator.builders import catalog, deployment
 
 Object = dict[str, Any]
 

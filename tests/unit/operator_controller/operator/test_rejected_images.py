@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from olmkit.informer import Change
-from operator_controller.refusals import MAX_REMEMBERED, Refusals
-from tests.unit.operator_controller.builders import deployment
+from olmkit.runtime.informer import Change
+from operator_controller.operator.rejected_images import MAX_REMEMBERED, Refusals
+from tests.unit.operator_controller.operator.builders import deployment
 
 IMAGE = {"image": "registry/p@1.0.0", "message": "webhooks"}
 """As the builders' images: what follows the @ stands for a digest."""

@@ -11,12 +11,12 @@ import pytest
 
 from olmkit.api.operators import FINALIZER, OperatorStatus, Reason
 from olmkit.errors import ApiError, Conflict, Forbidden, OlmError, Unavailable
-from operator_controller.decide import Delete, Done, Hold, Keep, Release, decide
-from operator_controller.judge import CATALOG_AGAIN
-from operator_controller.report import Outcome, report
-from operator_controller.world import Claim, World
-from tests.unit.operator_controller.builders import NOW, bundle, deployment, image, notes, operator, world
-from tests.unit.operator_controller.report_rows import (
+from operator_controller.operator.decide import Delete, Done, Hold, Keep, Release, decide
+from operator_controller.operator.evaluate import CATALOG_AGAIN
+from operator_controller.operator.report import Outcome, report
+from operator_controller.operator.world import Claim, World
+from tests.unit.operator_controller.operator.builders import NOW, bundle, deployment, image, notes, operator, world
+from tests.unit.operator_controller.operator.report_rows import (
     BEST,
     INSTALLED,
     NEAR_MISS,

@@ -9,8 +9,8 @@ import pytest
 
 from olmkit.api.bundledeployments import RECORDED_ANNOTATIONS
 from olmkit.api.operators import Operator
-from operator_controller.world import Claim, Deployment, read_recorded, read_running
-from tests.unit.operator_controller.builders import bundle, deployment, image, operator, owner, world
+from operator_controller.operator.world import Claim, Deployment, read_recorded, read_running
+from tests.unit.operator_controller.operator.builders import bundle, deployment, image, operator, owner, world
 
 PROPERTIES = "operators.operatorframework.io/properties"
 

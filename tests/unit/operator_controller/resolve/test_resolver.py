@@ -8,7 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operator_controller.resolve.candidates import (
+from operator_controller.resolve.explain import LIMIT, explain
+from operator_controller.resolve.package import read_package
+from operator_controller.resolve.resolver import (
     Asked,
     Candidate,
     Chosen,
@@ -20,9 +22,7 @@ from operator_controller.resolve.candidates import (
     Standing,
     resolve,
 )
-from operator_controller.resolve.explain import LIMIT, explain
-from operator_controller.resolve.package import read_package
-from operator_controller.resolve.versions import MastermindsRange
+from operator_controller.resolve.version_range import MastermindsRange
 
 VERSIONS = ["1.0.0", "1.1.0", "1.2.0-rc.1", "1.2.0", "2.0.0", "2.0.0+1"]
 names = st.sampled_from([f"p.v{version}" for version in VERSIONS])

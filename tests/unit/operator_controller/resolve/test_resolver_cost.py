@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from olmkit.errors import OlmError
-from olmkit.versions import parse_version
-from operator_controller.decide import Done, decide
-from operator_controller.report import Outcome, report
-from operator_controller.resolve.candidates import Asked, Offer, Running, Snapshot, resolve
+from olmkit.gocompat.versions import parse_version
+from operator_controller.operator.decide import Done, decide
+from operator_controller.operator.report import Outcome, report
 from operator_controller.resolve.explain import explain
 from operator_controller.resolve.package import PackageContent, read_package
-from operator_controller.resolve.versions import MastermindsRange
+from operator_controller.resolve.resolver import Asked, Offer, Running, Snapshot, resolve
+from operator_controller.resolve.version_range import MastermindsRange
 from tests.counting import lines_counted
-from tests.unit.operator_controller.builders import GVK, bundle, deployment, operator, world
+from tests.unit.operator_controller.operator.builders import GVK, bundle, deployment, operator, world
 
 SIZE = 100
 GROWTH_LIMIT = 2.5

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olmkit.versions import BadRange, BlangRange, Version, parse_bundle_version, parse_version
+from olmkit.gocompat.versions import BadRange, BlangRange, Version, parse_bundle_version, parse_version
 from operator_controller.resolve.package import Channel, Entry
-from operator_controller.resolve.upgrades import Graph, Place, direct_steps
+from operator_controller.resolve.upgrade_graph import Graph, Place, direct_steps
 
 ENTRIES = (
     Entry("v1"),

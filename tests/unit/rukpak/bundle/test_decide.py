@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION, Bundle
-from olmkit.conditions import Transition
+from olmkit.api.conditions import Transition
 from olmkit.errors import Blocked, OlmError, Waiting
-from olmkit.store import unreadable
-from rukpak.unpack.decide import Broke, Done, Ended, Job, Keep, Plan, Unpack, Working, World, decide, report
+from olmkit.store.store import unreadable
+from rukpak.bundle.decide import Broke, Done, Ended, Job, Keep, Plan, Unpack, Working, World, decide, report
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TAG = "registry.example.com/bundles/a:v1"

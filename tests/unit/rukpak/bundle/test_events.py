@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from olmkit.api.bundles import Bundle
-from olmkit.informer_store import Change
-from rukpak.unpack.reconciler import keys, recorded_image, recorded_keys
+from olmkit.runtime.informer_store import Change
+from rukpak.bundle.reconciler import keys, recorded_image, recorded_keys
 
 
 def bundle(generation: int = 1, uid: str = "u", conditions: int = 1, **status: Any) -> dict[str, Any]:

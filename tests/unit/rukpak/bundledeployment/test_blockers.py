@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from rukpak.install.obstacles import irreversible
-from rukpak.install.world import Absent
-from tests.unit.rukpak.install.worlds import DEFINITION, crd, rendered, upgrading
+from rukpak.bundledeployment.blockers import irreversible
+from rukpak.bundledeployment.world import Absent
+from tests.unit.rukpak.bundledeployment.worlds import DEFINITION, crd, rendered, upgrading
 
 
 def test_a_crd_of_others_moves_no_storage_version_of_ours() -> None:

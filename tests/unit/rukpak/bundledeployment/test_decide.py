@@ -12,14 +12,13 @@ import pytest
 
 from olmkit.api.bundledeployments import FINALIZER, BundleRecord, Reason
 from olmkit.api.bundles import BundleSpec
+from olmkit.api.conditions import timestamp
 from olmkit.api.meta import Condition
-from olmkit.conditions import timestamp
 from olmkit.errors import Blocked, Waiting
-from rukpak.bundle import BadBundle
-from rukpak.install.decide import decide
-from rukpak.install.health import Health
-from rukpak.install.obstacles import irreversible
-from rukpak.install.plans import (
+from rukpak.bundledeployment.blockers import irreversible
+from rukpak.bundledeployment.decide import decide
+from rukpak.bundledeployment.health import Health
+from rukpak.bundledeployment.plan import (
     Activate,
     AddFinalizer,
     Announce,
@@ -30,8 +29,8 @@ from rukpak.install.plans import (
     Prune,
     SetInventory,
 )
-from rukpak.install.template import wanted_bundle
-from rukpak.install.world import (
+from rukpak.bundledeployment.template import wanted_bundle
+from rukpak.bundledeployment.world import (
     NAMESPACE,
     Absent,
     Item,
@@ -43,8 +42,9 @@ from rukpak.install.world import (
     Unpacking,
     World,
 )
-from rukpak.manifest import ObjectKey
-from tests.unit.rukpak.install.worlds import (
+from rukpak.format import BadBundle
+from rukpak.format.objects import ObjectKey
+from tests.unit.rukpak.bundledeployment.worlds import (
     ALL,
     BOAT,
     DEFINITION,

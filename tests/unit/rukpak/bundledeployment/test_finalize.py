@@ -9,13 +9,13 @@ import pytest
 
 from olmkit.api.bundledeployments import Reason
 from olmkit.errors import Waiting
-from rukpak.install.decide import decide
-from rukpak.install.plans import Announce, Done, Keep, LeaveNamespaces, LookInto, RemoveFinalizer, TearDown
-from rukpak.install.removal import AT_ONCE, STUCK
-from rukpak.install.report import report
-from rukpak.install.world import ABANDON_ANNOTATION, Member, NamespaceFacts, Settling, World
-from rukpak.manifest import ObjectKey
-from tests.unit.rukpak.install.worlds import (
+from rukpak.bundledeployment.decide import decide
+from rukpak.bundledeployment.finalize import AT_ONCE, STUCK
+from rukpak.bundledeployment.plan import Announce, Done, Keep, LeaveNamespaces, LookInto, RemoveFinalizer, TearDown
+from rukpak.bundledeployment.report import report
+from rukpak.bundledeployment.world import ABANDON_ANNOTATION, Member, NamespaceFacts, Settling, World
+from rukpak.format.objects import ObjectKey
+from tests.unit.rukpak.bundledeployment.worlds import (
     BOAT,
     DEFINITION,
     NOW,

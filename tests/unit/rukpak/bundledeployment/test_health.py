@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rukpak.install.health import HEALTH_KINDS, Health, health
+from rukpak.bundledeployment.health import HEALTH_KINDS, Health, health
 from tests.unit.rukpak.builders import Body, obj
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rukpak.install.inventory import GroupKind, parse, text
+from rukpak.bundledeployment.inventory import GroupKind, parse, text
 
 
 @pytest.mark.parametrize(

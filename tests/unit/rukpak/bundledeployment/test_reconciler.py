@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 from olmkit.api.bundledeployments import Reason
-from rukpak.install.observe import Refusal
-from rukpak.install.reconciler import repeated
-from rukpak.install.refusals import RETRY_LIMIT
-from rukpak.install.world import Refused
-from tests.unit.rukpak.install.worlds import NOW, unpacked, upgrading
+from rukpak.bundledeployment.apply_errors import RETRY_LIMIT
+from rukpak.bundledeployment.observe import Refusal
+from rukpak.bundledeployment.reconciler import repeated
+from rukpak.bundledeployment.world import Refused
+from tests.unit.rukpak.bundledeployment.worlds import NOW, unpacked, upgrading
 
 MINUTE = timedelta(minutes=1)
 TAKEN = Refused(Reason.BLOCKED, "Secret a/b is another's", MINUTE)

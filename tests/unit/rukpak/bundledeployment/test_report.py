@@ -19,13 +19,12 @@ from olmkit.api.bundledeployments import (
     RefusedBundle,
 )
 from olmkit.api.bundles import BundleSpec
+from olmkit.api.conditions import Report, timestamp
 from olmkit.api.meta import Condition
-from olmkit.conditions import Report, timestamp
 from olmkit.errors import Blocked, Conflict, OlmError, Unavailable, Waiting
-from olmkit.events import choose
-from rukpak.bundle import BadBundle
-from rukpak.install.health import Health
-from rukpak.install.plans import (
+from olmkit.runtime.recorder import choose
+from rukpak.bundledeployment.health import Health
+from rukpak.bundledeployment.plan import (
     Activate,
     AddFinalizer,
     Announce,
@@ -40,10 +39,21 @@ from rukpak.install.plans import (
     TearDown,
     Verb,
 )
-from rukpak.install.report import report
-from rukpak.install.world import CRD, RELEASED_ANNOTATION, Absent, Note, Refused, Rendered, Settling, Unpacking, World
-from rukpak.manifest import ObjectKey
-from tests.unit.rukpak.install.worlds import (
+from rukpak.bundledeployment.report import report
+from rukpak.bundledeployment.world import (
+    CRD,
+    RELEASED_ANNOTATION,
+    Absent,
+    Note,
+    Refused,
+    Rendered,
+    Settling,
+    Unpacking,
+    World,
+)
+from rukpak.format import BadBundle
+from rukpak.format.objects import ObjectKey
+from tests.unit.rukpak.bundledeployment.worlds import (
     DEFINITION,
     ENTRY,
     MANAGER,

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from olmkit.api.bundledeployments import CREATED_LABEL
-from rukpak.install.sharing import namespace_body, remarks
-from rukpak.install.world import Absent, NamespaceItem, Rendered, member_label
-from tests.unit.rukpak.install.worlds import UID, installed, namespace
+from rukpak.bundledeployment.shared_namespaces import namespace_body, remarks
+from rukpak.bundledeployment.world import Absent, NamespaceItem, Rendered, member_label
+from tests.unit.rukpak.bundledeployment.worlds import UID, installed, namespace
 
 ENFORCE = "pod-security.kubernetes.io/enforce"
 VERSION = "pod-security.kubernetes.io/enforce-version"

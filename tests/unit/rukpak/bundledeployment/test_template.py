@@ -10,9 +10,9 @@ import pytest
 from olmkit.api.bundledeployments import PACKAGE_ANNOTATION, RECORDED_ANNOTATIONS, BundleDeployment, BundleRecord
 from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION, BundleSpec
 from olmkit.api.operators import InstalledBundle, OperatorStatus, ProvidedApi
-from rukpak.install.template import bundle_name, derive_record, differs, recorded_bundle, wanted_bundle
-from rukpak.install.world import World, record_of
-from tests.unit.rukpak.install.worlds import NAME, UID, bundle, installed, raw, world
+from rukpak.bundledeployment.template import bundle_name, derive_record, differs, recorded_bundle, wanted_bundle
+from rukpak.bundledeployment.world import World, record_of
+from tests.unit.rukpak.bundledeployment.worlds import NAME, UID, bundle, installed, raw, world
 
 TAG, DIGEST = "registry.example.com/ship:v1", "registry.example.com/ship@sha256:" + "1" * 64
 

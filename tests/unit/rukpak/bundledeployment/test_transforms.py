@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rukpak.install import projections
-from rukpak.install.world import CrdFacts
+from rukpak.bundledeployment import transforms
+from rukpak.bundledeployment.world import CrdFacts
 
 Object = dict[str, Any]
 
@@ -31,7 +31,7 @@ def obj(kind: str = "Deployment", api_version: str = "apps/v1", **other: Any) ->
 
 
 def test_a_member_is_what_it_is_and_who_applied_it() -> None:
-    kept = projections.member(
+    kept = transforms.member(
         obj(
             metadata={
                 "deletionTimestamp": "2026-01-01T11:00:00Z",
@@ -52,7 +52,7 @@ def test_a_member_is_what_it_is_and_who_applied_it() -> None:
     assert (member.gone_since, member.finalizers) == (datetime(2026, 1, 1, 11, tzinfo=UTC), ("a/b",))
     assert member.entries.keys() == {"rukpak:ship"}
     assert not member.scaled
-    assert list(projections.owner(kept)) == ["owner"]
+    assert list(transforms.owner(kept)) == ["owner"]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_member_is_what_it_is_and_who_applied_it() -> None:
     ],
 )
 def test_the_hash_of_our_fields_tells_drift(one: Object, two: Object, is_same: bool) -> None:
-    first, second = (projections.entries(obj(metadata={"managedFields": [each]})) for each in (one, two))
+    first, second = (transforms.entries(obj(metadata={"managedFields": [each]})) for each in (one, two))
     assert (first == second) is is_same
 
 
@@ -86,7 +86,7 @@ def test_the_hash_of_our_fields_tells_drift(one: Object, two: Object, is_same: b
     ],
 )
 def test_what_others_wrote_is_not_ours(foreign: Object) -> None:
-    assert projections.entries(obj(metadata={"managedFields": [foreign]})) == {}
+    assert transforms.entries(obj(metadata={"managedFields": [foreign]})) == {}
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_what_others_wrote_is_not_ours(foreign: Object) -> None:
 )
 def test_who_owns_the_replicas(manager: str, fields: Object, is_scaled: bool) -> None:
     owned = entry(manager, fields, operation="Update", subresource="scale")
-    kept = projections.member(obj(metadata={"managedFields": [owned]}))
+    kept = transforms.member(obj(metadata={"managedFields": [owned]}))
     assert kept["member"].scaled is is_scaled
 
 
@@ -119,18 +119,18 @@ def test_who_owns_the_replicas(manager: str, fields: Object, is_scaled: bool) ->
     ],
 )
 def test_who_changed_it_last(managed: list[Object], expected: str) -> None:
-    assert projections.member(obj(metadata={"managedFields": managed}))["member"].changed_by == expected
+    assert transforms.member(obj(metadata={"managedFields": managed}))["member"].changed_by == expected
 
 
 def test_health_is_told_of_the_kinds_that_have_a_rule() -> None:
-    budget = projections.member(
+    budget = transforms.member(
         obj("PodDisruptionBudget", "policy/v1", status={"currentHealthy": 0, "desiredHealthy": 1})
     )
     assert budget["member"].health.status == "Unknown"
-    assert projections.member(obj("Secret", "v1"))["member"].health is None
+    assert transforms.member(obj("Secret", "v1"))["member"].health is None
 
 
-def definition(*conditions: Object, **metadata: Any) -> projections.Definition:
+def definition(*conditions: Object, **metadata: Any) -> transforms.Definition:
     versions = [
         {"name": "v2", "served": True, "storage": False, "schema": {}},
         {"name": "v1", "served": True, "storage": True},
@@ -142,7 +142,7 @@ def definition(*conditions: Object, **metadata: Any) -> projections.Definition:
         "names": {"kind": "Boat", "plural": "boats"},
         "versions": versions,
     }
-    kept = projections.definition(
+    kept = transforms.definition(
         obj(
             "CustomResourceDefinition",
             "apiextensions.k8s.io/v1",
@@ -152,7 +152,7 @@ def definition(*conditions: Object, **metadata: Any) -> projections.Definition:
         )
     )
     assert str(kept["member"].key) == "CustomResourceDefinition.apiextensions.k8s.io boats.example.com"
-    found: projections.Definition = kept["definition"]
+    found: transforms.Definition = kept["definition"]
     return found
 
 
@@ -204,7 +204,7 @@ def test_a_crd_that_was_released_is_nobody_s() -> None:
 
 def test_a_namespace_is_its_labels_and_members() -> None:
     labels = {"member.core.rukpak.io/one": "true", "member.core.rukpak.io/two": "true", "team": "red"}
-    facts = projections.namespace(obj("Namespace", "v1", metadata={"labels": labels}))["facts"]
+    facts = transforms.namespace(obj("Namespace", "v1", metadata={"labels": labels}))["facts"]
     assert facts.members == {"one", "two"}
     assert facts.labels == labels
     assert facts.gone_since is None
@@ -224,5 +224,5 @@ def test_a_namespace_is_its_labels_and_members() -> None:
     ],
 )
 def test_an_api_service_is_who_answers(spec: Object, status: Object, remote: Any) -> None:
-    kept = projections.api_service(obj("APIService", "apiregistration.k8s.io/v1", spec=spec, status=status))
+    kept = transforms.api_service(obj("APIService", "apiregistration.k8s.io/v1", spec=spec, status=status))
     assert kept["remote"] == remote

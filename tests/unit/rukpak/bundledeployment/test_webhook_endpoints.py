@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rukpak.install.endpoints import has_endpoint, service_of
+from rukpak.bundledeployment.webhook_endpoints import has_endpoint, service_of
 
 
 @pytest.mark.parametrize(

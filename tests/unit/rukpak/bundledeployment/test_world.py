@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from rukpak.install.world import Note, Rendered, names
-from tests.unit.rukpak.install.worlds import ENTRY, MANAGER, NOW, SECRET, installed, member
+from rukpak.bundledeployment.world import Note, Rendered, names
+from tests.unit.rukpak.bundledeployment.worlds import ENTRY, MANAGER, NOW, SECRET, installed, member
 
 MINUTE = timedelta(minutes=1)
 

@@ -9,10 +9,9 @@ from typing import Any
 
 from olmkit.api.bundledeployments import CREATED_LABEL, FINALIZER, BundleDeployment
 from olmkit.errors import OlmError
-from rukpak.install.health import Health
-from rukpak.install.phases import NAMES, phase_of
-from rukpak.install.template import bundle_name
-from rukpak.install.world import (
+from rukpak.bundledeployment.health import Health
+from rukpak.bundledeployment.template import bundle_name
+from rukpak.bundledeployment.world import (
     CRD,
     NAMESPACE,
     BundleFacts,
@@ -30,7 +29,8 @@ from rukpak.install.world import (
     manager_name,
     member_label,
 )
-from rukpak.manifest import ObjectKey
+from rukpak.format.objects import ObjectKey
+from rukpak.render.phases import NAMES, phase_of
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 NAME, UID = "ship", "uid-ship"

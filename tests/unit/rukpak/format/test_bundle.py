@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from rukpak.bundle import BadBundle, PlainBundle, from_json, to_json
+from rukpak.format import BadBundle, PlainBundle, from_json, to_json
 from tests.unit.rukpak.builders import bundle, crd, csv, obj
 
 

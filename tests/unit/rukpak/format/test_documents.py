@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rukpak.bundle import documents
-from rukpak.bundle.documents import DocumentError, read
+from rukpak.format import documents
+from rukpak.format.documents import DocumentError, read
 
 
 @pytest.mark.parametrize(

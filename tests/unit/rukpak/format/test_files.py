@@ -8,8 +8,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rukpak.bundle import BadBundle, read_plain, read_registry
-from rukpak.bundle.content import OBJECT_LIMIT
+from rukpak.format import BadBundle, read_plain, read_registry
+from rukpak.format.bundle import OBJECT_LIMIT
 from tests.unit.rukpak import builders
 from tests.unit.rukpak.builders import Body, crd, csv, obj
 

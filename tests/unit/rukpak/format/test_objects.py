@@ -2,7 +2,7 @@
 
 import pytest
 
-from rukpak.manifest import Manifest, ObjectKey, group_of
+from rukpak.format.objects import Manifest, ObjectKey, group_of
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rukpak.bundle import RegistryBundle
-from rukpak.bundle.rules import faults
+from rukpak.format import RegistryBundle
+from rukpak.format.validators import faults
 from tests.unit.rukpak.builders import Body, bundle, crd, csv, deployment, obj
 
 

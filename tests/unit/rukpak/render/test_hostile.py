@@ -6,11 +6,11 @@ import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rukpak.bundle import BadBundle, Bundle, from_json, read_plain, read_registry, to_json
-from rukpak.install.namespaces import install_namespace
-from rukpak.install.phases import phases
-from rukpak.install.preflight import Facts, check
-from rukpak.install.render import RenderOptions, render
+from rukpak.format import BadBundle, Bundle, from_json, read_plain, read_registry, to_json
+from rukpak.render.namespaces import install_namespace
+from rukpak.render.phases import phases
+from rukpak.render.preflight import Facts, check
+from rukpak.render.renderer import RenderOptions, render
 from tests.unit.rukpak import builders
 
 FACTS = Facts(served={("", "v1", "Secret")}, server_version="v1.34.4")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rukpak.bundle import BadBundle
-from rukpak.install.modes import check_targets, default_targets
+from rukpak.format import BadBundle
+from rukpak.render.install_modes import check_targets, default_targets
 from tests.unit.rukpak.builders import bundle, csv
 
 ALL, OWN, SINGLE, MULTI = "AllNamespaces", "OwnNamespace", "SingleNamespace", "MultiNamespace"

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olmkit.names import is_dns1123_label
-from rukpak.install.namespaces import install_namespace, namespace_for, namespace_object, why_not
+from olmkit.api.names import is_dns1123_label
+from rukpak.render.namespaces import install_namespace, namespace_for, namespace_object, why_not
 from tests.unit.rukpak.builders import bundle, csv
 
 TEMPLATE = "operatorframework.io/suggested-namespace-template"

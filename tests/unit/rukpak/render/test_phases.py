@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from rukpak.install.phases import NAMES, phase_of, phases
-from rukpak.manifest import Manifest
+from rukpak.format.objects import Manifest
+from rukpak.render.phases import NAMES, phase_of, phases
 from tests.unit.rukpak.builders import crd, obj
 
 OBJECTS = [

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from rukpak.bundle import Bundle, PlainBundle
-from rukpak.bundle.content import OBJECT_LIMIT
-from rukpak.install.preflight import ANNOTATIONS_LIMIT, Facts, check, unsupported
-from rukpak.manifest import Manifest, ObjectKey
+from rukpak.format import Bundle, PlainBundle
+from rukpak.format.bundle import OBJECT_LIMIT
+from rukpak.format.objects import Manifest, ObjectKey
+from rukpak.render.preflight import ANNOTATIONS_LIMIT, Facts, check, unsupported
 from tests.unit.rukpak.builders import Body, bundle, crd, csv, obj
 
 SERVED = {("", "v1", kind) for kind in ("Secret", "Namespace", "Service", "ConfigMap")} | {

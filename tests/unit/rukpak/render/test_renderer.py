@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rukpak.bundle import BadBundle, PlainBundle
-from rukpak.install.render import RenderOptions, render, role_name
+from rukpak.format import BadBundle, PlainBundle
+from rukpak.render.renderer import RenderOptions, render, role_name
 from tests.unit.rukpak.builders import Body, bundle, crd, csv, deployment, obj
 
 RULES = [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rukpak.install.scopes import is_namespaced
+from rukpak.render.scopes import is_namespaced
 
 
 @pytest.mark.parametrize(

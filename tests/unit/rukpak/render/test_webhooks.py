@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from rukpak.bundle import BadBundle
-from rukpak.install.render import RenderOptions, render
-from rukpak.install.webhooks import fitted
+from rukpak.format import BadBundle
+from rukpak.render.renderer import RenderOptions, render
+from rukpak.render.webhooks import fitted
 from tests.unit.rukpak.builders import Body, bundle, crd, csv, deployment
 
 SERVING = "/tmp/k8s-webhook-server/serving-certs"

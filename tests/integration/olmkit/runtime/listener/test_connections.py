@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from olmkit.listening.connections import Limits, Listener
-from olmkit.listening.places import Place, State
-from tests.cluster.tls import Contexts, contexts_in
+from olmkit.runtime.listener.connections import Limits, Listener
+from olmkit.runtime.listener.slots import Place, State
+from tests.integration.tls import Contexts, contexts_in
 
 LIMITS = Limits(connections=4, handshake=600.0, head=600.0, stalled=600.0)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.cluster.olmkit.sources.desk import Desk
-from tests.git_server import GitServer, Repository
+from tests.integration.olmkit.sources.harness import Desk
+from tests.servers.git_http_server import GitServer, Repository
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.git_ssh_server import GitSshServer
 from tests.secrets import secret
+from tests.servers.git_ssh_server import GitSshServer
 
 FILES = {"README": "read me", "catalog/a/index.yaml": "schema: olm.package\n", "catalog/b.json": "{}"}
 WANTED = {"a/index.yaml": "schema: olm.package\n", "b.json": "{}"}

@@ -11,10 +11,10 @@ from aiohttp import web
 from olmkit.errors import OlmError
 from olmkit.sources.access import Access
 from olmkit.sources.source import HttpSource
-from tests.cluster.olmkit.sources.desk import Desk, branch, commit, tag
-from tests.git_server import GitServer, Repository
 from tests.images import tar
-from tests.web_server import WebServer
+from tests.integration.olmkit.sources.harness import Desk, branch, commit, tag
+from tests.servers.git_http_server import GitServer, Repository
+from tests.servers.web_server import WebServer
 
 FILES = {"catalog/a": "1" * 1000, "catalog/b": "2" * 1000}
 ROUNDS = 120

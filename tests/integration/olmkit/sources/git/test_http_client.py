@@ -12,15 +12,15 @@ from aiohttp import web
 from olmkit.errors import Waiting
 from olmkit.sources.addresses import AddressRefused
 from olmkit.sources.errors import BadContent, BadReference
-from olmkit.sources.opening import open_source
+from olmkit.sources.open import open_source
 from olmkit.sources.tree import ContentLimits
-from tests.certificates import Authority
-from tests.cluster.olmkit.sources.desk import Desk, branch, commit
-from tests.cluster.olmkit.sources.git.content import FILES, PASSWORD, WANTED, ssh_secret
-from tests.git_server import GitServer, Repository
-from tests.git_ssh_server import GitSshServer
+from tests.integration.olmkit.sources.git.content import FILES, PASSWORD, WANTED, ssh_secret
+from tests.integration.olmkit.sources.harness import Desk, branch, commit
 from tests.secrets import auth, docker_config, secret
-from tests.web_server import redirect
+from tests.servers.certificates import Authority
+from tests.servers.git_http_server import GitServer, Repository
+from tests.servers.git_ssh_server import GitSshServer
+from tests.servers.web_server import redirect
 
 
 async def test_a_login_goes_to_the_host_that_its_secret_names(desk: Desk, repository: Repository, folder: Path) -> None:

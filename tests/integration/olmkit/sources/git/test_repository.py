@@ -10,11 +10,11 @@ from aiohttp import web
 
 from olmkit.errors import Blocked, Waiting
 from olmkit.sources.errors import BadContent
-from olmkit.sources.opening import open_source
+from olmkit.sources.open import open_source
 from olmkit.sources.tree import ContentLimits
-from tests.cluster.olmkit.sources.desk import Desk, branch, commit, tag
-from tests.cluster.olmkit.sources.git.content import ALL, FILES, WANTED
-from tests.git_server import GitServer, Repository
+from tests.integration.olmkit.sources.git.content import ALL, FILES, WANTED
+from tests.integration.olmkit.sources.harness import Desk, branch, commit, tag
+from tests.servers.git_http_server import GitServer, Repository
 
 
 @pytest.mark.parametrize("version", [2, 0])

@@ -12,11 +12,11 @@ import asyncssh
 import pytest
 
 from olmkit.errors import Blocked, Waiting
-from tests.cluster.olmkit.sources.desk import Desk, branch, commit, tag
-from tests.cluster.olmkit.sources.git.content import ALL, FILES, WANTED, ssh_secret
-from tests.git_server import GitServer, Repository
-from tests.git_ssh_server import GitSshServer
+from tests.integration.olmkit.sources.git.content import ALL, FILES, WANTED, ssh_secret
+from tests.integration.olmkit.sources.harness import Desk, branch, commit, tag
 from tests.secrets import secret
+from tests.servers.git_http_server import GitServer, Repository
+from tests.servers.git_ssh_server import GitSshServer
 
 
 @pytest.mark.parametrize("version", [2, 0])

@@ -15,8 +15,8 @@ from pathlib import Path
 from aiohttp import web
 
 from olmkit.errors import Waiting
-from olmkit.sources import image
-from olmkit.sources.registries import Registries, parse
+from olmkit.sources.oci import image
+from olmkit.sources.oci.registries_conf import Registries, parse
 
 OUTSIDE, INSIDE = "10.99.0.1", "127.0.0.1"
 PORT = 8080

@@ -14,16 +14,16 @@ from aiohttp import web
 
 from devcluster.cluster import Cluster
 from olmkit.errors import Waiting
-from olmkit.sources import image
 from olmkit.sources.addresses import SourceAddresses
+from olmkit.sources.ca_bundle import Trust
 from olmkit.sources.credentials import Credentials
-from olmkit.sources.registries import Registries, parse
-from olmkit.sources.trust import Trust
+from olmkit.sources.oci import image
+from olmkit.sources.oci.registries_conf import Registries, parse
 from tests import images
-from tests.cluster.olmkit.sources.keys import make_keys
-from tests.cluster.olmkit.sources.setting import conf, empty
 from tests.images import tar
-from tests.own_registry import (
+from tests.integration.olmkit.sources.proxied_image import conf, empty
+from tests.secrets import auth, docker_config
+from tests.servers.registry import (
     PASSWORD,
     USER,
     TokenService,
@@ -34,8 +34,8 @@ from tests.own_registry import (
     tls,
     token_auth,
 )
-from tests.registry_proxy import RegistryProxy, redirect, redirect_to
-from tests.secrets import auth, docker_config
+from tests.servers.registry_proxy import RegistryProxy, redirect, redirect_to
+from tests.servers.server_keys import make_keys
 
 NUMBERS = itertools.count()
 LOGIN = auth(USER, PASSWORD)

@@ -14,10 +14,10 @@ import pytest
 
 from devcluster.cluster import Cluster
 from olmkit.errors import Waiting
-from olmkit.sources import image
 from olmkit.sources.errors import BadContent, ImageNotFound
-from olmkit.sources.image import ContentLimits, FromLabel
-from olmkit.sources.registries import Registries
+from olmkit.sources.oci import image
+from olmkit.sources.oci.image import ContentLimits, FromLabel
+from olmkit.sources.oci.registries_conf import Registries
 from tests import images
 from tests.images import Compression, Media, digest_of, file, folder, link, tar
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as some
 from olmkit.sources.errors import Reason
 from olmkit.sources.tree import BUNDLE, CATALOG, ContentLimits, LayerError
 from tests.images import Entry, file, folder, hard_link, link, tar
-from tests.unit.olmkit.sources.merging import files, merge
+from tests.integration.olmkit.sources.merging import files, merge
 
 PLAIN = tar([file("a", "text")])
 

@@ -15,10 +15,10 @@ import pytest
 
 @pytest.fixture
 def seen(tmp_path: Path) -> dict[str, Any]:
-    """What tests.cluster.olmkit.sources.rebinding reports."""
+    """What tests.integration.olmkit.sources.oci.rebinding reports."""
     if os.geteuid() != 0 or not (shutil.which("unshare") and shutil.which("ip")):
         pytest.skip("needs root, unshare and ip, for a name server of its own in a network of its own")
-    program = [sys.executable, "-m", "tests.cluster.olmkit.sources.rebinding", str(tmp_path)]
+    program = [sys.executable, "-m", "tests.integration.olmkit.sources.oci.rebinding", str(tmp_path)]
     namespaces = ["unshare", "--net", "--mount", "--fork", "--kill-child"]
     done = subprocess.run([*namespaces, *program], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr

@@ -16,13 +16,13 @@ from aiohttp import web
 
 from devcluster.cluster import Cluster
 from olmkit.errors import Waiting
-from olmkit.sources import image
 from olmkit.sources.errors import ImageNotFound
-from olmkit.sources.registries import Registries, parse
+from olmkit.sources.oci import image
+from olmkit.sources.oci.registries_conf import Registries, parse
 from tests import images
-from tests.cluster.olmkit.sources.raw import speaking
-from tests.cluster.olmkit.sources.setting import HASTY, TEXT, Setting, conf, empty
-from tests.registry_proxy import (
+from tests.integration.olmkit.sources.proxied_image import HASTY, TEXT, Setting, conf, empty
+from tests.servers.raw_server import speaking
+from tests.servers.registry_proxy import (
     Fault,
     RegistryProxy,
     changed,

@@ -7,8 +7,17 @@ from typing import Any
 import pytest
 
 from olmkit.fbc import catalog
-from olmkit.fbc.stage_a import bundle_part
-from tests.unit.olmkit.fbc.blobs_of import Value, bundle, channel, deprecated, deprecations, entry, package, said_of
+from olmkit.fbc.checks.load_checks import bundle_part
+from tests.unit.olmkit.fbc.blob_builders import (
+    Value,
+    bundle,
+    channel,
+    deprecated,
+    deprecations,
+    entry,
+    package,
+    said_of,
+)
 
 VALID = (package(), channel("b"), bundle("b"))
 HEX = "a" * 64

@@ -5,8 +5,17 @@ from __future__ import annotations
 import pytest
 
 from olmkit.fbc import catalog
-from olmkit.fbc.model import PackageParts, bundle_part, check_package
-from tests.unit.olmkit.fbc.blobs_of import Value, bundle, channel, deprecated, deprecations, entry, package, said_of
+from olmkit.fbc.checks.package_check import PackageParts, bundle_part, check_package
+from tests.unit.olmkit.fbc.blob_builders import (
+    Value,
+    bundle,
+    channel,
+    deprecated,
+    deprecations,
+    entry,
+    package,
+    said_of,
+)
 
 DEPRECATION = "invalid deprecation: message must be set"
 NO_PROPERTY, NO_IMAGE = 'must be exactly one property with type "olm.package"', "bundle image must be set"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from olmkit.fbc import catalog
+from olmkit.fbc.checks.object_checks import check_objects
 from olmkit.fbc.errors import BadBlob
-from olmkit.fbc.object_faults import check_objects
 
 PACKAGE = {"type": "olm.package", "value": {"packageName": "p", "version": "1.2.3"}}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from olmkit.fbc import catalog
-from olmkit.fbc.model import BundlePart, PackageParts, Problem, Step, bundle_part, check_package
-from tests.unit.olmkit.fbc.blobs_of import bundle, channel, deprecated, deprecations, entry, package
+from olmkit.fbc.checks.package_check import BundlePart, PackageParts, Problem, Step, bundle_part, check_package
+from tests.unit.olmkit.fbc.blob_builders import bundle, channel, deprecated, deprecations, entry, package
 
 
 def numbered_channels(*values: dict[str, object]) -> list[tuple[int, catalog.Channel]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from olmkit.fbc.pull_specs import fault
+from olmkit.fbc.checks.pull_specs import fault
 
 HEX = "a" * 64
 LOWERCASE = "invalid reference format: repository name must be lowercase"

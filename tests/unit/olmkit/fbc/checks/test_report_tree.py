@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from olmkit.fbc.report_tree import Branch
+from olmkit.fbc.checks.report_tree import Branch
 
 TREE = Branch("top", ["one", Branch("two", ["three", Branch("four", ["five"])]), Branch("six", ["seven"]), "eight"])
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.fbc.version_words import range_fault, release_fault, version_fault
-from olmkit.versions import BadRange, BlangRange
+from olmkit.fbc.checks.version_errors import range_fault, release_fault, version_fault
+from olmkit.gocompat.versions import BadRange, BlangRange
 
 HUGE = "99999999999999999999"
 

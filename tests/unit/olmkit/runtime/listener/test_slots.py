@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from olmkit.listening.places import PATIENCE_SECONDS, Place, Places, State
+from olmkit.runtime.listener.slots import PATIENCE_SECONDS, Place, Places, State
 
 LIMIT, RESERVE = 6, 2
 NOW = 100.0

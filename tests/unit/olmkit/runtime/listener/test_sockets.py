@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from olmkit.errors import OlmError
-from olmkit.listening.sockets import parse_address
+from olmkit.runtime.listener.sockets import parse_address
 
 
 @pytest.mark.parametrize(

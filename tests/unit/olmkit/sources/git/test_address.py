@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 
 from olmkit.api.patterns import RELATIVE_PATH, REPOSITORY, URL
 from olmkit.sources.errors import BadReference
-from olmkit.sources.git_address import GitAddress, commit_name, parse, ref_name
+from olmkit.sources.git.address import GitAddress, commit_name, parse, ref_name
 from olmkit.sources.source import GitReference, RefKind, clean_folder
 
 

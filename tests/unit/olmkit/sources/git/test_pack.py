@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from olmkit.sources.errors import Reason
-from olmkit.sources.git_pack import FILE, OFS_DELTA, REF_DELTA, TREE, Objects, PackError, PackLimits, read_pack
+from olmkit.sources.git.pack import FILE, OFS_DELTA, REF_DELTA, TREE, Objects, PackError, PackLimits, read_pack
 
 LIMITS = PackLimits(bytes=1_000_000, objects=100, one=200_000, shape=50_000)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from olmkit.sources.authorization import challenges
+from olmkit.sources.oci.authorization import challenges
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from olmkit.sources import manifests
-from olmkit.sources.manifests import DOCKER_LIST, DOCKER_MANIFEST, OCI_INDEX, OCI_MANIFEST, Descriptor, Index, Manifest
+from olmkit.sources.oci import manifests
+from olmkit.sources.oci.manifests import (
+    DOCKER_LIST,
+    DOCKER_MANIFEST,
+    OCI_INDEX,
+    OCI_MANIFEST,
+    Descriptor,
+    Index,
+    Manifest,
+)
 
 LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from olmkit.sources.ahead import BLOCK, DEPTH, read_ahead
+from olmkit.sources.oci.read_ahead import BLOCK, DEPTH, read_ahead
 
 
 def test_all_blocks_come_in_order_and_then_nothing() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from olmkit.sources.errors import BadReference
-from olmkit.sources.reference import Reference, parse
+from olmkit.sources.oci.reference import Reference, parse
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 

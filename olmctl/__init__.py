@@ -1,0 +1,1 @@
+"""The command line `olm`. Imports no controller but its pure parts."""

@@ -1,0 +1,1 @@
+"""Git repositories as sources, over HTTP and ssh."""

@@ -1,0 +1,1 @@
+"""Images of OCI registries as sources: reference, manifest, layers."""

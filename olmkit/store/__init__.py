@@ -1,0 +1,1 @@
+"""Content by digest on disk: written whole, verified, removed."""

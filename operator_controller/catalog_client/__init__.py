@@ -1,0 +1,1 @@
+"""Packages as catalogd serves them: requested over HTTP, cached by digest."""

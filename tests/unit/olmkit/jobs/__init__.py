@@ -1,1 +1,0 @@
-"""Tests of olmkit/jobs: real child processes, no mocks."""
