@@ -8,7 +8,7 @@ SHARED_OUT := $(if $(OLM_KUBECONFIG),,-n 2 --dist loadfile)
 DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock format generate check unit cluster e2e corpus buildah test bench demo clean
+.PHONY: help setup lock format generate check unit integration cluster e2e corpus buildah test bench demo clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -43,6 +43,9 @@ check: setup ## lint, types, import contracts, generated files
 unit: setup ## pure tests, under a minute
 	$(BIN)/pytest $(SHARED_OUT) tests/unit tests/cases
 
+integration: setup ## tests with files, processes and sockets, without a cluster
+	$(BIN)/pytest $(SHARED_OUT) tests/integration
+
 cluster: setup ## tests on a real API server
 	$(BIN)/pytest $(SHARED_OUT) tests/cluster
 
@@ -55,7 +58,7 @@ buildah: setup ## install buildah, which tests/e2e builds images with (Debian, a
 corpus: setup ## tests over real catalogs and bundles (OLM_CORPUS, default ../shared/corpus)
 	$(BIN)/pytest -m corpus tests
 
-test: check ## everything: check, unit, cases, cluster, e2e, corpus
+test: check ## everything: check, unit, cases, integration, cluster, e2e, corpus
 	$(if $(OLM_KUBECONFIG),,$(BIN)/python -m devcluster build)
 	$(BIN)/pytest $(SHARED_OUT) --ignore=tests/e2e tests
 	$(BIN)/pytest tests/e2e

@@ -1,15 +1,13 @@
-"""What tests on real parts share: the session's cluster with the suite's kinds in it, and a small disk."""
+"""What tests on real parts share: the session's cluster with the suite's kinds in it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from devcluster.cluster import Cluster
 from olmkit.api.crd import DEFINITIONS
-from tests.integration.disk import small_disk
 
 CRD_FOLDER = Path(__file__).parents[2] / "config" / "crd"
 
@@ -21,10 +19,3 @@ def definitions(cluster: Cluster) -> Cluster:
     names = [f"crd/{each.kind.plural}.{each.kind.group}" for each in DEFINITIONS]
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
     return cluster
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 1 MiB; skips where nothing may be mounted."""
-    with small_disk(tmp_path / "disk") as folder:
-        yield folder
