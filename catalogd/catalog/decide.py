@@ -27,7 +27,7 @@ from catalogd.catalog.world import (
     World,
 )
 from olmkit.api.catalogs import NAME_LABEL, Catalog
-from olmkit.api.conditions import timestamp
+from olmkit.api.conditions import format_timestamp
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.sources.errors import BadContent
 
@@ -98,7 +98,7 @@ def _take(world: World, wish: Wish, read: Read) -> Plan:
             wish.access,
         )
         return Confirm(_after_look(world, wish)) if record == old and not world.lacking else Serve(record)
-    unpacked = timestamp(world.now)
+    unpacked = format_timestamp(world.now)
     named = (wish.source, read.resolved_ref, read.digest, unpacked, read.resolved, read.validator)
     return Serve(Record(*named, world.uid, wish.access))
 

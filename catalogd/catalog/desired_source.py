@@ -36,7 +36,7 @@ SECRET, CONFIG_MAP = "Secret", "ConfigMap"
 
 def wished(world: World) -> Wish | Blocked | None:
     """What the Catalog asks for now; why that cannot be; None when it asks for nothing to be served."""
-    if world.catalog is None or world.catalog.is_withdrawn:
+    if world.catalog is None or world.catalog.is_unavailable:
         return None
     source = world.catalog.spec.source
     try:

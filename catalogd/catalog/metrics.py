@@ -39,7 +39,7 @@ def values(catalog: Catalog, looked: datetime | None) -> Mapping[str, float]:
 
     `looked`: the last look with success of this process; before there is one, the time of unpacking stands for it.
     """
-    if catalog.metadata.deleting or catalog.is_withdrawn:
+    if catalog.metadata.deleting or catalog.is_unavailable:
         return {}
     true = {each.type for each in catalog.status.conditions if each.status == "True"}
     found: dict[str, float] = {

@@ -41,8 +41,8 @@ from catalogd.catalog.world import (
 from catalogd.ingest.load_request import Loader
 from catalogd.storage.catalog_store import Shelf, Shelved
 from olmkit.api import catalogs
-from olmkit.api.catalogs import NAME_LABEL, REFRESH, REFRESH_LIMIT, Catalog, CatalogStatus
-from olmkit.api.conditions import Report, cut
+from olmkit.api.catalogs import MAX_REFRESH_LENGTH, NAME_LABEL, REFRESH_ANNOTATION, Catalog, CatalogStatus
+from olmkit.api.conditions import StatusReport, truncate
 from olmkit.errors import Blocked, Conflict, OlmError, Waiting
 from olmkit.jobs import Failed, Finished, Jobs, Running
 from olmkit.jobs import Reason as JobReason
@@ -92,7 +92,7 @@ class Catalogs:
     base_url: str
     memories: dict[str, Memory] = field(default_factory=dict)
 
-    def reconciler(self) -> Reconciler[World, Plan, None, Done, Report[CatalogStatus]]:
+    def reconciler(self) -> Reconciler[World, Plan, None, Done, StatusReport[CatalogStatus]]:
         """The pass over one Catalog."""
         return Reconciler(
             self.observe,
@@ -158,7 +158,7 @@ class Catalogs:
             case Failed(identity, error, finished_at):
                 error = _of_content(error)
                 if memory.failed is None or memory.failed[1].message != error.message:
-                    told = cut(error.message, ERROR_LIMIT)
+                    told = truncate(error.message, ERROR_LIMIT)
                     log.warning("a catalog cannot be read", extra={"catalog": name, "error": told})
                 memory.failed = (identity, error)
                 return Refused(identity, error, timedelta(seconds=time.monotonic() - finished_at))
@@ -172,7 +172,7 @@ class Catalogs:
         """Objects are left alone while nothing is served, unless that is what was asked for."""
         if listed is None or catalog is None:
             return Difference()
-        if catalog.is_withdrawn:
+        if catalog.is_unavailable:
             return listed.difference(catalog, ())
         if shelved is None:
             return Difference()
@@ -280,7 +280,7 @@ class Catalogs:
         if self.bundles is not None:
             await self.bundles.sync(catalog, bundles, content.bundle_object if content else _nothing)
 
-    async def publish(self, world: World, told: Report[CatalogStatus]) -> None:
+    async def publish(self, world: World, told: StatusReport[CatalogStatus]) -> None:
         """Write the status of a Catalog that is there to stay; not of one that has changed since: its next pass is due."""
         current = self.catalogs.get(world.name)
         if world.raw is None or current is None or _version(current) != _version(world.raw):
@@ -295,7 +295,9 @@ def _version(raw: Mapping[str, Any]) -> str:
 
 def _asked(raw: Mapping[str, Any] | None) -> str:
     """The value of the annotation that asks for a look, as far as it counts."""
-    return str(((raw or {}).get("metadata", {}).get("annotations") or {}).get(REFRESH, ""))[:REFRESH_LIMIT]
+    return str(((raw or {}).get("metadata", {}).get("annotations") or {}).get(REFRESH_ANNOTATION, ""))[
+        :MAX_REFRESH_LENGTH
+    ]
 
 
 def _nothing(name: str) -> dict[str, Any]:

@@ -14,7 +14,15 @@ from catalogd.catalog.desired_source import wished
 from catalogd.catalog.valid_condition import ERROR_LIMIT, count, valid
 from catalogd.catalog.world import Done, Load, Read, Reading, Serve, Wish, World
 from olmkit.api.catalogs import Catalog, CatalogStatus, ConditionType, Reason
-from olmkit.api.conditions import ConditionValue, Report, Transition, Wanted, cut, is_true, merge
+from olmkit.api.conditions import (
+    ConditionValue,
+    DesiredCondition,
+    StatusReport,
+    Transition,
+    is_condition_true,
+    merge_conditions,
+    truncate,
+)
 from olmkit.api.content import Phase, ResolvedImage, ResolvedSource, SourceType
 from olmkit.errors import Blocked
 from olmkit.sources.errors import printable
@@ -32,14 +40,14 @@ _PHASES: dict[str, Phase] = {
 }
 
 
-def report(world: World, outcome: Done | Exception) -> Report[CatalogStatus]:
+def report(world: World, outcome: Done | Exception) -> StatusReport[CatalogStatus]:
     """What is true now."""
     if world.catalog is None:
-        return Report(CatalogStatus())
+        return StatusReport(CatalogStatus())
     attempt = _Attempt.of(world, outcome)
     wanted = _conditions(world, world.catalog, attempt)
     generation = world.catalog.metadata.generation
-    conditions, transitions = merge(world.catalog.status.conditions, wanted, generation, world.now)
+    conditions, transitions = merge_conditions(world.catalog.status.conditions, wanted, generation, world.now)
     status = CatalogStatus(
         observed_generation=generation,
         conditions=conditions,
@@ -48,7 +56,7 @@ def report(world: World, outcome: Done | Exception) -> Report[CatalogStatus]:
     )
     if world.served is not None:
         status = status.model_copy(update=_content(world))
-    return Report(status, (*transitions, *_moved(world, world.catalog, transitions)))
+    return StatusReport(status, (*transitions, *_moved(world, world.catalog, transitions)))
 
 
 def _moved(world: World, catalog: Catalog, told: Sequence[Transition]) -> Sequence[Transition]:
@@ -119,7 +127,7 @@ class _Attempt:
         return cls(wish, asked is None, source_error or failed, source_error is not None, reads)
 
 
-def _conditions(world: World, catalog: Catalog, attempt: _Attempt) -> list[Wanted]:
+def _conditions(world: World, catalog: Catalog, attempt: _Attempt) -> list[DesiredCondition]:
     """Unpacked comes first."""
     if attempt.withdrawn:
         return [*_withdrawn(world), *_trouble(world, attempt, None)]
@@ -128,30 +136,30 @@ def _conditions(world: World, catalog: Catalog, attempt: _Attempt) -> list[Wante
     return [unpacked, _serving(world), valid(world, NOTHING), ready, *_trouble(world, attempt, unpacked)]
 
 
-def _trouble(world: World, attempt: _Attempt, unpacked: Wanted | None) -> list[Wanted]:
+def _trouble(world: World, attempt: _Attempt, unpacked: DesiredCondition | None) -> list[DesiredCondition]:
     """Stalled or Reconciling, or neither."""
     if isinstance(attempt.error, Blocked):
-        return [Wanted(ConditionType.STALLED, "True", Reason.BLOCKED, attempt.error.message)]
+        return [DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, attempt.error.message)]
     if attempt.error is not None:
-        return [Wanted(ConditionType.RECONCILING, "True", Reason.RETRYING, _sentence(attempt.error))]
+        return [DesiredCondition(ConditionType.RECONCILING, "True", Reason.RETRYING, _sentence(attempt.error))]
     if unpacked is not None and unpacked.status != "True":
-        return [Wanted(ConditionType.RECONCILING, "True", Reason.UNPACKING, unpacked.message)]
+        return [DesiredCondition(ConditionType.RECONCILING, "True", Reason.UNPACKING, unpacked.message)]
     if unpacked is None and world.served is not None:
-        return [Wanted(ConditionType.RECONCILING, "True", Reason.USER_SPECIFIED_UNAVAILABLE, WITHDRAWN)]
+        return [DesiredCondition(ConditionType.RECONCILING, "True", Reason.USER_SPECIFIED_UNAVAILABLE, WITHDRAWN)]
     if world.packages or world.bundles:
-        return [Wanted(ConditionType.RECONCILING, "True", Reason.WRITING_PACKAGES, WRITING)]
+        return [DesiredCondition(ConditionType.RECONCILING, "True", Reason.WRITING_PACKAGES, WRITING)]
     return []
 
 
-def _withdrawn(world: World) -> list[Wanted]:
+def _withdrawn(world: World) -> list[DesiredCondition]:
     """Nothing is served, and that is what was asked for; until it is so, what is served is served."""
     reason = Reason.USER_SPECIFIED_UNAVAILABLE
     done = world.served is None
     return [
-        Wanted(ConditionType.UNPACKED, "False", reason, WITHDRAWN),
-        Wanted(ConditionType.SERVING, "False", reason, WITHDRAWN) if done else _serving(world),
-        Wanted(ConditionType.VALID, "Unknown", reason, WITHDRAWN) if done else valid(world, NOTHING),
-        Wanted(ConditionType.READY, "True" if done else "False", reason, WITHDRAWN),
+        DesiredCondition(ConditionType.UNPACKED, "False", reason, WITHDRAWN),
+        DesiredCondition(ConditionType.SERVING, "False", reason, WITHDRAWN) if done else _serving(world),
+        DesiredCondition(ConditionType.VALID, "Unknown", reason, WITHDRAWN) if done else valid(world, NOTHING),
+        DesiredCondition(ConditionType.READY, "True" if done else "False", reason, WITHDRAWN),
     ]
 
 
@@ -165,9 +173,9 @@ def _sentence(error: Exception) -> str:
     )
 
 
-def _unpacked(world: World, attempt: _Attempt) -> Wanted:
-    def say(status: ConditionValue, reason: Reason, message: str) -> Wanted:
-        return Wanted(ConditionType.UNPACKED, status, reason, cut(message, ERROR_LIMIT))
+def _unpacked(world: World, attempt: _Attempt) -> DesiredCondition:
+    def say(status: ConditionValue, reason: Reason, message: str) -> DesiredCondition:
+        return DesiredCondition(ConditionType.UNPACKED, status, reason, truncate(message, ERROR_LIMIT))
 
     if attempt.of_source and attempt.error is not None:
         return say("False", Reason.UNPACK_FAILED, _sentence(attempt.error))
@@ -188,33 +196,35 @@ def _successfully(world: World) -> str:
     return f'successfully unpacked {what} "{record.resolved_ref}"'
 
 
-def _serving(world: World) -> Wanted:
+def _serving(world: World) -> DesiredCondition:
     if world.served is None:
         text = f"what was served is damaged on disk and is read again: {world.lost}" if world.lost else NOTHING
-        return Wanted(ConditionType.SERVING, "False", Reason.UNAVAILABLE, text)
-    return Wanted(ConditionType.SERVING, "True", Reason.AVAILABLE, f'serving "{world.served.record.resolved_ref}"')
+        return DesiredCondition(ConditionType.SERVING, "False", Reason.UNAVAILABLE, text)
+    return DesiredCondition(
+        ConditionType.SERVING, "True", Reason.AVAILABLE, f'serving "{world.served.record.resolved_ref}"'
+    )
 
 
-def _ready(world: World, catalog: Catalog, attempt: _Attempt, unpacked: Wanted) -> Wanted:
+def _ready(world: World, catalog: Catalog, attempt: _Attempt, unpacked: DesiredCondition) -> DesiredCondition:
     """Once content was served with all its Package objects, it stays Ready as long as any is served.
 
     While none is, the reason is why: lists show it.
     """
     served = world.served
     if served is None:
-        return Wanted(ConditionType.READY, "False", unpacked.reason, unpacked.message)
-    was_ready = is_true(catalog.status.conditions, ConditionType.READY)
+        return DesiredCondition(ConditionType.READY, "False", unpacked.reason, unpacked.message)
+    was_ready = is_condition_true(catalog.status.conditions, ConditionType.READY)
     if (world.packages or world.bundles) and not was_ready:
         failed = _sentence(attempt.error) if attempt.error else ""
         text = f"{WRITING}: {failed}" if failed else WRITING
-        return Wanted(ConditionType.READY, "False", Reason.WRITING_PACKAGES, text)
+        return DesiredCondition(ConditionType.READY, "False", Reason.WRITING_PACKAGES, text)
     if unpacked.status != "True":
         text = f'serving "{served.record.resolved_ref}" until its successor can be read: {unpacked.message}'
-        return Wanted(ConditionType.READY, "True", Reason.SERVING_OLD_CONTENT, text)
+        return DesiredCondition(ConditionType.READY, "True", Reason.SERVING_OLD_CONTENT, text)
     contents = (
         f"{count(len(served.summary.package_names), 'package')} and {count(served.summary.bundle_count, 'bundle')}"
     )
-    return Wanted(
+    return DesiredCondition(
         ConditionType.READY, "True", Reason.SUCCEEDED, f'serving {contents} of "{served.record.resolved_ref}"'
     )
 

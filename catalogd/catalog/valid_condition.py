@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from catalogd.catalog.package_diff import Difference
 from catalogd.catalog.world import World
 from olmkit.api.catalogs import ConditionType, Reason
-from olmkit.api.conditions import Wanted, cut
-from olmkit.api.meta import MESSAGE_LIMIT
+from olmkit.api.conditions import DesiredCondition, truncate
+from olmkit.api.meta import MAX_MESSAGE_BYTES
 from olmkit.sources.errors import printable, quoted
 
 SHOWN_SENTENCES = 10
@@ -25,18 +25,18 @@ COUNT_ROOM = 100
 """Bytes that are kept for saying how many there are where nothing more fits."""
 
 
-def valid(world: World, nothing: str) -> Wanted:
+def valid(world: World, nothing: str) -> DesiredCondition:
     """The condition; `nothing` is what is said while nothing is served."""
     served = world.served
     if served is None:
-        return Wanted(ConditionType.VALID, "Unknown", Reason.NOT_READ_YET, nothing)
+        return DesiredCondition(ConditionType.VALID, "Unknown", Reason.NOT_READ_YET, nothing)
     summary = served.summary
     notes = _listed(summary.notes, len(summary.notes))
     if summary.problem_count == 0:
         text = _told(f"all {count(summary.blob_count, 'blob')} could be read", "", notes, world)
-        return Wanted(ConditionType.VALID, "True", Reason.ALL_BLOBS_READ, text)
+        return DesiredCondition(ConditionType.VALID, "True", Reason.ALL_BLOBS_READ, text)
     problems = f"{count(summary.problem_count, 'problem')}: {_listed(summary.problems, summary.problem_count)}"
-    return Wanted(ConditionType.VALID, "False", Reason.PROBLEMS_FOUND, _told("", problems, notes, world))
+    return DesiredCondition(ConditionType.VALID, "False", Reason.PROBLEMS_FOUND, _told("", problems, notes, world))
 
 
 def count(number: int, noun: str) -> str:
@@ -47,7 +47,7 @@ def count(number: int, noun: str) -> str:
 def _told(head: str, problems: str, notes: str, world: World) -> str:
     """Packages under other names get all the room that head, problems and notes leave, BundleMetadata what is left then."""
     said = [each for each in (head, problems, notes) if each]
-    room = MESSAGE_LIMIT - len("; ".join(said).encode())
+    room = MAX_MESSAGE_BYTES - len("; ".join(said).encode())
     packages = _renamed(world.packages, "Packages", room - (COUNT_ROOM if world.bundles.renamed else 0))
     bundles = _renamed(world.bundles, "BundleMetadata", room - len(packages.encode()))
     return "; ".join(each for each in (head, packages, problems, notes, bundles) if each)
@@ -74,7 +74,7 @@ def _renamed(difference: Difference, kind: str, room: int) -> str:
 
 def _listed(sentences: Sequence[str], number: int) -> str:
     """The first sentences in at most ERROR_LIMIT bytes, and how many more than them there are in all."""
-    shown = cut("; ".join(_brief(each) for each in sentences[:SHOWN_SENTENCES]), ERROR_LIMIT)
+    shown = truncate("; ".join(_brief(each) for each in sentences[:SHOWN_SENTENCES]), ERROR_LIMIT)
     more = max(number, len(sentences)) - min(len(sentences), SHOWN_SENTENCES)
     return f"{shown}; and {more} more" if more > 0 else shown
 

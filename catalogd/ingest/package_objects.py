@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from olmkit.api.annotations import CHANNELS, LATEST, VERSIONS
+from olmkit.api.annotations import CHANNELS_ANNOTATION, LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
 from olmkit.fbc.schemas import BUNDLE_OBJECT
 from olmkit.gocompat.versions import BadVersion, Order, parse_bundle_version
 
@@ -68,11 +68,11 @@ def _channel(channel: Channel) -> dict[str, Any]:
 def package_columns(channels: Sequence[Channel], latest: str, versions: Mapping[str, str]) -> dict[str, str]:
     """The annotations that lists show; one that would be empty is left out. `versions` are those of the bundles, by name."""
     names = ",".join(channel.name for channel in channels)
-    columns = {LATEST: latest, CHANNELS: names}
+    columns = {LATEST_VERSION_ANNOTATION: latest, CHANNELS_ANNOTATION: names}
     shown = {key: text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…" for key, text in columns.items() if text}
     entries = {entry.name for channel in channels for entry in channel.entries}
     to_pin = _newest_first({versions[name] for name in entries if name in versions})
-    return {**shown, VERSIONS: to_pin} if to_pin else shown
+    return {**shown, VERSIONS_ANNOTATION: to_pin} if to_pin else shown
 
 
 def _newest_first(versions: Collection[str]) -> str:
@@ -135,7 +135,11 @@ def fingerprint(obj: Mapping[str, Any]) -> str:
     """Of an object or of what said() gave, whatever its catalog and the order of its fields: two that are equal say the same."""
     spec = {key: value for key, value in (obj.get("spec") or {}).items() if key != "catalog"}
     annotations = obj["metadata"].get("annotations") or {}
-    columns = {key: annotations[key] for key in (LATEST, CHANNELS, VERSIONS) if key in annotations}
+    columns = {
+        key: annotations[key]
+        for key in (LATEST_VERSION_ANNOTATION, CHANNELS_ANNOTATION, VERSIONS_ANNOTATION)
+        if key in annotations
+    }
     return hashlib.sha256(orjson.dumps([columns, spec], option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 

@@ -12,7 +12,7 @@ from olmkit.api.bundles import PROVISIONER_PATTERN, BundleSpec
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
 
 KIND = Kind("core.rukpak.io", "v1alpha1", "BundleDeployment", "bundledeployments")
-NAME_LIMIT = 45
+MAX_NAME_LENGTH = 45
 FINALIZER = "core.rukpak.io/remove-objects"
 
 OWNER_UID_LABEL = "core.rukpak.io/owner-uid"
@@ -107,7 +107,7 @@ class BundleDeploymentSpec(Model):
     template: BundleTemplate = Field(description="The Bundle to be made and installed.")
 
 
-class LeftOut(Model):
+class ObjectReference(Model):
     """An object that is not installed because the cluster lacks its kind; it is applied as soon as the kind is there."""
 
     group: str = Field(description="API group.")
@@ -136,7 +136,7 @@ class BundleRecord(Model):
         return {name: value for field, name in RECORDED_ANNOTATIONS.items() if (value := getattr(self, field))}
 
 
-class RefusedBundle(Model):
+class RejectedBundle(Model):
     """A bundle that this version of rukpak does not install on any cluster."""
 
     image: str = Field(description="Its image by digest.")
@@ -150,12 +150,12 @@ class BundleDeploymentStatus(ConditionedStatus):
     installed: BundleRecord | None = Field(
         default=None, description="What the active Bundle is, written together with activeBundle."
     )
-    refused: RefusedBundle | None = Field(
+    refused: RejectedBundle | None = Field(
         default=None, description="The wanted bundle, if it needs what this version of rukpak does not give."
     )
     install_namespace: str | None = Field(default=None, description="The namespace it is installed into.")
-    left_out: list[LeftOut] | None = Field(default=None, description="Objects whose kind the cluster lacks.")
-    released: list[LeftOut] | None = Field(
+    left_out: list[ObjectReference] | None = Field(default=None, description="Objects whose kind the cluster lacks.")
+    released: list[ObjectReference] | None = Field(
         default=None,
         description="Objects that left the bundle and stay because they hold something: no longer managed.",
     )
@@ -168,7 +168,7 @@ class BundleDeployment(Resource):
     status: BundleDeploymentStatus = Field(default_factory=BundleDeploymentStatus)
 
 
-def template_of(raw: dict[str, Any]) -> dict[str, Any]:
+def template_spec(raw: dict[str, Any]) -> dict[str, Any]:
     """The part of a BundleDeployment as read that names its Bundle: spec.template.spec, unchanged."""
     template: dict[str, Any] = raw["spec"]["template"]["spec"]
     return template

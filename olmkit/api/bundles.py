@@ -12,7 +12,7 @@ from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
 from olmkit.api.patterns import DNS_LABEL
 
 KIND = Kind("core.rukpak.io", "v1alpha1", "Bundle", "bundles")
-NAME_LIMIT = 52
+MAX_NAME_LENGTH = 52
 
 PLAIN = "core-rukpak-io-plain"
 """Provisioner of plain+v0 bundles, and of every BundleDeployment."""
@@ -88,13 +88,13 @@ class Bundle(Resource):
     status: BundleStatus = Field(default_factory=BundleStatus)
 
 
-def digest_of(raw: dict[str, Any]) -> str:
+def resolved_digest(raw: dict[str, Any]) -> str:
     """The digest in status.resolvedSource of a Bundle as read; empty when there is none."""
     source = (raw.get("status") or {}).get("resolvedSource") or {}
     ref: str = (source.get("image") or {}).get("ref") or ""
-    return digest_in(ref)
+    return digest_of_reference(ref)
 
 
-def digest_in(ref: str) -> str:
+def digest_of_reference(ref: str) -> str:
     """The digest of an image reference; empty when it has none."""
     return ref.rpartition("@")[2] if "@" in ref else ""

@@ -15,9 +15,9 @@ from olmkit.api.patterns import IMAGE_REFERENCE, OBJECT_NAME
 KIND = Kind("catalogd.operatorframework.io", "v1alpha1", "Catalog", "catalogs")
 NAME_LABEL = "olm.operatorframework.io/metadata.name"
 """Label that catalogd gives each Catalog, its own name, so that selectors can ask for one."""
-REFRESH = "catalogd.operatorframework.io/refresh"
+REFRESH_ANNOTATION = "catalogd.operatorframework.io/refresh"
 """Annotation: whenever its value changes, the source is looked at at once; status.lastHandledRefresh tells when that is done."""
-REFRESH_LIMIT = 1024
+MAX_REFRESH_LENGTH = 1024
 """Characters of its value that count."""
 
 
@@ -197,11 +197,11 @@ class CatalogStatus(ConditionedStatus):
         description="When the content that is served was unpacked.",
         json_schema_extra={"format": "date-time"},
     )
-    last_handled_refresh: Annotated[str, Field(max_length=REFRESH_LIMIT)] | None = Field(
+    last_handled_refresh: Annotated[str, Field(max_length=MAX_REFRESH_LENGTH)] | None = Field(
         default=None,
         description=(
-            f"Value of the annotation {REFRESH} that asked for the last look, set once that look has ended, well or not; "
-            "the conditions tell which."
+            f"Value of the annotation {REFRESH_ANNOTATION} that requested the last check of the source. It is set when the check"
+            " finishes, in the same update as its result."
         ),
     )
     package_count: int | None = Field(default=None, description="Packages in the content that is served.")
@@ -218,6 +218,6 @@ class Catalog(Resource):
     status: CatalogStatus = Field(default_factory=CatalogStatus)
 
     @property
-    def is_withdrawn(self) -> bool:
+    def is_unavailable(self) -> bool:
         """A person asked for nothing to be served."""
         return self.spec.availability == Availability.UNAVAILABLE

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Generic, Literal, TypeVar
 
-from olmkit.api.meta import MESSAGE_LIMIT, Condition, ConditionedStatus
+from olmkit.api.meta import MAX_MESSAGE_BYTES, Condition, ConditionedStatus
 
 ConditionValue = Literal["True", "False", "Unknown"]
-READABLE_LIMIT = 1024
+MAX_SUMMARY_BYTES = 1024
 """Bytes of what is written for people to read at a glance: the three conditions that kstatus and `kubectl get` show."""
-LIMITS = dict.fromkeys(("Ready", "Reconciling", "Stalled"), READABLE_LIMIT)
+MAX_MESSAGE_BYTES_BY_TYPE = dict.fromkeys(("Ready", "Reconciling", "Stalled"), MAX_SUMMARY_BYTES)
 """Bytes of a message by its condition's type; MESSAGE_LIMIT for every other one."""
 _ELLIPSIS = "…"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class DesiredCondition:
     """What is to be said of one aspect."""
 
     type: str
@@ -44,7 +44,7 @@ Severity = Literal["Normal", "Warning"]
 
 
 @dataclass(frozen=True)
-class Notice:
+class PendingEvent:
     """What is worth an Event: its type, its reason, its message, and what was done or what changed (`action`)."""
 
     type: Severity
@@ -57,21 +57,21 @@ StatusModel = TypeVar("StatusModel", bound=ConditionedStatus, covariant=True)
 
 
 @dataclass(frozen=True)
-class Report(Generic[StatusModel]):
+class StatusReport(Generic[StatusModel]):
     """What a `report` returns: the status that is true now, and what changed on the way to it."""
 
     status: StatusModel
     transitions: tuple[Transition, ...] = ()
-    notices: tuple[Notice, ...] = ()
+    events: tuple[PendingEvent, ...] = ()
     """What happened beside that and is worth an Event, such as drift that was repaired."""
 
 
-def timestamp(moment: datetime) -> str:
+def format_timestamp(moment: datetime) -> str:
     """RFC 3339 in UTC, to the second, as the API server writes times."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def cut(message: str, limit: int = MESSAGE_LIMIT) -> str:
+def truncate(message: str, limit: int = MAX_MESSAGE_BYTES) -> str:
     """At most `limit` bytes of UTF-8, ending on a character; an ellipsis says that more was there."""
     data = message.encode()
     if len(data) <= limit:
@@ -85,14 +85,14 @@ def find_condition(conditions: Iterable[Condition], name: str) -> Condition | No
     return next((condition for condition in conditions if condition.type == name), None)
 
 
-def is_true(conditions: Iterable[Condition], name: str) -> bool:
+def is_condition_true(conditions: Iterable[Condition], name: str) -> bool:
     """Whether the one of that type is there and True."""
     condition = find_condition(conditions, name)
     return condition is not None and condition.status == "True"
 
 
-def merge(
-    old: Sequence[Condition], wanted: Sequence[Wanted], generation: int, now: datetime
+def merge_conditions(
+    old: Sequence[Condition], wanted: Sequence[DesiredCondition], generation: int, now: datetime
 ) -> tuple[list[Condition], tuple[Transition, ...]]:
     """Conditions sorted by type, and the transitions in the order wanted.
 
@@ -107,7 +107,7 @@ def merge(
         if want.type in result:
             raise ValueError(f"condition {want.type} is wanted twice")
         known = before.get(want.type)
-        message = cut(want.message, LIMITS.get(want.type, MESSAGE_LIMIT))
+        message = truncate(want.message, MAX_MESSAGE_BYTES_BY_TYPE.get(want.type, MAX_MESSAGE_BYTES))
         flipped = known is None or known.status != want.status
         result[want.type] = Condition(
             type=want.type,
@@ -115,7 +115,7 @@ def merge(
             reason=want.reason,
             message=message,
             observed_generation=generation,
-            last_transition_time=timestamp(now) if known is None or flipped else known.last_transition_time,
+            last_transition_time=format_timestamp(now) if known is None or flipped else known.last_transition_time,
         )
         if known is None or flipped or known.reason != want.reason:
             transitions.append(Transition(want.type, want.status, want.reason, message))

@@ -61,16 +61,16 @@ SOURCE_RULES = tuple(
 """CEL on a source that has all four members: exactly the one that `type` names is there."""
 
 
-class SecretName(Model):
+class SecretReference(Model):
     """A Secret in the suite's namespace."""
 
     name: Annotated[str, Field(max_length=253, pattern=OBJECT_NAME)] = Field(description="Name of the Secret.")
 
 
-class Auth(Model):
+class SourceAuth(Model):
     """How to log in, and whether to check whom we talk to."""
 
-    secret: SecretName | None = Field(
+    secret: SecretReference | None = Field(
         default=None,
         description=(
             "A Secret in the suite's namespace: type kubernetes.io/basic-auth (username, password) for http and https, or"
@@ -132,7 +132,7 @@ class GitSource(Model):
         description="The folder that holds the content, relative to the repository. The whole repository when absent.",
         json_schema_extra=_RELATIVE,
     )
-    auth: Auth | None = Field(default=None, description="How to log in.")
+    auth: SourceAuth | None = Field(default=None, description="How to log in.")
 
 
 class HttpSource(Model):
@@ -150,10 +150,10 @@ class HttpSource(Model):
         description="What the archive must be, as sha256:<64 hex digits>. With it, other bytes are refused and none are polled.",
         json_schema_extra=_matches(CHECKSUM, "must be sha256: and the 64 lower-case hex digits that sha256sum prints"),
     )
-    auth: Auth | None = Field(default=None, description="How to log in.")
+    auth: SourceAuth | None = Field(default=None, description="How to log in.")
 
 
-class ConfigMapName(Model):
+class ConfigMapReference(Model):
     """A ConfigMap in the suite's namespace."""
 
     name: Annotated[str, Field(max_length=253, pattern=OBJECT_NAME)] = Field(description="Name of the ConfigMap.")
@@ -162,7 +162,9 @@ class ConfigMapName(Model):
 class ConfigMapSource(Model):
     """The keys of one ConfigMap as files."""
 
-    config_map: ConfigMapName = Field(description="The ConfigMap, in the suite's namespace. Its keys become files.")
+    config_map: ConfigMapReference = Field(
+        description="The ConfigMap, in the suite's namespace. Its keys become files."
+    )
     path: Annotated[str, Field(max_length=1000)] | None = Field(
         default=None,
         description="The folder within the content that its files are put in. The top when absent.",

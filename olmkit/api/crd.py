@@ -14,18 +14,18 @@ from typing import Any
 import yaml
 
 from olmkit.api import bundledeployments, bundlemetadata, bundles, catalogs, operators, packages
-from olmkit.api.annotations import CHANNELS, LATEST, VERSIONS
+from olmkit.api.annotations import CHANNELS_ANNOTATION, LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
 from olmkit.api.bundledeployments import PACKAGE_ANNOTATION, VERSION_ANNOTATION
 from olmkit.api.content import SOURCE_RULES
 from olmkit.api.meta import Kind, Resource
 from olmkit.gocompat.yaml_dumper import TreeDumper
 
-SIZE_LIMIT = 262_144
+MAX_CRD_BYTES = 262_144
 """Bytes: a larger CRD cannot be applied client-side, because it is copied into an annotation."""
 
 
 @dataclass(frozen=True)
-class Column:
+class PrinterColumn:
     """A column of `kubectl get`; priority 1 is shown by `-o wide` only."""
 
     name: str
@@ -34,8 +34,8 @@ class Column:
     priority: int = 0
 
 
-def _condition(name: str, aspect: str, *, of: str = "status", priority: int = 0) -> Column:
-    return Column(name, f'.status.conditions[?(@.type=="{aspect}")].{of}', priority=priority)
+def _condition(name: str, aspect: str, *, of: str = "status", priority: int = 0) -> PrinterColumn:
+    return PrinterColumn(name, f'.status.conditions[?(@.type=="{aspect}")].{of}', priority=priority)
 
 
 def _annotation(name: str) -> str:
@@ -43,18 +43,18 @@ def _annotation(name: str) -> str:
     return ".metadata.annotations." + name.replace(".", r"\.")
 
 
-AGE = Column("Age", ".metadata.creationTimestamp", "date")
+AGE = PrinterColumn("Age", ".metadata.creationTimestamp", "date")
 MESSAGE = _condition("Message", "Ready", of="message", priority=1)
 
 
 @dataclass(frozen=True)
-class Definition:
+class CrdDefinition:
     """One CRD. `rules` are CEL rules on the whole object: (rule, message)."""
 
     kind: Kind
     model: type[Resource]
     short_names: tuple[str, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[PrinterColumn, ...]
     name_limit: int = 253
     spec_rules: tuple[tuple[str, str], ...] = ()
     source_rules: tuple[tuple[str, str], ...] = ()
@@ -64,108 +64,108 @@ class Definition:
 
 IMAGE_RULE = ("self.type != 'image' || has(self.image)", "source.image must be set for source type image")
 
-DEFINITIONS = (
-    Definition(
+CRD_DEFINITIONS = (
+    CrdDefinition(
         catalogs.KIND,
         catalogs.Catalog,
         ("ocat",),
         (
             _condition("Ready", "Ready"),
             _condition("Reason", "Ready", of="reason"),
-            Column("Priority", ".spec.priority", "integer"),
-            Column("Packages", ".status.packageCount", "integer"),
-            Column("Digest", ".status.shortDigest"),
-            Column("Unpacked", ".status.lastUnpacked", "date"),
+            PrinterColumn("Priority", ".spec.priority", "integer"),
+            PrinterColumn("Packages", ".status.packageCount", "integer"),
+            PrinterColumn("Digest", ".status.shortDigest"),
+            PrinterColumn("Unpacked", ".status.lastUnpacked", "date"),
             AGE,
-            Column("Source", ".spec.source.type", priority=1),
-            Column("Image", ".spec.source.image.ref", priority=1),
-            Column("Poll", ".spec.source.image.pollInterval", priority=1),
-            Column("Content", ".status.contentDigest", priority=1),
-            Column("Display name", ".spec.displayName", priority=1),
-            Column("Publisher", ".spec.publisher", priority=1),
+            PrinterColumn("Source", ".spec.source.type", priority=1),
+            PrinterColumn("Image", ".spec.source.image.ref", priority=1),
+            PrinterColumn("Poll", ".spec.source.image.pollInterval", priority=1),
+            PrinterColumn("Content", ".status.contentDigest", priority=1),
+            PrinterColumn("Display name", ".spec.displayName", priority=1),
+            PrinterColumn("Publisher", ".spec.publisher", priority=1),
             MESSAGE,
         ),
         name_limit=63,
         source_rules=SOURCE_RULES,
     ),
-    Definition(
+    CrdDefinition(
         packages.KIND,
         packages.Package,
         ("opkg",),
         (
-            Column("Package", ".spec.packageName"),
-            Column("Catalog", ".spec.catalog.name"),
-            Column("Default channel", ".spec.defaultChannel"),
-            Column("Latest", _annotation(LATEST)),
-            Column("Channels", _annotation(CHANNELS)),
+            PrinterColumn("Package", ".spec.packageName"),
+            PrinterColumn("Catalog", ".spec.catalog.name"),
+            PrinterColumn("Default channel", ".spec.defaultChannel"),
+            PrinterColumn("Latest", _annotation(LATEST_VERSION_ANNOTATION)),
+            PrinterColumn("Channels", _annotation(CHANNELS_ANNOTATION)),
             AGE,
-            Column("Versions", _annotation(VERSIONS), priority=1),
+            PrinterColumn("Versions", _annotation(VERSIONS_ANNOTATION), priority=1),
         ),
         reconciled=False,
     ),
-    Definition(
+    CrdDefinition(
         bundlemetadata.KIND,
         bundlemetadata.BundleMetadata,
         (),
         (
-            Column("Package", ".spec.package"),
-            Column("Bundle", ".spec.bundleName"),
-            Column("Catalog", ".spec.catalog.name"),
+            PrinterColumn("Package", ".spec.package"),
+            PrinterColumn("Bundle", ".spec.bundleName"),
+            PrinterColumn("Catalog", ".spec.catalog.name"),
             AGE,
         ),
         reconciled=False,
     ),
-    Definition(
+    CrdDefinition(
         operators.KIND,
         operators.Operator,
         ("oop",),
         (
             _condition("Ready", "Ready"),
             _condition("Reason", "Ready", of="reason"),
-            Column("Package", ".spec.packageName"),
-            Column("Version", ".status.installed.version"),
-            Column("Wanted", ".status.wantedVersion"),
-            Column("Channel", ".status.installed.channel"),
+            PrinterColumn("Package", ".spec.packageName"),
+            PrinterColumn("Version", ".status.installed.version"),
+            PrinterColumn("Wanted", ".status.wantedVersion"),
+            PrinterColumn("Channel", ".status.installed.channel"),
             AGE,
-            Column("Asked", ".spec.version", priority=1),
-            Column("Catalog", ".status.installed.catalog", priority=1),
-            Column("Bundle", ".status.installedBundleResource", priority=1),
+            PrinterColumn("Asked", ".spec.version", priority=1),
+            PrinterColumn("Catalog", ".status.installed.catalog", priority=1),
+            PrinterColumn("Bundle", ".status.installedBundleResource", priority=1),
             MESSAGE,
         ),
-        name_limit=operators.NAME_LIMIT,
+        name_limit=operators.MAX_NAME_LENGTH,
     ),
-    Definition(
+    CrdDefinition(
         bundles.KIND,
         bundles.Bundle,
         ("bun",),
         (
             _condition("Ready", "Ready"),
-            Column("Package", _annotation(PACKAGE_ANNOTATION)),
-            Column("Version", _annotation(VERSION_ANNOTATION)),
-            Column("Type", ".spec.source.type"),
-            Column("Phase", ".status.phase"),
+            PrinterColumn("Package", _annotation(PACKAGE_ANNOTATION)),
+            PrinterColumn("Version", _annotation(VERSION_ANNOTATION)),
+            PrinterColumn("Type", ".spec.source.type"),
+            PrinterColumn("Phase", ".status.phase"),
             AGE,
-            Column("Provisioner", ".spec.provisionerClassName", priority=1),
-            Column("Resolved source", ".status.resolvedSource.image.ref", priority=1),
+            PrinterColumn("Provisioner", ".spec.provisionerClassName", priority=1),
+            PrinterColumn("Resolved source", ".status.resolvedSource.image.ref", priority=1),
             MESSAGE,
         ),
-        name_limit=bundles.NAME_LIMIT,
+        name_limit=bundles.MAX_NAME_LENGTH,
         source_rules=(IMAGE_RULE,),
     ),
-    Definition(
+    CrdDefinition(
         bundledeployments.KIND,
         bundledeployments.BundleDeployment,
         ("bd", "bds"),
         (
             _condition("Ready", "Ready"),
-            Column("Active bundle", ".status.activeBundle"),
+            PrinterColumn("Active bundle", ".status.activeBundle"),
             _condition("Install state", "Installed", of="reason"),
             AGE,
-            Column("Namespace", ".status.installNamespace", priority=1),
-            Column("Provisioner", ".spec.provisionerClassName", priority=1),
+            PrinterColumn("Namespace", ".status.installNamespace", priority=1),
+            PrinterColumn("Provisioner", ".spec.provisionerClassName", priority=1),
             MESSAGE,
         ),
-        name_limit=bundledeployments.NAME_LIMIT,
+        name_limit=bundledeployments.MAX_NAME_LENGTH,
         source_rules=(IMAGE_RULE,),
     ),
 )
@@ -173,17 +173,19 @@ DEFINITIONS = (
 _DROPPED = ("title", "discriminator")
 
 
-def structural(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+def structural_schema(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
     """A pydantic JSON schema as a structural one: references inlined, `X | None` as X, constants as enums."""
     if "$ref" in schema:
         target = definitions[schema["$ref"].rsplit("/", 1)[1]]
-        return structural({**target, **{key: value for key, value in schema.items() if key != "$ref"}}, definitions)
+        return structural_schema(
+            {**target, **{key: value for key, value in schema.items() if key != "$ref"}}, definitions
+        )
     if "anyOf" in schema:
         real = [option for option in schema["anyOf"] if option.get("type") != "null"]
         rest = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
         if len(real) != 1:
             raise ValueError(f"a field may have one type: {schema}")
-        return structural({**real[0], **rest}, definitions)
+        return structural_schema({**real[0], **rest}, definitions)
     result = {key: value for key, value in schema.items() if key not in _DROPPED}
     if "const" in result:
         result["enum"] = [result.pop("const")]
@@ -191,17 +193,19 @@ def structural(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str,
         "default", None
     )  # what is absent stays absent: an API server that fills in a spec makes GitOps tools see a difference
     if "properties" in result:
-        result["properties"] = {name: structural(value, definitions) for name, value in result["properties"].items()}
+        result["properties"] = {
+            name: structural_schema(value, definitions) for name, value in result["properties"].items()
+        }
     for inner in ("items", "additionalProperties"):
         if isinstance(result.get(inner), dict):
-            result[inner] = structural(result[inner], definitions)
+            result[inner] = structural_schema(result[inner], definitions)
     return result
 
 
-def schema_of(definition: Definition) -> dict[str, Any]:
+def openapi_schema(definition: CrdDefinition) -> dict[str, Any]:
     """The openAPIV3Schema of one kind."""
     raw = definition.model.model_json_schema(by_alias=True)
-    parts = structural(raw, raw.get("$defs", {}))["properties"]
+    parts = structural_schema(raw, raw.get("$defs", {}))["properties"]
     spec, status = parts["spec"], parts["status"]
     if definition.reconciled:
         status["default"] = {"observedGeneration": -1}
@@ -225,7 +229,7 @@ def schema_of(definition: Definition) -> dict[str, Any]:
     }
 
 
-def _add_rules(spec: dict[str, Any], definition: Definition) -> None:
+def _add_rules(spec: dict[str, Any], definition: CrdDefinition) -> None:
     """CEL rules: on the spec, and on the source, which a template may hold further down."""
     if definition.spec_rules:
         spec["x-kubernetes-validations"] = [{"rule": r, "message": m} for r, m in definition.spec_rules]
@@ -236,7 +240,7 @@ def _add_rules(spec: dict[str, Any], definition: Definition) -> None:
         holder["source"]["x-kubernetes-validations"] = [{"rule": r, "message": m} for r, m in definition.source_rules]
 
 
-def definition_of(definition: Definition) -> dict[str, Any]:
+def custom_resource_definition(definition: CrdDefinition) -> dict[str, Any]:
     """One CustomResourceDefinition."""
     kind = definition.kind
     columns = [
@@ -266,7 +270,7 @@ def definition_of(definition: Definition) -> dict[str, Any]:
                     "name": kind.version,
                     "served": True,
                     "storage": True,
-                    "schema": {"openAPIV3Schema": schema_of(definition)},
+                    "schema": {"openAPIV3Schema": openapi_schema(definition)},
                     "subresources": {"status": {}},
                     "additionalPrinterColumns": columns,
                 }
@@ -279,9 +283,9 @@ def render() -> dict[str, str]:
     """File name -> YAML of every CRD, and the kustomization that lists them."""
     files = {
         f"{definition.kind.plural}.yaml": yaml.dump(
-            definition_of(definition), Dumper=TreeDumper, sort_keys=False, width=120
+            custom_resource_definition(definition), Dumper=TreeDumper, sort_keys=False, width=120
         )
-        for definition in DEFINITIONS
+        for definition in CRD_DEFINITIONS
     }
     kustomization = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",

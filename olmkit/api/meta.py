@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 
 Object = dict[str, Any]
 """Any object of a cluster as the API server writes it."""
-MESSAGE_LIMIT = 32_768
+MAX_MESSAGE_BYTES = 32_768
 """Bytes of a condition's message; the API server's own limit for metav1.Condition."""
 
 
@@ -101,7 +101,7 @@ class Condition(Model):
     reason: Annotated[
         str, Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
     ] = Field(description="Why, in CamelCase; part of the API.")
-    message: Annotated[str, Field(max_length=MESSAGE_LIMIT)] = Field(description="Why, for people.")
+    message: Annotated[str, Field(max_length=MAX_MESSAGE_BYTES)] = Field(description="Why, for people.")
     observed_generation: int = Field(
         default=0, ge=-1, description="The generation of the object that this was said of."
     )

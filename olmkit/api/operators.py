@@ -12,8 +12,8 @@ from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
 
 KIND = Kind("operators.operatorframework.io", "v1alpha1", "Operator", "operators")
 FINALIZER = "operators.operatorframework.io/remove-bundle-deployment"
-MESSAGE_CAP = 32_768
-NAME_LIMIT = 45
+MAX_RESOLUTION_LENGTH = 32_768
+MAX_NAME_LENGTH = 45
 """Longest name: a BundleDeployment has the same name and its Bundles add seven characters within 52."""
 
 PACKAGE_PATTERN = r"^[a-z0-9]+(-[a-z0-9]+)*$"
@@ -134,7 +134,7 @@ class OperatorStatus(ConditionedStatus):
     resolved_bundle_resource: str | None = Field(default=None, description="Image of the bundle that was chosen.")
     installed_bundle_resource: str | None = Field(default=None, description="Image of the bundle that runs.")
     installed: InstalledBundle | None = Field(default=None, description="The bundle that runs.")
-    resolution: Annotated[str | None, Field(max_length=MESSAGE_CAP)] = Field(
+    resolution: Annotated[str | None, Field(max_length=MAX_RESOLUTION_LENGTH)] = Field(
         default=None, description="How the choice was made: which versions there are and which rule removed each."
     )
 

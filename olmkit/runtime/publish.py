@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from olmkit.api.conditions import READABLE_LIMIT, Notice, Transition, cut
+from olmkit.api.conditions import MAX_SUMMARY_BYTES, PendingEvent, Transition, truncate
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, Conflict, NotFound
 from olmkit.runtime.client import Client
@@ -81,7 +81,7 @@ class Publisher:
         raw: Object,
         status: Mapping[str, Any],
         transitions: Sequence[Transition] = (),
-        notices: Sequence[Notice] = (),
+        notices: Sequence[PendingEvent] = (),
     ) -> None:
         """Write `status` if it differs from raw's by more than empty lists and mappings, then log lines and Events: those of the
         transitions, and `notices` as they are.
@@ -113,11 +113,11 @@ class Publisher:
             "status": status,
             "reason": transition.reason,
         }
-        log.info("%s %s: %s", transition.type, what, cut(transition.message, READABLE_LIMIT), extra=facts)
+        log.info("%s %s: %s", transition.type, what, truncate(transition.message, MAX_SUMMARY_BYTES), extra=facts)
 
     def _choose(
         self, raw: Object, before: Conditions, after: Conditions, changed: Sequence[Transition]
-    ) -> tuple[Notice, ...]:
+    ) -> tuple[PendingEvent, ...]:
         uid = raw["metadata"].get("uid", "")
         choice = choose(before, after, changed, self._failures.pop(uid, ""))
         if choice.trouble:
@@ -126,7 +126,7 @@ class Publisher:
                 self._failures.popitem(last=False)
         return choice.notices
 
-    async def _emit(self, about: Object, notice: Notice) -> None:
+    async def _emit(self, about: Object, notice: PendingEvent) -> None:
         event = make_event(about, notice, Reporter(self.manager, self.instance), datetime.now(UTC))
         try:
             try:

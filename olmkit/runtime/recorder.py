@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from olmkit.api.conditions import Notice, Severity, Transition, cut, timestamp
+from olmkit.api.conditions import PendingEvent, Severity, Transition, format_timestamp, truncate
 from olmkit.api.meta import Kind, Object
 
 EVENT = Kind("", "v1", "Event", "events", namespaced=True)
@@ -52,7 +52,7 @@ Conditions = Sequence[Mapping[str, Any]]
 class Choice:
     """The Events of one pass; `trouble` is the failure that holds after it (empty: none), to be given to the next choice."""
 
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[PendingEvent, ...] = ()
     trouble: str = ""
 
 
@@ -97,7 +97,7 @@ def choose(before: Conditions, after: Conditions, transitions: Iterable[Transiti
             return Choice(advice, trouble)
         ready = next(entry for entry in after if entry["type"] == "Ready")
         text = f"set right: {trouble}; {ready['message']}"
-        return Choice((Notice("Normal", RECOVERED, text, "Ready"), *advice))
+        return Choice((PendingEvent("Normal", RECOVERED, text, "Ready"), *advice))
     return Choice((*_news(changed, known, calm), *advice), trouble)
 
 
@@ -207,13 +207,13 @@ def _words(message: str) -> frozenset[str]:
     return frozenset(word for word in words if word and not _COUNTED.fullmatch(word))
 
 
-def _successes(changed: Sequence[Transition], known: set[str]) -> tuple[Notice, ...]:
+def _successes(changed: Sequence[Transition], known: set[str]) -> tuple[PendingEvent, ...]:
     """Beside a failure only an aspect that came true is news."""
     came_true = [entry for entry in changed if entry.status == "True" and entry.type not in _SUMMARIES]
     return _news(came_true, known, calm=False)
 
 
-def _news(changed: Sequence[Transition], known: set[str], calm: bool) -> tuple[Notice, ...]:
+def _news(changed: Sequence[Transition], known: set[str], calm: bool) -> tuple[PendingEvent, ...]:
     """The most telling of what is no failure; none or one."""
     ranked = [(place, entry) for entry in changed if (place := _place(entry, known, calm)) is not None]
     # Of equals the last: the aspects come in the order of the work.
@@ -232,8 +232,8 @@ def _place(entry: Transition, known: set[str], calm: bool) -> int | None:
     return 3 if entry.type == "Ready" and entry.type in known else None
 
 
-def _notice(transition: Transition, kind: Severity) -> Notice:
-    return Notice(kind, transition.reason, transition.message, transition.type)
+def _notice(transition: Transition, kind: Severity) -> PendingEvent:
+    return PendingEvent(kind, transition.reason, transition.message, transition.type)
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ class Reporter:
     instance: str
 
 
-def make_event(about: Object, notice: Notice, reporter: Reporter, now: datetime) -> Object:
+def make_event(about: Object, notice: PendingEvent, reporter: Reporter, now: datetime) -> Object:
     """A core/v1 Event about `about`, seen once. Its name is that of the object plus a hash of what happened, so that the same
     thing that happens again is the same Event, seen once more.
     """
@@ -259,7 +259,7 @@ def make_event(about: Object, notice: Notice, reporter: Reporter, now: datetime)
         "uid": metadata.get("uid"),
         "resourceVersion": metadata.get("resourceVersion"),
     }
-    moment = timestamp(now)
+    moment = format_timestamp(now)
     return {
         "apiVersion": EVENT.api_version,
         "kind": EVENT.kind,
@@ -270,14 +270,14 @@ def make_event(about: Object, notice: Notice, reporter: Reporter, now: datetime)
         "involvedObject": {key: value for key, value in involved.items() if value},
         "type": notice.type,
         "reason": notice.reason,
-        "message": cut(notice.message, MESSAGE_LIMIT),
+        "message": truncate(notice.message, MESSAGE_LIMIT),
         "action": notice.action,
         "count": 1,
         "firstTimestamp": moment,
         "lastTimestamp": moment,
         "source": {"component": reporter.controller},
         "reportingComponent": reporter.controller,
-        "reportingInstance": cut(reporter.instance, 128),
+        "reportingInstance": truncate(reporter.instance, 128),
     }
 
 

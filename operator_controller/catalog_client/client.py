@@ -19,7 +19,7 @@ import aiohttp
 import orjson
 
 from olmkit.api.catalogs import Catalog, ConditionType
-from olmkit.api.conditions import find_condition, is_true
+from olmkit.api.conditions import find_condition, is_condition_true
 from olmkit.runtime.client import Client
 from olmkit.store.folders import remove_tree, write_whole
 from olmkit.tls.client_tls import Trust
@@ -128,8 +128,8 @@ class _Fresh:
 
 def served_digest(catalog: Catalog) -> str:
     """The digest of the content that is served; "" when none is, or when none shall be."""
-    is_serving = is_true(catalog.status.conditions, ConditionType.SERVING)
-    is_wanted = not catalog.is_withdrawn and not catalog.metadata.deleting
+    is_serving = is_condition_true(catalog.status.conditions, ConditionType.SERVING)
+    is_wanted = not catalog.is_unavailable and not catalog.metadata.deleting
     return catalog.status.content_digest or "" if is_serving and is_wanted and catalog.status.content_url else ""
 
 
@@ -171,8 +171,8 @@ def _unserved(catalog: Catalog) -> Offer:
     return Offer(
         catalog=catalog.metadata.name,
         priority=catalog.spec.priority,
-        standing=Standing.UNAVAILABLE if catalog.is_withdrawn else Standing.PENDING,
-        message="" if catalog.is_withdrawn else _state(catalog),
+        standing=Standing.UNAVAILABLE if catalog.is_unavailable else Standing.PENDING,
+        message="" if catalog.is_unavailable else _state(catalog),
     )
 
 

@@ -21,7 +21,7 @@ from olmkit.api.bundledeployments import (
     PACKAGE_ANNOTATION,
     PROPERTIES_ANNOTATION,
     VERSION_ANNOTATION,
-    template_of,
+    template_spec,
 )
 from olmkit.api.bundles import PLAIN
 from olmkit.api.operators import FINALIZER, Operator
@@ -136,7 +136,7 @@ def following(world: World, verdict: Verdict) -> dict[str, Any] | None:
     if (is_chosen and verdict.problem is None) or not runs_deployed(world, deployment):
         return None
     changed = {CATALOG_ANNOTATION: follow.catalog, CHANNEL_ANNOTATION: follow.channel}
-    return _deployment(world.operator, {**_our_annotations(deployment), **changed}, template_of(dict(deployment.raw)))
+    return _deployment(world.operator, {**_our_annotations(deployment), **changed}, template_spec(dict(deployment.raw)))
 
 
 def runs_deployed(world: World, deployment: Deployment) -> bool:
@@ -198,7 +198,7 @@ def differs(deployment: Deployment, wanted: Mapping[str, Any]) -> bool:
     spec: Mapping[str, Any] = deployment.raw["spec"]
     return bool(
         spec["provisionerClassName"] != wanted["spec"]["provisionerClassName"]
-        or template_of(dict(deployment.raw)) != wanted["spec"]["template"]["spec"]
+        or template_spec(dict(deployment.raw)) != wanted["spec"]["template"]["spec"]
         or _our_annotations(deployment) != wanted["spec"]["template"]["metadata"]["annotations"]
     )
 

@@ -17,8 +17,8 @@ from olmkit.api.bundledeployments import (
 )
 from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
 from olmkit.api.bundledeployments import Reason as DeploymentReason
-from olmkit.api.bundles import PLAIN, REGISTRY, digest_in
-from olmkit.api.conditions import Wanted
+from olmkit.api.bundles import PLAIN, REGISTRY, digest_of_reference
+from olmkit.api.conditions import DesiredCondition
 from olmkit.api.operators import ConditionType, Reason
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.gocompat.versions import BadRange
@@ -51,7 +51,7 @@ NOT_ATTEMPTED = "installation has not been attempted as resolution failed"
 class Verdict:
     """The Resolved condition, the explanation for people, the bundle to install, and what keeps it from being asked for."""
 
-    resolved: Wanted
+    resolved: DesiredCondition
     explanation: str
     candidate: Candidate | None = None
     image: str = ""
@@ -137,14 +137,14 @@ def _unseen(world: World) -> OlmError | None:
 
 
 def _invalid(message: str) -> Verdict:
-    resolved = Wanted(ConditionType.RESOLVED, "Unknown", Reason.RESOLUTION_UNKNOWN, SPEC_INVALID)
+    resolved = DesiredCondition(ConditionType.RESOLVED, "Unknown", Reason.RESOLUTION_UNKNOWN, SPEC_INVALID)
     return Verdict(
         resolved, message, problem=Blocked(Reason.NOT_RESOLVED, message), not_attempted=NOT_ATTEMPTED_INVALID
     )
 
 
 def _unresolved(message: str, problem: OlmError, explanation: str = "") -> Verdict:
-    resolved = Wanted(ConditionType.RESOLVED, "False", Reason.RESOLUTION_FAILED, message)
+    resolved = DesiredCondition(ConditionType.RESOLVED, "False", Reason.RESOLUTION_FAILED, message)
     return Verdict(resolved, explanation or message, problem=problem)
 
 
@@ -210,7 +210,7 @@ def _resolved(world: World, resolution: Resolution) -> Verdict:
     decision, words = resolution.decision, resolution.words
     if not words.is_resolved:
         return _unresolved(words.message, _refusal(world, decision, words.message), words.explanation)
-    resolved = Wanted(ConditionType.RESOLVED, "True", Reason.SUCCESS, words.message)
+    resolved = DesiredCondition(ConditionType.RESOLVED, "True", Reason.SUCCESS, words.message)
     outcome = decision.outcome
     if not isinstance(outcome, Chosen):
         image = world.running.image if world.running else ""
@@ -261,7 +261,7 @@ def _unsupported(world: World, chosen: Chosen) -> OlmError | None:
     candidate, bundle, running = chosen.candidate, chosen.candidate.bundle, world.running
     if bundle.media_type != DEFAULT_MEDIA_TYPE or (running is not None and running.name == bundle.name):
         return None
-    remembered = world.refusals.get(digest_in(bundle.image), "")
+    remembered = world.refusals.get(digest_of_reference(bundle.image), "")
     if remembered:
         return _for_good(world, Reason.INSTALLATION_FAILED, remembered)
     if not bundle.needs_certificates:

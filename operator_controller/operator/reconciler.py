@@ -15,7 +15,7 @@ from pathlib import Path
 from olmkit.api import bundledeployments, bundles, catalogs, operators
 from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, OWNER_NAME_LABEL, PACKAGE_ANNOTATION
 from olmkit.api.catalogs import Catalog
-from olmkit.api.conditions import Report
+from olmkit.api.conditions import StatusReport
 from olmkit.api.meta import Kind, Object
 from olmkit.api.operators import Operator, OperatorStatus
 from olmkit.errors import NotFound
@@ -169,10 +169,10 @@ class Actions:
             return
         log.info("deleted BundleDeployment %s (the Operator is being deleted)", name)
 
-    async def publish(self, world: World, said: Report[OperatorStatus] | None) -> None:
+    async def publish(self, world: World, said: StatusReport[OperatorStatus] | None) -> None:
         """Write what is said, if anything. Raises NotFound when the Operator is gone."""
         if said is not None:
-            await self._publish(dict(world.raw), said.status.dump(), said.transitions, said.notices)
+            await self._publish(dict(world.raw), said.status.dump(), said.transitions, said.events)
 
 
 def _log_applied(world: World, applied: Object) -> None:
@@ -242,7 +242,7 @@ def bears_on_resolution(catalog: Object | None) -> tuple[object, ...] | None:
         return None
     model = Catalog.load(catalog)
     served = served_digest(model)
-    is_gone = model.metadata.deleting or model.is_withdrawn
+    is_gone = model.metadata.deleting or model.is_unavailable
     return model.metadata.uid, served, model.status.content_url if served else "", model.spec.priority, is_gone
 
 
@@ -363,7 +363,7 @@ def make_cluster(informer: Callable[[Kind], Informer]) -> Cluster:
 
 def make_controller(actions: Actions, cluster: Cluster) -> Controller:
     """Reconciler, queue and wakes."""
-    reconciler: Reconciler[World, Plan, None, Done, Report[OperatorStatus] | None] = Reconciler(
+    reconciler: Reconciler[World, Plan, None, Done, StatusReport[OperatorStatus] | None] = Reconciler(
         observe=actions.observe,
         decide=lambda world: Decision(decide(world), None),
         act=actions.act,

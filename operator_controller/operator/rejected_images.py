@@ -10,8 +10,8 @@ from collections import OrderedDict
 from collections.abc import Mapping
 
 from olmkit.api.bundledeployments import BundleDeployment, ConditionType
-from olmkit.api.bundles import digest_in
-from olmkit.api.conditions import is_true
+from olmkit.api.bundles import digest_of_reference
+from olmkit.api.conditions import is_condition_true
 from olmkit.runtime.informer import Change
 
 MAX_REMEMBERED = 1000
@@ -33,15 +33,15 @@ class Refusals:
             return  # an older schema let it in: an informer, which calls this, would end the process by an error
         status, source = deployment.status, deployment.spec.template.spec.source
         if status.refused is not None:
-            digest = digest_in(status.refused.image)
+            digest = digest_of_reference(status.refused.image)
             self._messages[digest] = status.refused.message
             self._messages.move_to_end(digest)
             while len(self._messages) > MAX_REMEMBERED:
                 self._messages.popitem(last=False)
-        elif status.observed_generation == deployment.metadata.generation and is_true(
+        elif status.observed_generation == deployment.metadata.generation and is_condition_true(
             status.conditions, ConditionType.HAS_VALID_BUNDLE
         ):
-            self._messages.pop(digest_in(source.image.ref if source.image else ""), None)
+            self._messages.pop(digest_of_reference(source.image.ref if source.image else ""), None)
 
     def snapshot(self) -> Mapping[str, str]:
         """Message by digest, as of now."""

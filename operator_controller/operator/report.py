@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
 from olmkit.api.bundledeployments import Reason as DeploymentReason
-from olmkit.api.conditions import ConditionValue, Report, Wanted, cut, merge
+from olmkit.api.conditions import ConditionValue, DesiredCondition, StatusReport, merge_conditions, truncate
 from olmkit.api.meta import Condition
 from olmkit.api.operators import FINALIZER, ConditionType, OperatorStatus, Reason
 from olmkit.errors import ApiError, Blocked, Conflict, OlmError, Waiting
@@ -36,7 +36,7 @@ _WAITED_FOR = (Reason.WAITING_FOR_CATALOG, Reason.INSTALLING)
 Outcome = Done | Exception
 
 
-def report(world: World, outcome: Outcome) -> Report[OperatorStatus] | None:
+def report(world: World, outcome: Outcome) -> StatusReport[OperatorStatus] | None:
     """Status and transitions; None: say nothing new now, the next pass will."""
     if isinstance(outcome, Settling | Conflict):
         return None
@@ -51,7 +51,7 @@ def report(world: World, outcome: Outcome) -> Report[OperatorStatus] | None:
     return _status(world, _with_missing_bundle(world, _with_followed(conditions, verdict)), verdict)
 
 
-def _with_missing_bundle(world: World, wanted: list[Wanted]) -> list[Wanted]:
+def _with_missing_bundle(world: World, wanted: list[DesiredCondition]) -> list[DesiredCondition]:
     """The active Bundle is missing: Ready is not True, and its message says so whatever else it says."""
     if not world.unseen_bundle or world.running is None:
         return wanted
@@ -65,24 +65,25 @@ def _with_missing_bundle(world: World, wanted: list[Wanted]) -> list[Wanted]:
     return _with_note(wanted, note)
 
 
-def _with_followed(wanted: list[Wanted], verdict: Verdict) -> list[Wanted]:
+def _with_followed(wanted: list[DesiredCondition], verdict: Verdict) -> list[DesiredCondition]:
     """Another Catalog takes the place of a deleted one: said whatever else is, until what runs is recorded as of that one."""
     ready = next(want for want in wanted if want.type == ConditionType.READY)
     return wanted if verdict.followed in ready.message else _with_note(wanted, verdict.followed)
 
 
-def _with_note(wanted: list[Wanted], note: str) -> list[Wanted]:
+def _with_note(wanted: list[DesiredCondition], note: str) -> list[DesiredCondition]:
     """The note at the end of what is read at a glance; what was there is cut for it, never the note."""
     room = LIMIT - len(f"; {note}".encode())
     shown = (ConditionType.READY, ConditionType.RECONCILING, ConditionType.STALLED)
     return [
-        replace(want, message=f"{cut(want.message, room)}; {note}") if want.type in shown else want for want in wanted
+        replace(want, message=f"{truncate(want.message, room)}; {note}") if want.type in shown else want
+        for want in wanted
     ]
 
 
-def _status(world: World, wanted: list[Wanted], verdict: Verdict | None) -> Report[OperatorStatus]:
+def _status(world: World, wanted: list[DesiredCondition], verdict: Verdict | None) -> StatusReport[OperatorStatus]:
     old, generation = world.operator.status, world.operator.metadata.generation
-    conditions, transitions = merge(old.conditions, wanted, generation, world.now)
+    conditions, transitions = merge_conditions(old.conditions, wanted, generation, world.now)
     status = OperatorStatus(
         observed_generation=generation,
         conditions=conditions,
@@ -92,7 +93,7 @@ def _status(world: World, wanted: list[Wanted], verdict: Verdict | None) -> Repo
         installed=world.installed,
         resolution=verdict.explanation if verdict else old.resolution,
     )
-    return Report(status, transitions)
+    return StatusReport(status, transitions)
 
 
 def _wanted_version(world: World, verdict: Verdict) -> str | None:
@@ -107,7 +108,7 @@ def _wanted_version(world: World, verdict: Verdict) -> str | None:
 # --- what runs
 
 
-def _installed(world: World, outcome: Outcome, verdict: Verdict) -> Wanted:
+def _installed(world: World, outcome: Outcome, verdict: Verdict) -> DesiredCondition:
     if world.running is not None:
         missing = f'; its Bundle "{world.unseen_bundle}" is missing' if world.unseen_bundle else ""
         return _says_installed("True", Reason.SUCCESS, f'installed from "{world.running.image}"{missing}')
@@ -128,8 +129,8 @@ def _installed(world: World, outcome: Outcome, verdict: Verdict) -> Wanted:
     return _says_installed("Unknown", Reason.INSTALLATION_STATUS_UNKNOWN, message)
 
 
-def _says_installed(status: ConditionValue, reason: Reason, message: str) -> Wanted:
-    return Wanted(ConditionType.INSTALLED, status, reason, message)
+def _says_installed(status: ConditionValue, reason: Reason, message: str) -> DesiredCondition:
+    return DesiredCondition(ConditionType.INSTALLED, status, reason, message)
 
 
 def _in_step(world: World, verdict: Verdict) -> Deployment | None:
@@ -154,7 +155,7 @@ def _failure(deployment: Deployment) -> Condition | None:
 # --- how it goes
 
 
-def _progress(world: World, outcome: Outcome, verdict: Verdict) -> list[Wanted]:
+def _progress(world: World, outcome: Outcome, verdict: Verdict) -> list[DesiredCondition]:
     """Ready, and Reconciling or Stalled."""
     if isinstance(outcome, OlmError):
         return _refused(world, outcome, verdict)
@@ -176,7 +177,7 @@ def _error_text(what: str, error: Exception) -> str:
     return f"{what if isinstance(error, ApiError) else type(error).__name__}: {error}"
 
 
-def _refused(world: World, problem: OlmError, verdict: Verdict) -> list[Wanted]:
+def _refused(world: World, problem: OlmError, verdict: Verdict) -> list[DesiredCondition]:
     reason = _unfinished(world) if verdict.is_resolved else Reason.NOT_RESOLVED
     message = problem.message if verdict.is_resolved else verdict.explanation
     if isinstance(problem, Waiting):
@@ -185,16 +186,16 @@ def _refused(world: World, problem: OlmError, verdict: Verdict) -> list[Wanted]:
     return _not_ready(reason, message, None)
 
 
-def _following(world: World, verdict: Verdict, deployment: Deployment) -> list[Wanted]:
+def _following(world: World, verdict: Verdict, deployment: Deployment) -> list[DesiredCondition]:
     """The BundleDeployment knows what is wanted: its state is ours."""
     ready = deployment.condition(DeploymentCondition.READY)
     runs_it = runs_deployed(world, deployment)
     if runs_it and deployment.is_true(DeploymentCondition.READY):
-        return [Wanted(ConditionType.READY, "True", verdict.ready, cut(verdict.explanation, LIMIT))]
+        return [DesiredCondition(ConditionType.READY, "True", verdict.ready, truncate(verdict.explanation, LIMIT))]
     message = _doing(world, verdict, ready.message if ready else _asked_for(verdict))
     if deployment.is_true(DeploymentCondition.STALLED):
         if world.running is None and ready is not None and verdict.candidate is not None:
-            message = cut(f"cannot install {verdict.candidate.version}: {ready.message}", LIMIT)
+            message = truncate(f"cannot install {verdict.candidate.version}: {ready.message}", LIMIT)
         return _not_ready(_unfinished(world, runs_it=runs_it), message, None)
     if not runs_it:
         return _not_ready(_unfinished(world), message, _pace(deployment))
@@ -231,30 +232,30 @@ def _doing(world: World, verdict: Verdict, state: str) -> str:
     """What is under way, and how far it is."""
     candidate, running = verdict.candidate, world.running
     if candidate is None:
-        return cut(state, LIMIT)
+        return truncate(state, LIMIT)
     if running is not None and running.name == candidate.bundle.name:
         is_other = not has_image(running, candidate.bundle.image)
-        return cut(f"installing another image of {candidate.version}: {state}" if is_other else state, LIMIT)
+        return truncate(f"installing another image of {candidate.version}: {state}" if is_other else state, LIMIT)
     verb = f"upgrading from {running.version_text} to" if running is not None else "installing"
-    return cut(f"{verb} {candidate.version}: {state}", LIMIT)
+    return truncate(f"{verb} {candidate.version}: {state}", LIMIT)
 
 
-def _not_ready(reason: Reason, message: str, progress: Reason | None) -> list[Wanted]:
+def _not_ready(reason: Reason, message: str, progress: Reason | None) -> list[DesiredCondition]:
     """Ready False with either Reconciling (a reason for it) or Stalled (None)."""
-    text = cut(message, LIMIT)
-    ready = Wanted(ConditionType.READY, "False", reason, text)
+    text = truncate(message, LIMIT)
+    ready = DesiredCondition(ConditionType.READY, "False", reason, text)
     if progress is None:
-        return [ready, Wanted(ConditionType.STALLED, "True", Reason.BLOCKED, text)]
-    return [ready, Wanted(ConditionType.RECONCILING, "True", progress, text)]
+        return [ready, DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, text)]
+    return [ready, DesiredCondition(ConditionType.RECONCILING, "True", progress, text)]
 
 
 # --- the end
 
 
-def _removing(world: World, outcome: Outcome) -> list[Wanted]:
+def _removing(world: World, outcome: Outcome) -> list[DesiredCondition]:
     """What was said of the bundle stays; progress is what the BundleDeployment says is left, or what went wrong."""
     kept = [
-        Wanted(one.type, one.status, one.reason, one.message)
+        DesiredCondition(one.type, one.status, one.reason, one.message)
         for one in world.operator.status.conditions
         if one.type in (ConditionType.RESOLVED, ConditionType.INSTALLED)
     ]

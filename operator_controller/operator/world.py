@@ -23,7 +23,7 @@ from olmkit.api.bundledeployments import (
     BundleDeployment,
 )
 from olmkit.api.bundles import Bundle
-from olmkit.api.conditions import find_condition, is_true
+from olmkit.api.conditions import find_condition, is_condition_true
 from olmkit.api.meta import Condition, OwnerReference
 from olmkit.api.operators import KIND, InstalledBundle, Operator, ProvidedApi
 from olmkit.fbc.schemas import GVK
@@ -84,7 +84,7 @@ class Deployment:
 
     def is_true(self, name: str) -> bool:
         """Whether a condition of now is True."""
-        return self.is_current and is_true(self.model.status.conditions, name)
+        return self.is_current and is_condition_true(self.model.status.conditions, name)
 
     @property
     def controller(self) -> OwnerReference | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from olmkit.api.bundles import digest_in
+from olmkit.api.bundles import digest_of_reference
 from olmkit.gocompat.versions import Version
 from operator_controller.resolve.package import Bundle, PackageContent
 
@@ -40,7 +40,7 @@ def channels_with(package: PackageContent, name: str, version: Version | None, i
 def _identity(bundle: Bundle, name: str, version: Version | None, image: str) -> Identity:
     if is_same_image(bundle.image, image):
         return Identity.IMAGE_DIGEST
-    has_tag = bool(image) and not digest_in(image)
+    has_tag = bool(image) and not digest_of_reference(image)
     is_same = bundle.image == image and bool(_namesakes([bundle], name, version))
     return Identity.SAME_REFERENCE if has_tag and is_same else Identity.NONE
 
@@ -61,5 +61,5 @@ def _namesakes(bundles: list[Bundle], name: str, version: Version | None) -> lis
 
 def is_same_image(one: str, other: str) -> bool:
     """Whether both references name the same digest, on whatever registry; what a tag means may change."""
-    digest = digest_in(one)
-    return digest != "" and digest == digest_in(other)
+    digest = digest_of_reference(one)
+    return digest != "" and digest == digest_of_reference(other)

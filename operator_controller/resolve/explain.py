@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
-from olmkit.api.conditions import cut
+from olmkit.api.conditions import truncate
 from olmkit.fbc import schemas
 from olmkit.gocompat.versions import Version, quoted
 from operator_controller.resolve.bundle_identity import has_namesake
@@ -61,7 +61,7 @@ def explain(decision: Decision) -> Words:
         f'catalog "{follow.deleted}", which it came from, was deleted: it follows catalog "{follow.catalog}", which offers the '
         "same bundle"
     )
-    explanation = f"{cut(words.explanation, LIMIT - len(followed.encode()) - 2)}; {followed}"
+    explanation = f"{truncate(words.explanation, LIMIT - len(followed.encode()) - 2)}; {followed}"
     return replace(words, explanation=explanation, followed=followed)
 
 
@@ -69,8 +69,8 @@ def _explain(decision: Decision) -> Words:
     outcome, asked = decision.outcome, decision.snapshot.asked
     match outcome:
         case Chosen():
-            image, why = outcome.candidate.bundle.image, cut(_in_short(decision, outcome), LIMIT)
-            return Words(True, f'resolved to "{image}"', cut(_choice(decision, outcome), LIMIT), why)
+            image, why = outcome.candidate.bundle.image, truncate(_in_short(decision, outcome), LIMIT)
+            return Words(True, f'resolved to "{image}"', truncate(_choice(decision, outcome), LIMIT), why)
         case Kept():
             cause = _not_offered if outcome.is_not_offered else _home
             text = f"{outcome.running.version_text} stays: {cause(decision, outcome.running)}"
@@ -97,7 +97,7 @@ def _explain(decision: Decision) -> Words:
 
 
 def _words(message: str, explanation: str, *, resolved: bool = False) -> Words:
-    return Words(resolved, message, cut(explanation, LIMIT))
+    return Words(resolved, message, truncate(explanation, LIMIT))
 
 
 def _joined(message: str, rest: str) -> str:
@@ -272,7 +272,7 @@ def _requirement(entry: Property) -> str:
         case schemas.GVK_REQUIRED if value:
             group, version, kind = (value.get(key, "") for key in ("group", "version", "kind"))
             return f"kind {_shown(kind)[1:-1]} of {_shown(f'{group}/{version}')}"
-    as_json = cut(json.dumps(entry.value, sort_keys=True), _VALUE_LIMIT)
+    as_json = truncate(json.dumps(entry.value, sort_keys=True), _VALUE_LIMIT)
     if entry.type != "olm.constraint":
         return as_json
     message = value.get("failureMessage")
@@ -283,7 +283,7 @@ def _requirement(entry: Property) -> str:
 
 def _shown(value: object) -> str:
     """What a catalog says, in quotes: on one line and not too long, whatever it is."""
-    return quoted(cut(str(value), _VALUE_LIMIT))
+    return quoted(truncate(str(value), _VALUE_LIMIT))
 
 
 def _tie(decision: Decision, outcome: Tied) -> tuple[str, str]:

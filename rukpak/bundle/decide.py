@@ -20,7 +20,7 @@ from olmkit.api.bundles import (
     ConditionType,
     Reason,
 )
-from olmkit.api.conditions import Report, Wanted, find_condition, merge
+from olmkit.api.conditions import DesiredCondition, StatusReport, find_condition, merge_conditions
 from olmkit.api.content import Phase, ResolvedImage, ResolvedSource
 from olmkit.errors import Blocked, OlmError, Waiting
 
@@ -151,21 +151,21 @@ def rival_text(name: str) -> str:
     return f"Bundle {name} has the same image unpacked by another provisioner"
 
 
-def report(world: World, outcome: Done | Exception) -> Report[BundleStatus]:
+def report(world: World, outcome: Done | Exception) -> StatusReport[BundleStatus]:
     """The status that is true now, and what changed. A new attempt leaves what was said of the last one until it ends."""
     if world.bundle.metadata.deleting or (_is_working(outcome) and _had(world, "False", Reason.UNPACK_FAILED)):
-        return Report(world.bundle.status)
+        return StatusReport(world.bundle.status)
     if world.unreadable is not None and _had(world, "True", Reason.UNPACK_SUCCESSFUL):
-        return Report(world.bundle.status)  # nothing is known that says otherwise
+        return StatusReport(world.bundle.status)  # nothing is known that says otherwise
     phase, wanted = _conditions(outcome)
     old = world.bundle.status
     generation = world.bundle.metadata.generation
-    conditions, transitions = merge(old.conditions, wanted, generation, world.now)
+    conditions, transitions = merge_conditions(old.conditions, wanted, generation, world.now)
     job = (outcome.job if isinstance(outcome, Done) else None) or world.job
     ref = world.resolved or (job.ref if isinstance(job, Ended) else "")
     source = ResolvedSource(type="image", image=ResolvedImage(ref=ref)) if ref else None
     status = BundleStatus(observed_generation=generation, conditions=conditions, phase=phase, resolved_source=source)
-    return Report(status, transitions)
+    return StatusReport(status, transitions)
 
 
 def _is_working(outcome: Done | Exception) -> bool:
@@ -180,7 +180,7 @@ def _had(world: World, unpacked: str, reason: Reason) -> bool:
     return is_present and status.observed_generation == world.bundle.metadata.generation
 
 
-def _conditions(outcome: Done | Exception) -> tuple[Phase, tuple[Wanted, ...]]:
+def _conditions(outcome: Done | Exception) -> tuple[Phase, tuple[DesiredCondition, ...]]:
     match outcome:
         case Blocked():
             return Phase.FAILING, _failed(outcome.message, stalled=True)
@@ -203,30 +203,30 @@ def _conditions(outcome: Done | Exception) -> tuple[Phase, tuple[Wanted, ...]]:
     return Phase.UNPACKED, _unpacked()
 
 
-def _unpacked() -> tuple[Wanted, ...]:
+def _unpacked() -> tuple[DesiredCondition, ...]:
     message = "Successfully unpacked the image Bundle"
     return (
-        Wanted(ConditionType.UNPACKED, "True", Reason.UNPACK_SUCCESSFUL, message),
-        Wanted(ConditionType.READY, "True", Reason.SUCCEEDED, message),
+        DesiredCondition(ConditionType.UNPACKED, "True", Reason.UNPACK_SUCCESSFUL, message),
+        DesiredCondition(ConditionType.READY, "True", Reason.SUCCEEDED, message),
     )
 
 
-def _under_way(reason: Reason, message: str) -> tuple[Wanted, ...]:
+def _under_way(reason: Reason, message: str) -> tuple[DesiredCondition, ...]:
     return (
-        Wanted(ConditionType.UNPACKED, "False", reason, message),
-        Wanted(ConditionType.READY, "False", Reason.NOT_UNPACKED, message),
-        Wanted(ConditionType.RECONCILING, "True", reason, message),
+        DesiredCondition(ConditionType.UNPACKED, "False", reason, message),
+        DesiredCondition(ConditionType.READY, "False", Reason.NOT_UNPACKED, message),
+        DesiredCondition(ConditionType.RECONCILING, "True", reason, message),
     )
 
 
-def _failed(message: str, *, stalled: bool) -> tuple[Wanted, ...]:
+def _failed(message: str, *, stalled: bool) -> tuple[DesiredCondition, ...]:
     progress = (
-        Wanted(ConditionType.STALLED, "True", Reason.BLOCKED, message)
+        DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, message)
         if stalled
-        else Wanted(ConditionType.RECONCILING, "True", Reason.RETRYING, message)
+        else DesiredCondition(ConditionType.RECONCILING, "True", Reason.RETRYING, message)
     )
     return (
-        Wanted(ConditionType.UNPACKED, "False", Reason.UNPACK_FAILED, message),
-        Wanted(ConditionType.READY, "False", Reason.NOT_UNPACKED, message),
+        DesiredCondition(ConditionType.UNPACKED, "False", Reason.UNPACK_FAILED, message),
+        DesiredCondition(ConditionType.READY, "False", Reason.NOT_UNPACKED, message),
         progress,
     )

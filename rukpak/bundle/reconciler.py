@@ -17,8 +17,8 @@ from pathlib import Path
 
 from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import BundleDeployment
-from olmkit.api.bundles import KIND, Bundle, BundleStatus, digest_in, digest_of
-from olmkit.api.conditions import Report
+from olmkit.api.bundles import KIND, Bundle, BundleStatus, digest_of_reference, resolved_digest
+from olmkit.api.conditions import StatusReport
 from olmkit.api.content import Phase
 from olmkit.api.meta import Object
 from olmkit.errors import Waiting
@@ -70,10 +70,10 @@ def controller(manager: Manager, jobs: Jobs, store: Store) -> Controller:
     unpacking = Unpacking(informer, deployments, jobs, store, manager.settings, ApiServers(manager.client))
     publisher = Publisher(manager.client, KIND, MANAGER, informer)
 
-    async def publish(world: World, told: Report[BundleStatus]) -> None:
+    async def publish(world: World, told: StatusReport[BundleStatus]) -> None:
         await publisher(world.raw, told.status.dump(), told.transitions)
 
-    reconciler: Reconciler[World, Plan, None, Done, Report[BundleStatus]] = Reconciler(
+    reconciler: Reconciler[World, Plan, None, Done, StatusReport[BundleStatus]] = Reconciler(
         unpacking.observe,
         lambda world: Decision(decide(world), None),
         unpacking.act,
@@ -186,7 +186,7 @@ class Unpacking:
         if self._postponed.is_set() and not isinstance(world.job, Working):
             await self.collect()
         ref = world.resolved or (world.job.ref if isinstance(world.job, Ended) else "")
-        digest = digest_in(ref)
+        digest = digest_of_reference(ref)
         try:
             known = await asyncio.to_thread(whole_type_of, self.store, digest) if digest else ""
         except Waiting as error:
@@ -209,7 +209,7 @@ class Unpacking:
                 replaceable = ""
                 if isinstance(world.job, Ended):
                     self.jobs.forget(name)  # what it found belonged to another Bundle, which is gone
-                    replaceable = digest_in(world.job.ref)
+                    replaceable = digest_of_reference(world.job.ref)
                 arguments = self._arguments(plan, await self.api_servers.hosts())
                 finish = partial(take_over, self.store, plan.content_type, replaceable, plan.ref)
                 task = Task(FUNCTION, arguments, parses=True, staging=Staging(self.store.stage, finish))
@@ -236,7 +236,7 @@ class Unpacking:
             self._postponed.clear()
             here = await asyncio.to_thread(self.store.digests)
             # Only now: what came to be wanted while the disk was read is wanted.
-            wanted = {digest_of(raw) for raw in self.informer.objects.values()}
+            wanted = {resolved_digest(raw) for raw in self.informer.objects.values()}
             for _, name in self.informer.objects:
                 state = self.jobs.state(name)
                 if isinstance(state, Finished):
@@ -262,11 +262,11 @@ class Unpacking:
         return _seen(state) if state is not None and state.identity == _identity(bundle) else None
 
     def _rival(self, key: str, ref: str, provisioner: str) -> str:
-        digest = digest_in(ref)
+        digest = digest_of_reference(ref)
         rivals = (
             raw["metadata"]["name"]
             for raw in self.informer.objects.values()
-            if digest_of(raw) == digest and raw["spec"]["provisionerClassName"] != provisioner
+            if resolved_digest(raw) == digest and raw["spec"]["provisionerClassName"] != provisioner
         )
         return min((name for name in rivals if name != key), default="")
 

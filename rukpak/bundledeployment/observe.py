@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from olmkit.api import bundles, operators
-from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, BundleDeployment, template_of
+from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, BundleDeployment, template_spec
 from olmkit.api.conditions import find_condition
 from olmkit.api.meta import Object
 from olmkit.errors import ApiError, NotFound
@@ -144,7 +144,7 @@ class Observer:
             now=datetime.now(UTC),
             raw=raw,
             deployment=deployment,
-            wanted=bundle_name(key, template_of(raw)),
+            wanted=bundle_name(key, template_spec(raw)),
             inventory=inventory.parse(deployment.metadata.annotations.get(INVENTORY_ANNOTATION, "")),
             notes=dict(memory.notes),  # as observed: a pass adds to the Memory, never to its World
             settling_since=memory.settling_since,
@@ -214,7 +214,7 @@ class Observer:
 
     async def _content(self, deployment: str, bundle: BundleFacts | None) -> Content:
         """What a Bundle holds, if it is unpacked."""
-        digest = bundles.digest_in(bundle.image) if bundle is not None else ""
+        digest = bundles.digest_of_reference(bundle.image) if bundle is not None else ""
         if bundle is None or not digest or bundle.unpacking is not Unpacking.DONE:
             return Absent()
         return await self.contents.rendered(bundle.name, deployment, digest)

@@ -12,7 +12,7 @@ from datetime import timedelta
 
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundledeployments import BundleDeploymentStatus
-from olmkit.api.conditions import Report
+from olmkit.api.conditions import StatusReport
 from olmkit.api.meta import Object
 from olmkit.runtime.controller import Controller
 from olmkit.runtime.informer import Change
@@ -96,7 +96,7 @@ def controller(manager: Manager, store: Store, lost: Callable[[str], None]) -> C
     publisher = Publisher(manager.client, bundledeployments.KIND, MANAGER, sight.deployments)
     manager.on_lead(publisher.begin)
     installer = Installer(observer, hands, Withdrawal(manager.client, kinds, sight, hands.limit), publisher)
-    reconciler: Reconciler[World, Plan, None, Done, Report[BundleDeploymentStatus]] = Reconciler(
+    reconciler: Reconciler[World, Plan, None, Done, StatusReport[BundleDeploymentStatus]] = Reconciler(
         observer.observe,
         lambda world: Decision(decide(world), None),
         installer.act,
@@ -202,7 +202,7 @@ class Installer:
         await self.observer.blockers.forget(world.name)
         return done
 
-    def report(self, world: World, outcome: Done | Exception) -> Report[BundleDeploymentStatus]:
+    def report(self, world: World, outcome: Done | Exception) -> StatusReport[BundleDeploymentStatus]:
         """The status; how long what is known in a moment has been waited for is remembered."""
         memory = self.observer.memories[world.name]
         memory.settling_since = (memory.settling_since or world.now) if isinstance(outcome, Settling) else None
@@ -250,9 +250,9 @@ class Installer:
                 return Done(plan)
         return Done(plan, LOOK_AGAIN)
 
-    async def publish(self, world: World, told: Report[BundleDeploymentStatus]) -> None:
+    async def publish(self, world: World, told: StatusReport[BundleDeploymentStatus]) -> None:
         """Nothing when the object was let go in this pass: there is none any more, or nobody's business."""
         memory = self.observer.memories[world.name]
         if not memory.is_let_go:
             raw: Object = dict(memory.latest or world.raw)
-            await self.publisher(raw, told.status.dump(), told.transitions, told.notices)
+            await self.publisher(raw, told.status.dump(), told.transitions, told.events)

@@ -13,11 +13,11 @@ from olmkit.api.bundledeployments import (
     BUNDLE_NAME_ANNOTATION,
     BundleDeploymentStatus,
     ConditionType,
-    LeftOut,
+    ObjectReference,
     Reason,
-    RefusedBundle,
+    RejectedBundle,
 )
-from olmkit.api.conditions import Notice, Report, Wanted, find_condition, merge
+from olmkit.api.conditions import DesiredCondition, PendingEvent, StatusReport, find_condition, merge_conditions
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict, OlmError, Waiting
 from rukpak.bundledeployment.blockers import irreversible, obstacle_of
@@ -47,17 +47,17 @@ _ANNOUNCED = {
 """Reasons that Reconciling takes over from what was waited for; everything else is Retrying."""
 
 
-def report(world: World, outcome: Outcome) -> Report[BundleDeploymentStatus]:
+def report(world: World, outcome: Outcome) -> StatusReport[BundleDeploymentStatus]:
     """Status and transitions. What is superseded in a moment leaves a status of this generation as it is."""
     status = world.deployment.status
     generation = world.deployment.metadata.generation
     notices = (*_repairs(world, outcome), *_loss(world, outcome))
     if isinstance(outcome, Conflict) or (_is_passing(world, outcome) and status.observed_generation == generation):
-        return Report(status, notices=notices)
+        return StatusReport(status, events=notices)
     active = world.wanted if isinstance(outcome, Done) and isinstance(outcome.plan, Activate) else world.active
     wanted = _removing(world, outcome) if world.deployment.metadata.deleting else _conditions(world, outcome, active)
-    conditions, transitions = merge(status.conditions, wanted, generation, world.now)
-    return Report(
+    conditions, transitions = merge_conditions(status.conditions, wanted, generation, world.now)
+    return StatusReport(
         BundleDeploymentStatus(
             observed_generation=generation,
             conditions=conditions,
@@ -82,7 +82,7 @@ def _is_passing(world: World, outcome: Outcome) -> bool:
     return isinstance(outcome, Done) and isinstance(outcome.plan, SetInventory)
 
 
-def _repairs(world: World, outcome: Outcome) -> tuple[Notice, ...]:
+def _repairs(world: World, outcome: Outcome) -> tuple[PendingEvent, ...]:
     """Drift that was repaired in this pass: one Warning, unless it was reported before, as long as it could not be repaired."""
     known = find_condition(world.deployment.status.conditions, ConditionType.HEALTHY)
     reported = known.message if known is not None and known.status == "False" else ""
@@ -94,14 +94,14 @@ def _repairs(world: World, outcome: Outcome) -> tuple[Notice, ...]:
     ]
     if not sentences:
         return ()
-    return (Notice("Warning", DRIFT_REPAIRED, names(sentences, "; ", SHOWN_SENTENCES), "Repair"),)
+    return (PendingEvent("Warning", DRIFT_REPAIRED, names(sentences, "; ", SHOWN_SENTENCES), "Repair"),)
 
 
-def _loss(world: World, outcome: Outcome) -> tuple[Notice, ...]:
+def _loss(world: World, outcome: Outcome) -> tuple[PendingEvent, ...]:
     """Before a Namespace goes with what others have in it: one Warning."""
     is_announced = isinstance(outcome, Done) and isinstance(outcome.plan, Announce)
     sentence = foreign_objects(world) if is_announced and world.deployment.metadata.deleting else ""
-    return (Notice("Warning", NAMESPACE_NOT_EMPTY, sentence, "Remove"),) if sentence else ()
+    return (PendingEvent("Warning", NAMESPACE_NOT_EMPTY, sentence, "Remove"),) if sentence else ()
 
 
 def _repair(change: Change) -> str:
@@ -110,7 +110,7 @@ def _repair(change: Change) -> str:
     return f"set {change.key} back: {change.why}"
 
 
-def _conditions(world: World, outcome: Outcome, active: str | None) -> list[Wanted]:
+def _conditions(world: World, outcome: Outcome, active: str | None) -> list[DesiredCondition]:
     if isinstance(outcome, Done) and active != world.wanted:
         outcome = obstacle_of(world) or outcome  # the step was only on the way to what is waited for
     error = outcome if isinstance(outcome, Exception) else None
@@ -125,14 +125,14 @@ def _conditions(world: World, outcome: Outcome, active: str | None) -> list[Want
         _ready(world, error, active, healthy, message),
     ]
     if is_stalled:
-        return [*conditions, Wanted(ConditionType.STALLED, "True", Reason.BLOCKED, message)]
+        return [*conditions, DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, message)]
     if error is not None:
         reason = getattr(error, "reason", "")
         reason = reason if isinstance(error, Waiting) and reason in _ANNOUNCED else Reason.RETRYING
-        return [*conditions, Wanted(ConditionType.RECONCILING, "True", reason, message)]
+        return [*conditions, DesiredCondition(ConditionType.RECONCILING, "True", reason, message)]
     if _is_under_way(world, active):
         reason = Reason.UPGRADING if active else Reason.INSTALLING
-        return [*conditions, Wanted(ConditionType.RECONCILING, "True", reason, message)]
+        return [*conditions, DesiredCondition(ConditionType.RECONCILING, "True", reason, message)]
     return [*conditions, *_unfinished(healthy, judgement)]
 
 
@@ -142,14 +142,14 @@ def _judge(world: World, outcome: Outcome, active: str | None) -> Judgement:
     return judge(world, active, outcome.applied if isinstance(outcome, Done | Refused) else frozenset())
 
 
-def _unfinished(healthy: Wanted, judgement: Judgement) -> list[Wanted]:
+def _unfinished(healthy: DesiredCondition, judgement: Judgement) -> list[DesiredCondition]:
     """What an installed bundle that is not well is about to do: nothing (Stalled), or to come right."""
     if healthy.status == "True":
         return []
     if judgement.failed and healthy.reason == Reason.UNHEALTHY:
-        return [Wanted(ConditionType.STALLED, "True", Reason.UNHEALTHY, healthy.message)]
+        return [DesiredCondition(ConditionType.STALLED, "True", Reason.UNHEALTHY, healthy.message)]
     reason = Reason.PROGRESSING if healthy.reason == Reason.PROGRESSING else Reason.RETRYING
-    return [Wanted(ConditionType.RECONCILING, "True", reason, healthy.message)]
+    return [DesiredCondition(ConditionType.RECONCILING, "True", reason, healthy.message)]
 
 
 def _is_under_way(world: World, active: str | None) -> bool:
@@ -163,43 +163,47 @@ def _is_under_way(world: World, active: str | None) -> bool:
     return not (isinstance(content, Rendered) and all(world.holds(item) for item in content.items()))
 
 
-def _has_valid_bundle(world: World) -> Wanted:
+def _has_valid_bundle(world: World) -> DesiredCondition:
     kind, bundle = ConditionType.HAS_VALID_BUNDLE, world.bundles.get(world.wanted)
     obstacle = obstacle_of(world)
     if obstacle is None or obstacle.reason == Reason.WAITING_FOR_KIND:
         text = f"Successfully unpacked the {world.wanted} Bundle"
-        return Wanted(kind, "True", Reason.UNPACK_SUCCESSFUL, text)
+        return DesiredCondition(kind, "True", Reason.UNPACK_SUCCESSFUL, text)
     pending = bundle is None or bundle.unpacking in (Unpacking.PENDING, Unpacking.DONE)
     if pending and obstacle.reason == Reason.UNPACK_PENDING:
-        return Wanted(kind, "False", Reason.UNPACK_PENDING, f"Waiting for the {world.wanted} Bundle to be unpacked")
-    return Wanted(kind, "False", obstacle.reason, obstacle.message)
+        return DesiredCondition(
+            kind, "False", Reason.UNPACK_PENDING, f"Waiting for the {world.wanted} Bundle to be unpacked"
+        )
+    return DesiredCondition(kind, "False", obstacle.reason, obstacle.message)
 
 
-def _installed(error: Exception | None, active: str | None, message: str) -> Wanted:
+def _installed(error: Exception | None, active: str | None, message: str) -> DesiredCondition:
     kind = ConditionType.INSTALLED
     if active:
-        return Wanted(kind, "True", Reason.INSTALLATION_SUCCEEDED, f"Instantiated bundle {active} successfully")
+        return DesiredCondition(
+            kind, "True", Reason.INSTALLATION_SUCCEEDED, f"Instantiated bundle {active} successfully"
+        )
     if error is None:
-        return Wanted(kind, "False", Reason.INSTALLING, message)
+        return DesiredCondition(kind, "False", Reason.INSTALLING, message)
     if isinstance(error, Waiting) and not isinstance(error, Refused):
-        return Wanted(kind, "Unknown", Reason.INSTALL_PENDING, message)
-    return Wanted(kind, "False", Reason.INSTALL_FAILED, message)
+        return DesiredCondition(kind, "Unknown", Reason.INSTALL_PENDING, message)
+    return DesiredCondition(kind, "False", Reason.INSTALL_FAILED, message)
 
 
-def _healthy(world: World, active: str | None, judgement: Judgement) -> Wanted:
+def _healthy(world: World, active: str | None, judgement: Judgement) -> DesiredCondition:
     kind = ConditionType.HEALTHY
     if not active:
-        return Wanted(kind, "False", Reason.INSTALLATION_STATUS_FALSE, "Installed condition is false")
+        return DesiredCondition(kind, "False", Reason.INSTALLATION_STATUS_FALSE, "Installed condition is false")
     unseen = world.unsynced & HEALTH_KINDS
     if unseen:
         text = f"cannot be read now: {names(name for _, name in unseen)}"
-        return Wanted(kind, "Unknown", Reason.OBJECT_LOOKUP_FAILURE, text)
+        return DesiredCondition(kind, "Unknown", Reason.OBJECT_LOOKUP_FAILURE, text)
     ill = [*judgement.failed, *judgement.contested]
     if ill:
-        return Wanted(kind, "False", Reason.UNHEALTHY, _few(ill))
+        return DesiredCondition(kind, "False", Reason.UNHEALTHY, _few(ill))
     if judgement.in_progress:
-        return Wanted(kind, "Unknown", Reason.PROGRESSING, _few(list(judgement.in_progress)))
-    return Wanted(kind, "True", Reason.HEALTHY, "BundleDeployment is healthy")
+        return DesiredCondition(kind, "Unknown", Reason.PROGRESSING, _few(list(judgement.in_progress)))
+    return DesiredCondition(kind, "True", Reason.HEALTHY, "BundleDeployment is healthy")
 
 
 def _few(sentences: list[str]) -> str:
@@ -207,19 +211,21 @@ def _few(sentences: list[str]) -> str:
     return "; ".join(sentences[:SHOWN_SENTENCES]) + (f"{MORE}{more} more" if more > 0 else "")
 
 
-def _ready(world: World, error: Exception | None, active: str | None, healthy: Wanted, message: str) -> Wanted:
+def _ready(
+    world: World, error: Exception | None, active: str | None, healthy: DesiredCondition, message: str
+) -> DesiredCondition:
     kind = ConditionType.READY
     if not active:
-        return Wanted(kind, "False", Reason.NOT_INSTALLED, message)
+        return DesiredCondition(kind, "False", Reason.NOT_INSTALLED, message)
     if _is_under_way(world, active):
-        return Wanted(kind, "False", Reason.UPGRADING, message)
+        return DesiredCondition(kind, "False", Reason.UPGRADING, message)
     if isinstance(error, Blocked | Refused):
-        return Wanted(kind, "False", Reason.BLOCKED, message)
+        return DesiredCondition(kind, "False", Reason.BLOCKED, message)
     if isinstance(error, Waiting) and error.reason == Reason.WAITING_FOR_KIND:
-        return Wanted(kind, "False", Reason.WAITING_FOR_KIND, message)
+        return DesiredCondition(kind, "False", Reason.WAITING_FOR_KIND, message)
     if healthy.status != "True":
-        return Wanted(kind, "False", healthy.reason, healthy.message)
-    return Wanted(kind, "True", Reason.SUCCEEDED, message)
+        return DesiredCondition(kind, "False", healthy.reason, healthy.message)
+    return DesiredCondition(kind, "True", Reason.SUCCEEDED, message)
 
 
 # --- the one sentence
@@ -310,24 +316,24 @@ def _install_namespace(world: World, active: str | None) -> str | None:
     return content.namespace if isinstance(content, Rendered) else world.deployment.status.install_namespace
 
 
-def _refused(world: World) -> RefusedBundle | None:
+def _refused(world: World) -> RejectedBundle | None:
     bundle, content = world.bundles.get(world.wanted), world.content
     if bundle is None or not bundle.image or not isinstance(content, Rendered) or not content.unsupported:
         return None
-    return RefusedBundle(image=bundle.image, message="; ".join(content.unsupported))
+    return RejectedBundle(image=bundle.image, message="; ".join(content.unsupported))
 
 
-def _left_out(world: World) -> list[LeftOut] | None:
+def _left_out(world: World) -> list[ObjectReference] | None:
     if not isinstance(world.content, Rendered):
         return world.deployment.status.left_out
     return [_named(key) for key in sorted(world.content.left_out)] or None
 
 
-def _named(key: ObjectKey) -> LeftOut:
-    return LeftOut(group=key.group, kind=key.kind, namespace=key.namespace or None, name=key.name)
+def _named(key: ObjectKey) -> ObjectReference:
+    return ObjectReference(group=key.group, kind=key.kind, namespace=key.namespace or None, name=key.name)
 
 
-def _released(world: World) -> list[LeftOut] | None:
+def _released(world: World) -> list[ObjectReference] | None:
     """What bears a note that it was released here, and is nobody's since."""
     spaces = [facts.name for facts in world.namespaces.values() if facts.released == world.name and not facts.members]
     crds = [crd.name for crd in world.crds.values() if crd.released == world.name and not crd.owner]
@@ -339,20 +345,20 @@ def _released(world: World) -> list[LeftOut] | None:
 # --- deletion
 
 
-def _removing(world: World, outcome: Outcome) -> list[Wanted]:
+def _removing(world: World, outcome: Outcome) -> list[DesiredCondition]:
     """What was said of the bundle stays as it was; Ready says what is being removed."""
     old = {condition.type: condition for condition in world.deployment.status.conditions}
     kept = [_again(old[kind]) for kind in _KEPT_WHILE_REMOVING if kind in old]
     text = "; ".join(filter(None, (_removal_message(outcome), foreign_objects(world))))
     return [
         *kept,
-        Wanted(ConditionType.READY, "False", Reason.REMOVING, text),
-        Wanted(ConditionType.RECONCILING, "True", Reason.REMOVING, text),
+        DesiredCondition(ConditionType.READY, "False", Reason.REMOVING, text),
+        DesiredCondition(ConditionType.RECONCILING, "True", Reason.REMOVING, text),
     ]
 
 
-def _again(condition: Condition) -> Wanted:
-    return Wanted(condition.type, condition.status, condition.reason, condition.message)
+def _again(condition: Condition) -> DesiredCondition:
+    return DesiredCondition(condition.type, condition.status, condition.reason, condition.message)
 
 
 def _removal_message(outcome: Outcome) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from devcluster.cluster import Cluster
-from olmkit.api.crd import DEFINITIONS
+from olmkit.api.crd import CRD_DEFINITIONS
 
 CRD_FOLDER = Path(__file__).parents[2] / "config" / "crd"
 
@@ -16,6 +16,6 @@ CRD_FOLDER = Path(__file__).parents[2] / "config" / "crd"
 def definitions(cluster: Cluster) -> Cluster:
     """The cluster, which serves the suite's kinds."""
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(CRD_FOLDER))
-    names = [f"crd/{each.kind.plural}.{each.kind.group}" for each in DEFINITIONS]
+    names = [f"crd/{each.kind.plural}.{each.kind.group}" for each in CRD_DEFINITIONS]
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
     return cluster

@@ -16,7 +16,7 @@ from devcluster.cluster import Cluster
 from devcluster.processes import REPOSITORY
 from devcluster.suite import NAMESPACE, Suite
 from devcluster.watch import Watch
-from olmkit.api.crd import DEFINITIONS
+from olmkit.api.crd import CRD_DEFINITIONS
 from olmkit.jobs import Limits, MemoryBudget
 from olmkit.jobs.memory_budget import CONTROLLER_SHARE
 from olmkit.runtime.flags import Settings, add_jobs_memory, make_parser, parse_settings, quantity
@@ -266,7 +266,7 @@ def test_whoever_may_view_sees_our_kinds_and_whoever_may_edit_writes_none(
     installed.kubectl("create", "clusterrolebinding", binding, f"--clusterrole={role}", f"--user={binding}")
     try:
         eventually(lambda: _may(installed, binding, "get", "configmaps"))  # the authorizer knows of the binding
-        ours = [f"{each.kind.plural}.{each.kind.group}" for each in DEFINITIONS]
+        ours = [f"{each.kind.plural}.{each.kind.group}" for each in CRD_DEFINITIONS]
         eventually(lambda: {_may(installed, binding, verb, resource) for resource in ours} == {expected})
     finally:
         installed.kubectl("delete", "clusterrolebinding", binding)

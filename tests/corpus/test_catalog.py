@@ -14,7 +14,7 @@ import yaml
 
 from catalogd.ingest.content import BLOBS, Content
 from catalogd.ingest.load_job import write
-from olmkit.api.annotations import CHANNELS, LATEST, VERSIONS
+from olmkit.api.annotations import CHANNELS_ANNOTATION, LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
 from olmkit.fbc.folder import read_folder
 
 pytestmark = pytest.mark.corpus
@@ -57,7 +57,11 @@ def test_all_packages_are_offered_without_a_problem(source: Path, folder: Path) 
     for offer in content.offers:
         told = content.package_object(offer.package)
         assert told["spec"]["packageName"] == offer.package
-        assert told["metadata"]["annotations"].keys() == {LATEST, CHANNELS, VERSIONS}
+        assert told["metadata"]["annotations"].keys() == {
+            LATEST_VERSION_ANNOTATION,
+            CHANNELS_ANNOTATION,
+            VERSIONS_ANNOTATION,
+        }
 
 
 def test_summaries_are_small_enough_for_a_list_of_all_packages(folder: Path) -> None:

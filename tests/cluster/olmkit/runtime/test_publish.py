@@ -10,7 +10,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from olmkit.api import catalogs
-from olmkit.api.conditions import Notice, Transition
+from olmkit.api.conditions import PendingEvent, Transition
 from olmkit.errors import Conflict, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.publish import Publisher
@@ -142,7 +142,7 @@ async def test_a_failure_is_one_event_that_kubectl_can_sort(
 async def test_what_happens_again_is_counted_once_for_each_version_of_the_object(
     client: Client, catalog: Object, publish: Publisher, told: Told
 ) -> None:
-    repaired = Notice("Warning", "DriftRepaired", "set it back", "Repair")
+    repaired = PendingEvent("Warning", "DriftRepaired", "set it back", "Repair")
     await publish(catalog, catalog["status"], notices=[repaired])
     await publish(catalog, catalog["status"], notices=[repaired])
     (event,) = await events(client, catalog)

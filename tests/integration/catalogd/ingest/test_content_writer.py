@@ -14,7 +14,7 @@ from catalogd.ingest.content import BLOBS, Content
 from catalogd.ingest.content_writer import Writer
 from catalogd.ingest.package_index import PROBLEMS_KEPT
 from catalogd.ingest.package_objects import fingerprint
-from olmkit.api.annotations import CHANNELS, LATEST, VERSIONS
+from olmkit.api.annotations import CHANNELS_ANNOTATION, LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
 from olmkit.fbc import documents
 from olmkit.fbc.blobs import Blob, blob
 from olmkit.fbc.documents import Document
@@ -106,7 +106,9 @@ def test_a_good_catalog_is_counted_and_offered(tmp_path: Path) -> None:
     spec = told["spec"]
     assert (spec["packageName"], spec["description"], spec["channels"][0]["name"]) == ("p", "d", "stable")
     assert [offer.fingerprint for offer in found.offers if offer.package == "p"] == [fingerprint(told)]
-    assert told["metadata"] == {"annotations": {LATEST: "1.0.0", CHANNELS: "stable", VERSIONS: "1.0.0"}}
+    assert told["metadata"] == {
+        "annotations": {LATEST_VERSION_ANNOTATION: "1.0.0", CHANNELS_ANNOTATION: "stable", VERSIONS_ANNOTATION: "1.0.0"}
+    }
     assert resolution(found, "p")["bundles"][0]["version"] == "1.0.0"
     assert found.resolution("q") is None
 

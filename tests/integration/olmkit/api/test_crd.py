@@ -11,7 +11,7 @@ import yaml
 
 from olmkit.api import crd
 
-REPOSITORY = Path(__file__).parents[3]
+REPOSITORY = Path(__file__).parents[4]
 TAKEN = {
     "ip",
     "sub",
@@ -66,7 +66,7 @@ def test_a_wrong_call_says_how_to_call_it(capsys: pytest.CaptureFixture[str]) ->
 
 @pytest.mark.parametrize("text", crd.render().values(), ids=crd.render().keys())
 def test_each_file_is_small_enough_for_a_client_side_apply(text: str) -> None:
-    assert len(text.encode()) < crd.SIZE_LIMIT
+    assert len(text.encode()) < crd.MAX_CRD_BYTES
 
 
 def test_nothing_is_filled_into_a_spec() -> None:
@@ -93,12 +93,12 @@ def test_a_reconciled_kind_starts_with_a_generation_nobody_has_observed() -> Non
 
 
 def test_no_column_asks_for_several_values_because_only_the_first_would_be_shown() -> None:
-    columns = {(each.kind.kind, column.name): column.path for each in crd.DEFINITIONS for column in each.columns}
+    columns = {(each.kind.kind, column.name): column.path for each in crd.CRD_DEFINITIONS for column in each.columns}
     assert [which for which, path in columns.items() if "*" in path or ".." in path] == []
 
 
 def test_the_content_of_a_catalog_is_shown_whatever_its_source() -> None:
-    (catalogs,) = (each for each in crd.DEFINITIONS if each.kind.kind == "Catalog")
+    (catalogs,) = (each for each in crd.CRD_DEFINITIONS if each.kind.kind == "Catalog")
     assert {column.name: column.path for column in catalogs.columns}["Content"] == ".status.contentDigest"
 
 
@@ -137,5 +137,5 @@ def test_short_names_are_free_and_all_kinds_share_a_category() -> None:
     ],
 )
 def test_lists_show(kind: str, column: str, path: str) -> None:
-    (definition,) = (each for each in crd.DEFINITIONS if each.kind.kind == kind)
+    (definition,) = (each for each in crd.CRD_DEFINITIONS if each.kind.kind == kind)
     assert {each.name: each.path for each in definition.columns}[column] == path

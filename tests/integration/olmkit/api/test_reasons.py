@@ -10,7 +10,7 @@ import pytest
 
 from olmkit.api import bundledeployments, bundles, catalogs, operators
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[4]
 KINDS: dict[str, tuple[type[StrEnum], type[StrEnum], str, str]] = {
     "Catalog": (catalogs.Reason, catalogs.ConditionType, "catalogd", "docs/catalog.md"),
     "Operator": (operators.Reason, operators.ConditionType, "operator_controller", "docs/operator.md"),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from catalogd.catalog import package_diff
 from catalogd.catalog.package_diff import Difference, Existing, Write
 from catalogd.ingest.package_objects import Offer, fingerprint, said
-from olmkit.api.annotations import LATEST
+from olmkit.api.annotations import LATEST_VERSION_ANNOTATION
 from olmkit.api.names import is_dns1123_subdomain
 
 SAID = said(
@@ -22,7 +22,7 @@ SAID = said(
         "description": "",
         "channels": [{"name": "stable", "entries": []}],
     },
-    {LATEST: "1.0.0"},
+    {LATEST_VERSION_ANNOTATION: "1.0.0"},
 )
 
 
@@ -132,7 +132,7 @@ def test_an_object_as_it_is_written_is_seen_as_right() -> None:
     written = package_diff.wanted_object(package_diff.PACKAGES, "c", "ours", CREATE, SAID)
     assert written["metadata"]["resourceVersion"] == "1"
     assert written["metadata"]["labels"] == {"catalog": "c", "package": "p"}
-    assert written["metadata"]["annotations"] == {LATEST: "1.0.0"}
+    assert written["metadata"]["annotations"] == {LATEST_VERSION_ANNOTATION: "1.0.0"}
     written["metadata"]["uid"] = "uid of c-p"
     seen = package_diff.existing(package_diff.PACKAGES, package_diff.project(written))
     assert differ([Offer("p", fingerprint(SAID))], seen) == Difference()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from catalogd.ingest import package_objects
-from olmkit.api.annotations import CHANNELS as SHOWN_CHANNELS
-from olmkit.api.annotations import LATEST, VERSIONS
+from olmkit.api.annotations import CHANNELS_ANNOTATION as SHOWN_CHANNELS
+from olmkit.api.annotations import LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
 from olmkit.fbc.catalog import Bundle, Channel, Entry, Package, Property
 
 CHANNELS = [
@@ -94,16 +94,16 @@ def test_a_bundle_that_is_too_large_keeps_its_name() -> None:
 
 def test_a_fingerprint_says_whether_two_specs_are_equal_whatever_their_catalog() -> None:
     spec, _ = package_objects.package_spec(Package("p", "stable", "", None), CHANNELS)
-    said = package_objects.said(spec, {LATEST: "1.0.0"})
+    said = package_objects.said(spec, {LATEST_VERSION_ANNOTATION: "1.0.0"})
     backwards = dict(reversed({"catalog": {"name": "c"}, **spec}.items()))
-    metadata = {"name": "c-p", "annotations": {"somebody": "else's", LATEST: "1.0.0"}}
+    metadata = {"name": "c-p", "annotations": {"somebody": "else's", LATEST_VERSION_ANNOTATION: "1.0.0"}}
     assert package_objects.fingerprint({"metadata": metadata, "spec": backwards}) == package_objects.fingerprint(said)
     assert package_objects.fingerprint({**said, "spec": {**spec, "description": "x"}}) != package_objects.fingerprint(
         said
     )
-    assert package_objects.fingerprint(package_objects.said(spec, {LATEST: "1.0.1"})) != package_objects.fingerprint(
-        said
-    )
+    assert package_objects.fingerprint(
+        package_objects.said(spec, {LATEST_VERSION_ANNOTATION: "1.0.1"})
+    ) != package_objects.fingerprint(said)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_fingerprint_says_whether_two_specs_are_equal_whatever_their_catalog()
         pytest.param(
             CHANNELS,
             "2.0.0",
-            {LATEST: "2.0.0", SHOWN_CHANNELS: "stable,alpha", VERSIONS: "2.0.0,1.0.0"},
+            {LATEST_VERSION_ANNOTATION: "2.0.0", SHOWN_CHANNELS: "stable,alpha", VERSIONS_ANNOTATION: "2.0.0,1.0.0"},
             id="version, channels and what can be pinned: no bundle outside of them",
         ),
         pytest.param([], "", {}, id="nothing that is not known"),
@@ -125,7 +125,10 @@ def test_a_fingerprint_says_whether_two_specs_are_equal_whatever_their_catalog()
         pytest.param(
             [Channel("c", "p", tuple(Entry(f"p.v{number}", "", (), "") for number in range(10, 35)))],
             "",
-            {SHOWN_CHANNELS: "c", VERSIONS: ",".join(f"{number}.0.0" for number in range(34, 14, -1)) + " and 5 more"},
+            {
+                SHOWN_CHANNELS: "c",
+                VERSIONS_ANNOTATION: ",".join(f"{number}.0.0" for number in range(34, 14, -1)) + " and 5 more",
+            },
             id="the newest of many versions, by their order as versions",
         ),
         pytest.param(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from olmkit.api.bundles import digest_of
+from olmkit.api.bundles import resolved_digest
 
 
 @pytest.mark.parametrize(
@@ -17,4 +17,4 @@ from olmkit.api.bundles import digest_of
     ],
 )
 def test_the_digest_a_bundle_wants(raw: dict[str, Any], digest: str) -> None:
-    assert digest_of(raw) == digest
+    assert resolved_digest(raw) == digest

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.api.conditions import Transition, Wanted, cut, merge, timestamp
-from olmkit.api.meta import MESSAGE_LIMIT, Condition
+from olmkit.api.conditions import DesiredCondition, Transition, format_timestamp, merge_conditions, truncate
+from olmkit.api.meta import MAX_MESSAGE_BYTES, Condition
 
 THEN = "2026-01-01T00:00:00Z"
 NOON = datetime(2026, 1, 1, 12, 0, 0, 900_000, tzinfo=UTC)
@@ -32,25 +32,45 @@ def had(status: str = "True", reason: str = "Fine", message: str = "fine", type:
 @pytest.mark.parametrize(
     ("old", "want", "moved_at", "told"),
     [
-        pytest.param([], Wanted("Ready", "True", "Fine", "fine"), NOW, True, id="a type that is new is told"),
-        pytest.param([had()], Wanted("Ready", "True", "Fine", "fine"), THEN, False, id="nothing new: time stays"),
-        pytest.param([had()], Wanted("Ready", "True", "Fine", "better"), THEN, False, id="a new message is not told"),
+        pytest.param([], DesiredCondition("Ready", "True", "Fine", "fine"), NOW, True, id="a type that is new is told"),
         pytest.param(
-            [had()], Wanted("Ready", "True", "Other", "fine"), THEN, True, id="a new reason is told, time stays"
+            [had()], DesiredCondition("Ready", "True", "Fine", "fine"), THEN, False, id="nothing new: time stays"
         ),
         pytest.param(
-            [had()], Wanted("Ready", "False", "Fine", "fine"), NOW, True, id="a status that flips moves the time"
+            [had()], DesiredCondition("Ready", "True", "Fine", "better"), THEN, False, id="a new message is not told"
         ),
         pytest.param(
-            [had("Unknown")], Wanted("Ready", "False", "Bad", "bad"), NOW, True, id="Unknown to False is a flip"
+            [had()],
+            DesiredCondition("Ready", "True", "Other", "fine"),
+            THEN,
+            True,
+            id="a new reason is told, time stays",
         ),
         pytest.param(
-            [had(type="Other")], Wanted("Ready", "True", "Fine", "x"), NOW, True, id="other types do not count"
+            [had()],
+            DesiredCondition("Ready", "False", "Fine", "fine"),
+            NOW,
+            True,
+            id="a status that flips moves the time",
+        ),
+        pytest.param(
+            [had("Unknown")],
+            DesiredCondition("Ready", "False", "Bad", "bad"),
+            NOW,
+            True,
+            id="Unknown to False is a flip",
+        ),
+        pytest.param(
+            [had(type="Other")],
+            DesiredCondition("Ready", "True", "Fine", "x"),
+            NOW,
+            True,
+            id="other types do not count",
         ),
     ],
 )
-def test_time_and_transition(old: list[Condition], want: Wanted, moved_at: str, told: bool) -> None:
-    (condition,), transitions = merge(old, [want], 7, NOON)
+def test_time_and_transition(old: list[Condition], want: DesiredCondition, moved_at: str, told: bool) -> None:
+    (condition,), transitions = merge_conditions(old, [want], 7, NOON)
     assert condition.last_transition_time == moved_at
     assert condition.observed_generation == 7
     assert (condition.type, condition.status, condition.reason, condition.message) == (
@@ -61,18 +81,20 @@ def test_time_and_transition(old: list[Condition], want: Wanted, moved_at: str, 
 
 
 def test_types_not_wanted_go_and_the_rest_is_sorted() -> None:
-    wanted = [Wanted("Serving", "True", "A", "a"), Wanted("Ready", "True", "B", "b")]
-    conditions, _ = merge([had(type="Stalled")], wanted, 1, NOON)
+    wanted = [DesiredCondition("Serving", "True", "A", "a"), DesiredCondition("Ready", "True", "B", "b")]
+    conditions, _ = merge_conditions([had(type="Stalled")], wanted, 1, NOON)
     assert [condition.type for condition in conditions] == ["Ready", "Serving"]
 
 
 def test_a_type_wanted_twice_is_a_mistake_of_the_caller() -> None:
     with pytest.raises(ValueError, match="Ready is wanted twice"):
-        merge([], [Wanted("Ready", "True", "A", "a"), Wanted("Ready", "False", "B", "b")], 1, NOON)
+        merge_conditions(
+            [], [DesiredCondition("Ready", "True", "A", "a"), DesiredCondition("Ready", "False", "B", "b")], 1, NOON
+        )
 
 
 def test_times_are_utc_to_the_second() -> None:
-    assert timestamp(datetime(2026, 1, 1, 1, 30, tzinfo=timezone(timedelta(hours=2)))) == "2025-12-31T23:30:00Z"
+    assert format_timestamp(datetime(2026, 1, 1, 1, 30, tzinfo=timezone(timedelta(hours=2)))) == "2025-12-31T23:30:00Z"
 
 
 @pytest.mark.parametrize(
@@ -86,14 +108,14 @@ def test_times_are_utc_to_the_second() -> None:
     ],
 )
 def test_cut(message: str, limit: int, expected: str) -> None:
-    assert cut(message, limit) == expected
+    assert truncate(message, limit) == expected
 
 
 @given(st.text(max_size=50), st.integers(3, 60))
 def test_cut_is_a_beginning_that_fits_and_the_longest_one(message: str, limit: int) -> None:
-    result = cut(message, limit)
+    result = truncate(message, limit)
     assert len(result.encode()) <= limit
-    assert cut(result, limit) == result
+    assert truncate(result, limit) == result
     if result != message:
         kept = result.removesuffix("…")
         assert message.startswith(kept)
@@ -106,12 +128,12 @@ def test_cut_is_a_beginning_that_fits_and_the_longest_one(message: str, limit: i
         pytest.param("Ready", 1024, id="Ready is for people: 1 KB"),
         pytest.param("Reconciling", 1024, id="so is Reconciling"),
         pytest.param("Stalled", 1024, id="and Stalled"),
-        pytest.param("Unpacked", MESSAGE_LIMIT, id="the others tell everything, up to what the API server takes"),
+        pytest.param("Unpacked", MAX_MESSAGE_BYTES, id="the others tell everything, up to what the API server takes"),
     ],
 )
 def test_no_message_is_longer_than_its_type_may_have(type: str, limit: int) -> None:
     text = "é" * 500_000
-    (condition,), (told,) = merge([], [Wanted(type, "True", "Fine", text)], 1, NOON)
+    (condition,), (told,) = merge_conditions([], [DesiredCondition(type, "True", "Fine", text)], 1, NOON)
     assert limit - 4 < len(condition.message.encode()) <= limit
     assert condition.message == "é" * (len(condition.message) - 1) + "…"
     assert told.message == condition.message
@@ -119,22 +141,24 @@ def test_no_message_is_longer_than_its_type_may_have(type: str, limit: int) -> N
 
 WANTED = st.lists(
     st.builds(
-        Wanted,
+        DesiredCondition,
         st.sampled_from(["Ready", "Stalled", "Serving", "Unpacked"]),
         st.sampled_from(["True", "False", "Unknown"]),
         st.sampled_from(["A", "B"]),
-        st.sampled_from(["m", "é" * MESSAGE_LIMIT]),
+        st.sampled_from(["m", "é" * MAX_MESSAGE_BYTES]),
     ),
     unique_by=lambda want: want.type,
 )
 
 
 @given(before=WANTED, wanted=WANTED, generation=st.integers(0, 5))
-def test_merging_twice_is_merging_once(before: list[Wanted], wanted: list[Wanted], generation: int) -> None:
+def test_merging_twice_is_merging_once(
+    before: list[DesiredCondition], wanted: list[DesiredCondition], generation: int
+) -> None:
     """The same wants an hour later give the same conditions and no transition."""
-    old, _ = merge([], before, 1, NOON - timedelta(days=1))
-    once, _ = merge(old, wanted, generation, NOON)
-    twice, transitions = merge(once, wanted, generation, NOON + timedelta(hours=1))
+    old, _ = merge_conditions([], before, 1, NOON - timedelta(days=1))
+    once, _ = merge_conditions(old, wanted, generation, NOON)
+    twice, transitions = merge_conditions(once, wanted, generation, NOON + timedelta(hours=1))
     assert twice == once
     assert transitions == ()
-    assert all(len(condition.message.encode()) <= MESSAGE_LIMIT for condition in once)
+    assert all(len(condition.message.encode()) <= MAX_MESSAGE_BYTES for condition in once)

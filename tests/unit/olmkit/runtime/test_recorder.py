@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from olmkit.api.conditions import ConditionValue, Notice, Transition
+from olmkit.api.conditions import ConditionValue, PendingEvent, Transition
 from olmkit.runtime.recorder import (
     MESSAGE_LIMIT,
     Choice,
@@ -442,7 +442,7 @@ def about(version: str = "7", name: str = "community", namespace: str | None = N
 
 def event(of: dict[str, Any], **changed: str) -> dict[str, Any]:
     facts: dict[str, Any] = {"type": "Warning", "reason": "Broken", "message": "m", "action": "Ready", **changed}
-    return make_event(of, Notice(**facts), Reporter("controller", "pod-1"), NOW)
+    return make_event(of, PendingEvent(**facts), Reporter("controller", "pod-1"), NOW)
 
 
 def test_an_event_carries_what_kubectl_sorts_and_counts_by() -> None:

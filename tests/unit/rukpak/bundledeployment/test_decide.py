@@ -12,7 +12,7 @@ import pytest
 
 from olmkit.api.bundledeployments import FINALIZER, BundleRecord, Reason
 from olmkit.api.bundles import BundleSpec
-from olmkit.api.conditions import timestamp
+from olmkit.api.conditions import format_timestamp
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Waiting
 from rukpak.bundledeployment.blockers import irreversible
@@ -408,7 +408,7 @@ def test_progress_is_observed_again_at_its_deadline() -> None:
         status="Unknown",
         reason="Progressing",
         message="",
-        last_transition_time=timestamp(ago(minutes=4)),
+        last_transition_time=format_timestamp(ago(minutes=4)),
     )
     status = seen.deployment.status.model_copy(update={"conditions": [began]})
     seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))

@@ -125,13 +125,13 @@ def test_what_else_is_in_a_namespace_is_said_before_it_goes() -> None:
     assert decide(seen) == Announce()
     told = report(seen, Done(Announce()))
     text = "objects that the bundle did not bring are deleted with their Namespace: ConfigMap ship-system/notes"
-    assert [(notice.type, notice.reason, notice.message) for notice in told.notices] == [
+    assert [(notice.type, notice.reason, notice.message) for notice in told.events] == [
         ("Warning", "NamespaceNotEmpty", text)
     ]
     assert {each.message for each in told.status.conditions} == {f"removing; {text}"}
     seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": told.status}))
     assert decide(seen) == LeaveNamespaces((other,), (ours,))
-    assert report(seen, Done(LeaveNamespaces((), (ours,)))).notices == ()
+    assert report(seen, Done(LeaveNamespaces((), (ours,)))).events == ()
     shared = replace(seen, namespaces={ours.name: namespace(NS.name, UID, "uid-other")})
     assert {each.message for each in report(shared, Done(Keep())).status.conditions} == {"removing"}, "it stays"
 

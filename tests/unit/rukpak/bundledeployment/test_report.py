@@ -14,12 +14,12 @@ from olmkit.api.bundledeployments import (
     BundleDeployment,
     BundleDeploymentStatus,
     BundleRecord,
-    LeftOut,
+    ObjectReference,
     Reason,
-    RefusedBundle,
+    RejectedBundle,
 )
 from olmkit.api.bundles import BundleSpec
-from olmkit.api.conditions import Report, timestamp
+from olmkit.api.conditions import StatusReport, format_timestamp
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict, OlmError, Unavailable, Waiting
 from olmkit.runtime.recorder import choose
@@ -78,7 +78,7 @@ from tests.unit.rukpak.bundledeployment.worlds import (
 )
 
 MINUTE = timedelta(minutes=1)
-Told = Report[BundleDeploymentStatus]
+Told = StatusReport[BundleDeploymentStatus]
 
 
 def conditions(told: Told) -> dict[str, tuple[str, str, str]]:
@@ -151,7 +151,7 @@ def test_what_is_installed_on_no_cluster_is_named_with_its_image() -> None:
     facts = replace(seen.bundles[seen.wanted], image="r@sha256:1")
     seen = replace(seen, bundles={seen.wanted: facts})
     error = Blocked(Reason.BUNDLE_LOAD_FAILED, "webhooks")
-    assert report(seen, error).status.refused == RefusedBundle(image="r@sha256:1", message="webhooks")
+    assert report(seen, error).status.refused == RejectedBundle(image="r@sha256:1", message="webhooks")
     other = replace(seen, content=rendered(faults=("an old kind",)))
     assert report(other, error).status.refused is None
 
@@ -480,12 +480,12 @@ def test_what_cannot_be_reversed_is_said_as_long_as_it_can_be_stopped() -> None:
 )
 def test_what_is_superseded_in_a_moment_is_not_written(outcome: Done | Exception) -> None:
     seen = inventoried(unpacked(world(raw(status={"observedGeneration": 1}))))
-    assert report(seen, outcome) == Report(seen.deployment.status)
+    assert report(seen, outcome) == StatusReport(seen.deployment.status)
     assert report(FIRST, outcome).status.observed_generation == 1
 
 
 def test_a_lost_race_says_nothing() -> None:
-    assert report(FIRST, Conflict(409, "Conflict", "x")) == Report(FIRST.deployment.status)
+    assert report(FIRST, Conflict(409, "Conflict", "x")) == StatusReport(FIRST.deployment.status)
 
 
 def test_a_repair_and_a_removal_of_leftovers_are_no_news() -> None:
@@ -493,7 +493,7 @@ def test_a_repair_and_a_removal_of_leftovers_are_no_news() -> None:
     seen = installed()
     seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": before}))
     for done in (apply(seen, 2), Done(TearDown("x", ()))):
-        assert report(seen, done) == Report(before)
+        assert report(seen, done) == StatusReport(before)
 
 
 def test_at_most_three_objects_that_are_not_well_are_told_in_full() -> None:
@@ -521,7 +521,7 @@ def test_what_is_odd_is_said_when_all_is_well() -> None:
         "left out, because the cluster lacks their kinds: ServiceMonitor.monitoring.coreos.com ship-system/m"
     )
     assert told.status.left_out == [
-        LeftOut(group="monitoring.coreos.com", kind="ServiceMonitor", namespace="ship-system", name="m")
+        ObjectReference(group="monitoring.coreos.com", kind="ServiceMonitor", namespace="ship-system", name="m")
     ]
 
 
@@ -566,7 +566,10 @@ def test_what_was_released_is_named_while_it_is_there_and_nobody_s() -> None:
         crds={facts.name: facts for facts in crds},
         namespaces={facts.name: facts for facts in spaces},
     )
-    expected = [LeftOut(group="", kind="Namespace", name="d"), LeftOut(group=CRD[0], kind=CRD[1], name="a.x")]
+    expected = [
+        ObjectReference(group="", kind="Namespace", name="d"),
+        ObjectReference(group=CRD[0], kind=CRD[1], name="a.x"),
+    ]
     assert report(seen, Done(Keep())).status.released == expected
     assert report(seen, REFUSED).status.released == expected
     assert report(installed(), REFUSED).status.released is None
@@ -581,7 +584,7 @@ def test_the_install_namespace_is_that_of_what_runs() -> None:
 
 
 def test_what_is_left_out_stays_known_while_the_content_is_away() -> None:
-    entry = LeftOut(group="g", kind="K", name="n")
+    entry = ObjectReference(group="g", kind="K", name="n")
     seen = replace(installed(), content=Absent())
     status = seen.deployment.status.model_copy(update={"left_out": [entry]})
     seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
@@ -621,7 +624,7 @@ def told_after(steps: list[tuple[World, Done | Exception]]) -> list[tuple[str, s
         told = report(seen, outcome)
         before, after = (each.dump().get("conditions", []) for each in (status, told.status))
         choice = choose(before, after, told.transitions, trouble)
-        events += [(notice.type, notice.reason) for notice in (*told.notices, *choice.notices)]
+        events += [(notice.type, notice.reason) for notice in (*told.events, *choice.notices)]
         status, trouble = told.status, choice.trouble
     return events
 
@@ -722,15 +725,15 @@ RECREATED = Change(WORKLOAD, Verb.RECREATED, "somebody deleted it")
 )
 def test_drift_that_was_repaired_is_one_warning(changed: list[Change], expected: str) -> None:
     told = report(installed(), changes(*changed))
-    assert [notice.message for notice in told.notices] == ([expected] if expected else [])
-    assert {(notice.type, notice.reason) for notice in told.notices} <= {("Warning", "DriftRepaired")}
+    assert [notice.message for notice in told.events] == ([expected] if expected else [])
+    assert {(notice.type, notice.reason) for notice in told.events} <= {("Warning", "DriftRepaired")}
 
 
 def test_drift_that_was_reported_when_its_repair_exceeded_the_deadline_is_not_reported_again() -> None:
-    late = reported(HELD, WAITS, last_transition_time=timestamp(ago(minutes=10)))
+    late = reported(HELD, WAITS, last_transition_time=format_timestamp(ago(minutes=10)))
     late = reported(late, WAITS)
     assert brief(report(late, WAITS))["Healthy"] == "False/Unhealthy"
-    assert report(late, changes(Change(SECRET, Verb.RECREATED, "somebody deleted it"))).notices == ()
+    assert report(late, changes(Change(SECRET, Verb.RECREATED, "somebody deleted it"))).events == ()
 
 
 def test_what_somebody_deleted_is_one_warning_also_when_it_takes_a_while_to_go() -> None:
@@ -756,13 +759,13 @@ def test_what_somebody_deleted_is_one_warning_also_when_it_takes_a_while_to_go()
 )
 def test_progress_is_ordinary_until_its_deadline(began: int, deadline: timedelta | None, expected: str) -> None:
     seen = unwell(Health("Unknown", "0 of 1 run", deadline))
-    began_at = timestamp(ago(minutes=began))
+    began_at = format_timestamp(ago(minutes=began))
     told = report(reported(seen, Done(Keep()), last_transition_time=began_at), Done(Keep()))
     assert brief(told)["Healthy"] == expected
 
 
 def test_what_exceeded_its_deadline_has_failed_until_it_is_well_also_after_a_restart() -> None:
-    seen = reported(ROLLING_OUT, Done(Keep()), last_transition_time=timestamp(ago(minutes=10)))
+    seen = reported(ROLLING_OUT, Done(Keep()), last_transition_time=format_timestamp(ago(minutes=10)))
     late = reported(seen, Done(Keep()))
     assert brief(report(late, Done(Keep())))["Healthy"] == "False/Unhealthy"
     assert report(late, Done(Keep())).transitions == ()
@@ -774,7 +777,7 @@ def test_what_is_made_again_after_it_was_deleted_has_not_failed() -> None:
     seen = installed()
     absent = {key: entry for key, entry in seen.members.items() if key != WORKLOAD}
     waiting = Waiting(Reason.RETRYING, "waiting until it is gone: Namespace ship-system", MINUTE)
-    held = reported(replace(seen, members=absent), waiting, last_transition_time=timestamp(ago(minutes=10)))
+    held = reported(replace(seen, members=absent), waiting, last_transition_time=format_timestamp(ago(minutes=10)))
     assert brief(report(held, waiting))["Healthy"] == "False/Unhealthy"
     late = reported(held, waiting)
     assert brief(report(late, waiting))["Healthy"] == "False/Unhealthy", "as long as it is not there"
