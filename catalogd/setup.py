@@ -24,7 +24,7 @@ from catalogd.storage.startup_verifier import Ahead
 from olmkit.api import bundlemetadata, catalogs, packages
 from olmkit.errors import OlmError
 from olmkit.jobs import Jobs, MemoryBudget, Sandbox
-from olmkit.jobs.memory_budget import for_jobs
+from olmkit.jobs.memory_budget import job_memory_budget
 from olmkit.runtime.controller import Controller
 from olmkit.runtime.informer import Informer, without_managed_fields
 from olmkit.runtime.manager import Manager
@@ -38,7 +38,7 @@ from olmkit.tls.service import CATALOGS
 
 async def build(manager: Manager, ahead: Ahead | None = None) -> None:
     """Serve what was served before, then wire the controller; `ahead` has begun to verify it."""
-    access, memory = _checked_access(manager), for_jobs(manager.settings.jobs_memory)
+    access, memory = _checked_access(manager), job_memory_budget(manager.settings.jobs_memory)
     shelf = Shelf(manager.settings.cache_dir, ahead=ahead)
     known = manager.informer(catalogs.KIND, project=without_managed_fields)
     # What is restored says first what is expected: who asks before it is there is told to come again.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from olmkit.jobs import Jobs, Sandbox
-from olmkit.jobs.memory_budget import for_jobs
+from olmkit.jobs.memory_budget import job_memory_budget
 from olmkit.runtime.flags import add_jobs_memory
 from olmkit.runtime.manager import Manager, run
 from olmkit.sources.access import Access
@@ -28,7 +28,7 @@ async def build(manager: Manager) -> None:
     access.check()
     store = Store(unpack.store_folder(settings))
     sandbox = Sandbox(reads=(*access.files(), unpack.store_folder(settings)))
-    preload, memory = [FUNCTION.partition(":")[0]], for_jobs(settings.jobs_memory)
+    preload, memory = [FUNCTION.partition(":")[0]], job_memory_budget(settings.jobs_memory)
     jobs = Jobs(lambda bundle: unpacking.enqueue(bundle), preload=preload, sandbox=sandbox, memory=memory)
     manager.on_close(jobs.close)
     unpacking = unpack.controller(manager, jobs, store)

@@ -44,8 +44,7 @@ from olmkit.api import catalogs
 from olmkit.api.catalogs import MAX_REFRESH_LENGTH, NAME_LABEL, REFRESH_ANNOTATION, Catalog, CatalogStatus
 from olmkit.api.conditions import StatusReport, truncate
 from olmkit.errors import Blocked, Conflict, OlmError, Waiting
-from olmkit.jobs import Failed, Finished, Jobs, Running
-from olmkit.jobs import Reason as JobReason
+from olmkit.jobs import Failed, Finished, JobReason, Jobs, Running
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from olmkit.runtime.publish import Publisher

@@ -28,7 +28,7 @@ from olmkit.store.store import Store, unreadable
 JOB = "catalogd.http.compression_job"
 IDENTITY = "1"
 """Of the way files are encoded; Jobs keeps an end under it."""
-LIMITS = Limits(memory=256 * 1024 * 1024, cpu=3600, wall=timedelta(hours=2))
+LIMITS = Limits(memory_bytes=256 * 1024 * 1024, cpu_seconds=3600, timeout=timedelta(hours=2))
 LOOK_SECONDS = 30.0
 """Between two looks when nothing happens: a job that failed may be due again."""
 _NONE: Mapping[str, Form] = {}

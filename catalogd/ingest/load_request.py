@@ -20,7 +20,7 @@ from olmkit.sources.source import ImageSource, Source, to_json
 from olmkit.store.store import Store
 
 JOB = "catalogd.ingest.load_job"
-LIMITS = Limits(helper_memory=READERS * READER_MEMORY)
+LIMITS = Limits(helper_memory_bytes=READERS * READER_MEMORY)
 """Of a job that loads."""
 
 

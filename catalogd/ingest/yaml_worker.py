@@ -66,7 +66,7 @@ def live(channel: int, parent: int, memory: int, *, bundle_metadata: bool) -> No
     code = 1
     try:
         syscalls.die_with_parent(parent)
-        child.leave_everything_but(channel)
+        child.reset_inherited_state(channel)
         child.limit_memory(memory)
         gc.freeze()  # the collector must not touch, and so copy, pages that the job shares
         with socket.socket(fileno=channel) as connection, suppress(ConnectionError):

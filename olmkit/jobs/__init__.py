@@ -7,7 +7,7 @@ end enqueues the key. Nothing here knows what a job does, and no big content cro
       ^------------- progress, result or error over a socket of its own (wire.py) -------------'
 """
 
-from olmkit.jobs.job import Limits, Reason, Task
+from olmkit.jobs.job import JobReason, Limits, Task
 from olmkit.jobs.memory_budget import MemoryBudget
 from olmkit.jobs.parser import Parse
 from olmkit.jobs.sandbox import Sandbox
@@ -17,12 +17,12 @@ from olmkit.jobs.staging import Staging
 __all__ = [
     "Failed",
     "Finished",
+    "JobReason",
     "JobState",
     "Jobs",
     "Limits",
     "MemoryBudget",
     "Parse",
-    "Reason",
     "Running",
     "Sandbox",
     "Staging",

@@ -31,11 +31,11 @@ from olmkit.jobs.job import Role
 from olmkit.jobs.parser import Parser, ParserFailed, ParserLost
 from olmkit.jobs.sandbox import Sandbox
 
-PROGRESS_EVERY = 0.2
+PROGRESS_INTERVAL_SECONDS = 0.2
 """Seconds between two progress lines on the wire; the ones between are dropped."""
 
 
-def live(channels: Sequence[int], parent: int, asked: Mapping[str, Any], scratch: Path) -> NoReturn:
+def run(channels: Sequence[int], parent: int, asked: Mapping[str, Any], scratch: Path) -> NoReturn:
     """Do what arrives on the first of `channels`, sockets, as the role says, and end the process.
 
     `asked` is what the fork server was asked for (server.py), `scratch` a folder for temporary files. The second channel, if
@@ -44,16 +44,16 @@ def live(channels: Sequence[int], parent: int, asked: Mapping[str, Any], scratch
     code = 1
     try:
         _belong_to(parent)
-        leave_everything_but(*channels)
+        reset_inherited_state(*channels)
         _take(asked["limits"])
         tempfile.tempdir = os.environ["TMPDIR"] = str(scratch)
         around = Sandbox.from_json(asked["sandbox"])
         around = replace(around, writes=(*around.writes, scratch))
         with socket.socket(fileno=channels[0]) as connection:
             match asked["role"]:
-                case Role.LOOK:
+                case Role.PROBE:
                     sandbox.enter(around)
-                    asyncio.run(probe_worker.answer_all(connection))
+                    asyncio.run(probe_worker.serve_probes(connection))
                 case Role.PARSE:
                     syscalls.erase_environment()
                     sandbox.enter(replace(around, reads=(), network=False))
@@ -76,7 +76,7 @@ def _belong_to(parent: int) -> None:
     syscalls.set_dumpable(True)  # or its own files below /proc are root's
 
 
-def leave_everything_but(*channels: int) -> None:
+def reset_inherited_state(*channels: int) -> None:
     """Close what was inherited, standard error aside; signals mean what they usually do."""
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
@@ -105,10 +105,10 @@ def _take(limits: Mapping[str, int]) -> None:
         mapped = int(statm.read().split()[0]) * resource.getpagesize()
     _mapped[:] = [mapped]
     wanted = {
-        resource.RLIMIT_AS: (mapped + limits["memory"],) * 2,
-        resource.RLIMIT_CPU: (limits["cpu"], limits["cpu"] + 5),
-        resource.RLIMIT_NOFILE: (limits["files"],) * 2,
-        resource.RLIMIT_FSIZE: (limits["file_size"],) * 2,
+        resource.RLIMIT_AS: (mapped + limits["memory_bytes"],) * 2,
+        resource.RLIMIT_CPU: (limits["cpu_seconds"], limits["cpu_seconds"] + 5),
+        resource.RLIMIT_NOFILE: (limits["open_files"],) * 2,
+        resource.RLIMIT_FSIZE: (limits["file_bytes"],) * 2,
         resource.RLIMIT_CORE: (0, 0),
     }
     for what, (soft, hard) in wanted.items():
@@ -138,7 +138,7 @@ def _parse(connection: socket.socket, scratch: Path) -> None:
             return  # the job ended meanwhile
         folder = Path(request["folder"])
         os.environ["TMPDIR"] = tempfile.tempdir = str(scratch)
-        sandbox.narrow((folder, scratch))
+        sandbox.restrict_writes((folder, scratch))
         _do(connection, lambda progress: protocol.resolve(request["function"])(request["arguments"], files, progress))
 
 
@@ -178,7 +178,7 @@ def _progress(connection: socket.socket) -> Callable[[str], None]:
         nonlocal due
         now = time.monotonic()
         if now >= due:
-            due = now + PROGRESS_EVERY
+            due = now + PROGRESS_INTERVAL_SECONDS
             connection.sendall(protocol.frame("progress", line))
 
     return progress

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 """In upper and in lower case."""
-NAMES = frozenset(
+ALLOWED_VARIABLES = frozenset(
     {
-        *PROXIES,
-        *map(str.lower, PROXIES),
+        *PROXY_VARIABLES,
+        *map(str.lower, PROXY_VARIABLES),
         "SSL_CERT_FILE",
         "SSL_CERT_DIR",
         "OPENSSL_CONF",
@@ -30,10 +30,10 @@ NAMES = frozenset(
         "PYTHONWARNINGS",
     }
 )
-SAID = {"HOME": "/nonexistent", "USER": "olm-suite"}
+FIXED_VARIABLES = {"HOME": "/nonexistent", "USER": "olm-suite"}
 """What libraries ask the machine for unless they are told."""
 
 
-def allowed(environment: Mapping[str, str]) -> dict[str, str]:
+def filter_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """What of a controller's environment its jobs get."""
-    return {**{name: value for name, value in environment.items() if name in NAMES}, **SAID}
+    return {**{name: value for name, value in environment.items() if name in ALLOWED_VARIABLES}, **FIXED_VARIABLES}

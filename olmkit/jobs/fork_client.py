@@ -21,18 +21,18 @@ import orjson
 from olmkit.jobs import environment, protocol, sandbox
 from olmkit.jobs.job import Limits, Role, Task
 from olmkit.jobs.sandbox import Sandbox
-from olmkit.jobs.scratch import Scratch
+from olmkit.jobs.scratch import ScratchFolder
 
-END_WAIT = 10.0
+SERVER_EXIT_TIMEOUT_SECONDS = 10.0
 """Seconds that the fork server has for its end."""
 
 
-class ServerLost(Exception):
+class ForkServerLost(Exception):
     """The fork server ended while a job ran; its children ended with it."""
 
 
 @dataclass(frozen=True)
-class _Child:
+class _ChildSpec:
     """What is asked for: `memory` in bytes, `folder` to write to beside what all may write to."""
 
     role: Role
@@ -44,13 +44,13 @@ class _Child:
         return replace(sandbox, writes=(*sandbox.writes, self.folder)) if self.folder is not None else sandbox
 
 
-class Forks:
+class ForkServerClient:
     """Children of one fork server. All calls from one event loop."""
 
     def __init__(self, preload: Sequence[str], around: Sandbox) -> None:
         self._preload = preload
         self._sandbox = around
-        self._scratch: Scratch | None = None
+        self._scratch: ScratchFolder | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._ending: set[asyncio.Task[None]] = set()
@@ -70,22 +70,27 @@ class Forks:
         ours.setblocking(False)
         try:
             job = self._fork(
-                _Child(Role.WORK, limits.first(task), task.folder), limits, theirs, *([parser] if parser else [])
+                _ChildSpec(Role.WORK, limits.first_process_memory(task), task.folder),
+                limits,
+                theirs,
+                *([parser] if parser else []),
             )
-            return await self._ended(job, _converse(ours, task, hear))
+            return await self._ended(job, _send_and_read(ours, task, hear))
         finally:
             ours.close()
 
     async def parse(self, task: Task, limits: Limits, channel: socket.socket) -> int:
         """Have a child parse for the task what comes over `channel`, which is closed here; its wait status. Else as run()."""
-        return await self._ended(self._fork(_Child(Role.PARSE, limits.memory, task.folder), limits, channel), None)
+        return await self._ended(
+            self._fork(_ChildSpec(Role.PARSE, limits.memory_bytes, task.folder), limits, channel), None
+        )
 
     def open(self, limits: Limits) -> tuple[int, socket.socket]:
         """A child that looks for many jobs (looking.py): its number for kill(), and the line to it. Raises OSError."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         try:
-            return self._fork(_Child(Role.LOOK, limits.fetch_memory), limits, theirs), ours
+            return self._fork(_ChildSpec(Role.PROBE, limits.fetch_memory_bytes), limits, theirs), ours
         except BaseException:
             ours.close()
             raise
@@ -105,7 +110,7 @@ class Forks:
         finally:
             del self._exits[job]
 
-    def _fork(self, child: _Child, limits: Limits, *channels: socket.socket) -> int:
+    def _fork(self, child: _ChildSpec, limits: Limits, *channels: socket.socket) -> int:
         """Ask for a child, which gets `channels`; they are closed. Its number. Raises OSError."""
         try:
             control = self._connected()
@@ -113,7 +118,7 @@ class Forks:
             message = {
                 "fork": self._numbers,
                 "role": child.role,
-                "limits": {**limits.to_json(), "memory": child.memory},
+                "limits": {**limits.to_json(), "memory_bytes": child.memory},
                 "sandbox": child.within(self._sandbox).to_json(),
             }
             socket.send_fds(control, [orjson.dumps(message)], [channel.fileno() for channel in channels])
@@ -148,8 +153,8 @@ class Forks:
         return ours
 
     def _start(self, descriptor: int) -> subprocess.Popen[bytes]:
-        sandbox.warn()
-        scratch = Scratch()
+        sandbox.warn_of_missing_features()
+        scratch = ScratchFolder()
         command = [sys.executable, "-P", "-m", "olmkit.jobs.fork_server", str(descriptor), *self._preload]
         try:
             process = subprocess.Popen(
@@ -160,7 +165,7 @@ class Forks:
                 process_group=0,  # a Ctrl-C in a terminal is the controller's to answer
                 cwd="/",
                 env={
-                    **environment.allowed(os.environ),
+                    **environment.filter_environment(os.environ),
                     "PYTHONPATH": os.pathsep.join(os.path.abspath(path) for path in sys.path if path),
                     "TMPDIR": str(scratch.folder),
                 },
@@ -194,7 +199,7 @@ class Forks:
             self._control = None
         for future in self._exits.values():
             if not future.done():
-                future.set_exception(ServerLost())
+                future.set_exception(ForkServerLost())
         if self._process is not None and self._scratch is not None:
             # In a thread: this takes as long as the children of jobs take to end.
             ending = asyncio.create_task(asyncio.to_thread(_end, self._process, self._scratch))
@@ -209,17 +214,17 @@ class Forks:
             await asyncio.wait(self._ending)
 
 
-def _end(process: subprocess.Popen[bytes], scratch: Scratch) -> None:
+def _end(process: subprocess.Popen[bytes], scratch: ScratchFolder) -> None:
     """It ends by itself, after all that its children started, which would outlive it."""
     try:
-        process.wait(END_WAIT)
+        process.wait(SERVER_EXIT_TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
     scratch.close()
 
 
-async def _converse(channel: socket.socket, task: Task, hear: Callable[[bytes], None]) -> None:
+async def _send_and_read(channel: socket.socket, task: Task, hear: Callable[[bytes], None]) -> None:
     """Send the task, then hear lines until the child hangs up. Raises wire.TooMuch, and what `hear` does."""
     request = orjson.dumps({"function": task.function, "arguments": task.arguments}) + b"\n"
     try:

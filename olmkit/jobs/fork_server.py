@@ -38,7 +38,7 @@ from olmkit.jobs import child, sandbox, syscalls
 from olmkit.jobs.job import Role
 from olmkit.store.folders import remove_tree
 
-MESSAGE_LIMIT = 64 * 1024
+MAX_MESSAGE_BYTES = 64 * 1024
 
 
 @dataclass
@@ -51,7 +51,7 @@ class _Child:
     """Its wait status once it is reaped; others of the group may still be there."""
 
 
-class Server:
+class ForkServer:
     """Children by job id, as long as their group is there: only then is a process id surely theirs."""
 
     def __init__(self, control: socket.socket) -> None:
@@ -85,7 +85,7 @@ class Server:
 
     def _obey(self) -> bool:
         try:
-            data, descriptors, _, _ = socket.recv_fds(self._control, MESSAGE_LIMIT, 2)
+            data, descriptors, _, _ = socket.recv_fds(self._control, MAX_MESSAGE_BYTES, 2)
         except ConnectionResetError:
             return False  # it hung up without having heard how the last children ended
         if not data:
@@ -109,7 +109,7 @@ class Server:
             return
         if pid == 0:
             signal.set_wakeup_fd(-1)
-            child.live(channels, server, asked, scratch)
+            child.run(channels, server, asked, scratch)
         kept = channels if asked["role"] == Role.PARSE else ()
         if not kept:
             _close(channels)
@@ -168,7 +168,7 @@ def _close(descriptors: Sequence[int]) -> None:
 def main(argv: Sequence[str]) -> None:
     """Serve on the descriptor argv[0] with the modules argv[1:] loaded."""
     syscalls.set_dumpable(False)
-    syscalls.inherit_orphans()
+    syscalls.set_child_subreaper()
     for number in (signal.SIGINT, signal.SIGTERM):
         # The controller decides when its jobs end; it drains first.
         signal.signal(number, signal.SIG_IGN)
@@ -176,11 +176,11 @@ def main(argv: Sequence[str]) -> None:
         importlib.import_module(module)
     if threading.active_count() > 1:
         raise RuntimeError("a module that jobs need started a thread when it was loaded: forking would lose it")
-    sandbox.python(), sandbox.network()  # kept for the children
+    sandbox.python_paths(), sandbox.network_paths()  # kept for the children
     gc.collect()
     gc.freeze()  # the collector must not touch, and so copy, pages that children share
     with socket.socket(fileno=int(argv[0])) as control:
-        Server(control).run()
+        ForkServer(control).run()
 
 
 if __name__ == "__main__":

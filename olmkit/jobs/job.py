@@ -15,7 +15,7 @@ from typing import Any
 from olmkit.jobs.staging import Staging
 
 
-class Reason(StrEnum):
+class JobReason(StrEnum):
     """Why a job ended without an answer of its own."""
 
     OUT_OF_MEMORY = "OutOfMemory"  # it asked for more than Limits.memory; or the kernel ended it
@@ -29,38 +29,38 @@ class Role(StrEnum):
 
     WORK = "work"  # the function of one task
     PARSE = "parse"  # what that function has parsed in another process
-    LOOK = "look"  # the looks of many tasks
+    PROBE = "probe"  # the probes of many tasks
 
 
 @dataclass(frozen=True)
 class Limits:
     """What one job may use. Bytes and seconds; memory is address space beyond what the fork server already maps."""
 
-    memory: int = 768 * 1024 * 1024
+    memory_bytes: int = 768 * 1024 * 1024
     """Of the process that runs the function, or of the one that parses for it."""
-    fetch_memory: int = 256 * 1024 * 1024
+    fetch_memory_bytes: int = 256 * 1024 * 1024
     """Of the process that runs the function when another parses for it, and of the one that looks."""
-    helper_memory: int = 0
+    helper_memory_bytes: int = 0
     """Of all processes together that the one that parses starts itself; it sees to their limits."""
-    cpu: int = 600
-    wall: timedelta = timedelta(minutes=15)
-    files: int = 256
+    cpu_seconds: int = 600
+    timeout: timedelta = timedelta(minutes=15)
+    open_files: int = 256
     """File descriptors open at a time."""
-    file_size: int = 8 * 1024**3
+    file_bytes: int = 8 * 1024**3
     """The largest file it may write."""
 
     def to_json(self) -> dict[str, int]:
         """The part that the child applies to itself; wall time is kept by the parent."""
-        return {name: getattr(self, name) for name in ("memory", "cpu", "files", "file_size")}
+        return {name: getattr(self, name) for name in ("memory_bytes", "cpu_seconds", "open_files", "file_bytes")}
 
-    def first(self, task: Task) -> int:
+    def first_process_memory(self, task: Task) -> int:
         """Bytes of memory that a job of that task needs when it begins."""
-        return self.fetch_memory if task.parses else self.memory
+        return self.fetch_memory_bytes if task.parses else self.memory_bytes
 
     @property
-    def parser(self) -> int:
+    def parser_memory(self) -> int:
         """Bytes of memory that are needed in addition while another process parses for it."""
-        return self.memory + self.helper_memory
+        return self.memory_bytes + self.helper_memory_bytes
 
 
 @dataclass(frozen=True)

@@ -18,15 +18,15 @@ from olmkit.jobs import syscalls
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 """Numbers of the system calls, the same on every architecture."""
-GIVE_VERSION = 1
+CREATE_RULESET_VERSION_FLAG = 1
 RULE_PATH_BENEATH = 1
 
-LEAST_VERSION = 2
+MIN_ABI_VERSION = 2
 """Version 1 (Linux 5.13) cannot allow to rename from one folder into another, which is how content is published."""
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 REFER, TRUNCATE, IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
-FIRST_RIGHTS = (1 << 13) - 1
+ABI_1_RIGHTS = (1 << 13) - 1
 """All rights of ABI 1: those above without the last three, and making and removing of each kind of file."""
 RIGHTS_SINCE = ((2, REFER), (3, TRUNCATE), (5, IOCTL_DEV))
 NETWORK_SINCE, NETWORK = 4, 0b11
@@ -37,8 +37,8 @@ SCOPES_SINCE, SCOPES = 6, 0b11
 READ = READ_FILE | READ_DIR
 SPECIAL_FILES = 1 << 6 | 1 << 9 | 1 << 10 | 1 << 11 | 1 << 12
 """Making character devices, sockets, pipes, block devices and symbolic links, which no job has a use for."""
-WRITE = (FIRST_RIGHTS | REFER | TRUNCATE) & ~EXECUTE & ~SPECIAL_FILES
-OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
+WRITE = (ABI_1_RIGHTS | REFER | TRUNCATE) & ~EXECUTE & ~SPECIAL_FILES
+FILE_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 """Rights that a rule about a file, rather than a folder, may name."""
 
 
@@ -51,11 +51,11 @@ class _PathBeneath(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 
-def version() -> int:
+def abi_version() -> int:
     """The kernel's ABI version; 0 when it has no Landlock, was started without it, or has one before LEAST_VERSION."""
     try:
-        found = syscalls.syscall(CREATE_RULESET, None, 0, GIVE_VERSION)
-        return found if found >= LEAST_VERSION else 0
+        found = syscalls.syscall(CREATE_RULESET, None, 0, CREATE_RULESET_VERSION_FLAG)
+        return found if found >= MIN_ABI_VERSION else 0
     except OSError as error:
         if error.errno in (errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM):  # EPERM: a container's seccomp profile
             return 0
@@ -82,7 +82,7 @@ def restrict(reads: Iterable[Path], writes: Iterable[Path], *, network: bool, ab
 
 
 def _handled(abi: int) -> int:
-    rights = FIRST_RIGHTS
+    rights = ABI_1_RIGHTS
     for since, right in RIGHTS_SINCE:
         if abi >= since:
             rights |= right
@@ -100,7 +100,7 @@ def _allow(ruleset: int, path: Path, rights: int) -> None:
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
-            rights &= OF_FILES
+            rights &= FILE_RIGHTS
         rule = _PathBeneath(rights, descriptor)
         syscalls.syscall(ADD_RULE, ruleset, RULE_PATH_BENEATH, ctypes.byref(rule), 0)
     finally:

@@ -17,13 +17,13 @@ from pathlib import Path
 from olmkit.errors import OlmError
 
 MEBIBYTE = 1024 * 1024
-CONTROLLER_SHARE = 512 * MEBIBYTE
+CONTROLLER_MEMORY_BYTES = 512 * MEBIBYTE
 """Of a container's memory: what the controller itself and its fork servers need, and files that are being written."""
-FALLBACK = 4096 * MEBIBYTE
+DEFAULT_MEMORY_BYTES = 4096 * MEBIBYTE
 """For jobs on a machine that sets no limit."""
-CGROUP_FILES = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+CGROUP_LIMIT_FILES = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 """Where a container sees its limit: version 2 and 1."""
-NO_LIMIT = 1 << 60
+UNLIMITED_BYTES = 1 << 60
 """Version 1 says about 2**63 when there is none."""
 
 
@@ -43,7 +43,7 @@ class MemoryBudget:
         """Bytes that are held now."""
         return sum(self._held.values())
 
-    def promise(self, size: int, parser: int) -> None:
+    def require(self, size: int, parser: int) -> None:
         """There will be jobs of this size, with parsers of that size. Raises OlmError when they could never run."""
         self._most, self._kept = max(self._most, size), max(self._kept, parser)
         if self._most + self._kept > self.total:
@@ -52,14 +52,14 @@ class MemoryBudget:
             words = f"jobs have {total}Mi of memory, and one may need {needed}Mi: {remedy}"
             raise OlmError("InvalidConfiguration", words)
 
-    def take(self, size: int) -> bool:
+    def try_acquire(self, size: int) -> bool:
         """Hold it if nobody has to wait for it; to be given back by give()."""
         fits = not self._waiting[False] and self._fits(size, parser=False)
         if fits:
             self._held[False] += size
         return fits
 
-    def give(self, size: int, *, parser: bool = False) -> None:
+    def release(self, size: int, *, parser: bool = False) -> None:
         """What was held is free, for those that wait for it."""
         self._held[parser] -= size
         for kind in (True, False):
@@ -75,31 +75,31 @@ class MemoryBudget:
         """Wait for that much, in the order asked for, and have it."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[parser].append((size, turn))
-        self.give(0)
+        self.release(0)
         try:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self.give(size, parser=parser)  # it was given at the same moment
+                self.release(size, parser=parser)  # it was given at the same moment
             else:
-                self.give(0)
+                self.release(0)
             raise
         try:
             yield
         finally:
-            self.give(size, parser=parser)
+            self.release(size, parser=parser)
 
     def _fits(self, size: int, *, parser: bool) -> bool:
         left = self.total - self.held - size
         return left >= 0 and (parser or self._held[False] + size <= self.total - self._kept)
 
 
-def for_jobs(asked: int | None) -> MemoryBudget:
+def job_memory_budget(asked: int | None) -> MemoryBudget:
     """What `--jobs-memory` says; without it what the container's limit leaves, and 4 GiB when there is no limit."""
     if asked is not None:
         return MemoryBudget(asked)
-    limit = container_limit(CGROUP_FILES)
-    return MemoryBudget(FALLBACK if limit is None else max(limit - CONTROLLER_SHARE, 0))
+    limit = container_limit(CGROUP_LIMIT_FILES)
+    return MemoryBudget(DEFAULT_MEMORY_BYTES if limit is None else max(limit - CONTROLLER_MEMORY_BYTES, 0))
 
 
 def container_limit(files: tuple[Path, ...]) -> int | None:
@@ -107,5 +107,5 @@ def container_limit(files: tuple[Path, ...]) -> int | None:
     for path in files:
         with suppress(OSError, ValueError):
             found = int(path.read_text())
-            return found if found < NO_LIMIT else None
+            return found if found < UNLIMITED_BYTES else None
     return None

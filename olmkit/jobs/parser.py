@@ -19,9 +19,9 @@ import orjson
 
 from olmkit.jobs import protocol
 
-FILES_LIMIT = 4
+MAX_FILES = 4
 """Descriptors that cross with a request."""
-FIRST_SIZE = 4096
+FIRST_SEND_BYTES = 4096
 """Bytes of the request that the descriptors travel with."""
 
 Progress = Callable[[str], None]
@@ -63,7 +63,7 @@ class Parser:
         loop, line = asyncio.get_running_loop(), orjson.dumps(request) + b"\n"
         self._connection.setblocking(False)
         try:
-            sent = socket.send_fds(self._connection, [line[:FIRST_SIZE]], [file.fileno() for file in files])
+            sent = socket.send_fds(self._connection, [line[:FIRST_SEND_BYTES]], [file.fileno() for file in files])
             await loop.sock_sendall(self._connection, line[sent:])
             return await self._answer(progress)
         except ConnectionError as error:
@@ -85,7 +85,7 @@ class Parser:
 
         try:
             await protocol.read_lines(self._connection, hear)
-        except protocol.TooMuch:
+        except protocol.AnswerTooLarge:
             raise ParserFailed("the process that parses answered with too much") from None
         if last is None:
             raise ParserLost
@@ -109,7 +109,7 @@ def _read(line: bytes) -> dict[str, Any]:
 
 def receive(connection: socket.socket, stack: ExitStack) -> tuple[dict[str, Any], list[IO[bytes]]]:
     """The request, and its files, which `stack` closes. Raises EOFError when the job ended before."""
-    data, descriptors, _, _ = socket.recv_fds(connection, FIRST_SIZE, FILES_LIMIT)
+    data, descriptors, _, _ = socket.recv_fds(connection, FIRST_SEND_BYTES, MAX_FILES)
     files: list[IO[bytes]] = [stack.enter_context(os.fdopen(number, "r+b")) for number in descriptors]
     parts = [data]
     while not parts[-1].endswith(b"\n"):

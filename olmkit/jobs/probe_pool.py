@@ -13,29 +13,29 @@ from typing import Any
 import orjson
 
 from olmkit.jobs import protocol
-from olmkit.jobs.fork_client import Forks
+from olmkit.jobs.fork_client import ForkServerClient
 from olmkit.jobs.job import Limits, Task
 from olmkit.jobs.memory_budget import MemoryBudget
 from olmkit.jobs.sandbox import Sandbox
 
-LOOKS = 500
+PROBES_PER_WORKER = 500
 """Of one child: what leaks, and the CPU time it may use, is bounded."""
-IDLE_SECONDS = 5.0
-AT_ONCE = 16
+WORKER_IDLE_SECONDS = 5.0
+MAX_CONCURRENT_PROBES = 16
 """Looks under way; more wait."""
 
 
-class Lookout:
+class ProbePool:
     """All calls from one event loop."""
 
-    def __init__(self, forks: Forks, limits: Limits, around: Sandbox, memory: MemoryBudget) -> None:
+    def __init__(self, forks: ForkServerClient, limits: Limits, around: Sandbox, memory: MemoryBudget) -> None:
         self._forks = forks
         self._limits = limits
         self._sandbox = around
         self._memory = memory
         self._files: tuple[tuple[int, int] | None, ...] = ()
-        self._turn = asyncio.Semaphore(AT_ONCE)
-        self._child: _Child | None = None
+        self._turn = asyncio.Semaphore(MAX_CONCURRENT_PROBES)
+        self._child: _Worker | None = None
         self._idle: asyncio.TimerHandle | None = None
 
     async def ask(self, task: Task) -> dict[str, Any] | None:
@@ -64,18 +64,18 @@ class Lookout:
             self.drop()
             await child.ended()
 
-    def _reached(self) -> _Child:
+    def _reached(self) -> _Worker:
         """A child to ask. Raises OSError when there cannot be one."""
-        child, files = self._child, self._sandbox.files()
-        if child is not None and not child.is_over and (child.asked >= LOOKS or files != self._files):
+        child, files = self._child, self._sandbox.file_identities()
+        if child is not None and not child.is_over and (child.asked >= PROBES_PER_WORKER or files != self._files):
             child.leave()  # the files that it may read may be others by now
             child = None
         if child is None or child.is_over:
-            child = self._child = _Child(self._forks, self._limits, self._memory)
+            child = self._child = _Worker(self._forks, self._limits, self._memory)
             self._files = files
         if self._idle is not None:
             self._idle.cancel()
-        self._idle = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._rest)
+        self._idle = asyncio.get_running_loop().call_later(WORKER_IDLE_SECONDS, self._rest)
         return child
 
     def _rest(self) -> None:
@@ -84,20 +84,20 @@ class Lookout:
             self._child = None
 
 
-class _Child:
+class _Worker:
     """Its end of the line: whose questions are open."""
 
-    def __init__(self, forks: Forks, limits: Limits, memory: MemoryBudget) -> None:
+    def __init__(self, forks: ForkServerClient, limits: Limits, memory: MemoryBudget) -> None:
         """Raises OSError, also when there is no memory left for it."""
         self._forks = forks
         self._memory = memory
-        self._size = limits.fetch_memory
-        if not memory.take(self._size):
+        self._size = limits.fetch_memory_bytes
+        if not memory.try_acquire(self._size):
             raise OSError(errno.ENOMEM, "all memory for jobs is in use")
         try:
             self._number, self._channel = forks.open(limits)
         except BaseException:
-            memory.give(self._size)
+            memory.release(self._size)
             raise
         self._open: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._leaving = False
@@ -158,7 +158,7 @@ class _Child:
             self.is_over = True
             self._channel.close()
             self._forks.kill(self._number)  # it may be stuck in a look
-            self._memory.give(self._size)
+            self._memory.release(self._size)
             for answer in self._open.values():
                 if not answer.done():
                     answer.set_exception(error)

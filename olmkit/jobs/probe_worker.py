@@ -17,9 +17,9 @@ from olmkit.errors import OlmError
 from olmkit.jobs import protocol
 
 
-async def answer_all(connection: socket.socket) -> None:
+async def serve_probes(connection: socket.socket) -> None:
     """Until the other end is closed. What is being answered then is dropped."""
-    reader, writer = await asyncio.open_connection(sock=connection, limit=protocol.ANSWER_LIMIT)
+    reader, writer = await asyncio.open_connection(sock=connection, limit=protocol.MAX_ANSWER_BYTES)
     running: set[asyncio.Task[None]] = set()
     while line := await reader.readline():
         task = asyncio.create_task(_answer(orjson.loads(line), writer))

@@ -17,9 +17,9 @@ import orjson
 
 from olmkit.errors import OlmError
 
-ANSWER_LIMIT = 8 * 1024 * 1024
+MAX_ANSWER_BYTES = 8 * 1024 * 1024
 """Bytes a child may send in all; results are small, content goes through the disk."""
-READ_SIZE = 64 * 1024
+READ_BYTES = 64 * 1024
 
 
 def frame(kind: str, value: Any) -> bytes:
@@ -27,7 +27,7 @@ def frame(kind: str, value: Any) -> bytes:
     return orjson.dumps({kind: value}) + b"\n"
 
 
-class TooMuch(ValueError):
+class AnswerTooLarge(ValueError):
     """More than ANSWER_LIMIT."""
 
     def __init__(self) -> None:
@@ -42,10 +42,10 @@ async def read_lines(channel: socket.socket, hear: Callable[[bytes], None], *, i
     """
     loop = asyncio.get_running_loop()
     heard, rest = 0, b""
-    while data := await loop.sock_recv(channel, READ_SIZE):
+    while data := await loop.sock_recv(channel, READ_BYTES):
         heard += len(data)
-        if heard > ANSWER_LIMIT:
-            raise TooMuch
+        if heard > MAX_ANSWER_BYTES:
+            raise AnswerTooLarge
         *lines, rest = (rest + data).split(b"\n")
         for line in lines:
             hear(line)

@@ -21,9 +21,9 @@ from olmkit.jobs import landlock, seccomp, syscalls
 
 log = logging.getLogger(__name__)
 
-LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache")
-MACHINE = ("/dev/urandom", "/etc/localtime", "/usr/share/zoneinfo")
-RESOLVER = (
+LIBRARY_PATHS = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache")
+MACHINE_PATHS = ("/dev/urandom", "/etc/localtime", "/usr/share/zoneinfo")
+NAME_RESOLUTION_PATHS = (
     "/etc/resolv.conf",
     "/etc/hosts",
     "/etc/host.conf",
@@ -32,7 +32,7 @@ RESOLVER = (
     "/etc/services",
     "/etc/protocols",
 )
-AUTHORITIES = (
+CA_PATHS = (
     "/etc/ssl/certs",
     "/etc/ssl/cert.pem",
     "/etc/ssl/openssl.cnf",
@@ -68,7 +68,7 @@ class Sandbox:
         """The other way."""
         return cls(tuple(map(Path, value["reads"])), tuple(map(Path, value["writes"])), value["network"])
 
-    def files(self) -> tuple[tuple[int, int] | None, ...]:
+    def file_identities(self) -> tuple[tuple[int, int] | None, ...]:
         """Which files `reads` are now: a rule is about a file, so one that was replaced is not what a process may read."""
         return tuple(map(_identity, self.reads))
 
@@ -76,27 +76,27 @@ class Sandbox:
 def enter(sandbox: Sandbox) -> None:
     """Stay in there for ever, as far as the kernel can see to it. Raises OSError."""
     syscalls.set_dumpable(False)
-    syscalls.forbid_new_privileges()
-    if abi := landlock.version():
+    syscalls.set_no_new_privs()
+    if abi := landlock.abi_version():
         for path in sandbox.writes:
             with suppress(OSError):  # whoever writes there says what is wrong
                 path.mkdir(parents=True, exist_ok=True)
-        reads = (*python(), *(network() if sandbox.network else ()), *sandbox.reads)
+        reads = (*python_paths(), *(network_paths() if sandbox.network else ()), *sandbox.reads)
         landlock.restrict(reads, (Path(os.devnull), *sandbox.writes), network=sandbox.network, abi=abi)
     if seccomp.is_available():
         seccomp.restrict(network=sandbox.network)
 
 
-def narrow(writes: tuple[Path, ...]) -> None:
+def restrict_writes(writes: tuple[Path, ...]) -> None:
     """From now on less of what enter() allowed: to write those only. Raises OSError."""
-    if abi := landlock.version():
-        landlock.restrict(python(), (Path(os.devnull), *writes), network=False, abi=abi)
+    if abi := landlock.abi_version():
+        landlock.restrict(python_paths(), (Path(os.devnull), *writes), network=False, abi=abi)
 
 
 @functools.cache
-def warn() -> None:
+def warn_of_missing_features() -> None:
     """Say what this kernel cannot do, once per process."""
-    if not landlock.version():
+    if not landlock.abi_version():
         log.warning(
             "jobs may read and write all files that this process may: the kernel has no Landlock, or none that can be used"
         )
@@ -107,23 +107,23 @@ def warn() -> None:
 
 
 @functools.cache
-def python() -> tuple[Path, ...]:
+def python_paths() -> tuple[Path, ...]:
     """The interpreter's own files, and packages wherever they were found. For the fork server to ask first: it takes 5 ms."""
     found = {Path(prefix, "lib") for prefix in (sys.prefix, sys.base_prefix)}
     found.update(Path(path) for path in sys.path if path)
     for name, module in [*sys.modules.items()]:
         if "." not in name:
             found.update(map(Path, getattr(module, "__path__", ())))
-    found.update(map(Path, (*LIBRARIES, *MACHINE)))
+    found.update(map(Path, (*LIBRARY_PATHS, *MACHINE_PATHS)))
     return tuple(path for path in sorted(found) if path.exists() and found.isdisjoint(path.parents))
 
 
 @functools.cache
-def network() -> tuple[Path, ...]:
+def network_paths() -> tuple[Path, ...]:
     """What names hosts, and whose certificates are believed. Whether a file is there now is asked for each job."""
     known = ssl.get_default_verify_paths()
     names = (known.cafile, known.capath, known.openssl_cafile, known.openssl_capath, os.environ.get("OPENSSL_CONF"))
-    return tuple(map(Path, dict.fromkeys((*RESOLVER, *AUTHORITIES, *filter(None, names)))))
+    return tuple(map(Path, dict.fromkeys((*NAME_RESOLUTION_PATHS, *CA_PATHS, *filter(None, names)))))
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -21,26 +21,26 @@ import orjson
 
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.jobs import protocol, staging
-from olmkit.jobs.fork_client import Forks, ServerLost
-from olmkit.jobs.job import Limits, Reason, Task
+from olmkit.jobs.fork_client import ForkServerClient, ForkServerLost
+from olmkit.jobs.job import JobReason, Limits, Task
 from olmkit.jobs.memory_budget import MemoryBudget
-from olmkit.jobs.probe_pool import Lookout
+from olmkit.jobs.probe_pool import ProbePool
 from olmkit.jobs.sandbox import Sandbox
 
 log = logging.getLogger(__name__)
 
-RETRY_FIRST = timedelta(seconds=5)
-RETRY_LIMIT = timedelta(minutes=5)
-LOOK_LIMIT = timedelta(minutes=2)
+FIRST_RETRY_DELAY = timedelta(seconds=5)
+MAX_RETRY_DELAY = timedelta(minutes=5)
+PROBE_TIMEOUT = timedelta(minutes=2)
 """For a look and its turn; then the job is run as if it had none."""
-PATIENCE = timedelta(seconds=30)
-BESIDE = 3
+SLOT_HOLD_TIME = timedelta(seconds=30)
+OVERTIME_SLOTS_PER_SLOT = 3
 """Jobs that have given their turn away and still run, for each turn there is."""
 WAITING = "waiting for its turn"
 """The progress of a job that is not run yet."""
 WAITING_FOR_MEMORY = "waiting for memory to read it with"
 """The progress of a job that has fetched what it needs."""
-NOTHING = Sandbox()
+NO_FILES = Sandbox()
 """The sandbox of jobs that read and write no files of ours."""
 
 
@@ -108,17 +108,17 @@ class Jobs:
         concurrent: int = 4,
         limits: Limits | None = None,
         preload: Sequence[str] = (),
-        patience: timedelta = PATIENCE,
-        sandbox: Sandbox = NOTHING,
+        patience: timedelta = SLOT_HOLD_TIME,
+        sandbox: Sandbox = NO_FILES,
         memory: MemoryBudget | None = None,
     ) -> None:
         self._ended = ended
         self._limits = limits or Limits()
-        self._turns = _Turns(concurrent, patience.total_seconds())
-        self._forks = Forks(preload, sandbox)
+        self._turns = _Slots(concurrent, patience.total_seconds())
+        self._forks = ForkServerClient(preload, sandbox)
         self._memory = memory or MemoryBudget()
-        self._memory.promise(self._limits.fetch_memory, self._limits.parser)
-        self._lookout = Lookout(self._forks, self._limits, sandbox, self._memory)
+        self._memory.require(self._limits.fetch_memory_bytes, self._limits.parser_memory)
+        self._lookout = ProbePool(self._forks, self._limits, sandbox, self._memory)
         self._jobs: dict[str, _Job] = {}
         self._runs: set[asyncio.Task[None]] = set()
 
@@ -146,7 +146,7 @@ class Jobs:
             if not (isinstance(state, Failed) and state.due(time.monotonic())):
                 return state
             attempts = state.attempts + 1
-        self._memory.promise(self._limits.first(task), 0)
+        self._memory.require(self._limits.first_process_memory(task), 0)
         self.cancel(key)
         job = self._jobs[key] = _Job(key, Running(identity, WAITING), attempts)
         job.run = asyncio.create_task(self._run(job, task), name=f"job {key}")
@@ -185,7 +185,7 @@ class Jobs:
         except OlmError as error:
             outcome = error.with_traceback(None)  # its frames hold the task
         if outcome is None:
-            async with self._turns.one(), self._memory.hold(self._limits.first(task)):
+            async with self._turns.one(), self._memory.hold(self._limits.first_process_memory(task)):
                 outcome = await self._staged(job, task, identity)
         job.state = _state(identity, outcome, job.attempts)
         self._ended(job.key)
@@ -196,7 +196,7 @@ class Jobs:
             return None
         job.state = Running(job.state.identity)
         try:
-            async with asyncio.timeout(LOOK_LIMIT.total_seconds()):
+            async with asyncio.timeout(PROBE_TIMEOUT.total_seconds()):
                 result = await self._lookout.ask(task)
         except TimeoutError:
             self._lookout.drop()  # one look may keep all others from being answered
@@ -210,35 +210,37 @@ class Jobs:
         if stage is None:
             return await self._outcome(job, task, identity)
         try:
-            async with staging.opened(stage) as folder:
+            async with staging.open_folder(stage) as folder:
                 outcome = await self._outcome(job, task.at(folder), identity)
                 if isinstance(outcome, OlmError):
                     return outcome
-                return await staging.in_thread(lambda: stage.finish(folder, outcome))
+                return await staging.run_in_thread(lambda: stage.finish(folder, outcome))
         except OlmError as error:
             return error.with_traceback(None)
         except (OSError, ValueError, KeyError, TypeError, RuntimeError, MemoryError) as error:
             log.warning("what job %s left cannot be used: %r", job.key, error)
-            return Waiting(Reason.UNEXPECTED, "what the process that did the work left cannot be used", RETRY_FIRST)
+            return Waiting(
+                JobReason.UNEXPECTED, "what the process that did the work left cannot be used", FIRST_RETRY_DELAY
+            )
 
     async def _outcome(self, job: _Job, task: Task, identity: str) -> dict[str, Any] | OlmError:
         """Run it in a child of its own."""
         job.state = Running(identity)
-        said = _Said(lambda line: setattr(job, "state", Running(identity, line)))
+        said = _Answer(lambda line: setattr(job, "state", Running(identity, line)))
         try:
-            async with asyncio.timeout(self._limits.wall.total_seconds()) as clock:
+            async with asyncio.timeout(self._limits.timeout.total_seconds()) as clock:
                 status = await (
                     self._run_both(task, said, clock) if task.parses else self._forks.run(task, self._limits, said)
                 )
             return said.outcome if said.outcome is not None else _death(status, self._limits)
         except TimeoutError:
-            text = f"it took longer than {_seconds(self._limits.wall.total_seconds())} and was ended"
-            return Waiting(Reason.TOO_LONG, text, RETRY_LIMIT)
-        except (ServerLost, OSError, ValueError) as error:
+            text = f"it took longer than {_seconds(self._limits.timeout.total_seconds())} and was ended"
+            return Waiting(JobReason.TOO_LONG, text, MAX_RETRY_DELAY)
+        except (ForkServerLost, OSError, ValueError) as error:
             log.warning("job %s was lost: %r", job.key, error)
-            return Waiting(Reason.UNEXPECTED, "the process that did the work was lost", RETRY_FIRST)
+            return Waiting(JobReason.UNEXPECTED, "the process that did the work was lost", FIRST_RETRY_DELAY)
 
-    async def _run_both(self, task: Task, said: _Said, clock: asyncio.Timeout) -> int:
+    async def _run_both(self, task: Task, said: _Answer, clock: asyncio.Timeout) -> int:
         """Run it in a child, with another that parses for it from the moment the first asks for one. The status that tells."""
         ours, theirs = socket.socketpair()
         parsing: list[asyncio.Task[int]] = []
@@ -259,28 +261,28 @@ class Jobs:
                 if not each.cancelled():
                     each.exception()  # the job has an end of its own by now
 
-    async def _parse(self, task: Task, channel: socket.socket, said: _Said, clock: asyncio.Timeout) -> int:
+    async def _parse(self, task: Task, channel: socket.socket, said: _Answer, clock: asyncio.Timeout) -> int:
         """The wait status of the process that parses. To wait for memory costs the job none of its time."""
         loop = asyncio.get_running_loop()
         left = (clock.when() or loop.time()) - loop.time()
         clock.reschedule(None)
         said.progress(WAITING_FOR_MEMORY)
         try:
-            async with self._memory.hold(self._limits.parser, parser=True):
+            async with self._memory.hold(self._limits.parser_memory, parser=True):
                 clock.reschedule(loop.time() + left)
                 return await self._forks.parse(task, self._limits, channel)
         finally:
             channel.close()
 
 
-class _Turns:
+class _Slots:
     """Whose turn it is. A job that takes long gives its own away and goes on beside, as far as there is place: those that wait
     for slow servers must not keep the others from theirs."""
 
     def __init__(self, count: int, patience: float) -> None:
         self._free = asyncio.Semaphore(count)
         self._patience = patience
-        self._places_beside = asyncio.Semaphore(BESIDE * count)
+        self._places_beside = asyncio.Semaphore(OVERTIME_SLOTS_PER_SLOT * count)
 
     @asynccontextmanager
     async def one(self) -> AsyncIterator[None]:
@@ -300,7 +302,7 @@ class _Turns:
         self._free.release()
 
 
-class _Said:
+class _Answer:
     """What a child said so far: the last progress line is handed on, the answer is kept."""
 
     def __init__(self, progress: Callable[[str], None]) -> None:
@@ -325,9 +327,9 @@ class _Said:
             case {"error": dict(error)}:
                 self.outcome = protocol.error_from_json(error)
             case {"memory": True}:
-                self.outcome = Blocked(Reason.OUT_OF_MEMORY, "it needs more memory than one piece of work may use")
+                self.outcome = Blocked(JobReason.OUT_OF_MEMORY, "it needs more memory than one piece of work may use")
             case {"unexpected": str(text)}:
-                self.outcome = Waiting(Reason.UNEXPECTED, f"unexpected error: {text}", RETRY_FIRST)
+                self.outcome = Waiting(JobReason.UNEXPECTED, f"unexpected error: {text}", FIRST_RETRY_DELAY)
             case _:
                 raise ValueError("the job's answer cannot be read")
 
@@ -336,20 +338,20 @@ def _death(status: int, limits: Limits) -> OlmError:
     """Why a child ended without an answer. What its input surely did is Blocked, what the machine may have done is Waiting."""
     number = status & 0x7F
     if number == signal.SIGXCPU:
-        return Blocked(Reason.TOO_LONG, f"it needs more than {_seconds(limits.cpu)} of CPU time")
+        return Blocked(JobReason.TOO_LONG, f"it needs more than {_seconds(limits.cpu_seconds)} of CPU time")
     if number == signal.SIGKILL:
         text = "the process that did the work was killed, most likely because the machine is short of memory"
-        return Waiting(Reason.OUT_OF_MEMORY, text, RETRY_FIRST)
+        return Waiting(JobReason.OUT_OF_MEMORY, text, FIRST_RETRY_DELAY)
     if number:
-        return Blocked(Reason.CRASHED, f"the process that did the work crashed ({signal.Signals(number).name})")
-    return Waiting(Reason.UNEXPECTED, "the process that did the work ended without an answer", RETRY_FIRST)
+        return Blocked(JobReason.CRASHED, f"the process that did the work crashed ({signal.Signals(number).name})")
+    return Waiting(JobReason.UNEXPECTED, "the process that did the work ended without an answer", FIRST_RETRY_DELAY)
 
 
 def _state(identity: str, outcome: dict[str, Any] | OlmError, attempts: int) -> Finished | Failed:
     if not isinstance(outcome, OlmError):
         return Finished(identity, outcome)
     if isinstance(outcome, Waiting):
-        outcome.after = min(outcome.after * 2 ** min(attempts - 1, 16), max(RETRY_LIMIT, outcome.after))
+        outcome.after = min(outcome.after * 2 ** min(attempts - 1, 16), max(MAX_RETRY_DELAY, outcome.after))
     return Failed(identity, outcome, time.monotonic(), attempts)
 
 

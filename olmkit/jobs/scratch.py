@@ -12,16 +12,16 @@ from pathlib import Path
 
 from olmkit.store.folders import locked_folder, remove_tree, remove_unlocked
 
-PREFIX = "olm-suite-jobs-"
+FOLDER_PREFIX = "olm-suite-jobs-"
 
 
-class Scratch:
+class ScratchFolder:
     """A new folder, ours alone, until close(). Raises OSError."""
 
     def __init__(self) -> None:
         parent = Path(tempfile.gettempdir())
         _remove_abandoned(parent)
-        self.folder, self._lock = locked_folder(parent, PREFIX)
+        self.folder, self._lock = locked_folder(parent, FOLDER_PREFIX)
 
     def close(self) -> None:
         """Remove it."""
@@ -30,6 +30,6 @@ class Scratch:
 
 
 def _remove_abandoned(parent: Path) -> None:
-    for folder in parent.glob(f"{PREFIX}*"):
+    for folder in parent.glob(f"{FOLDER_PREFIX}*"):
         with suppress(OSError):  # locked, another user's, or gone meanwhile
             remove_unlocked(folder)

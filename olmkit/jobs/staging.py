@@ -28,16 +28,16 @@ class Staging:
 
 
 @asynccontextmanager
-async def opened(staging: Staging) -> AsyncIterator[Path]:
+async def open_folder(staging: Staging) -> AsyncIterator[Path]:
     """A folder for one job. Raises what `open` does."""
     stack = ExitStack()
     try:
-        yield await in_thread(lambda: stack.enter_context(staging.open()))
+        yield await run_in_thread(lambda: stack.enter_context(staging.open()))
     finally:
-        await in_thread(stack.close)
+        await run_in_thread(stack.close)
 
 
-async def in_thread(function: Callable[[], Value]) -> Value:
+async def run_in_thread(function: Callable[[], Value]) -> Value:
     """What it returns. It has ended when this does, also when this is cancelled: a folder must not go while it is moved."""
     work = asyncio.ensure_future(asyncio.to_thread(function))
     try:

@@ -46,7 +46,7 @@ def die_with_parent(parent: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def inherit_orphans() -> None:
+def set_child_subreaper() -> None:
     """Processes whose parent ends become children of this one, if that comes from here; it has to wait for them."""
     prctl(PR_SET_CHILD_SUBREAPER, 1)
 
@@ -56,7 +56,7 @@ def set_dumpable(dumpable: bool) -> None:
     prctl(PR_SET_DUMPABLE, int(dumpable))
 
 
-def forbid_new_privileges() -> None:
+def set_no_new_privs() -> None:
     """No program that this process or its children start gets more rights than it has; for ever."""
     prctl(PR_SET_NO_NEW_PRIVS, 1)
 

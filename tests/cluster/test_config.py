@@ -18,7 +18,7 @@ from devcluster.suite import NAMESPACE, Suite
 from devcluster.watch import Watch
 from olmkit.api.crd import CRD_DEFINITIONS
 from olmkit.jobs import Limits, MemoryBudget
-from olmkit.jobs.memory_budget import CONTROLLER_SHARE
+from olmkit.jobs.memory_budget import CONTROLLER_MEMORY_BYTES
 from olmkit.runtime.flags import Settings, add_jobs_memory, make_parser, parse_settings, quantity
 from olmkit.tls.service import CATALOGS as SERVICE
 from operator_controller.catalog_client.flags import add_flags as operator_flags
@@ -81,9 +81,9 @@ def test_a_controller_knows_the_flags_that_its_deployment_gives_it(name: str) ->
 def test_a_controller_has_limits_within_which_its_jobs_run(name: str, jobs: tuple[Limits, ...]) -> None:
     pod = manifest(name, "Deployment")["spec"]["template"]["spec"]
     resources = pod["containers"][0]["resources"]
-    memory = MemoryBudget(quantity(resources["limits"]["memory"]) - CONTROLLER_SHARE)
+    memory = MemoryBudget(quantity(resources["limits"]["memory"]) - CONTROLLER_MEMORY_BYTES)
     for each in jobs:
-        memory.promise(each.fetch_memory, each.parser)
+        memory.require(each.fetch_memory_bytes, each.parser_memory)
     disk = resources["limits"]["ephemeral-storage"]
     sizes = [volume["emptyDir"].get("sizeLimit", disk) for volume in pod["volumes"] if volume["name"] == "cache"]
     assert sizes == [disk], "what fills its cache is stopped before it is evicted for it"

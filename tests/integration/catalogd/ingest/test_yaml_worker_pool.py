@@ -29,7 +29,7 @@ from devcluster.processes import children
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.fbc.documents import Unread
 from olmkit.fbc.errors import BadCatalog
-from olmkit.jobs import Failed, Finished, Jobs, JobState, Limits, Reason, Sandbox, Task
+from olmkit.jobs import Failed, Finished, JobReason, Jobs, JobState, Limits, Sandbox, Task
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.oci.layers import Budget, unpack
@@ -216,7 +216,7 @@ class Desk:
 
     def __init__(self, folder: Path) -> None:
         self.ends: asyncio.Queue[str] = asyncio.Queue()
-        limits = Limits(memory=768 << 20, cpu=60, wall=timedelta(seconds=60))
+        limits = Limits(memory_bytes=768 << 20, cpu_seconds=60, timeout=timedelta(seconds=60))
         preload = ["catalogd.ingest.load_job", "tests.unit.catalogd.readers_work"]
         sandbox = Sandbox(writes=(folder,))
         self._mine = set(children(os.getpid()))
@@ -282,14 +282,14 @@ async def test_a_fault_deep_in_a_file_ends_a_job_as_ever(desk: Desk, tmp_path: P
 @pytest.mark.parametrize(
     ("number", "kind", "reason"),
     [
-        pytest.param(signal.SIGKILL, Waiting, Reason.OUT_OF_MEMORY, id="killed for want of memory"),
-        pytest.param(signal.SIGXCPU, Blocked, Reason.TOO_LONG, id="out of CPU time"),
-        pytest.param(signal.SIGSEGV, Blocked, Reason.CRASHED, id="crashed"),
-        pytest.param(signal.SIGABRT, Blocked, Reason.CRASHED, id="gave up"),
+        pytest.param(signal.SIGKILL, Waiting, JobReason.OUT_OF_MEMORY, id="killed for want of memory"),
+        pytest.param(signal.SIGXCPU, Blocked, JobReason.TOO_LONG, id="out of CPU time"),
+        pytest.param(signal.SIGSEGV, Blocked, JobReason.CRASHED, id="crashed"),
+        pytest.param(signal.SIGABRT, Blocked, JobReason.CRASHED, id="gave up"),
     ],
 )
 async def test_a_job_ends_as_its_reader_did(
-    desk: Desk, tmp_path: Path, number: signal.Signals, kind: type[OlmError], reason: Reason
+    desk: Desk, tmp_path: Path, number: signal.Signals, kind: type[OlmError], reason: JobReason
 ) -> None:
     desk.jobs.ensure("key", "1", load(tmp_path / "store", LOTS))
     readers = await desk.readers()
@@ -305,7 +305,7 @@ async def test_a_job_ends_as_its_reader_did(
 
 
 async def test_a_reader_that_needs_too_much_memory_ends_the_job(desk: Desk) -> None:
-    limits = Limits(memory=72 << 20, cpu=60, wall=timedelta(seconds=60))
+    limits = Limits(memory_bytes=72 << 20, cpu_seconds=60, timeout=timedelta(seconds=60))
     jobs = Jobs(desk.ends.put_nowait, concurrent=1, limits=limits, preload=["tests.unit.catalogd.readers_work"])
     try:
         for letters, kind in ((10, Finished), (20 << 20, Failed)):
@@ -317,7 +317,7 @@ async def test_a_reader_that_needs_too_much_memory_ends_the_job(desk: Desk) -> N
     finally:
         await jobs.close()
     assert isinstance(state, Failed)
-    assert (type(state.error), state.error.reason) == (Blocked, Reason.OUT_OF_MEMORY)
+    assert (type(state.error), state.error.reason) == (Blocked, JobReason.OUT_OF_MEMORY)
 
 
 @pytest.mark.parametrize("way", ["cancelled", "killed", "without its server"])

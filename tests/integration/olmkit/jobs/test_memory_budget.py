@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 from olmkit.errors import OlmError
-from olmkit.jobs.memory_budget import CONTROLLER_SHARE, FALLBACK, MemoryBudget, container_limit, for_jobs
+from olmkit.jobs.memory_budget import (
+    CONTROLLER_MEMORY_BYTES,
+    DEFAULT_MEMORY_BYTES,
+    MemoryBudget,
+    container_limit,
+    job_memory_budget,
+)
 from olmkit.runtime.flags import quantity
 
 MEBIBYTE = 1024 * 1024
@@ -47,7 +53,7 @@ async def test_what_is_not_left_is_waited_for_in_the_order_asked_for() -> None:
     first, second, third = Holder(budget, 6), Holder(budget, 6), Holder(budget, 1)
     await settle()
     assert [each.has for each in (first, second, third)] == [True, False, False], "the small one does not overtake"
-    assert not budget.take(1)
+    assert not budget.try_acquire(1)
     await first.leave()
     await settle()
     assert [second.has, third.has, budget.held] == [True, True, 7]
@@ -58,11 +64,11 @@ async def test_what_is_not_left_is_waited_for_in_the_order_asked_for() -> None:
 
 async def test_room_for_the_largest_parser_is_for_parsers() -> None:
     budget = MemoryBudget(10)
-    budget.promise(2, 6)
+    budget.require(2, 6)
     fetching = [Holder(budget, 2) for _ in range(3)]
     await settle()
     assert [each.has for each in fetching] == [True, True, False]
-    assert not budget.take(2)
+    assert not budget.try_acquire(2)
     parsing = [Holder(budget, 6, parser=True) for _ in range(2)]
     await settle()
     assert [each.has for each in parsing] == [True, False]
@@ -86,10 +92,10 @@ async def test_who_waits_no_longer_is_passed_over() -> None:
 
 async def test_memory_that_is_given_to_one_who_leaves_at_that_moment_is_not_lost() -> None:
     budget = MemoryBudget(10)
-    assert budget.take(10)
+    assert budget.try_acquire(10)
     waiting = Holder(budget, 10)
     await settle()
-    budget.give(10)
+    budget.release(10)
     assert budget.held == 10, "it is the waiting one's, which has not heard of it yet"
     await waiting.cancel()
     assert [waiting.has, budget.held] == [False, 0]
@@ -97,9 +103,9 @@ async def test_memory_that_is_given_to_one_who_leaves_at_that_moment_is_not_lost
 
 def test_too_little_for_one_job_is_said() -> None:
     budget = MemoryBudget(1000 * MEBIBYTE)
-    budget.promise(256 * MEBIBYTE, 500 * MEBIBYTE)
+    budget.require(256 * MEBIBYTE, 500 * MEBIBYTE)
     with pytest.raises(OlmError, match="jobs have 1000Mi of memory, and one may need 1024Mi: set --jobs-memory"):
-        budget.promise(256 * MEBIBYTE, 768 * MEBIBYTE)
+        budget.require(256 * MEBIBYTE, 768 * MEBIBYTE)
 
 
 @pytest.mark.parametrize(
@@ -122,9 +128,11 @@ def test_the_limit_of_a_container(tmp_path: Path, texts: list[str | None], limit
 
 
 def test_jobs_get_what_is_asked_for_or_what_the_container_leaves() -> None:
-    assert for_jobs(5 << 30).total == 5 << 30
+    assert job_memory_budget(5 << 30).total == 5 << 30
     limit = container_limit((Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")))
-    assert for_jobs(None).total == (FALLBACK if limit is None else max(limit - CONTROLLER_SHARE, 0))
+    assert job_memory_budget(None).total == (
+        DEFAULT_MEMORY_BYTES if limit is None else max(limit - CONTROLLER_MEMORY_BYTES, 0)
+    )
     assert MemoryBudget().total == math.inf
 
 

@@ -35,7 +35,9 @@ from tests.integration.olmkit.jobs.test_scheduler import end_of
 WORK = "tests.integration.olmkit.jobs.sandboxed_jobs"
 MEBIBYTE = 1024 * 1024
 NUMBERS = itertools.count()
-LIMITS = Limits(memory=64 * MEBIBYTE, fetch_memory=48 * MEBIBYTE, cpu=1, wall=timedelta(seconds=30))
+LIMITS = Limits(
+    memory_bytes=64 * MEBIBYTE, fetch_memory_bytes=48 * MEBIBYTE, cpu_seconds=1, timeout=timedelta(seconds=30)
+)
 
 
 class Desk:
@@ -107,7 +109,7 @@ async def test_what_parses_writes_to_its_folder_only(desk: Desk) -> None:
     assert isinstance(state, Finished)
     *outcomes, kill = state.result["outcomes"]
     assert outcomes == ["done"] * 3 + ["EACCES"] * 4
-    assert kill == ("EPERM" if seccomp.is_available() or landlock.version() >= 6 else "done")
+    assert kill == ("EPERM" if seccomp.is_available() or landlock.abi_version() >= 6 else "done")
 
 
 async def test_what_parses_is_no_copy_of_the_job_and_has_no_environment(
@@ -199,7 +201,7 @@ def children_of(pid: int) -> list[int]:
 
 async def test_what_is_fetched_waits_for_memory_and_keeps_no_other_from_fetching(tmp_path: Path) -> None:
     """Two may fetch and one may parse; a third that asks for more than there is waits, though there are turns."""
-    memory = MemoryBudget(LIMITS.parser + 2 * LIMITS.fetch_memory)
+    memory = MemoryBudget(LIMITS.parser_memory + 2 * LIMITS.fetch_memory_bytes)
     desk = Desk(tmp_path / "store", LIMITS, memory)
     try:
         desk.start("first", "hang_apart")
@@ -221,14 +223,14 @@ async def test_what_is_fetched_waits_for_memory_and_keeps_no_other_from_fetching
 
 
 async def test_to_wait_for_memory_costs_a_job_none_of_its_time(tmp_path: Path) -> None:
-    limits = Limits(memory=64 * MEBIBYTE, fetch_memory=48 * MEBIBYTE, wall=timedelta(seconds=3))
-    memory = MemoryBudget(limits.parser + limits.fetch_memory)
+    limits = Limits(memory_bytes=64 * MEBIBYTE, fetch_memory_bytes=48 * MEBIBYTE, timeout=timedelta(seconds=3))
+    memory = MemoryBudget(limits.parser_memory + limits.fetch_memory_bytes)
     desk = Desk(tmp_path / "store", limits, memory)
     try:
         async with asyncio.timeout(60):
             while not isinstance(await desk.end("attempt_apart", ways=[]), Finished):
                 pass  # the first job's time may be over before the fork server is there
-        async with memory.hold(limits.parser, parser=True):
+        async with memory.hold(limits.parser_memory, parser=True):
             desk.start("key", "attempt_apart", ways=[])
             await desk.progress("key", "waiting for memory to read it with")
             await asyncio.sleep(3.5)  # longer than the job may take

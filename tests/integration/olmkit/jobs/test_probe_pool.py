@@ -54,7 +54,10 @@ async def test_an_error_of_the_look_is_the_jobs(desk: Desk, tmp_path: Path) -> N
 
 
 async def test_looks_share_a_child_which_is_replaced_after_so_many(desk: Desk) -> None:
-    pids = [(await result(desk, "key", looking("look_up", answer={})))["pid"] for _ in range(probe_pool.LOOKS + 1)]
+    pids = [
+        (await result(desk, "key", looking("look_up", answer={})))["pid"]
+        for _ in range(probe_pool.PROBES_PER_WORKER + 1)
+    ]
     assert len(set(pids[:-1])) == 1
     assert pids[-1] != pids[0]
     await end_of(pids[0])

@@ -50,7 +50,7 @@ def test_what_is_no_error_of_ours_is_refused(value: dict[str, Any]) -> None:
         protocol.error_from_json(value)
 
 
-HALF = b"x" * (protocol.ANSWER_LIMIT // 2)
+HALF = b"x" * (protocol.MAX_ANSWER_BYTES // 2)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ async def test_lines_are_read_up_to_a_limit(said: list[bytes], is_each: bool, he
         saying = asyncio.create_task(say())
         try:
             await protocol.read_lines(ours, found.append, is_each=is_each)
-        except protocol.TooMuch:
+        except protocol.AnswerTooLarge:
             assert heard is None
         else:
             assert found == heard

@@ -25,7 +25,7 @@ NUMBERS = itertools.count()
 INET, STREAM, DATAGRAM = int(socket.AF_INET), int(socket.SOCK_STREAM), int(socket.SOCK_DGRAM)
 
 with_landlock = pytest.mark.skipif(
-    not landlock.version(),
+    not landlock.abi_version(),
     reason="the kernel of this machine has no Landlock of version 2 or later: files are not kept apart",
 )
 with_seccomp = pytest.mark.skipif(
@@ -140,7 +140,7 @@ async def test_what_a_job_is_for_is_in_its_reach(tmp_path: Path) -> None:
 
 @with_landlock
 async def test_a_job_sends_no_signals_to_its_controller(tmp_path: Path) -> None:
-    if landlock.version() < 6:
+    if landlock.abi_version() < 6:
         pytest.skip("the kernel of this machine has no Landlock of version 6 or later, which keeps signals apart")
     async with desk(Sandbox()) as it:
         assert await it.attempt(("kill", os.getpid(), 0)) == ["EPERM"]
@@ -172,7 +172,7 @@ async def test_temporary_folders_that_are_too_deep_end_no_other_job(
 
 
 async def test_temporary_files_of_a_controller_that_was_killed_are_removed_by_the_next(tmp_path: Path) -> None:
-    text = "import os, signal; from olmkit.jobs.scratch import Scratch; Scratch(); os.kill(os.getpid(), signal.SIGKILL)"
+    text = "import os, signal; from olmkit.jobs.scratch import ScratchFolder; ScratchFolder(); os.kill(os.getpid(), signal.SIGKILL)"
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     for _ in range(2):
         ended = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", text], env=environment, check=False)

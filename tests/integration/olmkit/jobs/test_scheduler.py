@@ -67,7 +67,13 @@ class Desk:
 
 @pytest_asyncio.fixture
 async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
-    limits = Limits(memory=256 * MEBIBYTE, cpu=1, wall=timedelta(seconds=20), files=32, file_size=4 * MEBIBYTE)
+    limits = Limits(
+        memory_bytes=256 * MEBIBYTE,
+        cpu_seconds=1,
+        timeout=timedelta(seconds=20),
+        open_files=32,
+        file_bytes=4 * MEBIBYTE,
+    )
     made = Desk(2, limits, Sandbox(writes=(tmp_path,)))
     yield made
     await made.jobs.close()
@@ -211,7 +217,7 @@ async def test_a_file_beyond_the_limit_is_an_error_of_the_function(desk: Desk, t
 
 
 async def test_wall_time_ends_a_job_that_listens_to_nothing() -> None:
-    desk = Desk(2, Limits(wall=timedelta(seconds=0.5)))
+    desk = Desk(2, Limits(timeout=timedelta(seconds=0.5)))
     try:
         desk.jobs.ensure("key", "1", task("hang"))
         state = await desk.ended("key")

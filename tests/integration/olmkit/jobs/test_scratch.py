@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from olmkit.jobs import scratch
-from olmkit.jobs.scratch import Scratch
+from olmkit.jobs.scratch import ScratchFolder
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +53,7 @@ def test_another_process_starts(
         return result
 
     monkeypatch.setattr(module, name, disturbed)
-    made = Scratch()
+    made = ScratchFolder()
     assert list(parent.iterdir()) == [made.folder]
     scratch._remove_abandoned(parent)
     assert made.folder.is_dir(), "it is locked"
@@ -62,7 +62,7 @@ def test_another_process_starts(
 
 
 def test_what_a_killed_process_left_is_removed(parent: Path) -> None:
-    (parent / f"{scratch.PREFIX}left" / "1").mkdir(parents=True)
-    made = Scratch()
+    (parent / f"{scratch.FOLDER_PREFIX}left" / "1").mkdir(parents=True)
+    made = ScratchFolder()
     assert list(parent.iterdir()) == [made.folder]
     made.close()

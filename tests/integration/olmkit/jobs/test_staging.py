@@ -14,7 +14,7 @@ import pytest
 
 from catalogd.ingest.staged_content import take_over as take_catalog
 from olmkit.jobs import Failed, Finished, Jobs, JobState, Running, Sandbox, Staging, Task, landlock
-from olmkit.jobs.job import Reason
+from olmkit.jobs.job import JobReason
 from olmkit.store.store import Store
 from rukpak.bundle.unpack_job import PLAIN, REGISTRY
 from rukpak.bundle.unpack_job import take_over as take_bundle
@@ -29,7 +29,7 @@ TAG = f"{NAME}:v1"
 KEPT = f"{REGISTRY} {FORMAT}"
 
 with_landlock = pytest.mark.skipif(
-    not landlock.version(),
+    not landlock.abi_version(),
     reason="the kernel of this machine has no Landlock of version 2 or later: files are not kept apart",
 )
 
@@ -148,7 +148,7 @@ async def test_damaged_content_is_replaced(desk: Desk) -> None:
 async def test_what_is_no_content_is_not_taken_over(desk: Desk, wrong: dict[str, Any]) -> None:
     state = await desk.end(**wrong)
     assert isinstance(state, Failed), state
-    assert state.error.reason == Reason.UNEXPECTED
+    assert state.error.reason == JobReason.UNEXPECTED
     assert desk.store.digests() == {OTHER}
     assert desk.left == []
 
