@@ -172,7 +172,8 @@ async def test_temporary_folders_that_are_too_deep_end_no_other_job(
 
 
 async def test_temporary_files_of_a_controller_that_was_killed_are_removed_by_the_next(tmp_path: Path) -> None:
-    text = "import os, signal; from olmkit.jobs.scratch import ScratchFolder; ScratchFolder(); os.kill(os.getpid(), signal.SIGKILL)"
+    imports = "import os, signal; from olmkit.jobs.scratch import ScratchFolder"
+    text = f"{imports}; ScratchFolder(); os.kill(os.getpid(), signal.SIGKILL)"
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     for _ in range(2):
         ended = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", text], env=environment, check=False)
