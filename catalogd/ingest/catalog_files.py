@@ -16,10 +16,10 @@ from catalogd.ingest.expansion_limit import Growth
 from catalogd.ingest.serialized_blobs import Entry, entry
 from catalogd.ingest.yaml_worker import Part
 from catalogd.ingest.yaml_worker_pool import Readers
-from olmkit.fbc.blobs import blob
-from olmkit.fbc.documents import Document, Unread, cut
+from olmkit.fbc.blobs import parse_blob
+from olmkit.fbc.documents import Document, RawDocument, split_documents
 from olmkit.fbc.errors import BadCatalog, BadDocument
-from olmkit.fbc.indexignore import IGNORE_FILE, IGNORE_LIMIT, counted, too_large
+from olmkit.fbc.indexignore import IGNORE_FILE, MAX_IGNORE_FILE_BYTES, ignore_file_too_large, select_paths
 from olmkit.sources.errors import shown_path
 from olmkit.sources.tree_storage import Data
 
@@ -73,12 +73,12 @@ class CatalogFiles:
         """Read the file's blobs. What is wrong with it counts only if the file does in the end."""
         folder, _, name = path.rpartition("/")
         if name == IGNORE_FILE:
-            self._ignores[folder] = _all(data, IGNORE_LIMIT + 1)
+            self._ignores[folder] = _all(data, MAX_IGNORE_FILE_BYTES + 1)
             return
         segment = self._segments[path] = _Segment()
         self._read.append(segment)
         try:
-            for document in cut(_Counted(data, self._writer.growth)):
+            for document in split_documents(_Counted(data, self._writer.growth)):
                 if segment.fault:
                     break
                 self._add(segment, document)
@@ -86,15 +86,15 @@ class CatalogFiles:
             self._drain()
             segment.fault = segment.fault or str(error)
 
-    def _add(self, segment: _Segment, document: Document | Unread) -> None:
+    def _add(self, segment: _Segment, document: Document | RawDocument) -> None:
         """Have a document of the file that is read become a blob. Raises BadDocument."""
-        if self._readers is not None and isinstance(document, Unread) and len(document.text) < LARGE:
+        if self._readers is not None and isinstance(document, RawDocument) and len(document.text) < LARGE:
             self._readers.add(len(self._read) - 1, document, self._take)
             return
         self._drain()
         if not segment.fault:
-            read = document if isinstance(document, Document) else document.read()
-            self._put(segment, entry(blob(read), bundle_metadata=self._writer.bundle_metadata))
+            read = document if isinstance(document, Document) else document.parse()
+            self._put(segment, entry(parse_blob(read), bundle_metadata=self._writer.bundle_metadata))
 
     def _drain(self) -> None:
         if self._readers is not None:
@@ -135,7 +135,7 @@ class CatalogFiles:
 
 
 def _ranges(segments: dict[str, _Segment], ignores: dict[str, bytes]) -> Iterable[range]:
-    for path in counted(segments, ignores):
+    for path in select_paths(segments, ignores):
         if segments[path].fault:
             raise BadCatalog(f"{shown_path(path)}: {segments[path].fault}")
         yield segments[path].blobs
@@ -147,8 +147,8 @@ def _below(ignores: dict[str, bytes], above: str) -> dict[str, bytes]:
     for folder, text in sorted(ignores.items()):
         if f"{folder}/".startswith(above) or not above:
             inner = f"{folder}/".removeprefix(above).rstrip("/")
-            if len(text) > IGNORE_LIMIT:
-                raise too_large(inner)
+            if len(text) > MAX_IGNORE_FILE_BYTES:
+                raise ignore_file_too_large(inner)
             found[inner] = text
     return found
 

@@ -21,7 +21,7 @@ from catalogd.ingest.expansion_limit import Growth
 from catalogd.ingest.staged_content import is_here
 from catalogd.ingest.yaml_worker_pool import ReaderDied, Readers
 from olmkit.errors import OlmError
-from olmkit.fbc.errors import NO_BLOBS, BadCatalog
+from olmkit.fbc.errors import NO_BLOBS_MESSAGE, BadCatalog
 from olmkit.fbc.folder import read_folder
 from olmkit.jobs import Parse
 from olmkit.sources.access import Access
@@ -175,7 +175,7 @@ def write(files: Path, folder: Path, digest: str) -> None:
 def _finish(writer: Writer, ranges: Sequence[range] | None) -> None:
     """Raises BadCatalog when there is no blob at all."""
     if writer.finish(ranges).blob_count == 0:
-        raise BadCatalog(NO_BLOBS)
+        raise BadCatalog(NO_BLOBS_MESSAGE)
 
 
 def _share_one_heap() -> None:

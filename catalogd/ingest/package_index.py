@@ -55,7 +55,7 @@ class Blobs(Protocol):
         ...
 
     def bundle_part(self, number: int) -> Any:
-        """What was kept of a bundle: [resolution.bundle_part, model.bundle_part as JSON, why not ("" nothing)]."""
+        """What was kept of a bundle: [resolution.bundle_part, check_bundle as JSON, why not ("" nothing)]."""
         ...
 
 
@@ -85,10 +85,12 @@ class _Package:
     bundles: list[tuple[int, Any]]
     faults: list[tuple[int, str]]
 
-    def parts(self) -> package_check.PackageParts:
+    def parts(self) -> package_check.PackageBlobs:
         """For the check."""
-        bundles = [(number, package_check.BundlePart.from_json(part)) for number, (_, part, _) in self.bundles if part]
-        return package_check.PackageParts(
+        bundles = [
+            (number, package_check.CheckedBundle.from_json(part)) for number, (_, part, _) in self.bundles if part
+        ]
+        return package_check.PackageBlobs(
             self.name, self.packages, self.channels, bundles, self.deprecations, sorted(self.faults)
         )
 

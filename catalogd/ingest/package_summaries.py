@@ -93,7 +93,7 @@ def _description(bundle: Bundle) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     for each in bundle.properties:
         if each.type == _CSV_METADATA and isinstance(each.value, Mapping):
             return each.value, _mapping(each.value.get("annotations"))
-    csv = bundle_objects.csv(each.value for each in bundle.properties if each.type == _OBJECT) or {}
+    csv = bundle_objects.find_csv(each.value for each in bundle.properties if each.type == _OBJECT) or {}
     return _mapping(csv.get("spec")), _mapping(_mapping(csv.get("metadata")).get("annotations"))
 
 

@@ -55,7 +55,7 @@ def bundle_part(bundle: Bundle, checked: tuple[str, str] | None = None) -> dict[
         part["version"], release = checked or bundle.version()
     except BadBlob as error:
         return {**part, "problem": str(error)}
-    least, api_services, webhooks = bundle.demands()
+    least, api_services, webhooks = bundle.cluster_requirements()
     demands = {"release": release, "minKubeVersion": least, "apiServices": api_services, "webhooks": webhooks}
     return {**part, **{key: value for key, value in demands.items() if value}}
 

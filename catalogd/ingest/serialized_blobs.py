@@ -22,7 +22,7 @@ from olmkit.sources.errors import quoted
 class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One blob: its envelope, the line it is kept as, and if it is a bundle what is needed of it later.
 
-    `part` is JSON, [resolution.bundle_part, model.bundle_part as JSON, why neither ("" nothing)]. `spec` is the line of what a
+    `part` is JSON, [resolution.bundle_part, check_bundle as JSON, why neither ("" nothing)]. `spec` is the line of what a
     BundleMetadata object says, if that is asked for, with `subject` and `fingerprint`; `note` is what had to be left out of it.
     """
 
@@ -51,7 +51,7 @@ def entry(blob: Blob, *, bundle_metadata: bool) -> Entry:
 
 
 def _part(bundle: catalog.Bundle) -> list[Any]:
-    part = package_check.bundle_part(bundle)
+    part = package_check.check_bundle(bundle)
     resolved = resolution_document.bundle_part(bundle, None if part.problem else (part.version, part.release))
     # As text, so that numbers stay as they are when this is read again.
     resolved["properties"] = orjson.dumps(resolved["properties"], option=orjson.OPT_SORT_KEYS).decode()

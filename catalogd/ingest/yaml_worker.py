@@ -19,8 +19,8 @@ from typing import IO, Final, NoReturn
 import msgspec
 
 from catalogd.ingest.serialized_blobs import Entry, entry
-from olmkit.fbc.blobs import blob
-from olmkit.fbc.documents import Unread
+from olmkit.fbc.blobs import parse_blob
+from olmkit.fbc.documents import RawDocument
 from olmkit.fbc.errors import BadDocument
 from olmkit.jobs import child, syscalls
 
@@ -116,7 +116,7 @@ class _Reading:
             if not parts or parts[-1].file != file:
                 parts.append(Part(file, []))
             try:
-                made = entry(blob(Unread(text, line).read()), bundle_metadata=self._bundle_metadata)
+                made = entry(parse_blob(RawDocument(text, line).parse()), bundle_metadata=self._bundle_metadata)
             except BadDocument as error:
                 parts[-1].fault, self._stopped_in = str(error), file
                 continue

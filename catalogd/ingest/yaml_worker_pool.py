@@ -25,7 +25,7 @@ import msgspec
 from catalogd.ingest import yaml_worker
 from catalogd.ingest.yaml_worker import Batch, Frame, Part
 from catalogd.ingest.yaml_worker_limits import READER_MEMORY, READERS
-from olmkit.fbc.documents import Unread
+from olmkit.fbc.documents import RawDocument
 
 BATCH_BYTES = 128 * 1024
 """Of documents, about. So much fits into a socket twice: a reader need not wait for the job."""
@@ -83,7 +83,7 @@ class Readers:
     ) -> None:
         self._end()
 
-    def add(self, file: int, document: Unread, take: Take) -> None:
+    def add(self, file: int, document: RawDocument, take: Take) -> None:
         """Have a document read. `file` is the file's number; files come one after the other."""
         self._batch.append((file, document.line, document.text))
         self._size += len(document.text)

@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         manifests = _rendered(flags)
     except BadBundle as error:
-        for fault in error.faults:
+        for fault in error.errors:
             print(fault, file=sys.stderr)
         return 1
     except OSError as error:

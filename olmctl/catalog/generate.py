@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from olmctl.catalog.output import fail
-from olmkit.fbc.checks.pull_specs import fault
+from olmkit.fbc.checks.pull_specs import pull_spec_error
 from olmkit.gocompat.text import quoted
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         return fail(f"provided root path {quoted(str(given))} is not a directory")
     if not folder.name or _UNNAMEABLE.search(folder.name):
         return fail(f"a Dockerfile cannot name a folder {quoted(folder.name or str(folder))}: give it another name")
-    if image != _SCRATCH and (words := fault(image)):
+    if image != _SCRATCH and (words := pull_spec_error(image)):
         return fail(f"invalid image pull spec {quoted(image)}: {words}")
     path = folder.parent / f"{folder.name}.Dockerfile"
     try:

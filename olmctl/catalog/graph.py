@@ -15,7 +15,7 @@ from olmkit.fbc import catalog, graph_drawing
 from olmkit.fbc.blobs import Blob
 from olmkit.fbc.errors import BadBlob, BadCatalog
 from olmkit.fbc.folder import read_folder
-from olmkit.fbc.graph_drawing import Parts
+from olmkit.fbc.graph_drawing import DrawingInput
 from olmkit.gocompat.text import quoted
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         if channel not in names:
             return fail(_unknown("channel", channel, f"package {quoted(name)}", names))
         parts = replace(parts, channels=[each for each in parts.channels if each.name == channel])
-    sys.stdout.write(_WRITERS[arguments.output](graph_drawing.drawing(name, parts)))
+    sys.stdout.write(_WRITERS[arguments.output](graph_drawing.draw(name, parts)))
     return 0
 
 
@@ -72,7 +72,7 @@ def _of_package(blobs: Iterable[Blob], name: str, packages: set[str]) -> Iterato
             yield each
 
 
-def _parts(blobs: Iterable[Blob]) -> Parts:
+def _parts(blobs: Iterable[Blob]) -> DrawingInput:
     """Raises BadBlob."""
     package, channels, versions, deprecations = None, [], {}, []
     for each in blobs:
@@ -85,7 +85,7 @@ def _parts(blobs: Iterable[Blob]) -> Parts:
                 versions[each.name] = _version(catalog.bundle(each.value))
             case catalog.DEPRECATIONS:
                 deprecations.append(catalog.deprecations(each.value))
-    return Parts(package, channels, versions, deprecations)
+    return DrawingInput(package, channels, versions, deprecations)
 
 
 def _version(bundle: catalog.Bundle) -> str:

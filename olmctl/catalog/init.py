@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from olmctl.catalog.output import add_form, fail, print_documents
 from olmkit.fbc.catalog import PACKAGE
-from olmkit.fbc.documents import DOCUMENT_LIMIT
+from olmkit.fbc.documents import MAX_DOCUMENT_BYTES
 from olmkit.fbc.media_types import media_type
 from olmkit.gocompat.text import quoted
 
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _content(path: Path) -> bytes:
     """A file, no more of it than a blob may hold."""
     with path.open("rb") as file:
-        data = file.read(DOCUMENT_LIMIT // 2 + 1)
-    if len(data) > DOCUMENT_LIMIT // 2:
-        raise OSError(0, f"is larger than {DOCUMENT_LIMIT // 2 // 1024**2} MiB, too large for a catalog", str(path))
+        data = file.read(MAX_DOCUMENT_BYTES // 2 + 1)
+    if len(data) > MAX_DOCUMENT_BYTES // 2:
+        raise OSError(0, f"is larger than {MAX_DOCUMENT_BYTES // 2 // 1024**2} MiB, too large for a catalog", str(path))
     return data

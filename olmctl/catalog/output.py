@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from olmkit.fbc.serialize import FORMS, Form, text
+from olmkit.fbc.serialize import FORMATS, Format, serialize
 from olmkit.gocompat.text import quoted
 
 
@@ -18,10 +18,10 @@ def add_form(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def print_documents(values: Iterable[Mapping[str, Any]], form: Form) -> None:
+def print_documents(values: Iterable[Mapping[str, Any]], form: Format) -> None:
     """All of them to stdout, which is left to be flushed by the caller."""
     for value in values:
-        sys.stdout.buffer.write(text(value, form))
+        sys.stdout.buffer.write(serialize(value, form))
 
 
 def warn(sentence: str) -> None:
@@ -35,8 +35,8 @@ def fail(sentence: object) -> int:
     return 1
 
 
-def _form(given: str) -> Form:
-    for form in FORMS:
+def _form(given: str) -> Format:
+    for form in FORMATS:
         if given == form:
             return form
     raise argparse.ArgumentTypeError(f"invalid --output value {quoted(given)}, expected (json|yaml)")

@@ -17,14 +17,14 @@ import orjson
 
 from olmctl.catalog.output import add_form, fail, print_documents, warn
 from olmkit.fbc import bundle_blobs, catalog
-from olmkit.fbc.blobs import Blob, blob
-from olmkit.fbc.bundle_files import MANIFESTS, METADATA, BadBundle, read_registry
-from olmkit.fbc.checks.pull_specs import fault
-from olmkit.fbc.checks.version_errors import version_fault
+from olmkit.fbc.blobs import Blob, parse_blob
+from olmkit.fbc.bundle_files import MANIFESTS, METADATA, BadBundleFiles, read_registry
+from olmkit.fbc.checks.pull_specs import pull_spec_error
+from olmkit.fbc.checks.version_errors import version_error
 from olmkit.fbc.documents import Document
 from olmkit.fbc.errors import BadBlob, BadCatalog, BadDocument
 from olmkit.fbc.folder import read_folder
-from olmkit.fbc.serialize import ordered, sorted_blobs
+from olmkit.fbc.serialize import order_fields, sort_blobs
 from olmkit.gocompat.text import quoted
 
 if TYPE_CHECKING:
@@ -93,9 +93,9 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         for reference in arguments.references:
             found += _Rendering(reference, arguments).blobs()
-    except (BadBundle, BadCatalog, BadBlob, BadDocument) as error:
+    except (BadBundleFiles, BadCatalog, BadBlob, BadDocument) as error:
         return fail(f"render {quoted(reference)}: {error}")
-    print_documents((ordered(each.value) for each in sorted_blobs(found)), arguments.output)
+    print_documents((order_fields(each.value) for each in sort_blobs(found)), arguments.output)
     return 0
 
 
@@ -171,7 +171,7 @@ class _Rendering:
     def _registry(self, root: Path, image: str) -> Blob:
         given = [flag for flag in ("package", "version", "name") if getattr(self.arguments, flag)]
         if given:
-            raise BadBundle(f"--{given[0]} is for plain bundles: this one's metadata/ says it")
+            raise BadBundleFiles(f"--{given[0]} is for plain bundles: this one's metadata/ says it")
         bundle = read_registry(_files(root))
         for sentence in bundle.warnings:
             warn(f"render {quoted(self.reference)}: {sentence}")
@@ -182,10 +182,10 @@ class _Rendering:
         package, version = self.arguments.package or package, self.arguments.version
         wanted = {"--image": image, "--package": package, "--version": version}
         if missing := [flag for flag, value in wanted.items() if not value]:
-            raise BadBundle(f"a plain bundle does not say what it is, so tell it with {', '.join(missing)}")
+            raise BadBundleFiles(f"a plain bundle does not say what it is, so tell it with {', '.join(missing)}")
         _check_image(image)
-        if why := version_fault(version):
-            raise BadBundle(f"--version {quoted(version)} is no semantic version: {why}")
+        if why := version_error(version):
+            raise BadBundleFiles(f"--version {quoted(version)} is no semantic version: {why}")
         return _made(bundle_blobs.plain_blob(_files(root), image, package, version, self.arguments.name))
 
     @property
@@ -195,12 +195,12 @@ class _Rendering:
 
 def _made(value: Mapping[str, Any]) -> Blob:
     """A blob made here, in the form of those that are read."""
-    return blob(Document(value, orjson.dumps(value), 1))
+    return parse_blob(Document(value, orjson.dumps(value), 1))
 
 
 def _check_image(image: str) -> None:
-    if image and (why := fault(image)):
-        raise BadBundle(f"invalid image pull spec {quoted(image)}: {why}")
+    if image and (why := pull_spec_error(image)):
+        raise BadBundleFiles(f"invalid image pull spec {quoted(image)}: {why}")
 
 
 def _files(root: Path) -> dict[str, bytes]:
@@ -213,6 +213,6 @@ def _files(root: Path) -> dict[str, bytes]:
                 name = path.relative_to(root).as_posix()
                 left -= path.stat().st_size
                 if left < 0:
-                    raise BadBundle(f"its files are larger than {_BUNDLE_LIMIT // 1024**2} MiB")
+                    raise BadBundleFiles(f"its files are larger than {_BUNDLE_LIMIT // 1024**2} MiB")
                 found[name] = path.read_bytes()
     return found

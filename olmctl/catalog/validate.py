@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from olmkit.fbc.validate import Refusal, validate
+from olmkit.fbc.validate import ValidationFailure, validate
 from olmkit.gocompat.text import quoted
-from olmkit.gocompat.yaml_dumper import NO_FOLDING, TreeDumper
+from olmkit.gocompat.yaml_dumper import UNLIMITED_WIDTH, TreeDumper
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
@@ -48,14 +48,14 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output:
         print(_formatted(refusal, arguments.output))
     elif refusal:
-        print(refusal.words, *([f"in {refusal.place}"] if refusal.place else []), sep="\n", file=sys.stderr)
+        print(refusal.opm_message, *([f"in {refusal.place}"] if refusal.place else []), sep="\n", file=sys.stderr)
     return 1 if refusal else 0
 
 
-def _formatted(refusal: Refusal | None, form: str) -> str:
+def _formatted(refusal: ValidationFailure | None, form: str) -> str:
     verdict: dict[str, Any] = {"passed": refusal is None}
     if refusal:
-        verdict["error"] = {"message": refusal.words}
+        verdict["error"] = {"message": refusal.opm_message}
     if form == "json":
         return json.dumps(verdict, indent=2, ensure_ascii=False).translate(_HTML)
-    return yaml.dump(verdict, Dumper=TreeDumper, allow_unicode=True, width=NO_FOLDING)
+    return yaml.dump(verdict, Dumper=TreeDumper, allow_unicode=True, width=UNLIMITED_WIDTH)

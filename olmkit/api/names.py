@@ -42,7 +42,7 @@ def is_digest(text: str) -> bool:
     return _DIGEST.fullmatch(text) is not None
 
 
-def count_of(number: int, noun: str, plural: str = "") -> str:
+def pluralize(number: int, noun: str, plural: str = "") -> str:
     """`1 replica`, `2 replicas`; `plural` where it is not the noun with an s."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
 

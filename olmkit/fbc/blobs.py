@@ -11,13 +11,13 @@ from typing import Any
 
 import orjson
 
-from olmkit.fbc.documents import DOCUMENT_LIMIT, Document, holds_too_much
+from olmkit.fbc.documents import MAX_DOCUMENT_BYTES, Document, holds_too_many_values
 from olmkit.fbc.errors import BadDocument
-from olmkit.gocompat.excerpts import beginning
+from olmkit.gocompat.excerpts import shorten
 from olmkit.gocompat.numbers import exact_json
 from olmkit.gocompat.text import quoted
-from olmkit.gocompat.values import printed, printed_as_boolean
-from olmkit.gocompat.yaml_reader import DEPTH_LIMIT, VALUES_LIMIT
+from olmkit.gocompat.values import format_t, format_v
+from olmkit.gocompat.yaml_reader import MAX_DEPTH, MAX_VALUES
 
 _OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
 _LINE_SEPARATOR, _PARAGRAPH_SEPARATOR = "\u2028".encode(), "\u2029".encode()
@@ -44,7 +44,7 @@ class Blob:
     line: bytes
 
 
-def blob(document: Document) -> Blob:
+def parse_blob(document: Document) -> Blob:
     """The blob a document holds. Raises BadDocument when it is no mapping, lacks a schema or has keys that fold together."""
     value = document.value
     if not isinstance(value, dict):
@@ -54,17 +54,17 @@ def blob(document: Document) -> Blob:
         value, line = _kept(value, document.text)
         return Blob(schema, package, name, value, line)
     except _Fault as error:
-        raise BadDocument(str(error), document.line, words=error.words) from error
+        raise BadDocument(str(error), document.line, opm_message=error.opm_message) from error
     except ValueError as error:
         raise BadDocument(str(error), document.line) from error
 
 
 class _Fault(ValueError):
-    """`words` are opm's, which hold the blob whole and with the newline at its end."""
+    """`opm_message` is what opm prints, which holds the whole blob and the newline at its end."""
 
-    def __init__(self, text: str, words: str) -> None:
+    def __init__(self, text: str, opm_message: str) -> None:
         super().__init__(text)
-        self.words = words
+        self.opm_message = opm_message
 
 
 def _no_mapping(value: Any) -> str:
@@ -103,11 +103,11 @@ def _text(value: dict[str, Any], key: str | None) -> str:
     text = value[key]
     if type(text) is not str:
         try:
-            words = f"{printed_as_boolean(text)}: {printed(text)}"
+            words = f"{format_t(text)}: {format_v(text)}"
         except RecursionError as error:
-            raise ValueError(f"nests deeper than {DEPTH_LIMIT} levels") from error
+            raise ValueError(f"nests deeper than {MAX_DEPTH} levels") from error
         sentence = f"expected value for key {quoted(key)} to be a string, got "
-        raise _Fault(sentence + beginning(words), sentence + words)
+        raise _Fault(sentence + shorten(words), sentence + words)
     return text
 
 
@@ -117,7 +117,7 @@ def _duplicates(value: dict[str, Any]) -> _Fault:
         keys.setdefault(key.casefold(), []).append(key)
     same = [(fold, sorted(forms)) for fold, forms in sorted(keys.items()) if len(forms) > 1]
     words = [_duplicate(fold, forms) for fold, forms in same]
-    short = [_duplicate(beginning(fold), _few([beginning(form) for form in forms])) for fold, forms in same[:_LISTED]]
+    short = [_duplicate(shorten(fold), _few([shorten(form) for form in forms])) for fold, forms in same[:_LISTED]]
     text = short[0] if len(same) == 1 else f"[{', '.join([*short, *_rest(same)])}]"
     return _Fault(text, words[0] if len(words) == 1 else f"[{', '.join(words)}]")  # as Kubernetes writes several errors
 
@@ -157,7 +157,7 @@ def _excerpt(value: Any) -> str:
         text = orjson.dumps(value).decode()
     except TypeError:  # too deep
         text = "…"
-    return beginning(text)
+    return shorten(text)
 
 
 def _whole(value: dict[str, Any]) -> str:
@@ -177,11 +177,11 @@ def _kept(value: dict[str, Any], text: bytes | memoryview) -> tuple[dict[str, An
             value = exact_json(bytes(text).decode())
             line = orjson.dumps(value, option=_OPTIONS)
         except (orjson.JSONEncodeError, RecursionError) as error:
-            raise ValueError(f"nests deeper than {DEPTH_LIMIT} levels") from error
-    if len(line) > DOCUMENT_LIMIT:
-        raise ValueError(f"a blob is larger than {DOCUMENT_LIMIT // 1024 // 1024} MiB")
-    if not text and holds_too_much(line, 0, len(line)):  # aliases of YAML are written out in it
-        raise ValueError(f"a blob holds more than {VALUES_LIMIT:,} values")
+            raise ValueError(f"nests deeper than {MAX_DEPTH} levels") from error
+    if len(line) > MAX_DOCUMENT_BYTES:
+        raise ValueError(f"a blob is larger than {MAX_DOCUMENT_BYTES // 1024 // 1024} MiB")
+    if not text and holds_too_many_values(line, 0, len(line)):  # aliases of YAML are written out in it
+        raise ValueError(f"a blob holds more than {MAX_VALUES:,} values")
     if b"\xa8" in line or b"\xa9" in line:  # as these bytes are rare, most lines are not searched for the separators
         line = line.replace(_LINE_SEPARATOR, b"\\u2028").replace(_PARAGRAPH_SEPARATOR, b"\\u2029")
     return value, line

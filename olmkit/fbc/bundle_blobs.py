@@ -15,10 +15,10 @@ from typing import Any
 import orjson
 
 from olmkit.fbc import bundle_objects
-from olmkit.fbc.bundle_files import BadBundle, Body, RegistryFiles, properties_of, read_objects
+from olmkit.fbc.bundle_files import BadBundleFiles, Body, RegistryFiles, properties_of, read_objects
 from olmkit.fbc.catalog import BUNDLE, BUNDLE_OBJECT, PACKAGE, Property
-from olmkit.fbc.csv_metadata import metadata
-from olmkit.fbc.documents import DOCUMENT_LIMIT
+from olmkit.fbc.csv_metadata import csv_metadata
+from olmkit.fbc.documents import MAX_DOCUMENT_BYTES
 from olmkit.fbc.schemas import GVK, GVK_REQUIRED, PACKAGE_REQUIRED
 from olmkit.gocompat.text import quoted
 
@@ -62,7 +62,7 @@ def summarized_blob(blob: Mapping[str, Any]) -> dict[str, Any]:
     properties = blob.get("properties") or []
     held = [each.get("value") for each in properties if each.get("type") == BUNDLE_OBJECT]
     csv = (
-        bundle_objects.csv(held)
+        bundle_objects.find_csv(held)
         if blob.get("image") and not any(p.get("type") == CSV_METADATA for p in properties)
         else None
     )
@@ -80,7 +80,7 @@ def _faults_of_types() -> Iterator[None]:
         yield
     except (TypeError, AttributeError, KeyError) as error:
         text = f"the ClusterServiceVersion or a CRD has a field of another type than it should: {error}"
-        raise BadBundle(text) from error
+        raise BadBundleFiles(text) from error
 
 
 def _registry_blob(bundle: RegistryFiles, image: str, summarized: bool) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def _annotated(csv: Body) -> tuple[Property, ...]:
     try:
         return properties_of(orjson.loads(text), place)
     except orjson.JSONDecodeError as error:
-        raise BadBundle(f"{place} is no JSON: {error}") from error
+        raise BadBundleFiles(f"{place} is no JSON: {error}") from error
 
 
 def _provided(bundle: RegistryFiles) -> Iterator[Group]:
@@ -145,7 +145,7 @@ def _required(csv: Body) -> Iterator[Group]:
     for each in definitions.get("required") or ():
         plural, dot, group = (each.get("name") or "").partition(".")
         if not plural or not dot:
-            raise BadBundle(
+            raise BadBundleFiles(
                 f"the ClusterServiceVersion requires a CRD named {quoted(each.get('name') or '')}, which is no plural.group"
             )
         yield group, each.get("kind") or "", each.get("version") or ""
@@ -192,9 +192,9 @@ def _container_images(spec: Body) -> Iterator[str]:
 
 def _summary(csv: Body) -> Property:
     try:
-        return _property(CSV_METADATA, metadata(csv))
+        return _property(CSV_METADATA, csv_metadata(csv))
     except ValueError as error:
-        raise BadBundle(f"the ClusterServiceVersion cannot be read: {error}") from error
+        raise BadBundleFiles(f"the ClusterServiceVersion cannot be read: {error}") from error
 
 
 def _group_version_kind(of: str, value: Group) -> Property:
@@ -227,12 +227,12 @@ def _unique(properties: Iterable[Property]) -> Iterator[Property]:
 
 def _encoded(body: Body) -> str:
     text = orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
-    if len(text) > DOCUMENT_LIMIT:
-        raise BadBundle(f"an object is larger than {DOCUMENT_LIMIT // 1024 // 1024} MiB")
+    if len(text) > MAX_DOCUMENT_BYTES:
+        raise BadBundleFiles(f"an object is larger than {MAX_DOCUMENT_BYTES // 1024 // 1024} MiB")
     return base64.b64encode(text.decode().translate(_HTML).encode()).decode()
 
 
 def _text(value: Any, field: str) -> str:
     if not isinstance(value, str) or not value:
-        raise BadBundle(f"the ClusterServiceVersion needs a {field}, which is a string")
+        raise BadBundleFiles(f"the ClusterServiceVersion needs a {field}, which is a string")
     return value

@@ -14,7 +14,7 @@ from typing import Any
 from olmkit.fbc import documents
 from olmkit.fbc.catalog import Property
 from olmkit.fbc.errors import BadDocument
-from olmkit.gocompat.envelope import with_envelope
+from olmkit.gocompat.envelope import canonical_object
 from olmkit.gocompat.text import quoted
 
 MANIFESTS, METADATA = "manifests", "metadata"
@@ -27,7 +27,7 @@ Body = Mapping[str, Any]
 """A Kubernetes object as JSON values; numbers as olmkit.gocompat.numbers holds them."""
 
 
-class BadBundle(ValueError):
+class BadBundleFiles(ValueError):
     """A bundle that cannot be rendered; the text begins with the file's path where there is one."""
 
 
@@ -51,16 +51,16 @@ def read_registry(files: Mapping[str, bytes]) -> RegistryFiles:
     objects = read_objects(files)
     services = [each for each in objects if each["kind"] == CSV]
     if not services:
-        raise BadBundle(f'no ClusterServiceVersion found in "{MANIFESTS}"')
+        raise BadBundleFiles(f'no ClusterServiceVersion found in "{MANIFESTS}"')
     if len(services) > 1:
-        raise BadBundle(f'{len(services)} ClusterServiceVersions found in "{MANIFESTS}": a bundle has one')
+        raise BadBundleFiles(f'{len(services)} ClusterServiceVersions found in "{MANIFESTS}": a bundle has one')
     metadata, warnings = _metadata(files)
     annotations = next((each["annotations"] for _, each in metadata if isinstance(each.get("annotations"), dict)), None)
     if annotations is None:
-        raise BadBundle(f"Could not find annotations file: {METADATA}/annotations.yaml names the bundle's package")
+        raise BadBundleFiles(f"Could not find annotations file: {METADATA}/annotations.yaml names the bundle's package")
     package = annotations.get(PACKAGE_KEY)
     if not isinstance(package, str) or not package:
-        raise BadBundle(f"Missing annotation {quoted(PACKAGE_KEY)} in {METADATA}/annotations.yaml")
+        raise BadBundleFiles(f"Missing annotation {quoted(PACKAGE_KEY)} in {METADATA}/annotations.yaml")
     properties, dependencies = (_listed(metadata, key) for key in ("properties", "dependencies"))
     return RegistryFiles(package, services[0], objects, properties, dependencies, tuple(warnings))
 
@@ -72,27 +72,27 @@ def read_objects(files: Mapping[str, bytes]) -> tuple[Body, ...]:
         if path.count("/") > 1:
             where = quoted(path.rpartition("/")[0])
             text = f'subdirectories are not allowed within the "{MANIFESTS}" directory of the bundle image filesystem'
-            raise BadBundle(f"{text}: found {where}")
+            raise BadBundleFiles(f"{text}: found {where}")
         for number, value in enumerate(_documents(path, files[path]), start=1):
-            body = with_envelope(value) if isinstance(value, dict) else {}
+            body = canonical_object(value) if isinstance(value, dict) else {}
             if not all(isinstance(body.get(key), str) and body[key] for key in ("apiVersion", "kind")):
-                raise BadBundle(f"{path}: document {number} is no Kubernetes object: it needs apiVersion and kind")
+                raise BadBundleFiles(f"{path}: document {number} is no Kubernetes object: it needs apiVersion and kind")
             objects.append(body)
     if not objects:
-        raise BadBundle("no bundle objects found: there is no manifest in manifests/")
+        raise BadBundleFiles("no bundle objects found: there is no manifest in manifests/")
     return tuple(objects)
 
 
 def properties_of(values: Any, place: str) -> tuple[Property, ...]:
     """A list of {type, value}. Raises BadBundle, beginning with `place`."""
     if not isinstance(values, list):
-        raise BadBundle(f"{place}: must be a list of type and value")
+        raise BadBundleFiles(f"{place}: must be a list of type and value")
     found = []
     for index, each in enumerate(values):
         if not isinstance(each, dict) or not isinstance(each.get("type"), str) or not each["type"]:
-            raise BadBundle(f"{place}[{index}]: needs a type, which is a string")
+            raise BadBundleFiles(f"{place}[{index}]: needs a type, which is a string")
         if "value" not in each:
-            raise BadBundle(f"{place}[{index}]: needs a value beside its type {quoted(each['type'])}")
+            raise BadBundleFiles(f"{place}[{index}]: needs a value beside its type {quoted(each['type'])}")
         found.append(Property(each["type"], each["value"]))
     return tuple(found)
 
@@ -107,11 +107,11 @@ def _below(files: Mapping[str, bytes], folder: str) -> Iterator[str]:
 def _documents(path: str, data: bytes) -> Iterator[Any]:
     """The documents of a file that hold anything."""
     try:
-        for document in documents.read(io.BytesIO(data)):
+        for document in documents.read_documents(io.BytesIO(data)):
             if document.value is not None:
                 yield document.value
     except BadDocument as error:
-        raise BadBundle(f"{path}: {error}") from error
+        raise BadBundleFiles(f"{path}: {error}") from error
 
 
 def _metadata(files: Mapping[str, bytes]) -> tuple[list[tuple[str, dict[str, Any]]], list[str]]:
@@ -120,7 +120,7 @@ def _metadata(files: Mapping[str, bytes]) -> tuple[list[tuple[str, dict[str, Any
     for path in _below(files, METADATA):
         try:
             value = next(_documents(path, files[path]), None) if path.endswith(_SUFFIXES) else None
-        except BadBundle as error:
+        except BadBundleFiles as error:
             warnings.append(f"{error}: the file is left out")
             continue
         if isinstance(value, dict):

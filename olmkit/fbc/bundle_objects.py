@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from olmkit.fbc.documents import DOCUMENT_LIMIT
+from olmkit.fbc.documents import MAX_DOCUMENT_BYTES
 from olmkit.gocompat import yaml_reader
 
 CSV = "ClusterServiceVersion"
@@ -22,7 +22,7 @@ _START = 512
 _KIND = re.compile(rb'\s*\{\s*"apiVersion"\s*:\s*"[^"\\]*"\s*,\s*"kind"\s*:\s*"([A-Za-z0-9]+)"')
 
 
-def csv(values: Iterable[Any], wanted: Callable[[bytes], bool] = bool) -> Mapping[str, Any] | None:
+def find_csv(values: Iterable[Any], wanted: Callable[[bytes], bool] = bool) -> Mapping[str, Any] | None:
     """The first CSV among the values of olm.bundle.object properties whose text is `wanted`; None when there is none."""
     for value in values:
         text = _csv_text(value.get("data") if isinstance(value, Mapping) else None)
@@ -47,7 +47,7 @@ def _csv_text(data: Any) -> bytes:
 
 def _manifest(text: bytes) -> Mapping[str, Any] | None:
     try:
-        found = orjson.loads(text) if text.lstrip().startswith(b"{") else yaml_reader.load(text, DOCUMENT_LIMIT)
+        found = orjson.loads(text) if text.lstrip().startswith(b"{") else yaml_reader.load(text, MAX_DOCUMENT_BYTES)
     except ValueError:
         return None
     return found if isinstance(found, dict) else None

@@ -24,8 +24,8 @@ from olmkit.fbc.schemas import DEPRECATIONS as DEPRECATIONS
 from olmkit.fbc.schemas import GVK, GVK_REQUIRED, PACKAGE_REQUIRED
 from olmkit.fbc.schemas import PACKAGE as PACKAGE
 from olmkit.gocompat import types
-from olmkit.gocompat.fields import field, items_field, lenient_bytes, text_field
-from olmkit.gocompat.text import quoted, words
+from olmkit.gocompat.fields import decode_bytes, field, items_field, text_field
+from olmkit.gocompat.text import quoted, sprintf
 
 REGISTRY_V1 = "registry+v1"
 _MEDIA_TYPE, _CSV_METADATA = "olm.bundle.mediatype", "olm.csv.metadata"
@@ -82,14 +82,14 @@ class Property(Struct, frozen=True, gc=False):
     value: Any
     has_value: bool = True
 
-    def fault(self) -> str:
+    def error(self) -> str:
         """Why opm does not read the value of this type; "" when it does, as it does with every type that it does not know."""
         if not self.has_value:
             return "unexpected end of JSON input"
-        return types.fault(_TYPES[self.type], self.value) if self.type in _TYPES else ""
+        return types.decode_error(_TYPES[self.type], self.value) if self.type in _TYPES else ""
 
 
-class Demands(NamedTuple):
+class ClusterRequirements(NamedTuple):
     """What a bundle asks of a cluster; "" and () where it asks for nothing, or nothing is known."""
 
     min_kube_version: str = ""
@@ -122,18 +122,18 @@ class Bundle:
         found = [each.value or {} for each in self.properties if each.type == PACKAGE]
         if len(found) != 1:
             sentence = 'package %q bundle %q must have exactly 1 "olm.package" property, found %d'
-            raise BadBlob(words(sentence, self.package, self.name, len(found)))
+            raise BadBlob(sprintf(sentence, self.package, self.name, len(found)))
         package, version, release = (text_field(found[0], key) for key in ("packageName", "version", "release"))
         if package != self.package:
-            raise BadBlob(words('package %q does not match "olm.package" property %q', self.package, package))
+            raise BadBlob(sprintf('package %q does not match "olm.package" property %q', self.package, package))
         return version, release
 
     def check_properties(self, besides: frozenset[str] = frozenset()) -> None:
         """Raises BadBlob in opm's words for the first property that cannot be read (A11)."""
         for index, each in enumerate(self.properties):
-            if each.type not in besides and (fault := each.fault()):
+            if each.type not in besides and (fault := each.error()):
                 sentence = "parse properties for bundle %q: parse property[%d] of type %q: %s"
-                raise BadBlob(words(sentence, self.name, index, each.type, fault))
+                raise BadBlob(sprintf(sentence, self.name, index, each.type, fault))
 
     def media_type(self) -> str:
         """What olm.bundle.mediatype says, registry+v1 without it; "" when it is no string."""
@@ -142,12 +142,14 @@ class Bundle:
                 return each.value if isinstance(each.value, str) else ""
         return REGISTRY_V1
 
-    def demands(self) -> Demands:
+    def cluster_requirements(self) -> ClusterRequirements:
         """As its CSV metadata says, else the CSV among its objects, which alone names webhooks."""
         found = _demanded(each.value for each in self.properties if each.type == BUNDLE_OBJECT)
         for each in self.properties:
             if each.type == _CSV_METADATA and isinstance(each.value, Mapping):
-                return Demands(_version_in(each.value), _owned(each.value, "apiServiceDefinitions"), found.webhooks)
+                return ClusterRequirements(
+                    _version_in(each.value), _owned(each.value, "apiServiceDefinitions"), found.webhooks
+                )
         return found
 
 
@@ -280,7 +282,7 @@ def deprecations(blob: Mapping[str, Any]) -> Deprecations:
 
 
 def _check(blob: Mapping[str, Any], schema: str, type_name: str) -> None:
-    if fault := types.fault(type_name, blob):
+    if fault := types.decode_error(type_name, blob):
         raise BadBlob(f"parse {schema}: {fault}", _place(blob, schema))
 
 
@@ -296,14 +298,14 @@ def _shown(blob: Mapping[str, Any], key: str) -> str:
     return quoted(text if isinstance(text, str) else "")
 
 
-def _demanded(values: Iterable[Any]) -> Demands:
+def _demanded(values: Iterable[Any]) -> ClusterRequirements:
     """What the CSV among objects demands."""
-    csv = bundle_objects.csv(values, _is_demanding)
+    csv = bundle_objects.find_csv(values, _is_demanding)
     spec = csv.get("spec") if csv is not None else None
     if not isinstance(spec, Mapping):
-        return Demands()
+        return ClusterRequirements()
     webhooks = {str(field(each, "generateName")) for each in _listed(spec, "webhookdefinitions")}
-    return Demands(_version_in(spec), _owned(spec, "apiservicedefinitions"), tuple(sorted(webhooks)))
+    return ClusterRequirements(_version_in(spec), _owned(spec, "apiservicedefinitions"), tuple(sorted(webhooks)))
 
 
 def _is_demanding(text: bytes) -> bool:
@@ -330,7 +332,7 @@ def _version_in(spec: Mapping[str, Any]) -> str:
 
 def _icon_data(icon: Mapping[str, Any]) -> str:
     data = field(icon, "base64data")
-    return base64.b64encode(lenient_bytes(data)).decode() if isinstance(data, list) else data or ""
+    return base64.b64encode(decode_bytes(data)).decode() if isinstance(data, list) else data or ""
 
 
 def _entry(value: Mapping[str, Any]) -> Entry:

@@ -32,13 +32,13 @@ _ALWAYS: Final[dict[str, frozenset[str]]] = {
 _EMPTY: Final[dict[str, Any]] = {"bool": False, "int32": 0}
 
 
-def metadata(csv: Mapping[str, Any]) -> dict[str, Any]:
+def csv_metadata(csv: Mapping[str, Any]) -> dict[str, Any]:
     """The value. Raises ValueError in the words of Go's decoder when the CSV is not what its type says."""
     spec = csv.get("spec") or {}
     about = csv.get("metadata") or {}
-    gathered = {name: spec.get(_OF_SPEC.get(name, name)) for name, _ in types.fields(_TYPE)}
+    gathered = {name: spec.get(_OF_SPEC.get(name, name)) for name, _ in types.struct_fields(_TYPE)}
     gathered |= {name: about.get(name) for name in _OF_METADATA}
-    if fault := types.fault(_TYPE, gathered):
+    if fault := types.decode_error(_TYPE, gathered):
         raise ValueError(fault)
     made: dict[str, Any] = _shaped(_TYPE, gathered)
     return made
@@ -46,14 +46,14 @@ def metadata(csv: Mapping[str, Any]) -> dict[str, Any]:
 
 def _shaped(of: str, value: Any) -> Any:
     """A value that fits the type, as Go writes it."""
-    if fields := types.fields(of):
+    if fields := types.struct_fields(of):
         held = _by_name(fields, value or {})
         always = _ALWAYS.get(of, frozenset())
         made = {name: _shaped(inner, held.get(name)) for name, inner in fields}
         return {
             name: each
             for name, each in made.items()
-            if name in always or types.fields(dict(fields)[name]) or not _is_empty(dict(fields)[name], each)
+            if name in always or types.struct_fields(dict(fields)[name]) or not _is_empty(dict(fields)[name], each)
         }
     if of.startswith("[]"):
         return [_shaped(of.removeprefix("[]"), each) for each in value or ()]

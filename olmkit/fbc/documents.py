@@ -18,17 +18,17 @@ import orjson
 from olmkit.fbc.buffer import Buffer, Readable
 from olmkit.fbc.errors import BadDocument, TooLarge
 from olmkit.gocompat import yaml_fast, yaml_reader
-from olmkit.gocompat.excerpts import beginning, marked
-from olmkit.gocompat.numbers import exact_json, real
-from olmkit.gocompat.yaml_reader import VALUES_LIMIT
+from olmkit.gocompat.excerpts import excerpt_before, shorten
+from olmkit.gocompat.numbers import decimal, exact_json
+from olmkit.gocompat.yaml_reader import MAX_VALUES
 
-DOCUMENT_LIMIT = 16 * 1024 * 1024
+MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
 """Bytes of one document, and of one blob once the aliases in it are written out. The largest public ones, with the objects of
 their bundles in them, have 6 MB."""
 SMALL = 1024 * 1024
 """Bytes of a document that may hold as many values as fit into it."""
 
-_DECODER: Final = msgspec.json.Decoder(float_hook=real)
+_DECODER: Final = msgspec.json.Decoder(float_hook=decimal)
 """As fast as orjson, and it hands over numbers with a fraction as they are written. What it refuses orjson explains."""
 _UNREAD = (msgspec.MsgspecError, ValueError, RecursionError)
 _OUTSIDE = re.compile(rb'["{}]')
@@ -55,17 +55,17 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class RawDocument:
     """One document of a YAML file that is cut out and no more: its text, and the line it starts on, from 1."""
 
     text: bytes
     line: int
 
-    def read(self) -> Document:
+    def parse(self) -> Document:
         """The document. Raises BadDocument, with the line in the file."""
         text = self.text if self.text.endswith(b"\n") else self.text + b"\n"
         try:
-            return Document(yaml_fast.load(text, DOCUMENT_LIMIT), b"", self.line)
+            return Document(yaml_fast.load(text, MAX_DOCUMENT_BYTES), b"", self.line)
         except BadDocument as error:
             raise _in_file(error, self.line) from error
 
@@ -77,13 +77,13 @@ def _in_file(error: BadDocument, line: int, column: int = 1) -> BadDocument:
     return BadDocument(error.text, line if is_first_line else line + error.line - 1, error.column + before)
 
 
-def read(stream: Readable) -> Iterator[Document]:
+def read_documents(stream: Readable) -> Iterator[Document]:
     """The documents of a file in their order. Raises BadDocument, with the line in the file, where reading stops."""
-    for document in cut(stream):
-        yield document if isinstance(document, Document) else document.read()
+    for document in split_documents(stream):
+        yield document if isinstance(document, Document) else document.parse()
 
 
-def cut(stream: Readable) -> Iterator[Document | Unread]:
+def split_documents(stream: Readable) -> Iterator[Document | RawDocument]:
     """The same, for who reads YAML elsewhere: the documents of a YAML file are only cut out.
 
     Reading stops at the first that cannot be read, whatever comes behind it or is raised here.
@@ -107,7 +107,7 @@ def cut(stream: Readable) -> Iterator[Document | Unread]:
 
 def _yaml_instead(buffer: Buffer, error: BadDocument) -> Iterator[Document]:
     """What could not be read as JSON, read as YAML from the same place; if that fails at once, `error` says why."""
-    documents = (each.read() for each in _yaml_documents(buffer))
+    documents = (each.parse() for each in _yaml_documents(buffer))
     try:
         first = next(documents, None)
     except BadDocument:
@@ -132,8 +132,8 @@ def _next_object(buffer: Buffer) -> Document:
     if not buffer.unguessed and (document := _guessed_object(buffer)) is not None:
         return document
     length = _object_length(buffer)
-    if holds_too_much(buffer.data, buffer.at, buffer.at + length):
-        raise TooLarge(f"a document holds more than {VALUES_LIMIT:,} values", line)
+    if holds_too_many_values(buffer.data, buffer.at, buffer.at + length):
+        raise TooLarge(f"a document holds more than {MAX_VALUES:,} values", line)
     try:
         value, text = _parse(bytes(buffer.view(length)))
     except BadDocument as error:
@@ -142,21 +142,21 @@ def _next_object(buffer: Buffer) -> Document:
     return Document(value, text, line)
 
 
-def holds_too_much(data: bytes, start: int, end: int) -> bool:
+def holds_too_many_values(data: bytes, start: int, end: int) -> bool:
     """Whether JSON holds more values than are read: a few bytes of it may be a few hundred in memory."""
-    if end - start <= SMALL or sum(data.count(mark, start, end) for mark in (b",", b"[", b"{")) <= VALUES_LIMIT:
+    if end - start <= SMALL or sum(data.count(mark, start, end) for mark in (b",", b"[", b"{")) <= MAX_VALUES:
         return False
     marks = (match for match in _MARK.finditer(data, start, end) if data[match.start()] != _QUOTE)
-    return next(islice(marks, VALUES_LIMIT, None), None) is not None
+    return next(islice(marks, MAX_VALUES, None), None) is not None
 
 
 def _guessed_object(buffer: Buffer) -> Document | None:
     """The next object if it ends where most do; None for several on a line, for other forms and for what is no JSON."""
     spread = buffer.starts_with((b"{\n", b"{\r"))
-    length = buffer.length_to(b"\n}" if spread else b"\n", DOCUMENT_LIMIT)
+    length = buffer.length_to(b"\n}" if spread else b"\n", MAX_DOCUMENT_BYTES)
     if length < 0 and buffer.ended:
         length = buffer.left()
-    if 0 < length <= DOCUMENT_LIMIT and not holds_too_much(buffer.data, buffer.at, buffer.at + length):
+    if 0 < length <= MAX_DOCUMENT_BYTES and not holds_too_many_values(buffer.data, buffer.at, buffer.at + length):
         text, line = buffer.view(length), buffer.line
         try:
             value = _DECODER.decode(text)
@@ -204,8 +204,8 @@ def _object_length(buffer: Buffer) -> int:
 
 
 def _check_size(length: int, line: int) -> None:
-    if length > DOCUMENT_LIMIT:
-        raise TooLarge(f"a document is larger than {DOCUMENT_LIMIT // 1024 // 1024} MiB", line)
+    if length > MAX_DOCUMENT_BYTES:
+        raise TooLarge(f"a document is larger than {MAX_DOCUMENT_BYTES // 1024 // 1024} MiB", line)
 
 
 def _parse(raw: bytes) -> tuple[Any, bytes]:
@@ -222,7 +222,7 @@ def _parse(raw: bytes) -> tuple[Any, bytes]:
         orjson.loads(raw)
         return exact_json(raw.decode()), raw
     except RecursionError as error:
-        raise BadDocument(f"nests deeper than {yaml_reader.DEPTH_LIMIT} levels") from error
+        raise BadDocument(f"nests deeper than {yaml_reader.MAX_DEPTH} levels") from error
     except orjson.JSONDecodeError as error:
         mended = _ESCAPE.sub(
             lambda match: "\\ufffd" if match["lone"] else match[0], raw.decode(errors="replace")
@@ -230,10 +230,10 @@ def _parse(raw: bytes) -> tuple[Any, bytes]:
         if mended != raw:
             return _parse(mended)
         sentence = error.msg.partition(": line ")[0]
-        raise BadDocument(f"{sentence}: {marked(error.doc, error.pos)}", error.lineno, error.colno) from error
+        raise BadDocument(f"{sentence}: {excerpt_before(error.doc, error.pos)}", error.lineno, error.colno) from error
 
 
-def _yaml_documents(buffer: Buffer) -> Iterator[Unread]:
+def _yaml_documents(buffer: Buffer) -> Iterator[RawDocument]:
     """YAML documents, split where a line starts with `---`, the way apimachinery's reader does it.
 
     That line belongs to the document it opens only if nothing stood before it: so one too many makes an empty document.
@@ -245,7 +245,7 @@ def _yaml_documents(buffer: Buffer) -> Iterator[Unread]:
             separator = _take_line(buffer)
             _check_separator(separator, buffer.line - 1)
             if parts:
-                yield Unread(b"".join(parts), line)
+                yield RawDocument(b"".join(parts), line)
                 parts, line = [], buffer.line
                 continue
             parts, line = [separator], buffer.line - 1
@@ -253,7 +253,7 @@ def _yaml_documents(buffer: Buffer) -> Iterator[Unread]:
             parts.append(_take_to_separator(buffer))
             _check_size(sum(map(len, parts)), line)
     if parts:
-        yield Unread(b"".join(parts), line)
+        yield RawDocument(b"".join(parts), line)
 
 
 def _take_line(buffer: Buffer) -> bytes:
@@ -265,7 +265,7 @@ def _take_line(buffer: Buffer) -> bytes:
 def _check_separator(separator: bytes, line: int) -> None:
     rest = separator[3:].strip()
     if rest and not rest.startswith(b"#"):
-        text = beginning(rest.decode(errors="replace"))
+        text = shorten(rest.decode(errors="replace"))
         raise BadDocument(f"invalid Yaml document separator: {text}", line)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-NO_BLOBS = (
+NO_BLOBS_MESSAGE = (
     "the catalog holds no blobs: its folder (which the label of an image names) has no file with content"
     " that .indexignore does not exclude"
 )
@@ -12,13 +12,13 @@ NO_BLOBS = (
 class BadDocument(ValueError):
     """One document of a file cannot be read. `line` and `column` count from 1 in the file; 0 is unknown.
 
-    `words` are opm's for the same where they are longer than a line; the text is always one.
+    `opm_message` is what opm prints for the same, which may have several lines; the text is one line.
     """
 
-    def __init__(self, text: str, line: int = 0, column: int = 0, words: str = "") -> None:
+    def __init__(self, text: str, line: int = 0, column: int = 0, opm_message: str = "") -> None:
         super().__init__(text)
         self.text = text
-        self.words = words or text
+        self.opm_message = opm_message or text
         self.line = line
         self.column = column
 
@@ -40,13 +40,13 @@ class BadCatalog(ValueError):
 class BadBlob(ValueError):
     """A blob is not what its schema says. Costs only the package it belongs to.
 
-    `words` are opm's; the text also says `place`: `package "p", bundle "b"`.
+    `opm_message` is what opm prints; the text also names `place`: `package "p", bundle "b"`.
     """
 
-    def __init__(self, words: str, place: str = "") -> None:
-        super().__init__(words, place)
-        self.words = words
+    def __init__(self, opm_message: str, place: str = "") -> None:
+        super().__init__(opm_message, place)
+        self.opm_message = opm_message
         self.place = place
 
     def __str__(self) -> str:
-        return f"{self.words} ({self.place})" if self.place else self.words
+        return f"{self.opm_message} ({self.place})" if self.place else self.opm_message

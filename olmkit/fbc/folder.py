@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from olmkit.fbc.blobs import Blob, blob
-from olmkit.fbc.documents import read
+from olmkit.fbc.blobs import Blob, parse_blob
+from olmkit.fbc.documents import read_documents
 from olmkit.fbc.errors import BadCatalog, BadDocument
 from olmkit.fbc.indexignore import discover
 
@@ -21,8 +21,8 @@ def read_folder(root: Path) -> Iterator[Blob]:
     for path in discover(root):
         try:
             with open(root / path, "rb", buffering=0) as stream:
-                for document in read(stream):
-                    yield blob(document)
+                for document in read_documents(stream):
+                    yield parse_blob(document)
         except BadDocument as error:
             raise BadCatalog(f"{path}: {error}") from error
         except OSError as error:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from olmkit.fbc.catalog import Entry
 
 
-def fault(entries: Mapping[str, Entry]) -> str:
+def graph_error(entries: Mapping[str, Entry]) -> str:
     """What is wrong with the graph of these entries by their names, in opm's words; "" nothing. There must be an entry."""
     skipped = {skip for entry in entries.values() for skip in entry.skips}
     found = heads(entries)

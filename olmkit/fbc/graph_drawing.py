@@ -77,7 +77,7 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Parts:
+class DrawingInput:
     """What the catalog says of one package; `versions` are those of its bundles, "" where one is not told."""
 
     package: Package | None = None
@@ -86,7 +86,7 @@ class Parts:
     deprecations: Sequence[Deprecations] = ()
 
 
-def drawing(name: str, parts: Parts) -> Drawing:
+def draw(name: str, parts: DrawingInput) -> Drawing:
     """The drawing of what is there, right or wrong: `validate` says what is wrong."""
     deprecated = {(entry.schema, entry.name) for each in parts.deprecations for entry in each.entries}
     default = parts.package.default_channel if parts.package else ""

@@ -17,9 +17,9 @@ from pathspec.pattern import Pattern
 from olmkit.fbc.errors import BadCatalog
 
 IGNORE_FILE = ".indexignore"
-IGNORE_LIMIT = 64 * 1024
+MAX_IGNORE_FILE_BYTES = 64 * 1024
 """Bytes of one .indexignore."""
-LOOKS_LIMIT = 10_000_000
+MAX_PATTERN_CHECKS = 10_000_000
 """Patterns times files: a look takes a microsecond or more."""
 
 _Ignores = Mapping[str, PathSpec[Pattern]]
@@ -33,10 +33,10 @@ def discover(root: Path) -> Iterator[str]:
     paths: list[str] = []
     ignores: dict[str, bytes] = {}
     _walk(root, root.resolve(), "", paths, ignores)
-    yield from counted(paths, ignores)
+    yield from select_paths(paths, ignores)
 
 
-def counted(paths: Iterable[str], ignores: Mapping[str, bytes]) -> Iterator[str]:
+def select_paths(paths: Iterable[str], ignores: Mapping[str, bytes]) -> Iterator[str]:
     """Those of the paths that no .indexignore excludes, as a walk meets them. Raises BadCatalog when to find out costs too much.
 
     `ignores` are the files of that name, by their folder ("" is the root).
@@ -45,7 +45,7 @@ def counted(paths: Iterable[str], ignores: Mapping[str, bytes]) -> Iterator[str]
     parent ignores can bring files back.
     """
     paths = list(paths)
-    if len(paths) * sum(text.count(b"\n") + 1 for text in ignores.values()) > LOOKS_LIMIT:
+    if len(paths) * sum(text.count(b"\n") + 1 for text in ignores.values()) > MAX_PATTERN_CHECKS:
         raise BadCatalog(f"{len(paths):,} files are too many for as many patterns as its files {IGNORE_FILE} hold")
     patterns = {folder: _patterns(text, folder) for folder, text in ignores.items()}
     for path in sorted(paths, key=lambda path: os.fsencode(path).split(b"/")):
@@ -53,9 +53,9 @@ def counted(paths: Iterable[str], ignores: Mapping[str, bytes]) -> Iterator[str]
             yield path
 
 
-def too_large(folder: str) -> BadCatalog:
-    """What is wrong with an .indexignore of more than IGNORE_LIMIT bytes in that folder."""
-    return BadCatalog(f"{folder}/{IGNORE_FILE}: is larger than {IGNORE_LIMIT // 1024} KiB".lstrip("/"))
+def ignore_file_too_large(folder: str) -> BadCatalog:
+    """What is wrong with an .indexignore of more than MAX_IGNORE_FILE_BYTES bytes in that folder."""
+    return BadCatalog(f"{folder}/{IGNORE_FILE}: is larger than {MAX_IGNORE_FILE_BYTES // 1024} KiB".lstrip("/"))
 
 
 def _walk(root: Path, resolved_root: Path, folder: str, paths: list[str], ignores: dict[str, bytes]) -> None:
@@ -79,8 +79,8 @@ def _is_file(entry: os.DirEntry[str], resolved_root: Path, path: str) -> bool:
 
 
 def _ignore_file(path: Path, folder: str) -> bytes:
-    if path.stat().st_size > IGNORE_LIMIT:
-        raise too_large(folder)
+    if path.stat().st_size > MAX_IGNORE_FILE_BYTES:
+        raise ignore_file_too_large(folder)
     return path.read_bytes()
 
 

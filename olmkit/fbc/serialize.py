@@ -14,11 +14,11 @@ import yaml
 
 from olmkit.fbc.blobs import Blob
 from olmkit.fbc.catalog import BUNDLE, CHANNEL, DEPRECATIONS, PACKAGE
-from olmkit.gocompat.yaml_dumper import NO_FOLDING, TreeDumper
+from olmkit.gocompat.yaml_dumper import UNLIMITED_WIDTH, TreeDumper
 from olmkit.gocompat.yaml_scalars import is_merge, resolve, resolve_key
 
-Form = Literal["json", "yaml"]
-FORMS: Final[tuple[Form, ...]] = ("json", "yaml")
+Format = Literal["json", "yaml"]
+FORMATS: Final[tuple[Format, ...]] = ("json", "yaml")
 
 _FIELDS: Final[dict[str, Any]] = {
     PACKAGE: {
@@ -56,7 +56,7 @@ _OTHERS: Final = 3
 _INDENTATION = re.compile(rb"^ +", re.MULTILINE)
 
 
-def sorted_blobs(blobs: Iterable[Blob]) -> list[Blob]:
+def sort_blobs(blobs: Iterable[Blob]) -> list[Blob]:
     """Package by package, those without one first: package, channels and bundles by name, others by schema, deprecations.
 
     Equals stay in the order they came in.
@@ -70,7 +70,7 @@ def _place(blob: Blob) -> tuple[str, int, str]:
     return package, rank, blob.schema if rank == _OTHERS else blob.name
 
 
-def ordered(value: Mapping[str, Any]) -> dict[str, Any]:
+def order_fields(value: Mapping[str, Any]) -> dict[str, Any]:
     """A blob's value with its fields in opm's order."""
     made: dict[str, Any] = _ordered(value, _FIELDS.get(str(value.get("schema")), {"schema": {}}))
     return made
@@ -87,7 +87,7 @@ def _ordered(value: Any, fields: Mapping[str, Any]) -> Any:
     }
 
 
-def text(value: Mapping[str, Any], form: Form) -> bytes:
+def serialize(value: Mapping[str, Any], form: Format) -> bytes:
     """One document, newline included: JSON with an indent of 4, YAML after a `---` with sorted keys."""
     return _json(value) if form == "json" else _yaml(value)
 
@@ -105,7 +105,7 @@ def _yaml(value: Mapping[str, Any]) -> bytes:
         explicit_start=True,
         allow_unicode=True,
         encoding="utf-8",
-        width=NO_FOLDING,
+        width=UNLIMITED_WIDTH,
     )
     assert isinstance(made, bytes)
     return made

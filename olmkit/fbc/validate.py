@@ -9,25 +9,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from olmkit.fbc.blobs import Blob, blob
-from olmkit.fbc.checks.catalog_check import WholeCatalog
-from olmkit.fbc.documents import read
-from olmkit.fbc.errors import NO_BLOBS, BadBlob, BadCatalog, BadDocument
+from olmkit.fbc.blobs import Blob, parse_blob
+from olmkit.fbc.checks.catalog_check import CatalogCheck
+from olmkit.fbc.documents import read_documents
+from olmkit.fbc.errors import NO_BLOBS_MESSAGE, BadBlob, BadCatalog, BadDocument
 from olmkit.fbc.indexignore import discover
 
 
 @dataclass(frozen=True)
-class Refusal:
+class ValidationFailure:
     """Why opm refuses a catalog, in its words; and the file and line when it is one blob or document that ends the reading."""
 
-    words: str
+    opm_message: str
     place: str = ""
 
 
-def validate(root: Path) -> Refusal | None:
+def validate(root: Path) -> ValidationFailure | None:
     """None when opm accepts the catalog below `root`, which must be a folder; one without a blob, which opm accepts, is refused
     as catalogd refuses it."""
-    catalog = WholeCatalog()
+    catalog = CatalogCheck()
     has_blobs = False
     try:
         for value, place in _blobs(root):
@@ -35,13 +35,13 @@ def validate(root: Path) -> Refusal | None:
             try:
                 catalog.add(value.schema, value.value)
             except BadBlob as error:
-                return Refusal(error.words, f"{place}: {error.place}" if error.place else place)
+                return ValidationFailure(error.opm_message, f"{place}: {error.place}" if error.place else place)
     except _Unreadable as error:
         return error.refusal
     if not has_blobs:
-        return Refusal(NO_BLOBS)
-    words = catalog.fault()
-    return Refusal(words) if words else None
+        return ValidationFailure(NO_BLOBS_MESSAGE)
+    words = catalog.error()
+    return ValidationFailure(words) if words else None
 
 
 class _Unreadable(Exception):
@@ -49,7 +49,7 @@ class _Unreadable(Exception):
 
     def __init__(self, words: str, place: str) -> None:
         super().__init__(words)
-        self.refusal = Refusal(words, place)
+        self.refusal = ValidationFailure(words, place)
 
 
 def _blobs(root: Path) -> Iterator[tuple[Blob, str]]:
@@ -58,10 +58,10 @@ def _blobs(root: Path) -> Iterator[tuple[Blob, str]]:
     try:
         for path in discover(root):
             with open(root / path, "rb", buffering=0) as stream:
-                for document in read(stream):
-                    yield blob(document), f"{path}, line {document.line}"
+                for document in read_documents(stream):
+                    yield parse_blob(document), f"{path}, line {document.line}"
     except BadDocument as error:
-        raise _Unreadable(error.words, f"{path}, line {error.line}" if error.line else path) from error
+        raise _Unreadable(error.opm_message, f"{path}, line {error.line}" if error.line else path) from error
     except BadCatalog as error:
         raise _Unreadable(str(error), "") from error
     except OSError as error:

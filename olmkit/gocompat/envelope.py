@@ -17,7 +17,7 @@ _METADATA = (
 )  # fmt: skip
 
 
-def spelled(value: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+def canonical_keys(value: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
     """The mapping with each key that is one of the names in another case under that name; the same mapping when none is.
 
     Of several spellings of a name the exact one counts, else the last; the others are left out.
@@ -29,11 +29,11 @@ def spelled(value: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: value[name] if name in value else value[key] for key, name in meant.items()}
 
 
-def with_envelope(body: dict[str, Any]) -> dict[str, Any]:
+def canonical_object(body: dict[str, Any]) -> dict[str, Any]:
     """The object with apiVersion, kind, metadata and the fields of metadata under their names."""
-    named = spelled(body, _ENVELOPE)
+    named = canonical_keys(body, _ENVELOPE)
     metadata = named.get("metadata")
     if not isinstance(metadata, dict):
         return named
-    known = spelled(metadata, _METADATA)
+    known = canonical_keys(metadata, _METADATA)
     return named if known is metadata else {**named, "metadata": known}

@@ -8,27 +8,27 @@ from __future__ import annotations
 import re
 from typing import Final
 
-QUOTED: Final = 100
+MAX_QUOTED_CHARACTERS: Final = 100
 """Characters of a key, scalar or blob that an error quotes."""
-MARKED: Final = 80
+MAX_EXCERPT_CHARACTERS: Final = 80
 """Characters before the place of a fault that an error shows."""
 _LOOKED_AT: Final = 1000
 """Characters before it that are looked at: most of them may be blanks."""
 _BLANKS = re.compile(r"\s+")
 
 
-def beginning(text: str) -> str:
+def shorten(text: str) -> str:
     """The first QUOTED characters, with an ellipsis if there are more."""
-    shown = _line(text[:QUOTED])
-    return shown if len(text) <= QUOTED else f"{shown}…"
+    shown = _line(text[:MAX_QUOTED_CHARACTERS])
+    return shown if len(text) <= MAX_QUOTED_CHARACTERS else f"{shown}…"
 
 
-def marked(text: str, at: int) -> str:
+def excerpt_before(text: str, at: int) -> str:
     """The last MARKED characters of what stands before `text[at]`, and the mark ` <==` that opm sets at the place of a fault."""
     start = max(at - _LOOKED_AT, 0)
     before = _line(text[start:at]).strip()
-    if start or len(before) > MARKED:
-        before = f"…{before[-MARKED:]}"
+    if start or len(before) > MAX_EXCERPT_CHARACTERS:
+        before = f"…{before[-MAX_EXCERPT_CHARACTERS:]}"
     return f"{before} <==".lstrip()
 
 

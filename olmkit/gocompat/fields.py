@@ -32,6 +32,6 @@ def items_field(value: Mapping[str, Any], key: str) -> Iterable[Mapping[str, Any
     return [each or {} for each in field(value, key) or ()]
 
 
-def lenient_bytes(data: str | list[int | None] | None) -> bytes:
+def decode_bytes(data: str | list[int | None] | None) -> bytes:
     """What Go reads bytes from besides plain base64: base64 with line ends, numbers, null."""
     return base64.b64decode(data) if isinstance(data, str) else bytes(number or 0 for number in data or ())

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import orjson
 
-from olmkit.gocompat.excerpts import beginning
+from olmkit.gocompat.excerpts import shorten
 
 _LOWEST, _HIGHEST = -(2**63), 2**64 - 1
 
@@ -35,11 +35,11 @@ def integer(text: str) -> int | orjson.Fragment:
     return orjson.Fragment(text.encode())
 
 
-def real(text: str) -> orjson.Fragment:
+def decimal(text: str) -> orjson.Fragment:
     """A number with fraction or exponent. Raises ValueError when a float64 cannot hold it."""
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"number {beginning(text)} is out of range")
+        raise ValueError(f"number {shorten(text)} is out of range")
     return orjson.Fragment(float_text(value).encode())
 
 
@@ -49,4 +49,4 @@ def _refuse(name: str) -> NoReturn:
 
 def exact_json(text: str) -> Any:
     """JSON with every number exact. Much slower than orjson: for the few texts that need it. Raises ValueError."""
-    return json.loads(text, parse_float=real, parse_int=integer, parse_constant=_refuse)
+    return json.loads(text, parse_float=decimal, parse_int=integer, parse_constant=_refuse)

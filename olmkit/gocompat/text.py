@@ -15,7 +15,7 @@ _ESCAPES = {
 Argument = str | int | Sequence[str]
 
 
-def words(sentence: str, *arguments: Argument) -> str:
+def sprintf(sentence: str, *arguments: Argument) -> str:
     """`sentence` with its %q, %s and %d filled in; several strings for one %s stand in brackets with blanks between."""
     rest = iter(arguments)
     return _VERB.sub(lambda verb: _word(verb[0], next(rest)), sentence)

@@ -86,7 +86,7 @@ _MADE: Final[dict[str, _Type]] = {
 }
 
 
-def fault(type_name: str, value: Any) -> str:
+def decode_error(type_name: str, value: Any) -> str:
     """Why Go would not read `value` as that type, in its words; "" when it would."""
     try:
         msgspec.convert(value, _SHAPES[type_name])
@@ -99,12 +99,12 @@ def fault(type_name: str, value: Any) -> str:
     return _fault(wanted, value, "", ())
 
 
-def fields(type_name: str) -> tuple[tuple[str, str], ...]:
+def struct_fields(type_name: str) -> tuple[tuple[str, str], ...]:
     """The fields of a type that is a struct, (name, type) in Go's order; () of every other type."""
     return tuple(_FIELDS.get(type_name, ()))
 
 
-def plain_bytes(text: str) -> bytes | None:
+def decode_plain_base64(text: str) -> bytes | None:
     """What base64 of the plainest form holds; None for all other text, which Go may read nevertheless."""
     if len(text) % 4 or text.endswith("==="):  # the strict mode is not, about padding that is too long
         return None
@@ -114,9 +114,9 @@ def plain_bytes(text: str) -> bytes | None:
         return None
 
 
-def base64_fault(text: str) -> str:
+def base64_error(text: str) -> str:
     """Why Go does not decode this as base64, with its offset in bytes; "" when it does. Line ends inside are let pass."""
-    if plain_bytes(text) is not None:
+    if decode_plain_base64(text) is not None:
         return ""
     offset = _base64_offset(text.encode(errors="replace"))
     return "" if offset is None else f"illegal base64 data at input byte {offset}"
@@ -152,7 +152,7 @@ def _fault(wanted: _Type, value: Any, struct: str, path: tuple[str, ...]) -> str
     if value is None or wanted.python is None:
         return ""
     if wanted.python is str and wanted.name == "[]uint8" and isinstance(value, str):
-        return base64_fault(value)
+        return base64_error(value)
     if wanted.fields:
         return _struct_fault(wanted, value, path) if isinstance(value, dict) else _mismatch(wanted, value, struct, path)
     if wanted.inner is not None and isinstance(value, dict if wanted.name.startswith("map") else list):
@@ -208,7 +208,7 @@ def _complete(made: _Type) -> None:
         made.fine = lambda value: _is_plain(made, value)
     elif made.name == "[]uint8":
         made.python, made.inner = str, _type("uint8")
-        made.fine = lambda value: not base64_fault(value)
+        made.fine = lambda value: not base64_error(value)
     elif made.name.startswith("[]"):
         made.python, made.inner = list, _type(made.name.removeprefix("[]"))
         made.fine = _list_check(made.inner)

@@ -13,12 +13,12 @@ _SHORTEST: Final = 6
 """Go writes an exponent from here on when the shortest digits are asked for; fewer digits than that are never padded."""
 
 
-def printed(value: Any) -> str:
+def format_v(value: Any) -> str:
     """As %v."""
     return _printed(value, "%v")
 
 
-def printed_as_boolean(value: Any) -> str:
+def format_t(value: Any) -> str:
     """As %t: true and false, and for everything else what Go says of a wrong verb."""
     return "%!t(<nil>)" if value is None else _printed(value, "%t")
 

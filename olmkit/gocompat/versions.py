@@ -14,11 +14,11 @@ from functools import lru_cache, total_ordering
 
 import semantic_version
 
-RELEASE_LIMIT = 20
+MAX_RELEASE_LENGTH = 20
 """Longest release, in characters."""
-LENGTH_LIMIT = 1024
+MAX_LENGTH = 1024
 """Longest text that is looked at; no real version comes near."""
-REMEMBERED_LENGTH = 64
+MAX_CACHED_LENGTH = 64
 """Characters of the longest range that is kept when it has been read: as many of the longest ones would take a gigabyte."""
 _NUMBER_LIMIT = 2**64
 _NUMERIC = re.compile(r"[0-9]+")
@@ -113,8 +113,8 @@ def parse_bundle_version(text: str, release: str | None = None) -> Version:
 
 def parse_release(text: str) -> str:
     """The release itself: "" or at most 20 characters of dot-separated prerelease identifiers. Raises BadVersion."""
-    if len(text) > RELEASE_LIMIT:
-        raise BadVersion(f"invalid release {quoted(text)}: exceeds maximum length of {RELEASE_LIMIT} characters")
+    if len(text) > MAX_RELEASE_LENGTH:
+        raise BadVersion(f"invalid release {quoted(text)}: exceeds maximum length of {MAX_RELEASE_LENGTH} characters")
     for index, part in enumerate(text.split(".") if text else ()):
         try:
             _refuse_bad_identifier(part)
@@ -150,8 +150,8 @@ def _refuse_bad_parts(text: str) -> None:
     """Raise BadVersion with blang's words for what is wrong: opm and catalogs' authors know them."""
     if not text:
         raise BadVersion("Version string empty")
-    if len(text) > LENGTH_LIMIT:
-        raise BadVersion(f"version is longer than {LENGTH_LIMIT} characters")
+    if len(text) > MAX_LENGTH:
+        raise BadVersion(f"version is longer than {MAX_LENGTH} characters")
     parts = text.split(".", 2)
     if len(parts) != 3:
         raise BadVersion("No Major.Minor.Patch elements found")
@@ -215,7 +215,7 @@ class BlangRange:
     @classmethod
     def parse(cls, text: str) -> BlangRange:
         """Raises BadRange. Remembered unless it is long, because one catalog repeats its ranges."""
-        return _parse_blang(text) if len(text) <= REMEMBERED_LENGTH else _parse_blang.__wrapped__(text)
+        return _parse_blang(text) if len(text) <= MAX_CACHED_LENGTH else _parse_blang.__wrapped__(text)
 
     def matches(self, version: Version) -> bool:
         """Whether the version, without its release, lies inside."""
@@ -253,8 +253,8 @@ class BlangRange:
 
 @lru_cache(maxsize=16_384)
 def _parse_blang(text: str) -> BlangRange:
-    if len(text) > LENGTH_LIMIT:
-        raise BadRange(f"range is longer than {LENGTH_LIMIT} characters")
+    if len(text) > MAX_LENGTH:
+        raise BadRange(f"range is longer than {MAX_LENGTH} characters")
     plain = [_PLAIN_COMPARATOR.fullmatch(token) for token in text.split(" ")]
     if all(plain):  # most skipRanges of a catalog: a third of the time
         return BlangRange(text, (tuple(_plain_comparator(found) for found in plain if found),))

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-NO_FOLDING = 2**31 - 1
+UNLIMITED_WIDTH = 2**31 - 1
 """A `width` that no line reaches; libyaml takes no larger one."""
 
 

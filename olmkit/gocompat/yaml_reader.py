@@ -15,12 +15,12 @@ import yaml
 from yaml._yaml import CParser
 
 from olmkit.fbc.errors import BadDocument
-from olmkit.gocompat.excerpts import beginning, marked
+from olmkit.gocompat.excerpts import excerpt_before, shorten
 from olmkit.gocompat.yaml_scalars import is_merge, key, resolve, resolve_key, tagged
 
-DEPTH_LIMIT = 250
+MAX_DEPTH = 250
 """Levels of mappings and sequences; orjson writes no more than 254."""
-VALUES_LIMIT = 200_000
+MAX_VALUES = 200_000
 """Values and keys of one document, aliases not written out. Each takes a few hundred bytes of memory, however short it is."""
 
 _MARK_IN_TEXT = re.compile(rb"(?:[\n\r]|\xc2\x85|\xe2\x80[\xa8\xa9])(\xef\xbb\xbf)")
@@ -49,7 +49,7 @@ def load(text: bytes, weight_limit: int) -> Any:
         # libyaml's complaint about a byte or character that no YAML may hold; its offset counts bytes.
         raise _placed(str(error.reason), text, len(_decoded(text[: error.position]))) from error
     except yaml.YAMLError as error:
-        raise BadDocument(beginning(str(error))) from error
+        raise BadDocument(shorten(str(error))) from error
     finally:
         parser.dispose()
 
@@ -68,7 +68,7 @@ def _placed(sentence: str, text: bytes, at: int | None) -> BadDocument:
         return BadDocument(sentence)
     decoded = _decoded(text)
     start = decoded.rfind("\n", 0, at) + 1
-    return BadDocument(f"{sentence}: {marked(decoded, at)}", decoded.count("\n", 0, at) + 1, at - start + 1)
+    return BadDocument(f"{sentence}: {excerpt_before(decoded, at)}", decoded.count("\n", 0, at) + 1, at - start + 1)
 
 
 def _decoded(text: bytes) -> str:
@@ -170,8 +170,8 @@ class _Composer:
         self._start(event, [])
 
     def _start(self, event: Any, value: Any) -> None:
-        if len(self._open) >= DEPTH_LIMIT:
-            raise _fault(event, f"nests deeper than {DEPTH_LIMIT} levels")
+        if len(self._open) >= MAX_DEPTH:
+            raise _fault(event, f"nests deeper than {MAX_DEPTH} levels")
         if self._expects_key():
             raise _fault(event, "a mapping's key must be a scalar")
         self._open.append(_Open(value, event.anchor, _NO_KEY))
@@ -187,15 +187,15 @@ class _Composer:
         if name in self._anchors:
             self._add(event, *self._anchors[name], None)
         elif any(frame.anchor == name for frame in self._open):
-            raise _fault(event, f"anchor '{beginning(name)}' contains itself")
+            raise _fault(event, f"anchor '{shorten(name)}' contains itself")
         else:
-            raise _fault(event, f"unknown anchor '{beginning(name)}'")
+            raise _fault(event, f"unknown anchor '{shorten(name)}'")
 
     def _add(self, event: Any, value: Any, weight: int, anchor: str | None) -> None:
         """Put a finished value where it belongs."""
         self._count += 1
-        if self._count > VALUES_LIMIT:
-            raise _fault(event, f"holds more than {VALUES_LIMIT:,} values")
+        if self._count > MAX_VALUES:
+            raise _fault(event, f"holds more than {MAX_VALUES:,} values")
         if anchor is not None:
             self._anchors[anchor] = (value, weight)
         if not self._open:

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import orjson
 
-from olmkit.gocompat.excerpts import beginning
-from olmkit.gocompat.numbers import float_text, integer, real
+from olmkit.gocompat.excerpts import shorten
+from olmkit.gocompat.numbers import decimal, float_text, integer
 
 WORDS: Final[dict[str, bool | None]] = {
     "": None,
@@ -73,7 +73,7 @@ def _number(text: str) -> Any:
             return value
     if _FLOAT.fullmatch(plain):
         try:
-            return real(plain)
+            return decimal(plain)
         except ValueError:
             return text
     return text
@@ -96,10 +96,10 @@ def tagged(tag: str, text: str) -> Any:
             if name == "float" and isinstance(value, int) and not isinstance(value, bool):
                 return orjson.Fragment(float_text(float(value)).encode())
             if _kind(value) != name:
-                raise ValueError(f"cannot read `{beginning(text)}` as !!{name}")
+                raise ValueError(f"cannot read `{shorten(text)}` as !!{name}")
             return value
         case "timestamp" if not _TIMESTAMP.fullmatch(text):
-            raise ValueError(f"cannot read `{beginning(text)}` as !!timestamp")
+            raise ValueError(f"cannot read `{shorten(text)}` as !!timestamp")
         case "binary":
             return _binary(text)
         case _:

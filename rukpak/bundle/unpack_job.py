@@ -20,7 +20,7 @@ from olmkit.sources.oci.image import unpack as unpack_image
 from olmkit.sources.oci.reference import check_answer
 from olmkit.store.store import Store, check_is_damage, fill
 from rukpak.format import BadBundle, Bundle, from_json, read_plain, read_registry, to_json
-from rukpak.format.bundle import BUNDLE_LIMIT, FORMAT, VALUES_LIMIT
+from rukpak.format.bundle import FORMAT_VERSION, MAX_BUNDLE_BYTES, MAX_BUNDLE_VALUES
 
 Progress = Callable[[str], None]
 
@@ -98,7 +98,7 @@ def read(arguments: Mapping[str, Any], files: Sequence[IO[bytes]], progress: Pro
     progress("reading the manifests")
     bundle = _READERS[content_type](dict(_contents(unpacked)))
     (staging / BUNDLE_FILE).write_bytes(bounded(to_json(bundle)))
-    (staging / TYPE_FILE).write_text(f"{content_type} {FORMAT}")
+    (staging / TYPE_FILE).write_text(f"{content_type} {FORMAT_VERSION}")
     return {}
 
 
@@ -120,7 +120,7 @@ def type_of(store: Store, digest: str) -> str:
     except OSError as error:
         check_is_damage(error)
         return ""
-    return content_type if number == str(FORMAT) else ""
+    return content_type if number == str(FORMAT_VERSION) else ""
 
 
 def whole_type_of(store: Store, digest: str) -> str:
@@ -146,12 +146,12 @@ def load(store: Store, digest: str) -> Bundle | None:
 
 def bounded(data: bytes) -> bytes:
     """The JSON form as it is. Raises BadBundle when it is more than the controllers, which read it whole, have memory for."""
-    if len(data) > BUNDLE_LIMIT:
-        raise BadBundle(REASON, f"the bundle makes {len(data):,} bytes of JSON; {BUNDLE_LIMIT:,} are the most")
+    if len(data) > MAX_BUNDLE_BYTES:
+        raise BadBundle(REASON, f"the bundle makes {len(data):,} bytes of JSON; {MAX_BUNDLE_BYTES:,} are the most")
     # Those in texts count too: it is an estimate, and ordinary bundles stay far below.
     values = sum(map(data.count, (b",", b"[", b"{")))
-    if values > VALUES_LIMIT:
-        raise BadBundle(REASON, f"the bundle holds about {values:,} values; {VALUES_LIMIT:,} are the most")
+    if values > MAX_BUNDLE_VALUES:
+        raise BadBundle(REASON, f"the bundle holds about {values:,} values; {MAX_BUNDLE_VALUES:,} are the most")
     return data
 
 

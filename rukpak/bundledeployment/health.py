@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from olmkit.api.names import count_of
+from olmkit.api.names import pluralize
 
 Obj = Mapping[str, Any]
 PROGRESS_DEADLINE = timedelta(minutes=10)
@@ -82,7 +82,7 @@ def _count(number: int, wanted: int, what: str, deadline: timedelta | None = PRO
 
 
 def _old_replicas(number: int, deadline: timedelta | None = PROGRESS_DEADLINE) -> Health:
-    return _progress(f"{count_of(number, 'old replica')} {'is' if number == 1 else 'are'} still there", deadline)
+    return _progress(f"{pluralize(number, 'old replica')} {'is' if number == 1 else 'are'} still there", deadline)
 
 
 def _deployment(obj: Obj, status: Obj) -> Health:

@@ -14,13 +14,13 @@ import orjson
 Body = Mapping[str, Any]
 """A Kubernetes object, or a part of one, as JSON values."""
 
-FORMAT = 2
+FORMAT_VERSION = 2
 """Of the JSON form, and of what was checked before it was written; another number means: unpack again."""
-OBJECT_LIMIT = 1_500_000
+MAX_OBJECT_BYTES = 1_500_000
 """Bytes of JSON of one object; etcd takes 1.5 MiB with what the API server adds."""
-BUNDLE_LIMIT = 32 * 1024**2
+MAX_BUNDLE_BYTES = 32 * 1024**2
 """Bytes of the JSON form, and of what a bundle's Deployments may become by the CSV's annotations on each."""
-VALUES_LIMIT = 500_000
+MAX_BUNDLE_VALUES = 500_000
 """Values in the JSON form, about: each takes a hundred bytes and more of memory once it is read."""
 
 INSTALL_MODES = frozenset({"OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces"})
@@ -97,7 +97,7 @@ Bundle = RegistryBundle | PlainBundle
 def to_json(bundle: Bundle) -> bytes:
     """The form that the store keeps."""
     if isinstance(bundle, PlainBundle):
-        return orjson.dumps({"format": FORMAT, "type": "plain+v0", "objects": bundle.objects})
+        return orjson.dumps({"format": FORMAT_VERSION, "type": "plain+v0", "objects": bundle.objects})
     fields = {
         "package": bundle.package,
         "csv": bundle.csv,
@@ -106,13 +106,13 @@ def to_json(bundle: Bundle) -> bytes:
         "properties": bundle.properties,
         "annotations": bundle.annotations,
     }
-    return orjson.dumps({"format": FORMAT, "type": "registry+v1", **fields})
+    return orjson.dumps({"format": FORMAT_VERSION, "type": "registry+v1", **fields})
 
 
 def from_json(data: bytes) -> Bundle:
     """The bundle that `to_json` wrote. Raises ValueError when the data is something else or of another format."""
     raw = orjson.loads(data)
-    if not isinstance(raw, dict) or raw.get("format") != FORMAT:
+    if not isinstance(raw, dict) or raw.get("format") != FORMAT_VERSION:
         raise ValueError("no bundle of this format")
     if raw["type"] == "plain+v0":
         return PlainBundle(objects=tuple(raw["objects"]))

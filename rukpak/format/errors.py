@@ -1,5 +1,6 @@
-"""What is wrong with a bundle, all of it at once. Raised by rukpak.format and rukpak.bundledeployment for their reconcilers.
-Pure."""
+"""The error of a bundle whose content is wrong, with everything that is wrong with it. Raised by rukpak.format and rukpak.render
+for the reconcilers of Bundles and BundleDeployments. Pure.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +8,23 @@ from collections.abc import Sequence
 
 from olmkit.errors import Blocked
 
-FAULTS_SHOWN = 50
-"""Faults named in the message; the number of the others is said."""
+MAX_ERRORS_SHOWN = 50
+"""Errors that the message names; it counts the others."""
 
 
 class BadBundle(Blocked):
-    """The content itself is wrong: only another bundle helps. `faults` are sentences, in the order found."""
+    """The content itself is wrong: only another bundle helps. `errors` are sentences, in the order found."""
 
-    def __init__(self, reason: str, message: str, faults: Sequence[str] = ()) -> None:
+    def __init__(self, reason: str, message: str, errors: Sequence[str] = ()) -> None:
         super().__init__(reason, message)
-        self.faults = tuple(faults) or (message,)
+        self.errors = tuple(errors) or (message,)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return type(self), (self.reason, self.message, self.faults)
+        return type(self), (self.reason, self.message, self.errors)
 
     @classmethod
-    def of(cls, reason: str, faults: Sequence[str], joint: str = "; ") -> BadBundle:
-        """One error that says them all."""
-        more = len(faults) - FAULTS_SHOWN
-        text = joint.join(faults[:FAULTS_SHOWN]) + (f"{joint}and {more} more" if more > 0 else "")
-        return cls(reason, text, faults)
+    def of(cls, reason: str, errors: Sequence[str], separator: str = "; ") -> BadBundle:
+        """One error with all of `errors`; its message names the first MAX_ERRORS_SHOWN."""
+        more = len(errors) - MAX_ERRORS_SHOWN
+        text = separator.join(errors[:MAX_ERRORS_SHOWN]) + (f"{separator}and {more} more" if more > 0 else "")
+        return cls(reason, text, errors)

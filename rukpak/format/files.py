@@ -15,10 +15,10 @@ from typing import Any
 
 import orjson
 
-from olmkit.gocompat.envelope import spelled, with_envelope
+from olmkit.gocompat.envelope import canonical_keys, canonical_object
 from olmkit.gocompat.typed import Mismatch, read_as
 from rukpak.format import documents
-from rukpak.format.bundle import BUNDLE_LIMIT, OBJECT_LIMIT, PlainBundle, RegistryBundle
+from rukpak.format.bundle import MAX_BUNDLE_BYTES, MAX_OBJECT_BYTES, PlainBundle, RegistryBundle
 from rukpak.format.errors import BadBundle
 from rukpak.format.objects import Manifest, group_of, unrepeated
 
@@ -160,10 +160,10 @@ def _flattened(
             f"error parsing objects in {where}: an object is a mapping with apiVersion, kind and metadata"
         )
         return
-    document = {**(inherited or {}), **with_envelope(document)}
+    document = {**(inherited or {}), **canonical_object(document)}
     list_kind = document.get("kind")
     if isinstance(list_kind, str) and list_kind.endswith("List"):
-        items = spelled(document, ("items",)).get("items")
+        items = canonical_keys(document, ("items",)).get("items")
         if isinstance(items, list):
             item_kind = list_kind.removesuffix("List")
             given = {"apiVersion": document.get("apiVersion"), "kind": item_kind} if item_kind else None
@@ -201,10 +201,10 @@ def _identity_problem(body: dict[str, Any]) -> str:
 
 def _size_problem(body: dict[str, Any]) -> str:
     size = len(orjson.dumps(body))
-    if size <= OBJECT_LIMIT:
+    if size <= MAX_OBJECT_BYTES:
         return ""
     name = str(body["metadata"]["name"])[:300]
-    return f"{body['kind']} {name} has {size:,} bytes of JSON; the API server takes {OBJECT_LIMIT:,}"
+    return f"{body['kind']} {name} has {size:,} bytes of JSON; the API server takes {MAX_OBJECT_BYTES:,}"
 
 
 def _check_shape(reading: _Reading, found: Found) -> None:
@@ -249,14 +249,14 @@ def _check_one_csv(reading: _Reading, csvs: list[Found]) -> None:
 
 def _typed_csv(reading: _Reading, found: Found, properties: tuple[dict[str, Any], ...]) -> dict[str, Any]:
     """The CSV with those parts of its spec that are rendered or checked in the form of their types."""
-    body = spelled(found.body, ("spec",))
+    body = canonical_keys(found.body, ("spec",))
     spec = body.get("spec")
     try:
         typed = read_as("ClusterServiceVersionSpec", spec)
     except Mismatch as error:
         _add_mismatch(reading, found, f"{CSV}: {error.within('.spec')}")
         return {}
-    rest = {name: value for name, value in spelled(spec or {}, typed).items() if name not in typed}
+    rest = {name: value for name, value in canonical_keys(spec or {}, typed).items() if name not in typed}
     annotations = {key: value or "" for key, value in (found.body["metadata"].get("annotations") or {}).items()}
     if properties:
         text = _merged_properties(reading, found, annotations.get(PROPERTIES_ANNOTATION) or "[]", properties)
@@ -273,11 +273,11 @@ def _copies_problem(annotations: Mapping[str, str], spec: Mapping[str, Any]) -> 
     """Each Deployment gets the CSV's annotations: what is small as a CSV may be more than a process can hold."""
     deployments = len((spec["install"].get("spec") or {}).get("deployments") or ())
     size = deployments * len(orjson.dumps(annotations))
-    if size <= BUNDLE_LIMIT:
+    if size <= MAX_BUNDLE_BYTES:
         return ""
     return (
         f"{CSV}: its annotations, which each of its {deployments:,} deployments gets, make {size:,} bytes; "
-        f"{BUNDLE_LIMIT:,} are the most"
+        f"{MAX_BUNDLE_BYTES:,} are the most"
     )
 
 
@@ -335,7 +335,7 @@ def _annotations(reading: _Reading) -> dict[str, str]:
     document = _metadata_file(reading, ANNOTATIONS_FILE)
     if document is None:
         return {}
-    annotations = spelled(document, ("annotations",)).get("annotations")
+    annotations = canonical_keys(document, ("annotations",)).get("annotations")
     if not isinstance(annotations, dict):
         reading.faults.append(f"{ANNOTATIONS_FILE}: has no mapping `annotations`")
         return {}
@@ -352,7 +352,7 @@ def _properties(reading: _Reading) -> tuple[dict[str, Any], ...]:
     document = _metadata_file(reading, PROPERTIES_FILE)
     if document is None:
         return ()
-    properties = spelled(document, ("properties",)).get("properties") or []
+    properties = canonical_keys(document, ("properties",)).get("properties") or []
     if not isinstance(properties, list) or not all(isinstance(item, dict) and item.get("type") for item in properties):
         reading.faults.append(f"{PROPERTIES_FILE}: `properties` must be a list of {{type, value}}")
         return ()

@@ -45,7 +45,7 @@ def go_list(items: object) -> str:
     return "[" + " ".join(str(item) for item in items) + "]"  # type: ignore[attr-defined]
 
 
-def faults(bundle: RegistryBundle) -> list[str]:
+def validation_errors(bundle: RegistryBundle) -> list[str]:
     """Every rule that the bundle breaks, in the order of the rules."""
     return [fault for rule in _RULES for fault in rule(bundle)]
 

@@ -17,7 +17,7 @@ import orjson
 from olmkit.api.bundles import PLAIN, REGISTRY
 from olmkit.api.names import is_dns1123_label
 from rukpak.bundledeployment.world import names
-from rukpak.format.bundle import OBJECT_LIMIT, Bundle, RegistryBundle
+from rukpak.format.bundle import MAX_OBJECT_BYTES, Bundle, RegistryBundle
 from rukpak.format.objects import Manifest, ObjectKey, mapping, mappings
 from rukpak.render.namespaces import SUITE_NAMESPACES
 
@@ -209,8 +209,8 @@ def _name_faults(manifest: Manifest) -> Iterator[str]:
 
 def _size_faults(manifest: Manifest) -> Iterator[str]:
     size = len(orjson.dumps(manifest.body))
-    if size > OBJECT_LIMIT:
-        yield f"{manifest.key} has {size:,} bytes of JSON; the API server takes {OBJECT_LIMIT:,}"
+    if size > MAX_OBJECT_BYTES:
+        yield f"{manifest.key} has {size:,} bytes of JSON; the API server takes {MAX_OBJECT_BYTES:,}"
     template = mapping(mapping(manifest.body.get("spec")).get("template"))
     for holder in (manifest.body, template):
         annotations = mapping(mapping(holder.get("metadata")).get("annotations"))

@@ -18,7 +18,7 @@ from typing import Any
 from rukpak.format.bundle import Body, Bundle, PlainBundle, RegistryBundle
 from rukpak.format.errors import BadBundle
 from rukpak.format.objects import Manifest, mapping, unrepeated
-from rukpak.format.validators import NAMESPACED_KINDS, faults
+from rukpak.format.validators import NAMESPACED_KINDS, validation_errors
 from rukpak.render import webhooks
 from rukpak.render.install_modes import REASON, check_targets, default_targets
 from rukpak.render.namespaces import install_namespace, namespace_object, without_marks
@@ -56,9 +56,9 @@ def render(bundle: Bundle, options: RenderOptions) -> list[Manifest]:
     """The objects in the order of upstream's generators. Raises BadBundle with every fault."""
     if isinstance(bundle, PlainBundle):
         return _render_plain(bundle, options)
-    broken = faults(bundle)
+    broken = validation_errors(bundle)
     if broken:
-        raise BadBundle.of(REASON, broken, joint="\n")
+        raise BadBundle.of(REASON, broken, separator="\n")
     targets = options.target_namespaces
     if targets is None:
         targets = default_targets(bundle, options.install_namespace)

@@ -14,7 +14,7 @@ from olmkit.fbc.bundle_blobs import registry_blob
 from olmkit.fbc.bundle_files import read_registry
 from olmkit.fbc.catalog import BUNDLE
 from olmkit.fbc.folder import read_folder
-from olmkit.fbc.serialize import FORMS, ordered, sorted_blobs, text
+from olmkit.fbc.serialize import FORMATS, order_fields, serialize, sort_blobs
 
 pytestmark = pytest.mark.corpus
 UNREADABLE = "eventing-kogito"
@@ -60,10 +60,10 @@ def test_every_bundle_is_rendered_as_its_catalog_has_it(content: Content) -> Non
 
 def test_what_is_written_of_the_catalogs_is_read_again(content: Content, tmp_path: Path) -> None:
     """All blobs, in JSON and as YAML."""
-    blobs = sorted_blobs(read_folder(content.catalog))
-    for form in FORMS:
+    blobs = sort_blobs(read_folder(content.catalog))
+    for form in FORMATS:
         (tmp_path / form).mkdir()
         with (tmp_path / form / "catalog").open("wb") as file:
             for blob in blobs:
-                file.write(text(ordered(blob.value), form))
+                file.write(serialize(order_fields(blob.value), form))
         assert [blob.line for blob in read_folder(tmp_path / form)] == [blob.line for blob in blobs], form

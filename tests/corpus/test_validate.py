@@ -52,4 +52,4 @@ def test_every_refused_catalog_is_refused_in_opms_words(invalid: Path) -> None:
     for verdict in verdicts:
         refusal = validate(invalid / verdict["package"])
         assert (refusal is None) == verdict["passed"], verdict["package"]
-        assert ways(refusal.words if refusal else "") == ways(verdict.get("error", "")), verdict["package"]
+        assert ways(refusal.opm_message if refusal else "") == ways(verdict.get("error", "")), verdict["package"]

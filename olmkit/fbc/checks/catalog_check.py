@@ -13,19 +13,19 @@ from typing import Any, Generic, TypeVar
 
 from olmkit.fbc import catalog
 from olmkit.fbc.checks.object_checks import check_objects
-from olmkit.fbc.checks.package_check import BundlePart, PackageParts, Problem, bundle_part, check_package
+from olmkit.fbc.checks.package_check import CheckedBundle, PackageBlobs, Problem, check_bundle, check_package
 from olmkit.fbc.checks.report_tree import Branch
 
 Value = TypeVar("Value")
 
 
-class WholeCatalog:
+class CatalogCheck:
     """Typed blobs by package."""
 
     def __init__(self) -> None:
         self._packages = _Numbered[catalog.Package]()
         self._channels = _Numbered[catalog.Channel]()
-        self._bundles = _Numbered[BundlePart]()
+        self._bundles = _Numbered[CheckedBundle]()
         self._deprecations = _Numbered[catalog.Deprecations]()
         self._readers: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
             catalog.PACKAGE: self._add_package,
@@ -39,13 +39,13 @@ class WholeCatalog:
         if schema in self._readers:
             self._readers[schema](value)
 
-    def fault(self) -> str:
+    def error(self) -> str:
         """Why opm refuses the catalog, in its words; "" when it does not."""
         first: Problem | None = None
         index = Branch("invalid index")
         for parts in self._parts():
             verdict = check_package(parts)
-            if verdict.problems and (first is None or verdict.problems[0].at < first.at):
+            if verdict.problems and (first is None or verdict.problems[0].position < first.position):
                 first = verdict.problems[0]
             if verdict.tree:
                 index.below.append(verdict.tree)
@@ -53,11 +53,11 @@ class WholeCatalog:
             return first.text
         return index.text() if index.below else ""
 
-    def _parts(self) -> Iterator[PackageParts]:
+    def _parts(self) -> Iterator[PackageBlobs]:
         """All packages, those that are only mentioned too."""
         kinds = (self._packages, self._channels, self._bundles, self._deprecations)
         for name in dict.fromkeys(name for kind in kinds for name in kind.by_package):
-            yield PackageParts(
+            yield PackageBlobs(
                 name,
                 self._packages.of(name),
                 self._channels.of(name),
@@ -76,7 +76,7 @@ class WholeCatalog:
     def _add_bundle(self, value: Mapping[str, Any]) -> None:
         bundle = catalog.bundle(value)
         check_objects(bundle)
-        self._bundles.add(bundle.package, bundle_part(bundle))
+        self._bundles.add(bundle.package, check_bundle(bundle))
 
     def _add_deprecations(self, value: Mapping[str, Any]) -> None:
         deprecations = catalog.deprecations(value)

@@ -23,10 +23,10 @@ from olmkit.fbc.catalog import (
     Deprecations,
 )
 from olmkit.fbc.checks import pull_specs
-from olmkit.fbc.checks.package_parts import BundlePart, PackageParts, Problem, Step
-from olmkit.fbc.checks.version_errors import release_fault, version_fault
+from olmkit.fbc.checks.package_blobs import CheckedBundle, LoadStep, PackageBlobs, Problem
+from olmkit.fbc.checks.version_errors import release_error, version_error
 from olmkit.fbc.errors import BadBlob
-from olmkit.gocompat.text import words
+from olmkit.gocompat.text import sprintf
 
 _LABEL_LIMIT = 63
 _NO_LABEL = (
@@ -35,11 +35,11 @@ _NO_LABEL = (
 )
 
 
-def problems(parts: PackageParts) -> Iterator[Problem]:
+def problems(parts: PackageBlobs) -> Iterator[Problem]:
     """All problems of one package, in opm's order."""
     if parts.faults:
         for number, fault in parts.faults:
-            yield Problem((Step.READING, number, 0), "%s", (fault,))
+            yield Problem((LoadStep.READING, number, 0), "%s", (fault,))
         return
     yield from _packages(parts)
     yield from _channels(parts)
@@ -48,44 +48,44 @@ def problems(parts: PackageParts) -> Iterator[Problem]:
     yield from _deprecations(parts)
 
 
-def bundle_part(bundle: Bundle) -> BundlePart:
+def check_bundle(bundle: Bundle) -> CheckedBundle:
     """Of a bundle all that concerns no other blob (A11 to A17). Objects: object_faults.check_objects; opm reads them first."""
     try:
         bundle.check_properties(besides=OBJECTS)
         version, release = bundle.checked_version()
         problem = _image_problem(bundle) or _version_problem(bundle.name, version, release)
     except BadBlob as error:
-        problem, version, release = error.words, "", ""
+        problem, version, release = error.opm_message, "", ""
     has_content = bundle.image != "" or any(each.type == BUNDLE_OBJECT for each in bundle.properties)
-    return BundlePart(bundle.name, bundle.package, problem, version, release, has_content)
+    return CheckedBundle(bundle.name, bundle.package, problem, version, release, has_content)
 
 
 def _image_problem(bundle: Bundle) -> str:
-    if bundle.image and (fault := pull_specs.fault(bundle.image)):
-        place = words("package %q bundle %q image", bundle.package, bundle.name)
-        return place + words(": invalid image pull spec %q: %s", bundle.image, fault)
+    if bundle.image and (fault := pull_specs.pull_spec_error(bundle.image)):
+        place = sprintf("package %q bundle %q image", bundle.package, bundle.name)
+        return place + sprintf(": invalid image pull spec %q: %s", bundle.image, fault)
     for index, image in enumerate(bundle.related_images):
-        if image and (fault := pull_specs.fault(image)):
-            place = words("package %q bundle %q relatedImages[%d].image", bundle.package, bundle.name, index)
-            return place + words(": invalid image pull spec %q: %s", image, fault)
+        if image and (fault := pull_specs.pull_spec_error(image)):
+            place = sprintf("package %q bundle %q relatedImages[%d].image", bundle.package, bundle.name, index)
+            return place + sprintf(": invalid image pull spec %q: %s", image, fault)
     return ""
 
 
 def _version_problem(name: str, version: str, release: str) -> str:
-    if fault := version_fault(version):
-        return words("error parsing bundle %q version %q: %s", name, version, fault)
-    if fault := release_fault(release):
-        return words("error parsing bundle %q release version %q: %s", name, release, fault)
+    if fault := version_error(version):
+        return sprintf("error parsing bundle %q version %q: %s", name, version, fault)
+    if fault := release_error(release):
+        return sprintf("error parsing bundle %q release version %q: %s", name, release, fault)
     return ""
 
 
-def _is_known(parts: PackageParts) -> bool:
+def _is_known(parts: PackageBlobs) -> bool:
     return parts.name != "" and len(parts.packages) > 0
 
 
-def _packages(parts: PackageParts) -> Iterator[Problem]:
+def _packages(parts: PackageBlobs) -> Iterator[Problem]:
     for place, (number, package) in enumerate(parts.packages):
-        at = (Step.PACKAGES, number, 0)
+        at = (LoadStep.PACKAGES, number, 0)
         if not package.name:
             yield Problem(at, "config contains package with no name")
         elif place > 0:
@@ -102,10 +102,10 @@ def _label_faults(name: str) -> list[str]:
     return faults
 
 
-def _channels(parts: PackageParts) -> Iterator[Problem]:
+def _channels(parts: PackageBlobs) -> Iterator[Problem]:
     seen = set()
     for number, channel in parts.channels:
-        at = (Step.CHANNELS, number, 0)
+        at = (LoadStep.CHANNELS, number, 0)
         if not _is_known(parts):
             yield Problem(at, "unknown package %q for channel %q", (channel.package, channel.name))
         elif not channel.name:
@@ -122,15 +122,15 @@ def _duplicate_entries(number: int, channel: Channel) -> Iterator[Problem]:
     for place, entry in enumerate(channel.entries):
         if entry.name in names:
             sentence = "invalid package %q, channel %q: duplicate entry %q"
-            yield Problem((Step.CHANNELS, number, place), sentence, (channel.package, channel.name, entry.name))
+            yield Problem((LoadStep.CHANNELS, number, place), sentence, (channel.package, channel.name, entry.name))
         names.add(entry.name)
 
 
-def _bundles(parts: PackageParts) -> Iterator[Problem]:
+def _bundles(parts: PackageBlobs) -> Iterator[Problem]:
     in_channels = {entry.name for _, channel in parts.channels for entry in channel.entries}
     seen = set()
     for number, bundle in parts.bundles:
-        at, named = (Step.BUNDLES, number, 0), (bundle.package, bundle.name)
+        at, named = (LoadStep.BUNDLES, number, 0), (bundle.package, bundle.name)
         if not bundle.package:
             yield Problem(at, "package name must be set for bundle %q", (bundle.name,))
         elif not _is_known(parts):
@@ -144,20 +144,20 @@ def _bundles(parts: PackageParts) -> Iterator[Problem]:
         seen.add(bundle.name)
 
 
-def _missing_bundles(parts: PackageParts) -> Iterator[Problem]:
+def _missing_bundles(parts: PackageBlobs) -> Iterator[Problem]:
     """As opm does, of the last channel only; what other channels lack is found in stage B."""
     if not _is_known(parts) or not parts.channels:
         return
     entries = {entry.name for entry in parts.channels[-1][1].entries}
     missing = sorted(entries - {bundle.name for _, bundle in parts.bundles})
     if missing:
-        at = (Step.MISSING_BUNDLES, parts.packages[0][0], 0)
+        at = (LoadStep.MISSING_BUNDLES, parts.packages[0][0], 0)
         yield Problem(at, "no olm.bundle blobs found in package %q for olm.channel entries %s", (parts.name, missing))
 
 
-def _deprecations(parts: PackageParts) -> Iterator[Problem]:
+def _deprecations(parts: PackageBlobs) -> Iterator[Problem]:
     for place, (number, deprecations) in enumerate(parts.deprecations):
-        at = (Step.DEPRECATIONS, number, 0)
+        at = (LoadStep.DEPRECATIONS, number, 0)
         if not deprecations.package:
             yield Problem(at, "package name must be set for deprecation item %d", (number,))
         elif not _is_known(parts):
@@ -168,14 +168,14 @@ def _deprecations(parts: PackageParts) -> Iterator[Problem]:
             yield from _deprecation_entries(parts, number, deprecations)
 
 
-def _deprecation_entries(parts: PackageParts, number: int, deprecations: Deprecations) -> Iterator[Problem]:
+def _deprecation_entries(parts: PackageBlobs, number: int, deprecations: Deprecations) -> Iterator[Problem]:
     known = {
         BUNDLE: {bundle.name for _, bundle in parts.bundles},
         CHANNEL: {channel.name for _, channel in parts.channels} | {parts.packages[0][1].default_channel} - {""},
     }
     seen = set()
     for place, entry in enumerate(deprecations.entries):
-        at, reference = (Step.DEPRECATIONS, number, place), (entry.schema, entry.name)
+        at, reference = (LoadStep.DEPRECATIONS, number, place), (entry.schema, entry.name)
         if not entry.schema:
             yield Problem(at, "schema must be set for deprecation entry [%d] for package %q", (place, parts.name))
         elif reference in seen:
@@ -189,7 +189,7 @@ _REFERENCE = "declcfg.PackageScopedReference{Schema:%q, Name:%q}"
 
 
 def _deprecation_entry(
-    at: tuple[Step, int, int], package: str, entry: Deprecation, known: dict[str, set[str]]
+    at: tuple[LoadStep, int, int], package: str, entry: Deprecation, known: dict[str, set[str]]
 ) -> Iterator[Problem]:
     kind = entry.schema.removeprefix("olm.")
     if entry.schema in known:

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from olmkit.fbc import graph
 from olmkit.fbc.catalog import BUNDLE, CHANNEL, PACKAGE, Entry
-from olmkit.fbc.checks.package_parts import BundlePart, PackageParts
+from olmkit.fbc.checks.package_blobs import CheckedBundle, PackageBlobs
 from olmkit.fbc.checks.report_tree import Branch
-from olmkit.fbc.checks.version_errors import range_fault
-from olmkit.gocompat.text import words
+from olmkit.fbc.checks.version_errors import range_error
+from olmkit.gocompat.text import sprintf
 
 _NO_MESSAGE = "invalid deprecation: message must be set"
-_MISSING = BundlePart("", "", "", "0.0.0", "", has_content=False)
+_MISSING = CheckedBundle("", "", "", "0.0.0", "", has_content=False)
 """What opm makes of an entry that has no bundle."""
 
 
@@ -29,11 +29,11 @@ class _Package:
     name: str
     default_channel: str
     channels: Mapping[str, Mapping[str, Entry]]
-    bundles: Mapping[str, BundlePart]
+    bundles: Mapping[str, CheckedBundle]
     unexplained: frozenset[tuple[str, str]]
 
     @classmethod
-    def of(cls, parts: PackageParts) -> _Package:
+    def of(cls, parts: PackageBlobs) -> _Package:
         default_channel = parts.packages[0][1].default_channel
         channels = {channel.name: {entry.name: entry for entry in channel.entries} for _, channel in parts.channels}
         if default_channel:
@@ -48,10 +48,10 @@ class _Package:
         )
 
 
-def tree(parts: PackageParts) -> Branch | None:
+def tree(parts: PackageBlobs) -> Branch | None:
     """What is wrong with a package; None when nothing is."""
     package = _Package.of(parts)
-    branch = Branch(words("invalid package %q", package.name), list(_package(package)))
+    branch = Branch(sprintf("invalid package %q", package.name), list(_package(package)))
     return branch if branch.below else None
 
 
@@ -61,7 +61,7 @@ def _package(package: _Package) -> Iterator[Branch | str]:
     if not package.channels:
         yield "package must contain at least one channel"
     for name, entries in package.channels.items():
-        branch = Branch(words("invalid channel %q", name), list(_channel(package, name, entries)))
+        branch = Branch(sprintf("invalid channel %q", name), list(_channel(package, name, entries)))
         if branch.below:
             yield branch
     if duplicates := _duplicate_versions(package):
@@ -80,19 +80,19 @@ def _duplicate_versions(package: _Package) -> str:
     return f"duplicate versions found in bundles: [{' '.join(duplicates)}]" if duplicates else ""
 
 
-def _full_version(bundle: BundlePart) -> str:
+def _full_version(bundle: CheckedBundle) -> str:
     return f"{bundle.version}-{bundle.release}" if bundle.release else bundle.version
 
 
 def _channel(package: _Package, name: str, entries: Mapping[str, Entry]) -> Iterator[Branch | str]:
     if not entries:
         yield "channel must contain at least one bundle"
-    elif fault := graph.fault(entries):
+    elif fault := graph.graph_error(entries):
         yield fault
     for entry in entries.values():
         below = list(_bundle(package, entry))
         if below:
-            yield Branch(words("invalid bundle %q", entry.name), below)
+            yield Branch(sprintf("invalid bundle %q", entry.name), below)
     if (CHANNEL, name) in package.unexplained:
         yield _NO_MESSAGE
 
@@ -102,12 +102,12 @@ def _bundle(package: _Package, entry: Entry) -> Iterator[Branch | str]:
     if not entry.name:
         yield "name must be set"
     if bundle.release and entry.name != (normalized := f"{package.name}-v{_full_version(bundle)}"):
-        yield words("name %q does not match normalized name %q", entry.name, normalized)
+        yield sprintf("name %q does not match normalized name %q", entry.name, normalized)
     for index, skip in enumerate(entry.skips):
         if not skip:
-            yield words("skip[%d] is empty", index)
-    if entry.skip_range and (fault := range_fault(entry.skip_range)):
-        yield words("invalid skipRange %q: %s", entry.skip_range, fault)
+            yield sprintf("skip[%d] is empty", index)
+    if entry.skip_range and (fault := range_error(entry.skip_range)):
+        yield sprintf("invalid skipRange %q: %s", entry.skip_range, fault)
     if bundle is _MISSING:
         yield 'must be exactly one property with type "olm.package"'
     if not bundle.has_content:

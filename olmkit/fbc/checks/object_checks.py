@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from olmkit.fbc.catalog import BUNDLE_OBJECT, Bundle
-from olmkit.fbc.documents import DOCUMENT_LIMIT
+from olmkit.fbc.documents import MAX_DOCUMENT_BYTES
 from olmkit.fbc.errors import BadBlob, BadDocument
 from olmkit.gocompat import types, yaml_reader
-from olmkit.gocompat.fields import field, lenient_bytes
-from olmkit.gocompat.text import words
+from olmkit.gocompat.fields import decode_bytes, field
+from olmkit.gocompat.text import sprintf
 
 
 def check_objects(bundle: Bundle) -> None:
@@ -21,22 +21,22 @@ def check_objects(bundle: Bundle) -> None:
     for index, each in enumerate(bundle.properties):
         if each.type != BUNDLE_OBJECT:
             continue
-        place = words("read bundle objects: package %q, bundle %q: ", bundle.package, bundle.name)
+        place = sprintf("read bundle objects: package %q, bundle %q: ", bundle.package, bundle.name)
         data = each.value.get("data") if isinstance(each.value, Mapping) else None
-        text = types.plain_bytes(data) if isinstance(data, str) else None
+        text = types.decode_plain_base64(data) if isinstance(data, str) else None
         if text is None:
-            if fault := each.fault():
-                raise BadBlob(place + words("parse property at index %d as bundle object: %s", index, fault))
-            text = lenient_bytes(field(each.value or {}, "data"))
+            if fault := each.error():
+                raise BadBlob(place + sprintf("parse property at index %d as bundle object: %s", index, fault))
+            text = decode_bytes(field(each.value or {}, "data"))
         if fault := _object_fault(text):
-            raise BadBlob(place + words("convert bundle object property at index %d to JSON: %s", index, fault))
+            raise BadBlob(place + sprintf("convert bundle object property at index %d to JSON: %s", index, fault))
 
 
 def _object_fault(text: bytes) -> str:
     if text.lstrip().startswith(b"{"):
         return ""  # opm does not look into what begins like JSON, as nearly all objects do
     try:
-        yaml_reader.load(text, DOCUMENT_LIMIT)
+        yaml_reader.load(text, MAX_DOCUMENT_BYTES)
     except BadDocument as error:
         return f"yaml: line {error.line}: {error.text}" if error.line else f"yaml: {error.text}"
     return ""

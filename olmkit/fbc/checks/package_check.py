@@ -18,14 +18,14 @@ catalog. The first problem of a catalog in opm's order is the least of all packa
 from __future__ import annotations
 
 from olmkit.fbc.checks import load_checks, model_checks
-from olmkit.fbc.checks.load_checks import bundle_part
-from olmkit.fbc.checks.package_parts import BundlePart, PackageParts, Problem, Step, Verdict
+from olmkit.fbc.checks.load_checks import check_bundle
+from olmkit.fbc.checks.package_blobs import CheckedBundle, CheckResult, LoadStep, PackageBlobs, Problem
 
-__all__ = ["BundlePart", "PackageParts", "Problem", "Step", "Verdict", "bundle_part", "check_package"]
+__all__ = ["CheckResult", "CheckedBundle", "LoadStep", "PackageBlobs", "Problem", "check_bundle", "check_package"]
 
 
-def check_package(parts: PackageParts) -> Verdict:
+def check_package(parts: PackageBlobs) -> CheckResult:
     """Everything that is wrong with one package."""
     problems = list(load_checks.problems(parts))
     is_worth_a_look = not problems and len(parts.packages) > 0
-    return Verdict(problems, model_checks.tree(parts) if is_worth_a_look else None)
+    return CheckResult(problems, model_checks.tree(parts) if is_worth_a_look else None)

@@ -29,7 +29,7 @@ _TOO_LONG = f"repository name must not be more than {_NAME_LIMIT} characters"
 _HUB = "docker.io"
 
 
-def fault(text: str) -> str:
+def pull_spec_error(text: str) -> str:
     """Why this is no pull spec; "" when it is one."""
     return "" if len(text) <= _NAME_LIMIT and _PLAIN.fullmatch(text) else _fault(text)
 

@@ -11,8 +11,8 @@ from functools import lru_cache
 
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import (
-    LENGTH_LIMIT,
-    RELEASE_LIMIT,
+    MAX_LENGTH,
+    MAX_RELEASE_LENGTH,
     BadRange,
     BadVersion,
     parse_comparator,
@@ -30,7 +30,7 @@ _INTEGER = re.compile("[-+]?[0-9]+")
 _NO_IDENTIFIER = "Invalid character(s) found in prerelease "
 
 
-def version_fault(text: str) -> str:
+def version_error(text: str) -> str:
     """ "" for a semantic version."""
     if _PLAIN.fullmatch(text):
         return ""
@@ -41,10 +41,10 @@ def version_fault(text: str) -> str:
     return ""
 
 
-def release_fault(text: str) -> str:
+def release_error(text: str) -> str:
     """ "" for a release, and for none. Each bad segment is named, on a line of its own."""
-    if len(text.encode(errors="replace")) > RELEASE_LIMIT:
-        return f"invalid release {quoted(text)}: exceeds maximum length of {RELEASE_LIMIT} characters"
+    if len(text.encode(errors="replace")) > MAX_RELEASE_LENGTH:
+        return f"invalid release {quoted(text)}: exceeds maximum length of {MAX_RELEASE_LENGTH} characters"
     segments = enumerate(text.split(".") if text else ())
     faults = [f"segment {index}: {fault}" for index, segment in segments if (fault := _segment_fault(segment))]
     return f"invalid release {quoted(text)}: " + "\n".join(faults) if faults else ""
@@ -54,14 +54,14 @@ def _segment_fault(segment: str) -> str:
     """A release is made of what prereleases are made of."""
     if not segment:
         return "Prerelease is empty"
-    return version_fault(f"0.0.0-{segment}") if "+" not in segment else _NO_IDENTIFIER + quoted(segment)
+    return version_error(f"0.0.0-{segment}") if "+" not in segment else _NO_IDENTIFIER + quoted(segment)
 
 
 @lru_cache(maxsize=4096)  # one catalog repeats its ranges
-def range_fault(text: str) -> str:
+def range_error(text: str) -> str:
     """ "" for a range that blang reads, whatever it makes of it: the resolver reads fewer, and says so in its own words."""
-    if len(text) > LENGTH_LIMIT:
-        return f"range is longer than {LENGTH_LIMIT} characters"
+    if len(text) > MAX_LENGTH:
+        return f"range is longer than {MAX_LENGTH} characters"
     try:
         tokens = range_tokens(text)
         _check_alternatives(tokens)

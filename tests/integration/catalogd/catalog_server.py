@@ -18,7 +18,7 @@ from catalogd.http.server import Server
 from catalogd.ingest.content import FORMAT
 from catalogd.ingest.content_writer import Writer
 from catalogd.storage.catalog_store import Shelf
-from olmkit.fbc.blobs import blob
+from olmkit.fbc.blobs import parse_blob
 from olmkit.fbc.documents import Document
 from olmkit.store.store import Store
 
@@ -35,7 +35,7 @@ BLOBS: list[dict[str, Any]] = [
     {"schema": "olm.package", "name": "q", "description": "x" * (8 * CHUNK + 17)},
     {"schema": "my.own", "text": "é"},
 ]
-LINES = [blob(Document(each, b"", 1)).line for each in BLOBS]
+LINES = [parse_blob(Document(each, b"", 1)).line for each in BLOBS]
 WHOLE = b"".join(LINES)
 UIDS = {"c": "uid-of-c", "fresh": "uid-of-fresh"}
 """Of the Catalogs that exist."""
@@ -68,7 +68,7 @@ async def put(shelf: Shelf, name: str, digest: str, blobs: Sequence[Mapping[str,
     """Write that content and serve it under the name, for the Catalog with that uid."""
     with Store(shelf.folder).publish(digest) as folder, Writer(folder, digest) as writer:
         for each in blobs:
-            writer.add(blob(Document(dict(each), b"", 1)))
+            writer.add(parse_blob(Document(dict(each), b"", 1)))
         writer.finish()
     await shelf.put(name, Record(f"r/{name}:v1", f"r/{name}@{digest}", digest, UNPACKED, uid=uid))
 

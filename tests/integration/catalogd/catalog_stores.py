@@ -8,7 +8,7 @@ from pathlib import Path
 from catalogd.catalog.world import Record
 from catalogd.ingest.content_writer import Writer
 from catalogd.storage.catalog_store import KEEP, Shelf
-from olmkit.fbc.blobs import blob
+from olmkit.fbc.blobs import parse_blob
 from olmkit.fbc.documents import Document
 from olmkit.store.store import Store
 
@@ -28,10 +28,10 @@ def publish(root: Path, digest: str, name: str = "p", size: int = 0) -> None:
 def write(folder: Path, digest: str, name: str = "p", size: int = 0) -> None:
     """The same content into a folder."""
     with Writer(folder, digest) as writer:
-        writer.add(blob(Document({"schema": "olm.package", "name": name}, b"", 1)))
+        writer.add(parse_blob(Document({"schema": "olm.package", "name": name}, b"", 1)))
         for line in range(0, size, PIECE):
             text = f"{digest} " * (PIECE // (len(digest) + 1))
-            writer.add(blob(Document({"schema": "test", "name": str(line), "data": text}, b"", line)))
+            writer.add(parse_blob(Document({"schema": "test", "name": str(line), "data": text}, b"", line)))
         writer.finish()
 
 

@@ -27,7 +27,7 @@ from olmkit.store.store import Store
 from rukpak.bundle.reconciler import controller, store_folder
 from rukpak.bundle.unpack_job import load
 from rukpak.format import PlainBundle, RegistryBundle, from_json
-from rukpak.format.bundle import FORMAT
+from rukpak.format.bundle import FORMAT_VERSION
 from tests import images
 from tests.cluster.rukpak.harness import Object
 from tests.conditions import triple
@@ -543,4 +543,4 @@ async def test_one_image_cannot_be_both_kinds_of_bundle(cluster: Cluster, stage:
         found = await stage.when(await stage.create(stage.image(), PLAIN, suffix="-plain"), "Failing")
         assert first in triple(found, "Unpacked")[2]
         assert digest_of(found) == digest
-        assert (content(store, digest) / "type").read_text() == f"registry+v1 {FORMAT}"
+        assert (content(store, digest) / "type").read_text() == f"registry+v1 {FORMAT_VERSION}"

@@ -16,7 +16,7 @@ from catalogd.ingest.package_index import PROBLEMS_KEPT
 from catalogd.ingest.package_objects import fingerprint
 from olmkit.api.annotations import CHANNELS_ANNOTATION, LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
 from olmkit.fbc import documents
-from olmkit.fbc.blobs import Blob, blob
+from olmkit.fbc.blobs import Blob, parse_blob
 from olmkit.fbc.documents import Document
 from olmkit.fbc.errors import BadCatalog
 from olmkit.store.checksums import describe
@@ -60,7 +60,7 @@ def whole(name: str, *versions: str) -> list[Value]:
 
 
 def blobs(values: Iterable[Mapping[str, Any]]) -> list[Blob]:
-    return [blob(Document(dict(value), b"", 1)) for value in values]
+    return [parse_blob(Document(dict(value), b"", 1)) for value in values]
 
 
 def content(folder: Path, *values: Mapping[str, Any]) -> Content:
@@ -345,9 +345,9 @@ def test_bundles_are_not_told_when_nobody_asks(tmp_path: Path) -> None:
 
 def test_numbers_beyond_64_bits_and_floats_go_through_all_files(tmp_path: Path) -> None:
     huge = '{"schema":"olm.bundle","name":"b","package":"p","properties":[{"type":"olm.constraint","value":{"a":1%s,"b":1.0}}]}'
-    (document,) = documents.read(io.BytesIO((huge % ("0" * 30)).encode()))
+    (document,) = documents.read_documents(io.BytesIO((huge % ("0" * 30)).encode()))
     with Writer(tmp_path, DIGEST, bundle_metadata=True) as writer:
-        writer.add(blob(document))
+        writer.add(parse_blob(document))
         writer.finish()
     expected = b'{"a":1' + b"0" * 30 + b',"b":1}'
     assert expected in (tmp_path / BLOBS).read_bytes()
@@ -428,12 +428,12 @@ def test_more_than_can_be_served_is_refused(
     tmp_path: Path, count: int, value: Callable[[int], Value], fault: str
 ) -> None:
     with pytest.raises(BadCatalog) as raised:
-        write(tmp_path, (blob(Document(value(number), b"", 0)) for number in range(count)))
+        write(tmp_path, (parse_blob(Document(value(number), b"", 0)) for number in range(count)))
     assert str(raised.value) == fault
 
 
 def test_a_package_of_too_many_blobs_costs_nobody_but_itself(tmp_path: Path) -> None:
-    large = (blob(Document(channel("large", name=f"c{number}"), b"", 0)) for number in range(20_000))
+    large = (parse_blob(Document(channel("large", name=f"c{number}"), b"", 0)) for number in range(20_000))
     others = blobs([package("large"), package("q"), channel("q"), bundle("q", "1.0.0")])
     with Writer(tmp_path, DIGEST) as writer:
         for each in (*large, *others):

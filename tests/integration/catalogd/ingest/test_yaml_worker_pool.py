@@ -27,7 +27,7 @@ from catalogd.ingest.yaml_worker import Part
 from catalogd.ingest.yaml_worker_pool import ReaderDied, Readers
 from devcluster.processes import children
 from olmkit.errors import Blocked, OlmError, Waiting
-from olmkit.fbc.documents import Unread
+from olmkit.fbc.documents import RawDocument
 from olmkit.fbc.errors import BadCatalog
 from olmkit.jobs import Failed, Finished, JobReason, Jobs, JobState, Limits, Sandbox, Task
 from olmkit.sources.access import Access
@@ -149,14 +149,14 @@ def test_answers_may_be_larger_than_anything_that_waits_for_them() -> None:
 
     with Readers(bundle_metadata=False, batch_bytes=20_000) as readers:
         for number in range(200):
-            readers.add(number // 3, Unread(text % number, 1), take)
+            readers.add(number // 3, RawDocument(text % number, 1), take)
         readers.drain(take)
     assert names == [str(number) for number in range(200)]
 
 
 def test_an_error_that_nobody_foresaw_is_told() -> None:
     with Readers(bundle_metadata=False, count=1) as readers:
-        readers.add(0, Unread(b"schema: x", "no number"), lambda part: None)  # type: ignore[arg-type]
+        readers.add(0, RawDocument(b"schema: x", "no number"), lambda part: None)  # type: ignore[arg-type]
         with pytest.raises(RuntimeError, match="ValidationError: "):
             readers.drain(lambda part: None)
 
@@ -165,7 +165,7 @@ def test_readers_end_with_their_block() -> None:
     descriptors, before = os.listdir("/proc/self/fd"), set(children(os.getpid()))
     with Readers(bundle_metadata=False, count=3) as readers:
         assert len(set(children(os.getpid())) - before) == 3
-        readers.add(0, Unread(b"schema: x", 1), lambda part: None)
+        readers.add(0, RawDocument(b"schema: x", 1), lambda part: None)
     assert set(children(os.getpid())) == before
     assert os.listdir("/proc/self/fd") == descriptors
 
@@ -174,9 +174,9 @@ def test_a_reader_inherits_nothing_but_its_socket() -> None:
     before = set(children(os.getpid()))
     with open("/dev/null") as ours, Readers(bundle_metadata=False) as readers:
         os.set_inheritable(ours.fileno(), True)
-        readers.add(0, Unread(b"schema: x", 1), lambda part: None)
+        readers.add(0, RawDocument(b"schema: x", 1), lambda part: None)
         readers.drain(lambda part: None)
-        readers.add(0, Unread(b"schema: x", 1), lambda part: None)
+        readers.add(0, RawDocument(b"schema: x", 1), lambda part: None)
         readers.drain(lambda part: None)
         for child in set(children(os.getpid())) - before:
             held = {int(name) for name in os.listdir(f"/proc/{child}/fd")} - {0, 1, 2}
@@ -208,7 +208,7 @@ def test_a_reader_that_dies_is_noticed(number: signal.Signals) -> None:
 def have_read_much(readers: Readers) -> None:
     """More than waits in any buffer."""
     for _ in range(1000):
-        readers.add(0, Unread(b"schema: " + b"x" * 100_000, 1), lambda part: None)
+        readers.add(0, RawDocument(b"schema: " + b"x" * 100_000, 1), lambda part: None)
 
 
 class Desk:

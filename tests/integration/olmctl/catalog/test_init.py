@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from olmkit.fbc.__main__ import main
-from olmkit.fbc.documents import DOCUMENT_LIMIT
+from olmkit.fbc.documents import MAX_DOCUMENT_BYTES
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -52,8 +52,8 @@ def test_all_that_a_package_may_have(tmp_path: Path, capsys: pytest.CaptureFixtu
         pytest.param("--description", b"\xff", "is no text in UTF-8", id="a description that is no text"),
         pytest.param(
             "--description",
-            bytes(DOCUMENT_LIMIT // 2 + 1),
-            f"is larger than {DOCUMENT_LIMIT // 2**21} MiB, too large for a catalog",
+            bytes(MAX_DOCUMENT_BYTES // 2 + 1),
+            f"is larger than {MAX_DOCUMENT_BYTES // 2**21} MiB, too large for a catalog",
             id="too large",
         ),
     ],

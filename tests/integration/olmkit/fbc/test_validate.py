@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from olmkit.fbc.errors import NO_BLOBS
-from olmkit.fbc.validate import Refusal, validate
+from olmkit.fbc.errors import NO_BLOBS_MESSAGE
+from olmkit.fbc.validate import ValidationFailure, validate
 from tests.unit.olmkit.fbc.blob_builders import Value, bundle, channel, deprecations, package
 
 VALID = (package(), channel("b"), bundle("b"))
@@ -33,12 +33,12 @@ def test_a_catalog_as_yaml(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("files", [{}, {"a": ""}], ids=["no file", "an empty file"])
 def test_a_folder_without_a_blob_is_refused_as_by_catalogd(tmp_path: Path, files: dict[str, list[Value] | str]) -> None:
-    assert validate(make(tmp_path, **files)) == Refusal(NO_BLOBS)
+    assert validate(make(tmp_path, **files)) == ValidationFailure(NO_BLOBS_MESSAGE)
 
 
 def test_files_count_in_their_order(tmp_path: Path) -> None:
     made = make(tmp_path, b=[deprecations(package="x")], a=[*VALID, deprecations(package="y")])
-    assert validate(made) == Refusal('cannot apply deprecations to an unknown package "y"')
+    assert validate(made) == ValidationFailure('cannot apply deprecations to an unknown package "y"')
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_files_count_in_their_order(tmp_path: Path) -> None:
 def test_what_ends_the_reading_is_said_with_its_place(tmp_path: Path, text: str, words: str, place: str) -> None:
     refusal = validate(make(tmp_path, a=text, b="{"))
     assert refusal is not None
-    assert refusal.words.startswith(words)
+    assert refusal.opm_message.startswith(words)
     assert refusal.place == place
 
 
@@ -99,7 +99,7 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "catalog" / "a.json").symlink_to(outside)
     refusal = validate(tmp_path / "catalog")
     assert refusal is not None
-    assert "leads outside" in refusal.words
+    assert "leads outside" in refusal.opm_message
 
 
 def test_objects_that_begin_like_json_are_not_looked_into(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from olmkit.jobs.job import JobReason
 from olmkit.store.store import Store
 from rukpak.bundle.unpack_job import PLAIN, REGISTRY
 from rukpak.bundle.unpack_job import take_over as take_bundle
-from rukpak.format.bundle import FORMAT
+from rukpak.format.bundle import FORMAT_VERSION
 
 WORK = "tests.integration.olmkit.jobs.sandboxed_jobs"
 NUMBERS = itertools.count()
@@ -26,7 +26,7 @@ OTHER, OWN = "sha256:" + "1" * 64, "sha256:" + "2" * 64
 MORE = "sha256:" + "3" * 64
 NAME = "registry.example/a"
 TAG = f"{NAME}:v1"
-KEPT = f"{REGISTRY} {FORMAT}"
+KEPT = f"{REGISTRY} {FORMAT_VERSION}"
 
 with_landlock = pytest.mark.skipif(
     not landlock.abi_version(),

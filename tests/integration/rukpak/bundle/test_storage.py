@@ -9,7 +9,7 @@ import pytest
 from olmkit.store.store import Store
 from rukpak.bundle.unpack_job import bounded, is_whole, load, type_of, whole_type_of
 from rukpak.format import BadBundle, PlainBundle, to_json
-from rukpak.format.bundle import BUNDLE_LIMIT, FORMAT, VALUES_LIMIT
+from rukpak.format.bundle import FORMAT_VERSION, MAX_BUNDLE_BYTES, MAX_BUNDLE_VALUES
 from tests.unit.rukpak.builders import obj
 
 DIGEST = "sha256:" + "a" * 64
@@ -31,7 +31,7 @@ def publish(store: Store, how: str, data: bytes) -> Path:
 
 
 def test_content_is_read_as_it_was_written(store: Store) -> None:
-    publish(store, f"plain+v0 {FORMAT}", to_json(BUNDLE))
+    publish(store, f"plain+v0 {FORMAT_VERSION}", to_json(BUNDLE))
     assert type_of(store, DIGEST) == whole_type_of(store, DIGEST) == "plain+v0"
     assert is_whole(store, DIGEST, "plain+v0")
     assert not is_whole(store, DIGEST, "registry+v1")
@@ -42,7 +42,7 @@ def test_content_is_read_as_it_was_written(store: Store) -> None:
     ("how", "data"),
     [
         pytest.param("plain+v0", to_json(BUNDLE), id="written before formats had numbers"),
-        pytest.param(f"plain+v0 {FORMAT + 1}", to_json(BUNDLE), id="written by a newer suite"),
+        pytest.param(f"plain+v0 {FORMAT_VERSION + 1}", to_json(BUNDLE), id="written by a newer suite"),
         pytest.param("", to_json(BUNDLE), id="no type"),
     ],
 )
@@ -54,12 +54,12 @@ def test_content_of_another_format_counts_as_not_here(store: Store, how: str, da
 
 @pytest.mark.parametrize("data", [b"{}", b"[]", b"", b'{"format":1,"type":"registry+v1"}'])
 def test_content_that_is_no_bundle_is_none(store: Store, data: bytes) -> None:
-    publish(store, f"plain+v0 {FORMAT}", data)
+    publish(store, f"plain+v0 {FORMAT_VERSION}", data)
     assert load(store, DIGEST) is None
 
 
 def test_damaged_content_counts_as_not_here(store: Store) -> None:
-    folder = publish(store, f"plain+v0 {FORMAT}", to_json(BUNDLE))
+    folder = publish(store, f"plain+v0 {FORMAT_VERSION}", to_json(BUNDLE))
     (folder / "bundle.json").write_bytes(to_json(BUNDLE).replace(b"ConfigMap", b"Namespace"))
     assert type_of(store, DIGEST) == "plain+v0"
     assert whole_type_of(store, DIGEST) == ""
@@ -85,7 +85,7 @@ for ask in (type_of, whole_type_of, load):
 
 
 def test_content_that_cannot_be_read_now_does_not_count_as_not_here(store: Store, tmp_path: Path) -> None:
-    publish(store, f"plain+v0 {FORMAT}", to_json(BUNDLE))
+    publish(store, f"plain+v0 {FORMAT_VERSION}", to_json(BUNDLE))
     done = subprocess.run(
         [sys.executable, "-c", NO_DESCRIPTORS, str(tmp_path), DIGEST], capture_output=True, text=True, check=True
     )
@@ -103,12 +103,12 @@ def test_what_is_not_here_has_no_type(store: Store, digest: str) -> None:
     ("data", "problem"),
     [
         pytest.param(
-            b"x" * (BUNDLE_LIMIT + 1),
+            b"x" * (MAX_BUNDLE_BYTES + 1),
             "the bundle makes 33,554,433 bytes of JSON; 33,554,432 are the most",
             id="too many bytes",
         ),
         pytest.param(
-            b"[" * (VALUES_LIMIT + 1),
+            b"[" * (MAX_BUNDLE_VALUES + 1),
             "the bundle holds about 500,001 values; 500,000 are the most",
             id="small values, too many of them",
         ),
@@ -117,5 +117,5 @@ def test_what_is_not_here_has_no_type(store: Store, digest: str) -> None:
 def test_what_takes_too_much_memory_is_refused(data: bytes, problem: str) -> None:
     with pytest.raises(BadBundle) as caught:
         bounded(data)
-    assert caught.value.faults == (problem,)
+    assert caught.value.errors == (problem,)
     assert bounded(data[:-1]) == data[:-1]

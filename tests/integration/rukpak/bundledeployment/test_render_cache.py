@@ -16,7 +16,7 @@ from rukpak.bundledeployment.render_cache import JOINED, Contents
 from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, Kinds
 from rukpak.bundledeployment.world import NAMESPACE, Absent, Content, Rendered
 from rukpak.format import BadBundle, PlainBundle, to_json
-from rukpak.format.bundle import FORMAT
+from rukpak.format.bundle import FORMAT_VERSION
 from rukpak.format.objects import ObjectKey
 from tests.unit.rukpak.builders import bundle, csv
 
@@ -35,7 +35,7 @@ class Shelf:
         self.contents = Contents(self.store, kinds, ("olm-suite-system",), self.lost.append)
         with self.store.publish(DIGEST) as staging:
             (staging / BUNDLE_FILE).write_bytes(to_json(PlainBundle(tuple(objects))))
-            (staging / TYPE_FILE).write_text(f"{PLAIN} {FORMAT}")
+            (staging / TYPE_FILE).write_text(f"{PLAIN} {FORMAT_VERSION}")
 
     @property
     def file(self) -> Path:
@@ -71,7 +71,7 @@ async def test_one_image_that_another_bundle_reads_otherwise_is_rendered_anew(tm
     shelf.store.forget(DIGEST)
     with shelf.store.publish(DIGEST) as staging:
         (staging / BUNDLE_FILE).write_bytes(to_json(bundle()))
-        (staging / TYPE_FILE).write_text(f"{REGISTRY} {FORMAT}")
+        (staging / TYPE_FILE).write_text(f"{REGISTRY} {FORMAT_VERSION}")
     as_registry = await shelf.rendered("ship-b")
     assert isinstance(as_registry, Rendered)
     assert as_registry.bundle == "ship-b"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.api.names import count_of, is_digest, is_dns1123_label, is_dns1123_subdomain, safe_name
+from olmkit.api.names import is_digest, is_dns1123_label, is_dns1123_subdomain, pluralize, safe_name
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_digests(text: str, expected: bool) -> None:
     ids=["none", "one", "two"],
 )
 def test_a_noun_with_its_number(number: int, words: str) -> None:
-    assert count_of(number, "old replica") == words
+    assert pluralize(number, "old replica") == words
 
 
 def test_a_noun_with_a_plural_of_its_own() -> None:
-    assert [count_of(number, "entry", "entries") for number in (1, 2)] == ["1 entry", "2 entries"]
+    assert [pluralize(number, "entry", "entries") for number in (1, 2)] == ["1 entry", "2 entries"]

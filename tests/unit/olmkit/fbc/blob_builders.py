@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from olmkit.fbc.checks.catalog_check import WholeCatalog
+from olmkit.fbc.checks.catalog_check import CatalogCheck
 from olmkit.fbc.errors import BadBlob
 
 Value = dict[str, Any]
@@ -53,10 +53,10 @@ def deprecated(schema: str, name: str = "", message: str = "old") -> Value:
 
 def said_of(*values: Mapping[str, Any]) -> str:
     """opm's answer to a catalog of these blobs; "" when it is valid."""
-    catalog = WholeCatalog()
+    catalog = CatalogCheck()
     try:
         for value in values:
             catalog.add(value["schema"], value)
     except BadBlob as error:
-        return error.words
-    return catalog.fault()
+        return error.opm_message
+    return catalog.error()

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olmkit.fbc import documents
-from olmkit.fbc.blobs import Blob, blob
+from olmkit.fbc.blobs import Blob, parse_blob
 from olmkit.fbc.errors import BadDocument
 
 
 def only(text: str | bytes) -> Blob:
     data = text.encode() if isinstance(text, str) else text
-    (document,) = documents.read(io.BytesIO(data))
-    return blob(document)
+    (document,) = documents.read_documents(io.BytesIO(data))
+    return parse_blob(document)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_faults(text: str, fault: str) -> None:
 def test_opms_words_are_kept_beside_the_one_line(text: str, words: str) -> None:
     with pytest.raises(BadDocument) as caught:
         only(text)
-    assert caught.value.words == words
+    assert caught.value.opm_message == words
 
 
 @pytest.mark.parametrize(

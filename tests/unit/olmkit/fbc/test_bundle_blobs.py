@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olmkit.fbc.bundle_blobs import plain_blob, registry_blob, summarized_blob
-from olmkit.fbc.bundle_files import BadBundle, read_registry
+from olmkit.fbc.bundle_files import BadBundleFiles, read_registry
 from tests.unit.olmkit.fbc.bundle_builders import bundle, definition, dump, service_version
 
 IMAGE = "quay.io/o/bundle:v1.2.3"
@@ -185,7 +185,7 @@ def test_a_release_is_told() -> None:
     ],
 )
 def test_service_versions_that_cannot_be_rendered(csv: dict[str, Any], words: str) -> None:
-    with pytest.raises(BadBundle) as caught:
+    with pytest.raises(BadBundleFiles) as caught:
         blob(bundle(csv))
     assert words in str(caught.value)
 
@@ -241,5 +241,5 @@ def test_nothing_else_is_raised_whatever_stands_in_a_field(data: st.DataObject, 
             break
         at = at[key]
     files = bundle() | {f"manifests/{name}.yaml": dump(each) for name, each in objects.items()}
-    with suppress(BadBundle):
+    with suppress(BadBundleFiles):
         blob(files, summarized=summarized)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from olmkit.fbc.bundle_files import BadBundle, read_objects, read_registry
+from olmkit.fbc.bundle_files import BadBundleFiles, read_objects, read_registry
 from tests.unit.olmkit.fbc.bundle_builders import annotations_file, bundle, dump, service_version
 
 
@@ -99,11 +99,11 @@ def test_metadata_that_cannot_be_read_is_left_out_and_said() -> None:
 )
 def test_what_is_no_bundle(changes: dict[str, bytes | None], words: str) -> None:
     files = {path: text for path, text in {**bundle(), **changes}.items() if text is not None}
-    with pytest.raises(BadBundle) as caught:
+    with pytest.raises(BadBundleFiles) as caught:
         read_registry(files)
     assert str(caught.value) == words
 
 
 def test_a_bundle_without_manifests() -> None:
-    with pytest.raises(BadBundle, match="no bundle objects found"):
+    with pytest.raises(BadBundleFiles, match="no bundle objects found"):
         read_objects({"manifests/.hidden": b"", "metadata/annotations.yaml": annotations_file()})

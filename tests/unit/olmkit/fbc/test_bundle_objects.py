@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from olmkit.fbc.bundle_objects import csv
+from olmkit.fbc.bundle_objects import find_csv
 
 CSV = '{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","spec":{"a":1}}'
 CRD = '{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","spec":{"b":"ClusterServiceVersion"}}'
@@ -28,7 +28,7 @@ def value(text: str | bytes) -> dict[str, Any]:
     ],
 )
 def test_a_csv_is_found_behind_other_objects(text: str) -> None:
-    found = csv([value(CRD), value("kind: Service\n"), value(text), value(CSV.replace("1", "2"))])
+    found = find_csv([value(CRD), value("kind: Service\n"), value(text), value(CSV.replace("1", "2"))])
     assert found is not None
     assert found["spec"] == {"a": 1}
 
@@ -50,13 +50,13 @@ def test_a_csv_is_found_behind_other_objects(text: str) -> None:
     ],
 )
 def test_what_is_no_csv_is_passed_over(held: Any) -> None:
-    assert csv([held]) is None
-    assert csv([held, value(CSV)]) is not None
+    assert find_csv([held]) is None
+    assert find_csv([held, value(CSV)]) is not None
 
 
 def test_a_csv_whose_text_is_not_wanted_is_not_parsed() -> None:
     def wanted(text: bytes) -> bool:
         return b"minKubeVersion" in text
 
-    assert csv([value(CSV)], wanted) is None
-    assert csv([value(CSV.replace('"a"', '"minKubeVersion"'))], wanted) is not None
+    assert find_csv([value(CSV)], wanted) is None
+    assert find_csv([value(CSV.replace('"a"', '"minKubeVersion"'))], wanted) is not None

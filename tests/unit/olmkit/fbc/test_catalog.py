@@ -130,13 +130,13 @@ JSON = "json: cannot unmarshal"
 def test_bad_blobs(read: Callable[[Mapping[str, Any]], Any], blob: Mapping[str, Any], words: str, place: str) -> None:
     with pytest.raises(BadBlob) as caught:
         read(blob)
-    assert (caught.value.words, caught.value.place) == (words, place)
+    assert (caught.value.opm_message, caught.value.place) == (words, place)
     assert str(caught.value) == f"{words} ({place})"
 
 
 def test_a_bad_blob_passes_between_processes() -> None:
     error = pickle.loads(pickle.dumps(BadBlob("words", "place")))
-    assert (error.words, error.place) == ("words", "place")
+    assert (error.opm_message, error.place) == ("words", "place")
 
 
 def test_bytes_may_be_numbers_as_go_reads_them() -> None:
@@ -152,7 +152,7 @@ def test_a_property_may_lack_its_type_or_value_until_it_is_looked_at() -> None:
         ("n", None, True),
         ("c", 2, True),
     ]
-    assert [each.fault() for each in read.properties] == ["unexpected end of JSON input", "", "", ""]
+    assert [each.error() for each in read.properties] == ["unexpected end of JSON input", "", "", ""]
 
 
 def test_related_images_are_read() -> None:
@@ -277,7 +277,7 @@ SERVICE = {"name": "cups", "group": "m.example.com", "version": "v1", "kind": "C
 def test_what_needs_certificates(
     properties: list[Mapping[str, Any]], api_services: tuple[str, ...], webhooks: tuple[str, ...]
 ) -> None:
-    demands = bundle(*properties).demands()
+    demands = bundle(*properties).cluster_requirements()
     assert (demands.api_services, demands.webhooks) == (api_services, webhooks)
 
 
@@ -305,4 +305,4 @@ def test_what_needs_certificates(
     ],
 )
 def test_the_least_kubernetes_version(properties: list[Mapping[str, Any]], version: str) -> None:
-    assert bundle(*properties).demands().min_kube_version == version
+    assert bundle(*properties).cluster_requirements().min_kube_version == version

@@ -34,7 +34,7 @@ def read(data: bytes, size: int = 1 << 20) -> tuple[Found, str]:
     """Values with their lines, and what stopped the reading ("" the end)."""
     found: Found = []
     try:
-        for document in documents.read(Pieces(data, size)):
+        for document in documents.read_documents(Pieces(data, size)):
             found.append((document.value, document.line))
     except BadDocument as error:
         return found, str(error)
@@ -223,7 +223,7 @@ def test_objects_without_a_line_between_them_do_not_cost_their_square(opening: b
 
 
 def test_a_document_beyond_the_limit_is_refused_before_it_is_whole() -> None:
-    endless = b'{"a":"' + b"x" * (documents.DOCUMENT_LIMIT + (8 << 20))
+    endless = b'{"a":"' + b"x" * (documents.MAX_DOCUMENT_BYTES + (8 << 20))
     assert read(endless) == ([], "line 1: a document is larger than 16 MiB")
     assert read(b"a: " + endless) == ([], "line 1: a document is larger than 16 MiB")
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olmkit.fbc.catalog import Channel, Deprecation, Deprecations, Entry, Package
-from olmkit.fbc.graph_drawing import Edge, Node, Parts, Range, dot, drawing, mermaid
+from olmkit.fbc.graph_drawing import DrawingInput, Edge, Node, Range, dot, draw, mermaid
 
-PARTS = Parts(
+PARTS = DrawingInput(
     Package("p", "stable", "", None),
     (
         Channel(
@@ -36,7 +36,7 @@ PARTS = Parts(
 
 
 def test_what_is_drawn() -> None:
-    drawn = drawing("p", PARTS)
+    drawn = draw("p", PARTS)
     assert drawn.is_deprecated
     assert [(each.name, each.is_default, each.is_deprecated) for each in drawn.channels] == [
         ("beta", False, True),
@@ -61,29 +61,29 @@ def test_a_skip_range_leads_from_every_entry_in_it_that_no_other_edge_leads_from
         Entry("v0", "", (), ""),
     )
     versions = {"v3": "3.0.0", "v2": "2.0.0", "v1": "1.0.0"}
-    (channel,) = drawing("p", Parts(None, [Channel("c", "p", entries)], versions)).channels
+    (channel,) = draw("p", DrawingInput(None, [Channel("c", "p", entries)], versions)).channels
     assert channel.edges == (Edge("v2", "v3", "replaces"), Edge("v1", "v3", "skipRange <=3.0.0"))
 
 
 def test_a_skip_range_of_many_bundles_is_one_edge_from_their_range() -> None:
     entries = (Entry("v9", "", (), "<9.0.0"), *(Entry(f"v{number}", "", (), "<0.0.9") for number in range(6)))
     versions = {"v9": "9.0.0"} | {f"v{number}": f"0.0.{number}" for number in range(6)}
-    (channel,) = drawing("p", Parts(None, [Channel("c", "p", entries)], versions)).channels
+    (channel,) = draw("p", DrawingInput(None, [Channel("c", "p", entries)], versions)).channels
     many = Range("<9.0.0", 6)
     assert channel.ranges == (many,)
     assert channel.edges[0] == Edge(many, "v9", "skipRange <9.0.0")
     assert len(channel.edges) == 1 + 6 * 5
-    drawn = drawing("p", Parts(None, [Channel("c", "p", entries[:1] + entries[2:])], versions))
+    drawn = draw("p", DrawingInput(None, [Channel("c", "p", entries[:1] + entries[2:])], versions))
     assert drawn.channels[0].ranges == ()
-    text = mermaid(drawing("p", Parts(None, [Channel("c", "p", entries)], versions)))
+    text = mermaid(draw("p", DrawingInput(None, [Channel("c", "p", entries)], versions)))
     assert '      r0x0(["6 bundles in #60;9.0.0"])\n' in text
     assert '  r0x0 -.->|"skipRange #60;9.0.0"| b0x0\n' in text
-    graph = dot(drawing("p", Parts(None, [Channel("c", "p", entries)], versions)))
+    graph = dot(draw("p", DrawingInput(None, [Channel("c", "p", entries)], versions)))
     assert '    r0x0 [label="6 bundles in <9.0.0", shape=ellipse]\n    r0x0 -> b0x0 [label=' in graph
 
 
 def test_mermaid() -> None:
-    assert mermaid(drawing("p", PARTS)).splitlines()[4:] == [
+    assert mermaid(draw("p", PARTS)).splitlines()[4:] == [
         '  subgraph p["p (deprecated)"]',
         '    subgraph c0["beta (deprecated)"]',
         '      b0x0["v4 (head)"]',
@@ -109,7 +109,7 @@ def test_mermaid() -> None:
 
 
 def test_dot() -> None:
-    assert dot(drawing("p", PARTS)).splitlines()[-10:] == [
+    assert dot(draw("p", PARTS)).splitlines()[-10:] == [
         "  subgraph cluster_1 {",
         '    label="stable (default)"',
         '    b1x0 [label="v3 (head)", style="bold"]',
@@ -124,10 +124,10 @@ def test_dot() -> None:
 
 
 def test_equals_in_another_order_are_drawn_alike() -> None:
-    turned = Parts(
+    turned = DrawingInput(
         PARTS.package, PARTS.channels[::-1], dict(reversed(list(PARTS.versions.items()))), PARTS.deprecations
     )
-    assert mermaid(drawing("p", turned)) == mermaid(drawing("p", PARTS))
+    assert mermaid(draw("p", turned)) == mermaid(draw("p", PARTS))
 
 
 NAMES = st.text(max_size=12) | st.sampled_from(
@@ -155,7 +155,7 @@ _DOT_LINES = [
 @given(st.lists(NAMES, min_size=1, max_size=5, unique=True), NAMES)
 def test_every_line_is_of_the_language_whatever_the_names(names: list[str], channel: str) -> None:
     entries = tuple(Entry(name, names[0], tuple(names[1:]), "<1.0.0 || " + channel) for name in names)
-    drawn = drawing(channel, Parts(None, [Channel(channel, "p", entries)], dict.fromkeys(names, "0.1.0")))
+    drawn = draw(channel, DrawingInput(None, [Channel(channel, "p", entries)], dict.fromkeys(names, "0.1.0")))
     shown = [node.name or "(no name)" for node in drawn.channels[0].nodes]
     for title, name in zip([_entities(each) for each in found(mermaid(drawn), _MERMAID_LINES)], shown, strict=True):
         assert title.startswith(name)
@@ -181,6 +181,6 @@ def _unescaped(text: str) -> str:
 
 
 def test_a_package_without_channels() -> None:
-    drawn = drawing("p", Parts())
+    drawn = draw("p", DrawingInput())
     assert mermaid(drawn).endswith('  subgraph p["p"]\n  end\n')
     assert dot(drawn).endswith('  label="p"\n}\n')

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olmkit.fbc import documents
-from olmkit.fbc.blobs import Blob, blob
-from olmkit.fbc.serialize import FORMS, Form, ordered, sorted_blobs, text
+from olmkit.fbc.blobs import Blob, parse_blob
+from olmkit.fbc.serialize import FORMATS, Format, order_fields, serialize, sort_blobs
 
 TAKEN_FOR_OTHERS = (
     "y No on ~ null 1 1.5 1e3 0o17 017 0x1F 1_000 .inf .NaN +.5 = << 2024-01-01 12:30:45 - # !x *x &x % @ ` ' \""
@@ -21,7 +21,10 @@ TAKEN_FOR_OTHERS = (
 
 
 def blobs_of(*values: dict[str, Any]) -> list[Blob]:
-    return [blob(document) for document in documents.read(io.BytesIO(b"\n".join(orjson.dumps(v) for v in values)))]
+    return [
+        parse_blob(document)
+        for document in documents.read_documents(io.BytesIO(b"\n".join(orjson.dumps(v) for v in values)))
+    ]
 
 
 def test_a_package_comes_before_its_channels_bundles_others_and_deprecations_and_packages_by_name() -> None:
@@ -37,7 +40,7 @@ def test_a_package_comes_before_its_channels_bundles_others_and_deprecations_and
         {"schema": "olm.package", "name": "a"},
         {"schema": "nobody's"},
     ]
-    found = [(each.schema, each.package, each.name) for each in sorted_blobs(blobs_of(*values))]
+    found = [(each.schema, each.package, each.name) for each in sort_blobs(blobs_of(*values))]
     assert found == [
         ("nobody's", "", ""),
         ("olm.package", "", "a"),
@@ -63,7 +66,7 @@ def test_json_has_an_indent_of_four_and_the_fields_in_opms_order() -> None:
         "name": "p.v1",
         "empty": [],
     }
-    assert text(ordered(value), "json").decode() == (
+    assert serialize(order_fields(value), "json").decode() == (
         """{
     "schema": "olm.bundle",
     "name": "p.v1",
@@ -99,7 +102,7 @@ def test_yaml_documents_begin_with_dashes_and_have_sorted_keys() -> None:
         "description": "one\ntwo\n",
         "list": [{"b": 1, "a": 2}],
     }
-    assert text(value, "yaml").decode() == (
+    assert serialize(value, "yaml").decode() == (
         '---\ndefaultChannel: ""\ndescription: |\n  one\n  two\nlist:\n- a: 2\n  b: 1\nname: p\nschema: olm.package\n'
     )
 
@@ -115,9 +118,11 @@ def test_strings_that_yaml_would_take_for_something_else_stay_strings(word: str)
 
 def test_numbers_keep_their_digits_in_both_forms() -> None:
     line = b'{"a":123456789012345678901234567890,"b":1e-7,"c":2.5,"d":1e+21,"e":-1,"schema":"s"}'
-    (found,) = (blob(document) for document in documents.read(io.BytesIO(line)))
-    for form in FORMS:
-        (again,) = (blob(d) for d in documents.read(io.BytesIO(text(ordered(found.value), form))))
+    (found,) = (parse_blob(document) for document in documents.read_documents(io.BytesIO(line)))
+    for form in FORMATS:
+        (again,) = (
+            parse_blob(d) for d in documents.read_documents(io.BytesIO(serialize(order_fields(found.value), form)))
+        )
         assert again.line == line + b"\n", form
 
 
@@ -131,12 +136,12 @@ VALUES = st.recursive(
 
 @settings(max_examples=200)
 @given(VALUES)
-@pytest.mark.parametrize("form", FORMS)
-def test_what_is_written_is_read_again(form: Form, value: Any) -> None:
+@pytest.mark.parametrize("form", FORMATS)
+def test_what_is_written_is_read_again(form: Format, value: Any) -> None:
     whole = {"schema": "s", "value": value}
     assert read_again(whole, form) == whole
 
 
-def read_again(value: dict[str, Any], form: Form) -> Any:
-    (document,) = documents.read(io.BytesIO(text(value, form)))
+def read_again(value: dict[str, Any], form: Format) -> Any:
+    (document,) = documents.read_documents(io.BytesIO(serialize(value, form)))
     return json.loads(orjson.dumps(document.value))

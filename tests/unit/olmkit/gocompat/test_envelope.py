@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from olmkit.gocompat.envelope import spelled, with_envelope
+from olmkit.gocompat.envelope import canonical_keys, canonical_object
 
 
 @pytest.mark.parametrize(
@@ -22,13 +22,13 @@ from olmkit.gocompat.envelope import spelled, with_envelope
 )
 def test_spelled(value: dict[str, Any], named: dict[str, Any]) -> None:
     before = dict(value)
-    assert spelled(value, ("kind", "name")) == named
+    assert canonical_keys(value, ("kind", "name")) == named
     assert value == before
 
 
 def test_the_fields_of_metadata_are_named_and_what_they_hold_is_not() -> None:
     given = {"ApiVersion": "v1", "metadata": {"Name": "a", "Labels": {"Name": "b"}, "else": 1}, "Spec": {"Name": "c"}}
-    assert with_envelope(given) == {
+    assert canonical_object(given) == {
         "apiVersion": "v1",
         "metadata": {"name": "a", "labels": {"Name": "b"}, "else": 1},
         "Spec": {"Name": "c"},
@@ -37,4 +37,4 @@ def test_the_fields_of_metadata_are_named_and_what_they_hold_is_not() -> None:
 
 @pytest.mark.parametrize("metadata", [None, "a", ["Name"]])
 def test_metadata_that_is_none_is_let_pass(metadata: Any) -> None:
-    assert with_envelope({"Metadata": metadata}) == {"metadata": metadata}
+    assert canonical_object({"Metadata": metadata}) == {"metadata": metadata}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olmkit.gocompat.numbers import exact_json, float_text, integer, real
+from olmkit.gocompat.numbers import decimal, exact_json, float_text, integer
 
 
 @pytest.mark.parametrize(
@@ -52,12 +52,12 @@ def test_integers_of_any_length_are_exact(value: int) -> None:
 @pytest.mark.parametrize("text", ["1e999", "-1e999"])
 def test_a_number_beyond_float64_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=f"number {text} is out of range"):
-        real(text)
+        decimal(text)
 
 
 def test_the_beginning_of_a_long_number_is_quoted() -> None:
     with pytest.raises(ValueError, match=r"number 9{100}… is out of range"):
-        real("9" * 5000 + "e1")
+        decimal("9" * 5000 + "e1")
 
 
 @pytest.mark.parametrize("text", ["NaN", "Infinity", "[1,-Infinity]"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.gocompat.text import quoted, words
+from olmkit.gocompat.text import quoted, sprintf
 
 
 @pytest.mark.parametrize(
@@ -35,9 +35,9 @@ def test_quoted_text_is_one_line_and_says_all(text: str) -> None:
 
 
 def test_words_are_filled_in_as_they_come() -> None:
-    assert words("%q of %s at %d", "a", "b", 3) == '"a" of b at 3'
-    assert words("entries %s", ["a", "b"]) == "entries [a b]"
+    assert sprintf("%q of %s at %d", "a", "b", 3) == '"a" of b at 3'
+    assert sprintf("entries %s", ["a", "b"]) == "entries [a b]"
 
 
 def test_what_is_filled_in_is_not_looked_at_again() -> None:
-    assert words("%s and %q", "%q", "%s") == '%q and "%s"'
+    assert sprintf("%s and %q", "%q", "%s") == '%q and "%s"'

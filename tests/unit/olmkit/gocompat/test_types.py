@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.gocompat.types import base64_fault, fault
+from olmkit.gocompat.types import base64_error, decode_error
 
 PACKAGE, CSV = "declcfg.Package", "property.CSVMetadata"
 
@@ -42,7 +42,7 @@ PACKAGE, CSV = "declcfg.Package", "property.CSVMetadata"
     ],
 )
 def test_values_that_read(type_name: str, value: Any) -> None:
-    assert fault(type_name, value) == ""
+    assert decode_error(type_name, value) == ""
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_values_that_read(type_name: str, value: Any) -> None:
     ],
 )
 def test_values_that_do_not(type_name: str, value: Any, words: str) -> None:
-    assert fault(type_name, value) == f"json: cannot unmarshal {words}"
+    assert decode_error(type_name, value) == f"json: cannot unmarshal {words}"
 
 
 @pytest.mark.parametrize(
@@ -144,14 +144,14 @@ def test_values_that_do_not(type_name: str, value: Any, words: str) -> None:
     ],
 )
 def test_base64(text: str, offset: int | None) -> None:
-    assert base64_fault(text) == ("" if offset is None else f"illegal base64 data at input byte {offset}")
+    assert base64_error(text) == ("" if offset is None else f"illegal base64 data at input byte {offset}")
 
 
 @given(st.text("Az09+/= \n\r*", max_size=12))
 def test_base64_that_is_let_pass_has_its_padding(text: str) -> None:
     signs = text.replace("\n", "").replace("\r", "")
     is_good = len(signs) % 4 == 0 and re.fullmatch("[A-Za-z0-9+/]*={0,2}", signs) is not None
-    assert (base64_fault(text) == "") == is_good
+    assert (base64_error(text) == "") == is_good
 
 
 VALUES = st.recursive(
@@ -174,4 +174,4 @@ VALUES = st.recursive(
 def test_the_quick_look_lets_pass_what_the_slow_one_does(type_name: str, value: Any) -> None:
     """In a mapping that has a key in another case the slow look decides all; an empty schema adds no fault."""
     slow = {**value, "SCHEMA": ""} if isinstance(value, dict) else value
-    assert fault(type_name, value) == fault(type_name, slow)
+    assert decode_error(type_name, value) == decode_error(type_name, slow)

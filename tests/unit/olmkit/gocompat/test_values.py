@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from olmkit.gocompat.values import printed, printed_as_boolean
+from olmkit.gocompat.values import format_t, format_v
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ from olmkit.gocompat.values import printed, printed_as_boolean
     ],
 )
 def test_values(value: Any, as_boolean: str, plain: str) -> None:
-    assert (printed_as_boolean(value), printed(value)) == (as_boolean, plain)
+    assert (format_t(value), format_v(value)) == (as_boolean, plain)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,6 @@ def test_values(value: Any, as_boolean: str, plain: str) -> None:
     ],
 )
 def test_numbers(number: str, text: str) -> None:
-    assert printed(orjson.Fragment(number.encode())) == text
+    assert format_v(orjson.Fragment(number.encode())) == text
     if number.isdigit():
-        assert printed(int(number)) == text
+        assert format_v(int(number)) == text

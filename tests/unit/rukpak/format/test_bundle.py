@@ -35,5 +35,5 @@ def test_what_the_csv_says() -> None:
 def test_faults_survive_the_way_out_of_a_process() -> None:
     error = BadBundle.of("UnpackFailed", [f"fault {number}" for number in range(60)])
     again = pickle.loads(pickle.dumps(error))
-    assert (again.reason, again.message, again.faults) == (error.reason, error.message, error.faults)
+    assert (again.reason, again.message, again.errors) == (error.reason, error.message, error.errors)
     assert error.message.endswith("fault 49; and 10 more")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rukpak.format import BadBundle, read_plain, read_registry
-from rukpak.format.bundle import OBJECT_LIMIT
+from rukpak.format.bundle import MAX_OBJECT_BYTES
 from tests.unit.rukpak import builders
 from tests.unit.rukpak.builders import Body, crd, csv, obj
 
@@ -27,7 +27,7 @@ def faults_of(files: Files) -> tuple[str, ...]:
     with pytest.raises(BadBundle) as caught:
         read_registry(files)
     assert caught.value.reason == "UnpackFailed"
-    return caught.value.faults
+    return caught.value.errors
 
 
 def test_a_bundle_is_read_in_file_order() -> None:
@@ -185,8 +185,8 @@ def test_faults_of_all_kinds_come_together_and_in_one_message() -> None:
     files = builders.files(csv("a"), csv("b"), CONFIG, other, package="") | {"manifests/x": b"[", "manifests/y/z": b""}
     with pytest.raises(BadBundle) as caught:
         read_registry(files)
-    assert len(caught.value.faults) == 5
-    assert all(fault in caught.value.message for fault in caught.value.faults)
+    assert len(caught.value.errors) == 5
+    assert all(fault in caught.value.message for fault in caught.value.errors)
 
 
 def test_properties_are_appended_to_the_annotation_as_go_writes_json() -> None:
@@ -223,7 +223,7 @@ def test_a_crd_of_an_old_version_is_kept_as_it_is() -> None:
 def test_plain_bundles_that_are_refused(files: Files, fault: str) -> None:
     with pytest.raises(BadBundle) as caught:
         read_plain(files)
-    assert caught.value.faults == (fault,)
+    assert caught.value.errors == (fault,)
 
 
 def test_an_object_that_is_there_twice_is_one() -> None:
@@ -361,7 +361,7 @@ def claims(metadata: Any) -> Body:
 def test_what_rukpak_looks_at_in_an_object_must_be_what_it_should_be(body: Body, fault: str) -> None:
     with pytest.raises(BadBundle) as caught:
         read_plain({"manifests/a.json": orjson.dumps(body)})
-    assert caught.value.faults == (f'error parsing objects in "a.json": {fault}',)
+    assert caught.value.errors == (f'error parsing objects in "a.json": {fault}',)
 
 
 def test_what_nobody_looks_at_is_for_the_api_server() -> None:
@@ -391,20 +391,20 @@ def test_a_schema_as_deep_as_a_file_may_be_is_read() -> None:
 
 
 def test_an_object_that_etcd_cannot_take_is_named() -> None:
-    large = obj("v1", "ConfigMap", "large", data={"a": "x" * OBJECT_LIMIT})
+    large = obj("v1", "ConfigMap", "large", data={"a": "x" * MAX_OBJECT_BYTES})
     size = len(orjson.dumps(large))
-    fault = f"ConfigMap large has {size:,} bytes of JSON; the API server takes {OBJECT_LIMIT:,}"
+    fault = f"ConfigMap large has {size:,} bytes of JSON; the API server takes {MAX_OBJECT_BYTES:,}"
     for read, files in (
         (read_plain, {"manifests/01.json": orjson.dumps(large)}),
         (read_registry, builders.files(csv(), large)),
     ):
         with pytest.raises(BadBundle) as caught:
             read(files)
-        assert caught.value.faults == (f'error parsing objects in "01.json": {fault}',)
+        assert caught.value.errors == (f'error parsing objects in "01.json": {fault}',)
 
 
 def test_a_csv_that_its_properties_make_too_large_is_refused() -> None:
-    properties = orjson.dumps({"properties": [{"type": "a", "value": "x" * OBJECT_LIMIT}]})
+    properties = orjson.dumps({"properties": [{"type": "a", "value": "x" * MAX_OBJECT_BYTES}]})
     found = list(faults_of(builders.files(csv()) | {"metadata/properties.yaml": properties}))
     assert len(found) == 1
     assert found[0].startswith('error parsing objects in "00.json": ClusterServiceVersion things.v1.0.0 has 1,5')
@@ -446,4 +446,4 @@ def test_any_documents_make_a_bundle_or_faults(bodies: list[Any], kind: str) -> 
         try:
             read(files)
         except BadBundle as error:
-            assert all(error.faults)  # noqa: PT017 either answer is fine, a crash is not
+            assert all(error.errors)  # noqa: PT017 either answer is fine, a crash is not

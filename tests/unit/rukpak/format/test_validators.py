@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rukpak.format import RegistryBundle
-from rukpak.format.validators import faults
+from rukpak.format.validators import validation_errors
 from tests.unit.rukpak.builders import Body, bundle, crd, csv, deployment, obj
 
 
@@ -121,11 +121,11 @@ SUBDOMAIN = "a lowercase RFC 1123 subdomain must consist of"
     ],
 )
 def test_rules(broken: RegistryBundle, wanted: list[str]) -> None:
-    found = faults(broken)
+    found = validation_errors(broken)
     assert len(found) == len(wanted)
     assert all(fault.startswith(start) for fault, start in zip(found, wanted, strict=True))
 
 
 def test_all_rules_are_asked_in_order() -> None:
     broken = replace(bundle(obj("v1", "Pod", "p"), csv(install={"deployments": [deployment("A")]})), package="")
-    assert [fault.split(" ")[0] for fault in faults(broken)] == ["invalid", "package", "unsupported"]
+    assert [fault.split(" ")[0] for fault in validation_errors(broken)] == ["invalid", "package", "unsupported"]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rukpak.format import Bundle, PlainBundle
-from rukpak.format.bundle import OBJECT_LIMIT
+from rukpak.format.bundle import MAX_OBJECT_BYTES
 from rukpak.format.objects import Manifest, ObjectKey
 from rukpak.render.preflight import ANNOTATIONS_LIMIT, Facts, check, unsupported
 from tests.unit.rukpak.builders import Body, bundle, crd, csv, obj
@@ -306,8 +306,8 @@ W = "ValidatingWebhookConfiguration.admissionregistration.k8s.io w"
             id="the name of a Service",
         ),
         pytest.param(
-            obj("v1", "ConfigMap", "c", data={"a": "x" * OBJECT_LIMIT}),
-            f"ConfigMap c has {OBJECT_LIMIT + 78:,} bytes of JSON; the API server takes {OBJECT_LIMIT:,}",
+            obj("v1", "ConfigMap", "c", data={"a": "x" * MAX_OBJECT_BYTES}),
+            f"ConfigMap c has {MAX_OBJECT_BYTES + 78:,} bytes of JSON; the API server takes {MAX_OBJECT_BYTES:,}",
             id="too large",
         ),
         pytest.param(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from olmkit.fbc import catalog
-from olmkit.fbc.checks.load_checks import bundle_part
+from olmkit.fbc.checks.load_checks import check_bundle
 from tests.unit.olmkit.fbc.blob_builders import (
     Value,
     bundle,
@@ -352,9 +352,9 @@ def test_the_order_is_opms(blobs: list[Value], words: str) -> None:
 def test_a_bundle_part_is_small_and_knows_what_is_wrong_with_its_blob() -> None:
     whole = bundle("b", "1.0.0+x", release="2")
     objects = [*whole["properties"], {"type": "olm.bundle.object", "value": {"data": "e30="}}]
-    assert bundle_part(catalog.bundle(whole)) == bundle_part(
+    assert check_bundle(catalog.bundle(whole)) == check_bundle(
         catalog.bundle({**whole, "properties": objects, "image": ""})
     )
-    part = bundle_part(catalog.bundle({**whole, "image": ""}))
+    part = check_bundle(catalog.bundle({**whole, "image": ""}))
     assert (part.version, part.release, part.has_content, part.problem) == ("1.0.0+x", "2", False, "")
-    assert bundle_part(catalog.bundle(bundle("b", "1"))).problem.startswith("error parsing bundle")
+    assert check_bundle(catalog.bundle(bundle("b", "1"))).problem.startswith("error parsing bundle")

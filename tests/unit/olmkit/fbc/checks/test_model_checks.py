@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from olmkit.fbc import catalog
-from olmkit.fbc.checks.package_check import PackageParts, bundle_part, check_package
+from olmkit.fbc.checks.package_check import PackageBlobs, check_bundle, check_package
 from tests.unit.olmkit.fbc.blob_builders import (
     Value,
     bundle,
@@ -28,11 +28,11 @@ def sentences(*blobs: Value) -> list[str]:
         return [(number, blob) for number, blob in enumerate(blobs) if blob["schema"] == schema]
 
     verdict = check_package(
-        PackageParts(
+        PackageBlobs(
             "p",
             [(number, catalog.package(blob)) for number, blob in of("olm.package")],
             [(number, catalog.channel(blob)) for number, blob in of("olm.channel")],
-            [(number, bundle_part(catalog.bundle(blob))) for number, blob in of("olm.bundle")],
+            [(number, check_bundle(catalog.bundle(blob))) for number, blob in of("olm.bundle")],
             [(number, catalog.deprecations(blob)) for number, blob in of("olm.deprecations")],
         )
     )

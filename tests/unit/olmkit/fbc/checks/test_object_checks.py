@@ -66,4 +66,4 @@ OBJECTS = 'read bundle objects: package "p", bundle "p.v1": '
 def test_objects_that_opm_does_not_read(data: Any, words: str) -> None:
     with pytest.raises(BadBlob) as caught:
         check_objects(object_of(data))
-    assert caught.value.words.startswith(words)
+    assert caught.value.opm_message.startswith(words)

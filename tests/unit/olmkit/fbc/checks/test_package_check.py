@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from olmkit.fbc import catalog
-from olmkit.fbc.checks.package_check import BundlePart, PackageParts, Problem, Step, bundle_part, check_package
+from olmkit.fbc.checks.package_check import CheckedBundle, LoadStep, PackageBlobs, Problem, check_bundle, check_package
 from tests.unit.olmkit.fbc.blob_builders import bundle, channel, deprecated, deprecations, entry, package
 
 
@@ -13,8 +13,8 @@ def numbered_channels(*values: dict[str, object]) -> list[tuple[int, catalog.Cha
     return [(number, catalog.channel(value)) for number, value in enumerate(values)]
 
 
-def numbered_bundles(*values: dict[str, object]) -> list[tuple[int, BundlePart]]:
-    return [(number, bundle_part(catalog.bundle(value))) for number, value in enumerate(values)]
+def numbered_bundles(*values: dict[str, object]) -> list[tuple[int, CheckedBundle]]:
+    return [(number, check_bundle(catalog.bundle(value))) for number, value in enumerate(values)]
 
 
 PACKAGE = (0, catalog.package(package()))
@@ -22,14 +22,14 @@ PACKAGE = (0, catalog.package(package()))
 
 def test_a_valid_package_has_no_problems() -> None:
     verdict = check_package(
-        PackageParts("p", [PACKAGE], numbered_channels(channel("b")), numbered_bundles(bundle("b")), [])
+        PackageBlobs("p", [PACKAGE], numbered_channels(channel("b")), numbered_bundles(bundle("b")), [])
     )
     assert (verdict.count, verdict.tree, list(verdict.sentences())) == (0, None, [])
 
 
 def test_all_problems_of_stage_a_are_found_in_opms_order() -> None:
     verdict = check_package(
-        PackageParts(
+        PackageBlobs(
             "p",
             [PACKAGE, (3, catalog.package(package()))],
             numbered_channels(channel("b", "b"), channel(name=""), channel("a")),
@@ -37,7 +37,9 @@ def test_all_problems_of_stage_a_are_found_in_opms_order() -> None:
             [(1, catalog.deprecations(deprecations(deprecated("olm.bundle", "y"), deprecated("olm.channel", "z"))))],
         )
     )
-    assert [problem.at for problem in verdict.problems] == sorted(problem.at for problem in verdict.problems)
+    assert [problem.position for problem in verdict.problems] == sorted(
+        problem.position for problem in verdict.problems
+    )
     assert list(verdict.sentences()) == [
         'duplicate package "p"',
         'invalid package "p", channel "c": duplicate entry "b"',
@@ -56,7 +58,7 @@ def test_all_problems_of_stage_a_are_found_in_opms_order() -> None:
 
 def test_of_a_package_that_is_only_mentioned_every_mention_is_a_problem() -> None:
     verdict = check_package(
-        PackageParts(
+        PackageBlobs(
             "q",
             [],
             numbered_channels(channel("b", package="q")),
@@ -73,18 +75,18 @@ def test_of_a_package_that_is_only_mentioned_every_mention_is_a_problem() -> Non
 
 def test_nothing_else_is_said_of_a_package_with_a_blob_that_could_not_be_read() -> None:
     faults = ["parse channel: json: …", "parse bundle: json: …"]
-    verdict = check_package(PackageParts("p", [PACKAGE], [], [], [], list(enumerate(faults))))
+    verdict = check_package(PackageBlobs("p", [PACKAGE], [], [], [], list(enumerate(faults))))
     assert list(verdict.sentences()) == faults
-    assert verdict.problems[0].at == (Step.READING, 0, 0)
+    assert verdict.problems[0].position == (LoadStep.READING, 0, 0)
 
 
 def test_a_name_that_is_no_package_may_have_nothing_at_all() -> None:
-    assert check_package(PackageParts("p", [], [], [], [])).count == 0
+    assert check_package(PackageBlobs("p", [], [], [], [])).count == 0
 
 
 def test_bundle_parts_go_to_json_and_back() -> None:
-    part = bundle_part(catalog.bundle(bundle("b", "1.0.0+x", release="2")))
-    assert BundlePart.from_json(part.to_json()) == part
+    part = check_bundle(catalog.bundle(bundle("b", "1.0.0+x", release="2")))
+    assert CheckedBundle.from_json(part.to_json()) == part
 
 
 @pytest.mark.timeout(120)
@@ -92,7 +94,7 @@ def test_counting_makes_no_text() -> None:
     """A hundred thousand problems with a name of megabytes each would be four hundred gigabytes."""
     name = "n" * 4_000_000
     twice = catalog.Channel(name, "p", (catalog.Entry("e", "", (), ""),) * 100_000)
-    verdict = check_package(PackageParts("p", [PACKAGE], [(0, twice)], numbered_bundles(bundle("e")), []))
+    verdict = check_package(PackageBlobs("p", [PACKAGE], [(0, twice)], numbered_bundles(bundle("e")), []))
     assert verdict.count == 99_999
     assert len(next(verdict.sentences())) > len(name)
 
@@ -102,23 +104,23 @@ def test_a_channel_of_a_hundred_thousand_bundles_in_one_chain() -> None:
     names = [f"b{at}" for at in range(100_000)]
     entries = tuple(catalog.Entry(name, below, (), "<1.0.0") for name, below in zip(names[1:], names[:-1], strict=True))
     whole = catalog.Channel("c", "p", (catalog.Entry("b0", "", (), ""), *entries))
-    parts = [(at, BundlePart(name, "p", "", f"1.0.{at}", "", has_content=True)) for at, name in enumerate(names)]
-    assert check_package(PackageParts("p", [PACKAGE], [(0, whole)], parts, [])).count == 0
-    broken = [(at, BundlePart(name, "p", "", "1.0.0", "", has_content=False)) for at, name in enumerate(names)]
-    verdict = check_package(PackageParts("p", [PACKAGE], [(0, whole)], broken, []))
+    parts = [(at, CheckedBundle(name, "p", "", f"1.0.{at}", "", has_content=True)) for at, name in enumerate(names)]
+    assert check_package(PackageBlobs("p", [PACKAGE], [(0, whole)], parts, [])).count == 0
+    broken = [(at, CheckedBundle(name, "p", "", "1.0.0", "", has_content=False)) for at, name in enumerate(names)]
+    verdict = check_package(PackageBlobs("p", [PACKAGE], [(0, whole)], broken, []))
     assert verdict.count == 100_001
     assert verdict.tree is not None
     assert verdict.tree.text().count("\n") == 200_003 - 1
 
 
 def test_what_is_quoted_is_not_read_as_a_place_to_fill_in() -> None:
-    assert Problem((Step.READING, 0, 0), "%s", ("100%q",)).text == "100%q"
+    assert Problem((LoadStep.READING, 0, 0), "%s", ("100%q",)).text == "100%q"
 
 
 def test_entries_keep_their_order_in_the_tree() -> None:
     edges = [entry("z", skips=("y", "x")), entry("y"), entry("x")]
     values = [bundle(name, f"{at}.0.0", image="") for at, name in enumerate("xyz")]
     verdict = check_package(
-        PackageParts("p", [PACKAGE], numbered_channels(channel(*edges)), numbered_bundles(*values), [])
+        PackageBlobs("p", [PACKAGE], numbered_channels(channel(*edges)), numbered_bundles(*values), [])
     )
     assert [sentence.split('"')[5] for sentence in verdict.sentences()] == ["z", "y", "x"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from olmkit.fbc.checks.pull_specs import fault
+from olmkit.fbc.checks.pull_specs import pull_spec_error
 
 HEX = "a" * 64
 LOWERCASE = "invalid reference format: repository name must be lowercase"
@@ -27,7 +27,7 @@ INVALID, TOO_LONG = "invalid reference format", "repository name must not be mor
     ],
 )
 def test_good_ones(text: str) -> None:
-    assert fault(text) == ""
+    assert pull_spec_error(text) == ""
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_good_ones(text: str) -> None:
     ],
 )
 def test_bad_ones(text: str, words: str) -> None:
-    assert fault(text) == words
+    assert pull_spec_error(text) == words
 
 
 @pytest.mark.timeout(120)
@@ -75,4 +75,4 @@ def test_bad_ones(text: str, words: str) -> None:
 )
 def test_megabytes_take_no_time(text: str) -> None:
     """Backtracking would take hours."""
-    assert fault(text) in (INVALID, TOO_LONG)
+    assert pull_spec_error(text) in (INVALID, TOO_LONG)

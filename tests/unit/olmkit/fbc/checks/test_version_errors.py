@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.fbc.checks.version_errors import range_fault, release_fault, version_fault
+from olmkit.fbc.checks.version_errors import range_error, release_error, version_error
 from olmkit.gocompat.versions import BadRange, BlangRange
 
 HUGE = "99999999999999999999"
@@ -26,7 +26,7 @@ HUGE = "99999999999999999999"
     ],
 )
 def test_versions(text: str, words: str) -> None:
-    assert version_fault(text) == words
+    assert version_error(text) == words
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_versions(text: str, words: str) -> None:
     ],
 )
 def test_releases(text: str, words: str) -> None:
-    assert release_fault(text) == words
+    assert release_error(text) == words
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_releases(text: str, words: str) -> None:
     ],
 )
 def test_ranges_that_opm_reads(text: str) -> None:
-    assert range_fault(text) == ""
+    assert range_error(text) == ""
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_ranges_that_opm_reads(text: str) -> None:
     ],
 )
 def test_ranges_that_opm_does_not_read(text: str, words: str) -> None:
-    assert range_fault(text) == words
+    assert range_error(text) == words
 
 
 @given(st.text(alphabet="0123.x<>=!|^~ -av", max_size=24))
@@ -104,4 +104,4 @@ def test_what_the_resolver_reads_opm_reads(text: str) -> None:
         BlangRange.parse(text)
     except BadRange:
         return
-    assert range_fault(text) == ""
+    assert range_error(text) == ""

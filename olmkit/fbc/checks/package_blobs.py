@@ -12,10 +12,10 @@ from typing import Any
 
 from olmkit.fbc.catalog import Channel, Deprecations, Package
 from olmkit.fbc.checks.report_tree import Branch
-from olmkit.gocompat.text import Argument, words
+from olmkit.gocompat.text import Argument, sprintf
 
 
-class Step(IntEnum):
+class LoadStep(IntEnum):
     """Stage A's steps in opm's order: it takes all packages of a catalog, then all channels, and so on."""
 
     READING = 0
@@ -30,7 +30,7 @@ class Step(IntEnum):
 class Problem:
     """One problem of stage A. Made into words only when `text` is asked for: names may be megabytes."""
 
-    at: tuple[Step, int, int]
+    position: tuple[LoadStep, int, int]
     """Step, number of the blob among its schema's, place in the blob: what opm meets first is least."""
     sentence: str
     """With %q, %s and %d where `arguments` belong."""
@@ -39,11 +39,11 @@ class Problem:
     @property
     def text(self) -> str:
         """opm's sentence."""
-        return words(self.sentence, *self.arguments)
+        return sprintf(self.sentence, *self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
-class BundlePart:
+class CheckedBundle:
     """What the check needs of one olm.bundle blob: small, whatever the bundle holds.
 
     `problem` is what is wrong with the blob by itself ("" nothing); then the rest is "". `version` is with build metadata.
@@ -62,13 +62,13 @@ class BundlePart:
         return [self.name, self.package, self.problem, self.version, self.release, self.has_content]
 
     @classmethod
-    def from_json(cls, data: Sequence[Any]) -> BundlePart:
+    def from_json(cls, data: Sequence[Any]) -> CheckedBundle:
         """What to_json gave."""
         return cls(*data)
 
 
 @dataclass(frozen=True, slots=True)
-class PackageParts:
+class PackageBlobs:
     """All blobs that speak of one package, in the catalog's order, each with its number among the blobs of its schema, from 0.
 
     `packages` are the olm.package blobs of that name: none for a package that is only mentioned, several if it is said twice.
@@ -78,13 +78,13 @@ class PackageParts:
     name: str
     packages: Sequence[tuple[int, Package]]
     channels: Sequence[tuple[int, Channel]]
-    bundles: Sequence[tuple[int, BundlePart]]
+    bundles: Sequence[tuple[int, CheckedBundle]]
     deprecations: Sequence[tuple[int, Deprecations]]
     faults: Sequence[tuple[int, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CheckResult:
     """What is wrong with one package: problems of stage A in opm's order, else the tree of stage B, else neither."""
 
     problems: Sequence[Problem]
