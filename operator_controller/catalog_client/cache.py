@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 from operator_controller.resolve.package import PackageContent
 
-MAX_REMEMBERED_DOCUMENTS = 2048
-MAX_REMEMBERED_BYTES = 64 * 1024 * 1024
+MAX_CACHED_DOCUMENTS = 2048
+MAX_CACHED_BYTES = 64 * 1024 * 1024
 """Bytes of the documents as they were read, together. What they are as values takes several times that."""
 
-Key = tuple[str, str]
+CacheKey = tuple[str, str]
 """Names of a Catalog and of a package."""
 
 
 @dataclass(frozen=True)
-class Remembered:
+class CachedPackage:
     """What a catalog said of a package: `content` is None when it does not have it. `uid` is the Catalog's.
 
     `refusal` says why the content, which is None then, is more than can be resolved: it is not asked for again either.
@@ -28,17 +28,17 @@ class Remembered:
     uid: str
     digest: str
     content: PackageContent | None
-    refusal: str = ""
+    too_large: str = ""
     size: int = 0
     """Bytes of the document."""
 
 
-class CatalogMemory:
+class PackageCache:
     """Documents by Catalog and package; what was used longest ago goes first. The one that was kept last always stays."""
 
-    def __init__(self, max_documents: int = MAX_REMEMBERED_DOCUMENTS, max_bytes: int = MAX_REMEMBERED_BYTES) -> None:
+    def __init__(self, max_documents: int = MAX_CACHED_DOCUMENTS, max_bytes: int = MAX_CACHED_BYTES) -> None:
         self._max_documents, self._max_bytes = max_documents, max_bytes
-        self._known: OrderedDict[Key, Remembered] = OrderedDict()
+        self._known: OrderedDict[CacheKey, CachedPackage] = OrderedDict()
         self._size = 0
 
     @property
@@ -46,14 +46,14 @@ class CatalogMemory:
         """Bytes of all documents that are kept."""
         return self._size
 
-    def get(self, key: Key) -> Remembered | None:
+    def get(self, key: CacheKey) -> CachedPackage | None:
         """What is kept, which counts as used; None when nothing is."""
         known = self._known.get(key)
         if known is not None:
             self._known.move_to_end(key)
         return known
 
-    def keep(self, key: Key, remembered: Remembered) -> None:
+    def put(self, key: CacheKey, remembered: CachedPackage) -> None:
         """In place of what was kept under the key; others go where both do not fit."""
         self._drop(key)
         self._known[key] = remembered
@@ -61,12 +61,12 @@ class CatalogMemory:
         while len(self._known) > 1 and (len(self._known) > self._max_documents or self._size > self._max_bytes):
             self._drop(next(iter(self._known)))
 
-    def keep_only(self, catalogs: set[str], packages: set[str]) -> None:
+    def retain_only(self, catalogs: set[str], packages: set[str]) -> None:
         """Drop what other Catalogs said, and what these said of other packages."""
         for catalog, package in [*self._known]:
             if catalog not in catalogs or package not in packages:
                 self._drop((catalog, package))
 
-    def _drop(self, key: Key) -> None:
+    def _drop(self, key: CacheKey) -> None:
         known = self._known.pop(key, None)
         self._size -= known.size if known is not None else 0

@@ -23,12 +23,24 @@ from olmkit.api.conditions import find_condition, is_condition_true
 from olmkit.runtime.client import Client
 from olmkit.store.folders import remove_tree, write_whole
 from olmkit.tls.client_tls import Trust
-from operator_controller.catalog_client.cache import CatalogMemory, Remembered
-from operator_controller.catalog_client.http import SIZE_LIMIT, TIMEOUT, AnswerTooLarge, CatalogServers, Unreadable
-from operator_controller.resolve.package import SMALLER, BadDocument, PackageContent, PackageTooLarge, read_package
-from operator_controller.resolve.resolver import Offer, Standing
+from operator_controller.catalog_client.cache import CachedPackage, PackageCache
+from operator_controller.catalog_client.http import (
+    MAX_RESPONSE_BYTES,
+    REQUEST_TIMEOUT,
+    CatalogRequestError,
+    CatalogServers,
+    ResponseTooLarge,
+)
+from operator_controller.resolve.package import (
+    SHRINK_HINT,
+    InvalidDocument,
+    PackageContent,
+    PackageTooLarge,
+    read_package,
+)
+from operator_controller.resolve.resolver import CatalogOffer, CatalogState
 
-WHAT_TO_DO = {
+HINT_BY_STATUS = {
     401: ": it asks for a token; start operator-controller with --catalogs-token",
     403: ": this account may not read catalogs; bind the ClusterRole olm-suite-catalog-reader to it",
 }
@@ -39,90 +51,92 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Answer:
+class OfferResult:
     """An Offer, and whether it is of older or newer content than the Catalog's status names."""
 
-    offer: Offer
-    is_lagging: bool = False
+    offer: CatalogOffer
+    needs_recheck: bool = False
 
 
 class CatalogClient:
     """Asks catalogd. Made once per process by connect(); close() it. `folder` may be None: then nothing survives a restart."""
 
-    def __init__(self, servers: CatalogServers, folder: Path | None, memory: CatalogMemory | None = None) -> None:
+    def __init__(self, servers: CatalogServers, folder: Path | None, memory: PackageCache | None = None) -> None:
         self._servers = servers
         self._folder = folder
-        self._memory = memory if memory is not None else CatalogMemory()
+        self._memory = memory if memory is not None else PackageCache()
 
     @classmethod
     async def connect(cls, folder: Path | None, trust: Trust | None = None, client: Client | None = None) -> Self:
         """Opens no connection. `trust` and `client` are those of CatalogServers."""
-        return cls(CatalogServers(aiohttp.ClientSession(timeout=TIMEOUT), trust, client), folder)
+        return cls(CatalogServers(aiohttp.ClientSession(timeout=REQUEST_TIMEOUT), trust, client), folder)
 
     async def close(self) -> None:
         """Close all connections."""
         await self._servers.close()
 
-    async def offer(self, raw: Mapping[str, Any], package: str) -> Answer:
+    async def get_offer(self, raw: Mapping[str, Any], package: str) -> OfferResult:
         """What the Catalog `raw` offers of `package` now."""
         catalog = Catalog.load(raw)
         digest = served_digest(catalog)
         if not digest:
-            return Answer(_unserved(catalog))
+            return OfferResult(_offer_not_served(catalog))
         known = await self._recall(catalog.metadata.name, package)
         if known is not None and known.uid != catalog.metadata.uid:
             known = None
         if known is not None and known.digest == digest:
-            return Answer(_known(catalog, known))
+            return OfferResult(_offer_from_cache(catalog, known))
         try:
             fresh = await self._fetch(catalog, package)
-        except Unreadable as error:
-            return Answer(_away(catalog, package, known, str(error)), is_lagging=True)
+        except CatalogRequestError as error:
+            return OfferResult(_offer_unreachable(catalog, package, known, str(error)), needs_recheck=True)
         await self._remember(catalog.metadata.name, package, fresh)
-        is_lagging = fresh.remembered.digest != digest
-        return Answer(_known(catalog, fresh.remembered), is_lagging)
+        needs_recheck = fresh.remembered.digest != digest
+        return OfferResult(_offer_from_cache(catalog, fresh.remembered), needs_recheck)
 
-    async def keep_only(self, catalogs: set[str], packages: set[str]) -> None:
+    async def retain_only(self, catalogs: set[str], packages: set[str]) -> None:
         """Drop what is remembered of all other Catalogs, which are gone, and of packages that nobody asks for any more."""
-        self._memory.keep_only(catalogs, packages)
+        self._memory.retain_only(catalogs, packages)
         if self._folder is not None:
             await asyncio.to_thread(_remove_others, self._folder, catalogs, packages)
 
-    async def _fetch(self, catalog: Catalog, package: str) -> _Fresh:
-        base = catalog_base(catalog.status.content_url or "")
+    async def _fetch(self, catalog: Catalog, package: str) -> _FetchedPackage:
+        base = catalog_base_url(catalog.status.content_url or "")
         url = f"{base}/api/v1/resolution?package={quote(package, safe='')}"
         try:
             answered = await self._servers.get(base.split("/catalogs/", 1)[0], url, served_digest(catalog))
-        except AnswerTooLarge as error:
+        except ResponseTooLarge as error:
             if not error.digest:
                 raise
-            return _refuse(catalog, error.digest, f"its document is larger than {SIZE_LIMIT // 2**20} MiB; {SMALLER}")
+            return _too_large(
+                catalog, error.digest, f"its document is larger than {MAX_RESPONSE_BYTES // 2**20} MiB; {SHRINK_HINT}"
+            )
         if answered.status == 404 and answered.digest:  # without the digest it is the catalog that is not known there
-            return _Fresh(Remembered(catalog.metadata.uid, answered.digest, None), b"null")
+            return _FetchedPackage(CachedPackage(catalog.metadata.uid, answered.digest, None), b"null")
         if answered.status != 200:
-            raise Unreadable(f"catalogd answered {answered.status}{WHAT_TO_DO.get(answered.status, '')}")
-        return await asyncio.to_thread(_read, catalog, answered.body, answered.digest)
+            raise CatalogRequestError(f"catalogd answered {answered.status}{HINT_BY_STATUS.get(answered.status, '')}")
+        return await asyncio.to_thread(_parse_response, catalog, answered.body, answered.digest)
 
-    async def _recall(self, catalog: str, package: str) -> Remembered | None:
+    async def _recall(self, catalog: str, package: str) -> CachedPackage | None:
         key = (catalog, package)
         known = self._memory.get(key)
         if known is None and self._folder is not None:
-            known = await asyncio.to_thread(_load, self._folder / catalog / _file_of(package))
+            known = await asyncio.to_thread(_read_file, self._folder / catalog / _file_name(package))
             if known is not None:
-                self._memory.keep(key, known)
+                self._memory.put(key, known)
         return known
 
-    async def _remember(self, catalog: str, package: str, fresh: _Fresh) -> None:
-        self._memory.keep((catalog, package), fresh.remembered)
+    async def _remember(self, catalog: str, package: str, fresh: _FetchedPackage) -> None:
+        self._memory.put((catalog, package), fresh.remembered)
         if self._folder is not None:
-            await asyncio.to_thread(_save, self._folder / catalog / _file_of(package), fresh)
+            await asyncio.to_thread(_write_file, self._folder / catalog / _file_name(package), fresh)
 
 
 @dataclass(frozen=True)
-class _Fresh:
+class _FetchedPackage:
     """An answer, as value and as bytes."""
 
-    remembered: Remembered
+    remembered: CachedPackage
     body: bytes
 
 
@@ -133,12 +147,12 @@ def served_digest(catalog: Catalog) -> str:
     return catalog.status.content_digest or "" if is_serving and is_wanted and catalog.status.content_url else ""
 
 
-def catalog_base(content_url: str) -> str:
+def catalog_base_url(content_url: str) -> str:
     """Where a catalog's HTTP paths begin: its contentURL without /all.json."""
     return content_url.removesuffix(_ALL_SUFFIX).rstrip("/")
 
 
-def _state(catalog: Catalog) -> str:
+def _not_served_message(catalog: Catalog) -> str:
     """Why a Catalog is not served, in its own words."""
     if catalog.metadata.deleting:
         return "it is being deleted"
@@ -149,16 +163,16 @@ def _state(catalog: Catalog) -> str:
     return "it has not been read yet"
 
 
-def _offer(
-    catalog: Catalog, content: PackageContent | None, standing: Standing = Standing.SERVING, message: str = ""
-) -> Offer:
-    return Offer(
+def _make_offer(
+    catalog: Catalog, content: PackageContent | None, state: CatalogState = CatalogState.SERVING, message: str = ""
+) -> CatalogOffer:
+    return CatalogOffer(
         catalog=catalog.metadata.name,
         priority=catalog.spec.priority,
-        standing=standing,
+        state=state,
         package=content,
         message=message,
-        names=package_names(catalog),
+        package_names=package_names(catalog),
     )
 
 
@@ -167,33 +181,35 @@ def package_names(catalog: Catalog) -> tuple[str, ...]:
     return tuple(filter(None, (name.strip() for name in (catalog.status.packages or "").split(","))))
 
 
-def _unserved(catalog: Catalog) -> Offer:
-    return Offer(
+def _offer_not_served(catalog: Catalog) -> CatalogOffer:
+    return CatalogOffer(
         catalog=catalog.metadata.name,
         priority=catalog.spec.priority,
-        standing=Standing.UNAVAILABLE if catalog.is_unavailable else Standing.PENDING,
-        message="" if catalog.is_unavailable else _state(catalog),
+        state=CatalogState.UNAVAILABLE if catalog.is_unavailable else CatalogState.PENDING,
+        message="" if catalog.is_unavailable else _not_served_message(catalog),
     )
 
 
-def _known(catalog: Catalog, known: Remembered, standing: Standing = Standing.SERVING, message: str = "") -> Offer:
-    if known.refusal:
-        return _offer(catalog, None, Standing.TOO_LARGE, known.refusal)
-    return _offer(catalog, known.content, standing, message)
+def _offer_from_cache(
+    catalog: Catalog, known: CachedPackage, state: CatalogState = CatalogState.SERVING, message: str = ""
+) -> CatalogOffer:
+    if known.too_large:
+        return _make_offer(catalog, None, CatalogState.TOO_LARGE, known.too_large)
+    return _make_offer(catalog, known.content, state, message)
 
 
-def _away(catalog: Catalog, package: str, known: Remembered | None, message: str) -> Offer:
+def _offer_unreachable(catalog: Catalog, package: str, known: CachedPackage | None, message: str) -> CatalogOffer:
     """Its last content counts; if there is none here, it matters only if the package was there."""
     if known is not None:
-        return _known(catalog, known, Standing.AWAY, message)
+        return _offer_from_cache(catalog, known, CatalogState.CACHED, message)
     names = package_names(catalog)
     is_complete = catalog.status.package_count is not None and len(names) == catalog.status.package_count
     if is_complete and package not in names:
-        return _offer(catalog, None, Standing.AWAY, message)
-    return _offer(catalog, None, Standing.LOST, message)
+        return _make_offer(catalog, None, CatalogState.CACHED, message)
+    return _make_offer(catalog, None, CatalogState.UNREACHABLE, message)
 
 
-def _read(catalog: Catalog, body: bytearray, digest: str) -> _Fresh:
+def _parse_response(catalog: Catalog, body: bytearray, digest: str) -> _FetchedPackage:
     """Costs as much as the document is large: called in a thread."""
     try:
         document = orjson.loads(body)
@@ -201,41 +217,41 @@ def _read(catalog: Catalog, body: bytearray, digest: str) -> _Fresh:
         digest = named if isinstance(named, str) else digest
         content = read_package(document)
     except PackageTooLarge as error:
-        return _refuse(catalog, digest, str(error))
-    except (orjson.JSONDecodeError, BadDocument) as error:
-        raise Unreadable(f"catalogd's answer cannot be read: {error}") from error
-    return _Fresh(Remembered(catalog.metadata.uid, digest, content, size=len(body)), bytes(body))
+        return _too_large(catalog, digest, str(error))
+    except (orjson.JSONDecodeError, InvalidDocument) as error:
+        raise CatalogRequestError(f"catalogd's answer cannot be read: {error}") from error
+    return _FetchedPackage(CachedPackage(catalog.metadata.uid, digest, content, size=len(body)), bytes(body))
 
 
-def _refuse(catalog: Catalog, digest: str, why: str) -> _Fresh:
-    return _Fresh(Remembered(catalog.metadata.uid, digest, None, why), b"null")
+def _too_large(catalog: Catalog, digest: str, why: str) -> _FetchedPackage:
+    return _FetchedPackage(CachedPackage(catalog.metadata.uid, digest, None, why), b"null")
 
 
 # --- the folder: one file per catalog and package, `{"uid", "digest", "refusal", "document"}`
 
 
-def _file_of(package: str) -> str:
+def _file_name(package: str) -> str:
     return f"{package}.json"
 
 
-def _load(path: Path) -> Remembered | None:
+def _read_file(path: Path) -> CachedPackage | None:
     try:
         body = path.read_bytes()
         kept = orjson.loads(body)
         if kept.get("refusal"):
             return None  # what was too much may be little to a later version of this program: it is asked for again
         content = None if kept["document"] is None else read_package(kept["document"])
-        return Remembered(str(kept["uid"]), str(kept["digest"]), content, size=len(body))
-    except (OSError, orjson.JSONDecodeError, BadDocument, PackageTooLarge, KeyError, TypeError, AttributeError):
+        return CachedPackage(str(kept["uid"]), str(kept["digest"]), content, size=len(body))
+    except (OSError, orjson.JSONDecodeError, InvalidDocument, PackageTooLarge, KeyError, TypeError, AttributeError):
         return None  # absent or damaged: it is asked for again
 
 
-def _save(path: Path, fresh: _Fresh) -> None:
+def _write_file(path: Path, fresh: _FetchedPackage) -> None:
     known = fresh.remembered
     facts = {
         "uid": known.uid,
         "digest": known.digest,
-        "refusal": known.refusal,
+        "refusal": known.too_large,
         "document": orjson.Fragment(fresh.body),
     }
     try:
@@ -245,7 +261,7 @@ def _save(path: Path, fresh: _Fresh) -> None:
 
 
 def _remove_others(folder: Path, catalogs: set[str], packages: set[str]) -> None:
-    kept = {_file_of(package) for package in packages}
+    kept = {_file_name(package) for package in packages}
     try:
         for path in folder.iterdir():
             if path.name not in catalogs:

@@ -18,36 +18,36 @@ import aiohttp
 from olmkit.runtime.client import Client
 from olmkit.tls.client_tls import Trust
 
-TIMEOUT = aiohttp.ClientTimeout(total=10, sock_connect=3)
-SIZE_LIMIT = 32 * 1024 * 1024
+REQUEST_TIMEOUT = aiohttp.ClientTimeout(total=10, sock_connect=3)
+MAX_RESPONSE_BYTES = 32 * 1024 * 1024
 """Bytes of one document; the largest real one has 300,000."""
-DOWN_SECONDS = 10.0
+SERVER_BACKOFF_SECONDS = 10.0
 """How long a server that was silent is not asked again: hundreds of Operators would each wait for their time limit."""
-REPLICAS_ASKED = 6
+MAX_REPLICA_ATTEMPTS = 6
 """How often a server that refuses is asked, each time over a new connection, which the Service may lead elsewhere."""
-PAUSE_SECONDS = 0.05
-RETRY_AFTER_LIMIT = 60
+REPLICA_RETRY_DELAY_SECONDS = 0.05
+MAX_RETRY_AFTER_SECONDS = 60
 """Seconds: what a Retry-After beyond it counts as."""
-UNTRUSTED = (
+UNTRUSTED_CERTIFICATE = (
     "catalogd's certificate is not trusted: name its CA with --catalogs-ca-file, "
     "or see that the ConfigMap catalogd-ca holds it"
 )
 
 
-class Unreadable(Exception):
+class CatalogRequestError(Exception):
     """Why there is no answer, for people."""
 
 
-class AnswerTooLarge(Unreadable):
+class ResponseTooLarge(CatalogRequestError):
     """The answer has more than SIZE_LIMIT bytes. `digest` is that of the content it is from, "" when none was named."""
 
     def __init__(self, digest: str) -> None:
-        super().__init__(f"catalogd's answer is larger than {SIZE_LIMIT} bytes")
+        super().__init__(f"catalogd's answer is larger than {MAX_RESPONSE_BYTES} bytes")
         self.digest = digest
 
 
 @dataclass(frozen=True)
-class Answered:
+class CatalogResponse:
     """What came back."""
 
     status: int
@@ -56,7 +56,7 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class Refused:
+class RetryableResponse:
     """One replica cannot answer now, and another one may: 503, it has no content of the catalog; 429, it has too much to do."""
 
     status: int
@@ -82,47 +82,47 @@ class CatalogServers:
         if self._fresh is not None:
             await self._fresh.close()
 
-    async def get(self, server: str, url: str, content: str = "") -> Answered:
+    async def get(self, server: str, url: str, content: str = "") -> CatalogResponse:
         """The answer for `url`, which is on `server`; `content` is the digest of what is expected there. Raises Unreadable."""
         catalog = f"{url.partition('?')[0]} {content}"  # new content is asked for at once
         for down in (self._down.get(server), self._down.get(catalog)):
             if down is not None and down[0] > self.clock():
-                raise Unreadable(down[1])
+                raise CatalogRequestError(down[1])
         try:
             async with asyncio.timeout(self.session.timeout.total):
                 answered = await self._get(url)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            message = f"catalogd does not answer ({_kind_of(error)})"
+            message = f"catalogd does not answer ({_error_summary(error)})"
             if isinstance(error, TimeoutError):
-                self._leave_alone(server, DOWN_SECONDS, message)
-            raise Unreadable(message) from error
-        if isinstance(answered, Answered):
+                self._leave_alone(server, SERVER_BACKOFF_SECONDS, message)
+            raise CatalogRequestError(message) from error
+        if isinstance(answered, CatalogResponse):
             return answered
         message = f"catalogd answered {answered.status}"
         # 503 is about one catalog: the others are served.
         self._leave_alone(catalog if answered.status == 503 else server, answered.retry_after, message)
-        raise Unreadable(message)
+        raise CatalogRequestError(message)
 
-    async def _get(self, url: str) -> Answered | Refused:
+    async def _get(self, url: str) -> CatalogResponse | RetryableResponse:
         """Ask until a replica has it, REPLICAS_ASKED times at most; what it is when all refuse does not depend on their order."""
-        refusals: list[Refused] = []
+        refusals: list[RetryableResponse] = []
         session = self.session
-        while len(refusals) < REPLICAS_ASKED:
+        while len(refusals) < MAX_REPLICA_ATTEMPTS:
             if refusals:
-                await asyncio.sleep(PAUSE_SECONDS)
+                await asyncio.sleep(REPLICA_RETRY_DELAY_SECONDS)
                 session = self._new_connections()
             answered = await self._trusted_get(session, url)
-            if isinstance(answered, Answered):
+            if isinstance(answered, CatalogResponse):
                 return answered
             refusals.append(answered)
-        return Refused(max(one.status for one in refusals), min(one.retry_after for one in refusals))
+        return RetryableResponse(max(one.status for one in refusals), min(one.retry_after for one in refusals))
 
     def _leave_alone(self, what: str, seconds: float, why: str) -> None:
         now = self.clock()
         self._down = {key: entry for key, entry in self._down.items() if entry[0] > now}
         self._down[what] = (now + seconds, why)
 
-    async def _trusted_get(self, session: aiohttp.ClientSession, url: str) -> Answered | Refused:
+    async def _trusted_get(self, session: aiohttp.ClientSession, url: str) -> CatalogResponse | RetryableResponse:
         """Ask once, and once more if CAs have changed since they were looked at."""
         context = await self._context()
         try:
@@ -130,21 +130,21 @@ class CatalogServers:
         except aiohttp.ClientConnectorCertificateError as error:
             again = await self._context(after_failure=True)
             if again is context:
-                raise Unreadable(UNTRUSTED) from error
+                raise CatalogRequestError(UNTRUSTED_CERTIFICATE) from error
         try:
             return await self._get_once(session, url, again)
         except aiohttp.ClientConnectorCertificateError as error:
-            raise Unreadable(UNTRUSTED) from error
+            raise CatalogRequestError(UNTRUSTED_CERTIFICATE) from error
 
     async def _get_once(
         self, session: aiohttp.ClientSession, url: str, context: ssl.SSLContext | None
-    ) -> Answered | Refused:
+    ) -> CatalogResponse | RetryableResponse:
         options: dict[str, Any] = {} if context is None else {"ssl": context}
         async with session.get(url, allow_redirects=False, headers=await self._headers(url), **options) as response:
             if response.status in (429, 503):
-                return Refused(response.status, _seconds(response.headers.get("Retry-After", "")))
+                return RetryableResponse(response.status, _parse_retry_after(response.headers.get("Retry-After", "")))
             digest = response.headers.get("Olm-Catalog-Digest", "")
-            return Answered(response.status, digest, await _body(response, digest))
+            return CatalogResponse(response.status, digest, await _read_body(response, digest))
 
     async def _context(self, *, after_failure: bool = False) -> ssl.SSLContext | None:
         return await self.trust.context(after_failure=after_failure) if self.trust is not None else None
@@ -163,13 +163,13 @@ class CatalogServers:
         return self._fresh
 
 
-def _seconds(retry_after: str) -> int:
+def _parse_retry_after(retry_after: str) -> int:
     """Of a Retry-After; a date, which catalogd never sends, counts as none."""
     is_number = retry_after.isascii() and retry_after.isdigit() and len(retry_after) < 10
-    return min(int(retry_after), RETRY_AFTER_LIMIT) if is_number else 0
+    return min(int(retry_after), MAX_RETRY_AFTER_SECONDS) if is_number else 0
 
 
-def _kind_of(error: Exception) -> str:
+def _error_summary(error: Exception) -> str:
     """What went wrong without addresses, which change."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
@@ -180,10 +180,10 @@ def _kind_of(error: Exception) -> str:
     return type(error).__name__
 
 
-async def _body(response: aiohttp.ClientResponse, digest: str) -> bytearray:
+async def _read_body(response: aiohttp.ClientResponse, digest: str) -> bytearray:
     body = bytearray()
     async for chunk in response.content.iter_chunked(65536):
         body += chunk
-        if len(body) > SIZE_LIMIT:
-            raise AnswerTooLarge(digest)
+        if len(body) > MAX_RESPONSE_BYTES:
+            raise ResponseTooLarge(digest)
     return body

@@ -25,35 +25,35 @@ from olmkit.api.bundledeployments import (
 )
 from olmkit.api.bundles import PLAIN
 from olmkit.api.operators import FINALIZER, Operator
-from operator_controller.operator.evaluate import CATALOG_AGAIN, PROVISIONERS, Verdict, judge
-from operator_controller.operator.world import Deployment, World, image_of
+from operator_controller.operator.evaluate import CATALOG_RETRY_DELAY, PROVISIONER_BY_MEDIA_TYPE, Evaluation, evaluate
+from operator_controller.operator.world import ObservedBundleDeployment, World, image_reference
 from operator_controller.resolve.bundle_identity import is_same_image
-from operator_controller.resolve.resolver import Candidate, Running
+from operator_controller.resolve.resolver import Candidate, RunningBundle
 
-CREATE_ONLY = "1"
+CREATE_ONLY_RESOURCE_VERSION = "1"
 """As metadata.resourceVersion of an apply: the object is made, or the answer is a conflict because something is there."""
 
 
-STALE_AGAIN = timedelta(seconds=2)
+WATCH_RETRY_DELAY = timedelta(seconds=2)
 """Until the watch of BundleDeployments is open again: no event tells that."""
 
 
 @dataclass(frozen=True)
-class Keep:
+class NoAction:
     """Everything is as it should be, or others have to act first."""
 
     after: timedelta | None = None
 
 
 @dataclass(frozen=True)
-class Hold:
+class AddFinalizer:
     """Put the finalizer on before anything is made that has to be removed again."""
 
     finalizers: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Install:
+class ApplyBundleDeployment:
     """Apply the BundleDeployment."""
 
     deployment: Mapping[str, Any]
@@ -61,7 +61,7 @@ class Install:
 
 
 @dataclass(frozen=True)
-class Delete:
+class DeleteBundleDeployment:
     """Ask for the BundleDeployment to go."""
 
     name: str
@@ -69,13 +69,13 @@ class Delete:
 
 
 @dataclass(frozen=True)
-class Release:
+class RemoveFinalizer:
     """Take the finalizer off: nothing is left."""
 
     finalizers: tuple[str, ...]
 
 
-Plan = Keep | Hold | Install | Delete | Release
+Plan = NoAction | AddFinalizer | ApplyBundleDeployment | DeleteBundleDeployment | RemoveFinalizer
 
 
 @dataclass(frozen=True)
@@ -89,75 +89,75 @@ class Done:
 def decide(world: World) -> Plan:
     """The next step. Raises Blocked or Waiting with what is in the way."""
     if world.operator.metadata.deleting:
-        return _remove(world)
-    verdict = judge(world)
-    after = CATALOG_AGAIN if world.is_lagging else None
-    wanted = following(world, verdict)
+        return _decide_deletion(world)
+    verdict = evaluate(world)
+    after = CATALOG_RETRY_DELAY if world.needs_recheck else None
+    wanted = successor_record(world, verdict)
     if wanted is None:
         if verdict.problem is not None:
             raise verdict.problem
         if verdict.candidate is None:
-            return Keep(after)
-        wanted = deployment_for(world.operator, verdict.candidate)
-    deployment = world.owned
+            return NoAction(after)
+        wanted = bundle_deployment_for(world.operator, verdict.candidate)
+    deployment = world.owned_bundle_deployment
     if deployment is not None and not differs(deployment, wanted):
-        return Keep(after)
+        return NoAction(after)
     finalizers = tuple(world.operator.metadata.finalizers)
     if FINALIZER not in finalizers:
-        return Hold((*finalizers, FINALIZER))
-    lock = {"uid": deployment.model.metadata.uid} if deployment else {"resourceVersion": CREATE_ONLY}
-    return Install({**wanted, "metadata": {**wanted["metadata"], **lock}}, after)
+        return AddFinalizer((*finalizers, FINALIZER))
+    lock = {"uid": deployment.model.metadata.uid} if deployment else {"resourceVersion": CREATE_ONLY_RESOURCE_VERSION}
+    return ApplyBundleDeployment({**wanted, "metadata": {**wanted["metadata"], **lock}}, after)
 
 
-def _remove(world: World) -> Plan:
+def _decide_deletion(world: World) -> Plan:
     finalizers = tuple(world.operator.metadata.finalizers)
-    deployment = world.owned
+    deployment = world.owned_bundle_deployment
     if deployment is not None:
         metadata = deployment.model.metadata
-        return Keep() if metadata.deleting else Delete(metadata.name, metadata.uid)
-    if FINALIZER in finalizers and not world.is_fresh:
-        return Keep(STALE_AGAIN)
+        return NoAction() if metadata.deleting else DeleteBundleDeployment(metadata.name, metadata.uid)
+    if FINALIZER in finalizers and not world.is_watch_open:
+        return NoAction(WATCH_RETRY_DELAY)
     if FINALIZER in finalizers:
-        return Release(tuple(one for one in finalizers if one != FINALIZER))
-    return Keep()
+        return RemoveFinalizer(tuple(one for one in finalizers if one != FINALIZER))
+    return NoAction()
 
 
-def following(world: World, verdict: Verdict) -> dict[str, Any] | None:
+def successor_record(world: World, verdict: Evaluation) -> dict[str, Any] | None:
     """The BundleDeployment that records what runs as of the catalog that is followed, and asks for nothing else.
 
     None when there is nothing to follow or no such step is needed: what is chosen is what runs, so that asking for it records the
     catalog too, or another bundle is asked for already. An upgrade comes afterwards: if it is refused, by us or by rukpak, the
     catalog would otherwise be left behind.
     """
-    deployment, running, follow = world.owned, world.running, verdict.follow
+    deployment, running, follow = world.owned_bundle_deployment, world.running, verdict.follow
     if follow is None or running is None or deployment is None or deployment.model.metadata.deleting:
         return None
     is_chosen = verdict.candidate is not None and has_image(running, verdict.image)
-    if (is_chosen and verdict.problem is None) or not runs_deployed(world, deployment):
+    if (is_chosen and verdict.problem is None) or not runs_template(world, deployment):
         return None
     changed = {CATALOG_ANNOTATION: follow.catalog, CHANNEL_ANNOTATION: follow.channel}
     return _deployment(world.operator, {**_our_annotations(deployment), **changed}, template_spec(dict(deployment.raw)))
 
 
-def runs_deployed(world: World, deployment: Deployment) -> bool:
+def runs_template(world: World, deployment: ObservedBundleDeployment) -> bool:
     """What runs is the bundle that the BundleDeployment asks for: its name and its image, for a name may get another image."""
     running = world.running
     if running is None:
         return False
     name = deployment.annotations.get(BUNDLE_NAME_ANNOTATION, running.name)
-    return running.name == name and has_image(running, image_of(deployment.model.spec.template.spec))
+    return running.name == name and has_image(running, image_reference(deployment.model.spec.template.spec))
 
 
-def has_image(running: Running, image: str) -> bool:
+def has_image(running: RunningBundle, image: str) -> bool:
     """Whether what runs is of this image, on whatever registry."""
     return running.image == image or is_same_image(running.image, image)
 
 
-def deployment_for(operator: Operator, candidate: Candidate) -> dict[str, Any]:
+def bundle_deployment_for(operator: Operator, candidate: Candidate) -> dict[str, Any]:
     """The BundleDeployment that asks for the candidate; only fields of ours."""
     bundle = candidate.bundle
     spec = {
-        "provisionerClassName": PROVISIONERS[bundle.media_type],
+        "provisionerClassName": PROVISIONER_BY_MEDIA_TYPE[bundle.media_type],
         "source": {"type": "image", "image": {"ref": bundle.image}},
     }
     return _deployment(operator, _annotations(operator, candidate), spec)
@@ -193,7 +193,7 @@ def _annotations(operator: Operator, candidate: Candidate) -> dict[str, str]:
     }
 
 
-def differs(deployment: Deployment, wanted: Mapping[str, Any]) -> bool:
+def differs(deployment: ObservedBundleDeployment, wanted: Mapping[str, Any]) -> bool:
     """Whether a field of ours is not as wanted; what others added does not count."""
     spec: Mapping[str, Any] = deployment.raw["spec"]
     return bool(
@@ -203,6 +203,6 @@ def differs(deployment: Deployment, wanted: Mapping[str, Any]) -> bool:
     )
 
 
-def _our_annotations(deployment: Deployment) -> dict[str, str]:
+def _our_annotations(deployment: ObservedBundleDeployment) -> dict[str, str]:
     """Those of the template that this controller writes."""
     return {key: text for key, text in deployment.annotations.items() if key.startswith(ANNOTATION_PREFIX)}

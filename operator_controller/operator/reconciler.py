@@ -27,12 +27,28 @@ from olmkit.runtime.publish import Publisher
 from olmkit.runtime.reconciler import Decision, Reconciler
 from operator_controller.catalog_client import flags
 from operator_controller.catalog_client.client import CatalogClient, served_digest
-from operator_controller.operator.decide import Delete, Done, Hold, Install, Keep, Plan, Release, decide
-from operator_controller.operator.evaluate import question
-from operator_controller.operator.rejected_images import Refusals
+from operator_controller.operator.decide import (
+    AddFinalizer,
+    ApplyBundleDeployment,
+    DeleteBundleDeployment,
+    Done,
+    NoAction,
+    Plan,
+    RemoveFinalizer,
+    decide,
+)
+from operator_controller.operator.evaluate import snapshot_to_resolve
+from operator_controller.operator.rejected_images import RejectedImages
 from operator_controller.operator.report import report
-from operator_controller.operator.world import Claim, Deployment, World, is_owned, read_recorded, read_running
-from operator_controller.resolve.resolution import resolution_of
+from operator_controller.operator.world import (
+    ObservedBundleDeployment,
+    PackageClaim,
+    World,
+    is_owned,
+    read_recorded,
+    read_running,
+)
+from operator_controller.resolve.resolution import resolve_and_explain
 
 NAME = "operator-controller"
 """Field manager, lease and reporting controller."""
@@ -62,7 +78,7 @@ class Actions:
         self._cluster = cluster
         self._catalog_client = catalog_client
         self._publish = Publisher(client, operators.KIND, NAME, cluster.operators)
-        self._refusals = Refusals()
+        self._refusals = RejectedImages()
         cluster.deployments.subscribe(self._refusals.learn)
         self._unseen: dict[str, tuple[str, datetime]] = {}
         """By Operator: an active Bundle that is not there, and since when."""
@@ -81,28 +97,30 @@ class Actions:
             return None
         operator = Operator.load(raw)
         found = self._cluster.deployments.get(key)
-        deployment = Deployment.load(found) if found is not None else None
+        deployment = ObservedBundleDeployment.load(found) if found is not None else None
         fresh = not self._cluster.deployments.stale
-        base = World(now=datetime.now(UTC), raw=raw, operator=operator, deployment=deployment, is_fresh=fresh)
+        base = World(
+            now=datetime.now(UTC), raw=raw, operator=operator, bundle_deployment=deployment, is_watch_open=fresh
+        )
         if operator.metadata.deleting:
             return self._with_running(base)
         package = operator.spec.package_name
         answers = [
-            await self._catalog_client.offer(catalog, package)
+            await self._catalog_client.get_offer(catalog, package)
             for _, catalog in sorted(self._cluster.catalogs.objects.items())
         ]
         world = replace(
             base,
             offers=tuple(answer.offer for answer in answers),
             claims=claims(self._cluster, package),
-            refusals=self._refusals.snapshot(),
-            is_lagging=any(answer.is_lagging for answer in answers),
+            rejected_images=self._refusals.snapshot(),
+            needs_recheck=any(answer.needs_recheck for answer in answers),
         )
         return await self._with_resolution(self._with_running(world))
 
     def _with_running(self, world: World) -> World:
         """The World with what is installed, read from the active Bundle; from what is recorded when that is missing."""
-        name, deployment = world.operator.metadata.name, world.owned
+        name, deployment = world.operator.metadata.name, world.owned_bundle_deployment
         active = deployment.model.status.active_bundle if deployment else None
         raw = self._cluster.bundles.get(active) if active else None
         if deployment is None or active is None or raw is not None:
@@ -111,7 +129,7 @@ class Actions:
             return world
         if raw is not None:
             running, installed = read_running(raw)
-            return replace(world, running=running, installed=installed)
+            return replace(world, running=running, installed_status=installed)
         bundle, since = self._unseen.get(name, ("", world.now))
         if bundle != active:
             since = world.now
@@ -120,35 +138,35 @@ class Actions:
         return replace(
             world,
             running=recorded[0] if recorded else None,
-            installed=recorded[1] if recorded else None,
-            unseen_bundle=active,
-            unseen_since=since,
+            installed_status=recorded[1] if recorded else None,
+            missing_bundle=active,
+            missing_since=since,
         )
 
     async def _with_resolution(self, world: World) -> World:
         """The World with the answer to its question: worked out once per pass, in a thread, for packages may be large."""
-        asked = question(world)
+        asked = snapshot_to_resolve(world)
         if asked is None:
             return world
         async with self._resolving:
-            return replace(world, resolution=await asyncio.to_thread(resolution_of, asked))
+            return replace(world, resolution=await asyncio.to_thread(resolve_and_explain, asked))
 
     async def act(self, world: World, plan: Plan) -> Done:
         """Carry the plan out: at most one write."""
         name = world.operator.metadata.name
         match plan:
-            case Hold(finalizers) | Release(finalizers):
+            case AddFinalizer(finalizers) | RemoveFinalizer(finalizers):
                 await self._set_finalizers(world, finalizers)
                 return Done(plan)
-            case Install(deployment, after):
+            case ApplyBundleDeployment(deployment, after):
                 applied = await self._client.apply(bundledeployments.KIND, dict(deployment), NAME)
                 self._cluster.deployments.saw(applied)
                 _log_applied(world, applied)
                 return Done(plan, after)
-            case Delete(deployment_name, uid):
+            case DeleteBundleDeployment(deployment_name, uid):
                 await self._delete(deployment_name, uid)
                 return Done(plan)
-            case Keep(after):
+            case NoAction(after):
                 return Done(plan, after)
         raise AssertionError(f"no such plan for {name}: {plan}")
 
@@ -177,10 +195,10 @@ class Actions:
 
 def _log_applied(world: World, applied: Object) -> None:
     """What an apply did to the BundleDeployment; nothing when the API server found nothing to change."""
-    known = world.deployment
+    known = world.bundle_deployment
     if known is not None and known.model.metadata.resource_version == applied["metadata"]["resourceVersion"]:
         return
-    asked = Deployment.load(applied)
+    asked = ObservedBundleDeployment.load(applied)
     name, bundle = asked.model.metadata.name, asked.annotations.get(BUNDLE_NAME_ANNOTATION, "")
     if known is None and world.operator.status.installed is not None:
         log.info("recreated BundleDeployment %s (bundle %s): somebody deleted it", name, bundle)
@@ -191,7 +209,7 @@ def _log_applied(world: World, applied: Object) -> None:
 # --- who else wants the package
 
 
-def claims(cluster: Cluster, package: str) -> tuple[Claim, ...]:
+def claims(cluster: Cluster, package: str) -> tuple[PackageClaim, ...]:
     """All Operators that ask for the package or have it, sorted by name."""
     asking = {raw["metadata"]["name"]: raw for raw in cluster.operators.by_index(PACKAGE_INDEX, package)}
     for deployment in cluster.deployments.by_index(PACKAGE_INDEX, package):
@@ -203,7 +221,7 @@ def claims(cluster: Cluster, package: str) -> tuple[Claim, ...]:
     return tuple(claim for claim in found if claim is not None)
 
 
-def _claim(cluster: Cluster, raw: Object, package: str) -> Claim | None:
+def _claim(cluster: Cluster, raw: Object, package: str) -> PackageClaim | None:
     """None for an Operator that asks for the package while it has another one installed: that has to be settled first."""
     name = raw["metadata"]["name"]
     deployment = cluster.deployments.get(name)
@@ -213,17 +231,17 @@ def _claim(cluster: Cluster, raw: Object, package: str) -> Claim | None:
     has_it = deployment is not None and package in packages_of(deployment)
     if is_installed and not has_it:
         return None
-    return Claim(
+    return PackageClaim(
         is_new=not (is_installed and has_it),
         is_idle=not has_it,
         created=raw["metadata"].get("creationTimestamp", ""),
         name=name,
-        is_leaving="deletionTimestamp" in raw["metadata"],
+        is_deleting="deletionTimestamp" in raw["metadata"],
     )
 
 
 def _owned(deployment: Object, operator: Object) -> bool:
-    return is_owned(Deployment.load(deployment), operator["metadata"]["uid"])
+    return is_owned(ObservedBundleDeployment.load(deployment), operator["metadata"]["uid"])
 
 
 def packages_of(deployment: Object) -> list[str]:
@@ -334,7 +352,7 @@ async def keep_tidy(cluster: Cluster, catalog_client: CatalogClient) -> None:
     try:
         while True:
             packages = {_package_of(raw) for raw in cluster.operators.objects.values()}
-            await catalog_client.keep_only({name for _, name in cluster.catalogs.objects}, packages)
+            await catalog_client.retain_only({name for _, name in cluster.catalogs.objects}, packages)
             await gone.wait()
             gone.clear()
     finally:

@@ -14,10 +14,10 @@ from olmkit.api.bundles import digest_of_reference
 from olmkit.api.conditions import is_condition_true
 from olmkit.runtime.informer import Change
 
-MAX_REMEMBERED = 1000
+MAX_REJECTED_IMAGES = 1000
 
 
-class Refusals:
+class RejectedImages:
     """Messages by digest."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Refusals:
             digest = digest_of_reference(status.refused.image)
             self._messages[digest] = status.refused.message
             self._messages.move_to_end(digest)
-            while len(self._messages) > MAX_REMEMBERED:
+            while len(self._messages) > MAX_REJECTED_IMAGES:
                 self._messages.popitem(last=False)
         elif status.observed_generation == deployment.metadata.generation and is_condition_true(
             status.conditions, ConditionType.HAS_VALID_BUNDLE

@@ -28,14 +28,14 @@ from olmkit.api.meta import Condition, OwnerReference
 from olmkit.api.operators import KIND, InstalledBundle, Operator, ProvidedApi
 from olmkit.fbc.schemas import GVK
 from olmkit.gocompat.versions import BadVersion, Version, parse_bundle_version
-from operator_controller.resolve.resolution import Resolution
-from operator_controller.resolve.resolver import Offer, Running
+from operator_controller.resolve.resolution import ExplainedResolution
+from operator_controller.resolve.resolver import CatalogOffer, RunningBundle
 
 ConditionType = bundledeployments.ConditionType
 
 
 @dataclass(frozen=True)
-class Claim:
+class PackageClaim:
     """An Operator's claim to a package. The senior of several is the smallest."""
 
     is_new: bool
@@ -44,7 +44,7 @@ class Claim:
     """It has no BundleDeployment for the package yet."""
     created: str
     name: str
-    is_leaving: bool = False
+    is_deleting: bool = False
     """It is being deleted."""
 
     @property
@@ -54,14 +54,14 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Deployment:
+class ObservedBundleDeployment:
     """The BundleDeployment of the Operator's name, as read and as model."""
 
     raw: Mapping[str, Any]
     model: BundleDeployment
 
     @classmethod
-    def load(cls, raw: Mapping[str, Any]) -> Deployment:
+    def load(cls, raw: Mapping[str, Any]) -> ObservedBundleDeployment:
         """From the API server's JSON."""
         return cls(raw, BundleDeployment.load(raw))
 
@@ -100,55 +100,57 @@ class World:
     raw: Mapping[str, Any]
     """The Operator as read."""
     operator: Operator
-    offers: tuple[Offer, ...] = ()
+    offers: tuple[CatalogOffer, ...] = ()
     """One per Catalog, sorted by name; empty for an Operator that is being deleted."""
-    deployment: Deployment | None = None
-    running: Running | None = None
+    bundle_deployment: ObservedBundleDeployment | None = None
+    running: RunningBundle | None = None
     """The bundle that the BundleDeployment calls active, read from that Bundle; when it is missing, from what is recorded."""
-    installed: InstalledBundle | None = None
+    installed_status: InstalledBundle | None = None
     """The same for the status."""
-    unseen_bundle: str = ""
+    missing_bundle: str = ""
     """Name of an active Bundle that could not be seen."""
-    unseen_since: datetime | None = None
+    missing_since: datetime | None = None
     """When that began, as far as this process has seen."""
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[PackageClaim, ...] = ()
     """This Operator's claim to its package and those of others."""
-    refusals: Mapping[str, str] = field(default_factory=dict)
+    rejected_images: Mapping[str, str] = field(default_factory=dict)
     """Why rukpak refuses an image on every cluster, by its digest."""
-    is_fresh: bool = True
+    is_watch_open: bool = True
     """Whether the watch of BundleDeployments is open: there is none but those that are known."""
-    is_lagging: bool = False
+    needs_recheck: bool = False
     """Something that no event will tell of: a catalog is away, or answered with other content than its status names."""
-    resolution: Resolution | None = None
+    resolution: ExplainedResolution | None = None
     """The answer to judge.question(); None when that asks nothing."""
 
     @property
-    def owned(self) -> Deployment | None:
+    def owned_bundle_deployment(self) -> ObservedBundleDeployment | None:
         """The BundleDeployment, if it is this Operator's."""
-        deployment = self.deployment
+        deployment = self.bundle_deployment
         if deployment is None or not is_owned(deployment, self.operator.metadata.uid):
             return None
         return deployment
 
 
-def is_owned(deployment: Deployment, uid: str) -> bool:
+def is_owned(deployment: ObservedBundleDeployment, uid: str) -> bool:
     """Whether the Operator of this uid controls it."""
     owner = deployment.controller
     return owner is not None and owner.uid == uid and owner.kind == KIND.kind
 
 
-def image_of(spec: Any) -> str:
+def image_reference(spec: Any) -> str:
     """The image reference of a Bundle's spec."""
     return spec.source.image.ref if spec.source.image else ""
 
 
-def read_running(raw: Mapping[str, Any]) -> tuple[Running, InstalledBundle]:
+def read_running(raw: Mapping[str, Any]) -> tuple[RunningBundle, InstalledBundle]:
     """What a Bundle is, from its own annotations and source."""
     bundle = Bundle.load(raw)
-    return _read_annotations(bundle.metadata.name, bundle.metadata.annotations, image_of(bundle.spec))
+    return _read_annotations(bundle.metadata.name, bundle.metadata.annotations, image_reference(bundle.spec))
 
 
-def read_recorded(operator: Operator, deployment: Deployment) -> tuple[Running, InstalledBundle] | None:
+def read_recorded(
+    operator: Operator, deployment: ObservedBundleDeployment
+) -> tuple[RunningBundle, InstalledBundle] | None:
     """What an active Bundle that is missing was: from its record on the BundleDeployment, else as the Operator last reported it.
 
     None when neither says.
@@ -156,11 +158,11 @@ def read_recorded(operator: Operator, deployment: Deployment) -> tuple[Running, 
     status = deployment.model.status
     record = status.installed
     if record is not None and record.bundle == status.active_bundle:
-        return _read_annotations(record.bundle, record.annotations(), image_of(record.spec))
+        return _read_annotations(record.bundle, record.annotations(), image_reference(record.spec))
     image, installed = operator.status.installed_bundle_resource, operator.status.installed
     if not image or installed is None:
         return None
-    running = Running(
+    running = RunningBundle(
         name=installed.name,
         image=image,
         package=deployment.annotations.get(PACKAGE_ANNOTATION, ""),
@@ -172,8 +174,8 @@ def read_recorded(operator: Operator, deployment: Deployment) -> tuple[Running, 
     return running, installed
 
 
-def _read_annotations(name: str, notes: Mapping[str, str], image: str) -> tuple[Running, InstalledBundle]:
-    running = Running(
+def _read_annotations(name: str, notes: Mapping[str, str], image: str) -> tuple[RunningBundle, InstalledBundle]:
+    running = RunningBundle(
         name=notes.get(BUNDLE_NAME_ANNOTATION, name),
         image=image,
         package=notes.get(PACKAGE_ANNOTATION, ""),

@@ -12,7 +12,7 @@ from olmkit.gocompat.versions import Version
 from operator_controller.resolve.package import Bundle, PackageContent
 
 
-class Identity(IntEnum):
+class BundleIdentity(IntEnum):
     """How sure it is that a package holds a bundle, ascending."""
 
     NONE = 0
@@ -20,34 +20,38 @@ class Identity(IntEnum):
     IMAGE_DIGEST = 2
 
 
-def identity_in(package: PackageContent, name: str, version: Version | None, image: str) -> Identity:
+def identity_in(package: PackageContent, name: str, version: Version | None, image: str) -> BundleIdentity:
     """How the package's channels hold the bundle of this name, version and image.
 
     A name and a version are what a publisher claims, and anybody may claim them: without the image they identify nothing.
     """
-    return max((_identity(one, name, version, image) for one in _bundles_in_channels(package)), default=Identity.NONE)
+    return max(
+        (_identity(one, name, version, image) for one in _bundles_in_channels(package)), default=BundleIdentity.NONE
+    )
 
 
 def channels_with(package: PackageContent, name: str, version: Version | None, image: str) -> list[str]:
     """The channels that hold the bundle of this name, version and image, the default one first."""
     same = {
-        one.name for one in _bundles_in_channels(package) if _identity(one, name, version, image) is not Identity.NONE
+        one.name
+        for one in _bundles_in_channels(package)
+        if _identity(one, name, version, image) is not BundleIdentity.NONE
     }
     found = [each.name for each in package.channels if any(entry.name in same for entry in each.entries)]
     return sorted(found, key=lambda each: (each != package.default_channel, each))
 
 
-def _identity(bundle: Bundle, name: str, version: Version | None, image: str) -> Identity:
+def _identity(bundle: Bundle, name: str, version: Version | None, image: str) -> BundleIdentity:
     if is_same_image(bundle.image, image):
-        return Identity.IMAGE_DIGEST
+        return BundleIdentity.IMAGE_DIGEST
     has_tag = bool(image) and not digest_of_reference(image)
-    is_same = bundle.image == image and bool(_namesakes([bundle], name, version))
-    return Identity.SAME_REFERENCE if has_tag and is_same else Identity.NONE
+    is_same = bundle.image == image and bool(_with_same_name_and_version([bundle], name, version))
+    return BundleIdentity.SAME_REFERENCE if has_tag and is_same else BundleIdentity.NONE
 
 
-def has_namesake(package: PackageContent, name: str, version: Version | None) -> bool:
+def has_same_name_and_version(package: PackageContent, name: str, version: Version | None) -> bool:
     """Whether the package's channels hold a bundle of this name and version, whatever its image."""
-    return bool(_namesakes(_bundles_in_channels(package), name, version))
+    return bool(_with_same_name_and_version(_bundles_in_channels(package), name, version))
 
 
 def _bundles_in_channels(package: PackageContent) -> list[Bundle]:
@@ -55,7 +59,7 @@ def _bundles_in_channels(package: PackageContent) -> list[Bundle]:
     return [package.bundles[one] for one in names if one in package.bundles]
 
 
-def _namesakes(bundles: list[Bundle], name: str, version: Version | None) -> list[Bundle]:
+def _with_same_name_and_version(bundles: list[Bundle], name: str, version: Version | None) -> list[Bundle]:
     return [one for one in bundles if version is not None and (one.name, one.version) == (name, version)]
 
 

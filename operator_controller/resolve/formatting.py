@@ -6,25 +6,25 @@ from collections.abc import Sequence
 
 from olmkit.gocompat.versions import Version
 
-SHOWN = 10
+MAX_ITEMS_SHOWN = 10
 """Items of a list that are named; of a longer one the nearest."""
-CHANNELS_SHOWN = 4
+MAX_CHANNELS_SHOWN = 4
 
 
-def names_text(names: Sequence[str], last: str) -> str:
+def join_names(names: Sequence[str], last: str) -> str:
     """`a, b and c`; of a long list the first ones and how many more."""
-    if len(names) > SHOWN:
-        return f"{', '.join(names[:SHOWN])} and {len(names) - SHOWN} more"
+    if len(names) > MAX_ITEMS_SHOWN:
+        return f"{', '.join(names[:MAX_ITEMS_SHOWN])} and {len(names) - MAX_ITEMS_SHOWN} more"
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
-def versions_text(versions: Sequence[Version], near: Version | None) -> str:
+def format_versions(versions: Sequence[Version], near: Version | None) -> str:
     """Ascending; of a long list how many there are and the nearest or the newest."""
     if not versions:
         return "no version"
-    if len(versions) <= SHOWN:
+    if len(versions) <= MAX_ITEMS_SHOWN:
         return ", ".join(map(str, versions))
     if near is None:
         shown = versions[-3:]

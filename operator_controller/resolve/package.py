@@ -25,12 +25,12 @@ MAX_NAMED_EDGES = 1_000_000
 MAX_RANGE_COMPARISONS = 200_000
 """Comparisons in the skipRanges of all entries of one package: four for each of the most entries, where real ones have two."""
 
-RECORDED_PROPERTIES_LIMIT = 131_072
+MAX_RECORDED_PROPERTIES_BYTES = 131_072
 """Bytes of the annotation that records a bundle's properties; all annotations of an object together may have twice that."""
-SMALLER = "ask its publisher to remove old entries"
+SHRINK_HINT = "ask its publisher to remove old entries"
 
 
-class BadDocument(ValueError):
+class InvalidDocument(ValueError):
     """What a catalog answered is no resolution document; says where."""
 
 
@@ -98,7 +98,7 @@ class Bundle:
                 continue
             text = json.dumps({"type": entry.type, "value": entry.value}, sort_keys=True, separators=(",", ":"))
             size += len(text) + 1
-            if size > RECORDED_PROPERTIES_LIMIT:
+            if size > MAX_RECORDED_PROPERTIES_BYTES:
                 break
             kept.append(text)
         return f"[{','.join(kept)}]"
@@ -148,7 +148,7 @@ def _refuse_too_large(items: list[Any]) -> None:
         (comparisons, MAX_RANGE_COMPARISONS, "comparisons in its skipRanges"),
     ):
         if count > limit:
-            raise PackageTooLarge(f"it has {count:,} {what}, and at most {limit:,} are resolved; {SMALLER}")
+            raise PackageTooLarge(f"it has {count:,} {what}, and at most {limit:,} are resolved; {SHRINK_HINT}")
 
 
 def _channel(item: Any) -> Channel:
@@ -200,7 +200,7 @@ def _deprecated(items: list[Any]) -> list[tuple[str, str]]:
 
 def _mapping(value: Any, what: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise BadDocument(f"{what} is no mapping")
+        raise InvalidDocument(f"{what} is no mapping")
     return cast("Mapping[str, Any]", value)
 
 
@@ -209,7 +209,7 @@ def _list(holder: Mapping[str, Any], key: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise BadDocument(f"{key} is no list")
+        raise InvalidDocument(f"{key} is no list")
     return value
 
 
@@ -218,5 +218,5 @@ def _text(holder: Mapping[str, Any], key: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise BadDocument(f"{key} is no string")
+        raise InvalidDocument(f"{key} is no string")
     return value

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from operator_controller.resolve.explain import Words, explain
-from operator_controller.resolve.resolver import Chosen, Decision, Snapshot, resolve
+from operator_controller.resolve.explain import Explanation, explain
+from operator_controller.resolve.resolver import Chosen, Resolution, Snapshot, resolve
 
 
 @dataclass(frozen=True)
-class Resolution:
+class ExplainedResolution:
     """What was decided, and how it is said."""
 
-    decision: Decision
-    words: Words
+    resolution: Resolution
+    explanation: Explanation
 
 
-def resolution_of(snapshot: Snapshot) -> Resolution:
+def resolve_and_explain(snapshot: Snapshot) -> ExplainedResolution:
     """The answer to a Snapshot. Never raises."""
     decision = resolve(snapshot)
     if isinstance(decision.outcome, Chosen):
         # A cached property, which may be large: computed here, off the event loop.
         _ = decision.outcome.candidate.bundle.recorded_properties
-    return Resolution(decision, explain(decision))
+    return ExplainedResolution(decision, explain(decision))

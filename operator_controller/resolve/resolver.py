@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from olmkit.gocompat.versions import Version
-from operator_controller.resolve.bundle_identity import Identity, channels_with, identity_in, is_same_image
+from operator_controller.resolve.bundle_identity import BundleIdentity, channels_with, identity_in, is_same_image
 from operator_controller.resolve.package import Bundle, Channel, PackageContent
-from operator_controller.resolve.upgrade_graph import Graph, Place, direct_steps
+from operator_controller.resolve.upgrade_graph import UpgradeGraph, UpgradeStart, direct_upgrades
 from operator_controller.resolve.version_range import MastermindsRange
 
 
 @dataclass(frozen=True)
-class Asked:
+class PackageRequest:
     """What the Operator's spec says. Empty text: not said."""
 
     package: str
@@ -29,7 +29,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningBundle:
     """The bundle that is installed, as its own annotations say; what is not known is empty."""
 
     name: str
@@ -41,31 +41,31 @@ class Running:
     channel: str = ""
 
 
-class Standing(StrEnum):
+class CatalogState(StrEnum):
     """What can be had of a catalog."""
 
     SERVING = "serving"  # what it holds now
-    AWAY = "away"  # it served and cannot be read now: its last content counts
-    LOST = "lost"  # it served, cannot be read now, and what it held of this package is not known here
+    CACHED = "cached"  # it served and cannot be read now: its last content counts
+    UNREACHABLE = "unreachable"  # it served, cannot be read now, and what it held of this package is not known here
     PENDING = "pending"  # it has not served yet: it does not count
     TOO_LARGE = "tooLarge"  # it serves more of this package than is resolved
     UNAVAILABLE = "unavailable"  # its spec.availability says that nothing is installed from it: it does not count
 
 
-READABLE = (Standing.SERVING, Standing.AWAY)
+STATES_WITH_CONTENT = (CatalogState.SERVING, CatalogState.CACHED)
 """What these hold of the package is known."""
 
 
 @dataclass(frozen=True)
-class Offer:
+class CatalogOffer:
     """One catalog. `package` is None when it does not have it or nothing is known; `message` says why it is not SERVING."""
 
     catalog: str
     priority: int = 0
-    standing: Standing = Standing.SERVING
+    state: CatalogState = CatalogState.SERVING
     package: PackageContent | None = None
     message: str = ""
-    names: tuple[str, ...] = ()
+    package_names: tuple[str, ...] = ()
     """All packages that the catalog's status names; for near misses."""
 
 
@@ -73,10 +73,10 @@ class Offer:
 class Snapshot:
     """Everything a decision is made from. Offers are sorted by catalog name."""
 
-    asked: Asked
-    offers: tuple[Offer, ...]
-    running: Running | None = None
-    under_way: str = ""
+    request: PackageRequest
+    offers: tuple[CatalogOffer, ...]
+    running: RunningBundle | None = None
+    installing_bundle: str = ""
     """Name of the bundle between whose first and last object the cluster is now: kept to as long as it is a legal answer."""
     preferred_catalog: str = ""
     """Where an installation that has begun comes from; decides a tie."""
@@ -99,21 +99,21 @@ class Candidate:
         return not self.deprecation, self.priority, self.version, self.bundle.name, self.catalog
 
 
-class Gap(StrEnum):
+class MissingPart(StrEnum):
     """Why a catalog has no candidates."""
 
     NONE = ""
-    NO_PACKAGE = "package"
-    NO_CHANNEL = "channel"
-    NO_DEFAULT = "default"  # no channel was asked for, and the package's default channel is none of its channels
+    PACKAGE = "package"
+    CHANNEL = "channel"
+    DEFAULT_CHANNEL = "default"  # no channel was asked for, and the package's default channel is none of its channels
 
 
 @dataclass(frozen=True)
-class Seen:
+class CatalogCandidates:
     """What one catalog's offer came to: the channels that count, its candidates there, and those the version rule left."""
 
-    offer: Offer
-    gap: Gap
+    offer: CatalogOffer
+    missing: MissingPart
     channels: tuple[Channel, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     matching: tuple[Candidate, ...] = ()
@@ -135,23 +135,23 @@ class Chosen:
 class Kept:
     """What runs is what was asked for, and its catalog leads to nothing better: it stays."""
 
-    running: Running
-    home: Standing | None = None
+    running: RunningBundle
+    catalog_state: CatalogState | None = None
     """What can be had of its catalog; None when that was deleted. When its content is known, what runs is not in it."""
 
     @property
     def is_not_offered(self) -> bool:
         """The catalog's content is known, and neither has what runs nor leads on from it."""
-        return self.home in READABLE
+        return self.catalog_state in STATES_WITH_CONTENT
 
 
 @dataclass(frozen=True)
-class NotFound:
+class NoMatchingBundle:
     """No catalog has what was asked for."""
 
 
 @dataclass(frozen=True)
-class Refused:
+class TooLargeToResolve:
     """Nothing was found, and a catalog has more of the package than is resolved."""
 
     catalog: str
@@ -159,43 +159,52 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Unreachable:
+class NoDirectUpgrade:
     """It exists, but no upgrade edge leads to it directly. `path`: steps that end with it, if any."""
 
     wanted: Candidate
     path: tuple[Version, ...]
-    open: Mapping[str, tuple[Version, ...]]
+    possible: Mapping[str, tuple[Version, ...]]
     """What is in reach, ascending, by the channel whose entries lead there; channels that lead nowhere are left out."""
 
 
 @dataclass(frozen=True)
-class Dependent:
+class HasDependencies:
     """The best candidate needs something of others. `free`: the versions that do not and can be installed now, ascending."""
 
     candidate: Candidate
-    free: tuple[Version, ...] = ()
+    alternatives: tuple[Version, ...] = ()
 
 
 @dataclass(frozen=True)
-class Tied:
+class AmbiguousCatalogs:
     """Catalogs of one priority offer it."""
 
     catalogs: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class HomeMissing:
+class SourceCatalogMissing:
     """What runs is not what was asked for, and the catalog it came from cannot say."""
 
     catalog: str
     message: str
 
 
-Outcome = Chosen | Kept | NotFound | Refused | Unreachable | Dependent | Tied | HomeMissing
+Outcome = (
+    Chosen
+    | Kept
+    | NoMatchingBundle
+    | TooLargeToResolve
+    | NoDirectUpgrade
+    | HasDependencies
+    | AmbiguousCatalogs
+    | SourceCatalogMissing
+)
 
 
 @dataclass(frozen=True)
-class Follow:
+class SuccessorCatalog:
     """A deleted catalog, the one that counts in its place since it offers the same bundle, and a channel there that has it."""
 
     deleted: str
@@ -204,47 +213,47 @@ class Follow:
 
 
 @dataclass(frozen=True)
-class Decision:
+class Resolution:
     """An outcome and its trace."""
 
     outcome: Outcome
     snapshot: Snapshot
-    seen: tuple[Seen, ...] = ()
+    catalogs: tuple[CatalogCandidates, ...] = ()
     """The catalogs that counted."""
-    follow: Follow | None = None
+    successor: SuccessorCatalog | None = None
     """None: what runs stays with the catalog that it came from."""
 
     @property
-    def is_settled(self) -> bool:
+    def is_final(self) -> bool:
         """Whether only a person, or new content, can change the outcome; otherwise a catalog is still to be heard."""
         match self.outcome:
-            case NotFound():
-                return bool(self.seen) and all(seen.offer.standing is Standing.SERVING for seen in self.seen)
-            case Refused():
-                return all(seen.offer.standing in (Standing.SERVING, Standing.TOO_LARGE) for seen in self.seen)
-            case HomeMissing():
+            case NoMatchingBundle():
+                return bool(self.catalogs) and all(seen.offer.state is CatalogState.SERVING for seen in self.catalogs)
+            case TooLargeToResolve():
+                return all(seen.offer.state in (CatalogState.SERVING, CatalogState.TOO_LARGE) for seen in self.catalogs)
+            case SourceCatalogMissing():
                 return False
         return True
 
 
-def resolve(snapshot: Snapshot) -> Decision:
+def resolve(snapshot: Snapshot) -> Resolution:
     """The answer for one Operator. Never raises."""
     running, follow = snapshot.running, None
-    offers = tuple(offer for offer in snapshot.offers if offer.standing is not Standing.UNAVAILABLE)
+    offers = tuple(offer for offer in snapshot.offers if offer.state is not CatalogState.UNAVAILABLE)
     if running is not None and running.catalog:
         home = next((offer for offer in snapshot.offers if offer.catalog == running.catalog), None)
         if home is None:
-            home = _successor(running, offers)
-            follow = _follow(running, home)
-        if home is None or home.standing not in READABLE:
-            return Decision(_without_home(snapshot, running, home), snapshot)
+            home = _successor_offer(running, offers)
+            follow = _successor_catalog(running, home)
+        if home is None or home.state not in STATES_WITH_CONTENT:
+            return Resolution(_resolve_without_catalog(snapshot, running, home), snapshot)
         offers = (home,)
-    seen = tuple(_look(offer, snapshot.asked, running) for offer in offers)
-    pick = _first(snapshot, seen) if running is None else _next(snapshot, running, seen)
-    return Decision(_refuse_dependent(pick, running, seen), snapshot, seen, follow)
+    seen = tuple(_candidates_of(offer, snapshot.request, running) for offer in offers)
+    pick = _resolve_installation(snapshot, seen) if running is None else _resolve_upgrade(snapshot, running, seen)
+    return Resolution(_refuse_dependencies(pick, running, seen), snapshot, seen, follow)
 
 
-def _successor(running: Running, offers: Sequence[Offer]) -> Offer | None:
+def _successor_offer(running: RunningBundle, offers: Sequence[CatalogOffer]) -> CatalogOffer | None:
     """The catalog that counts in place of a deleted one, for it offers the very bundle that runs.
 
     The same image digest is better than the same reference, then the higher priority counts, then the name.
@@ -254,65 +263,67 @@ def _successor(running: Running, offers: Sequence[Offer]) -> Offer | None:
         for offer in offers
         if offer.package is not None
     ]
-    able = [one for one in found if one[0] is not Identity.NONE]
+    able = [one for one in found if one[0] is not BundleIdentity.NONE]
     return min(able, key=lambda one: (-one[0], -one[1], one[2].catalog))[2] if able else None
 
 
-def _follow(running: Running, home: Offer | None) -> Follow | None:
+def _successor_catalog(running: RunningBundle, home: CatalogOffer | None) -> SuccessorCatalog | None:
     """The recorded channel is kept where the new home has the bundle in it."""
     if home is None or home.package is None:
         return None
     channels = channels_with(home.package, running.name, running.version, running.image)
     channel = running.channel if running.channel in channels else channels[0]
-    return Follow(running.catalog, home.catalog, channel)
+    return SuccessorCatalog(running.catalog, home.catalog, channel)
 
 
-def _without_home(snapshot: Snapshot, running: Running, home: Offer | None) -> Outcome:
-    if _is_asked_for(running, snapshot.asked):
-        return Kept(running, home.standing if home is not None else None)
-    if home is not None and home.standing is Standing.TOO_LARGE:
-        return Refused(running.catalog, home.message)
-    return HomeMissing(running.catalog, home.message if home is not None else "")
+def _resolve_without_catalog(snapshot: Snapshot, running: RunningBundle, home: CatalogOffer | None) -> Outcome:
+    if _satisfies_request(running, snapshot.request):
+        return Kept(running, home.state if home is not None else None)
+    if home is not None and home.state is CatalogState.TOO_LARGE:
+        return TooLargeToResolve(running.catalog, home.message)
+    return SourceCatalogMissing(running.catalog, home.message if home is not None else "")
 
 
-def _is_asked_for(running: Running, asked: Asked) -> bool:
+def _satisfies_request(running: RunningBundle, asked: PackageRequest) -> bool:
     """Whether the spec asks for no other version and channel than what runs."""
     fits = asked.versions is None or (running.version is not None and asked.versions.matches(running.version))
     return fits and asked.channel in ("", running.channel)
 
 
-def _look(offer: Offer, asked: Asked, running: Running | None) -> Seen:
+def _candidates_of(offer: CatalogOffer, asked: PackageRequest, running: RunningBundle | None) -> CatalogCandidates:
     if offer.package is None:
-        return Seen(offer, Gap.NO_PACKAGE)
-    channels, gap = channels_that_count(offer.package, asked)
-    candidates = tuple(_as_running(one, running) for one in _candidates(offer, offer.package, channels))
+        return CatalogCandidates(offer, MissingPart.PACKAGE)
+    channels, gap = selected_channels(offer.package, asked)
+    candidates = tuple(_with_running_image(one, running) for one in _channel_candidates(offer, offer.package, channels))
     matching = tuple(one for one in candidates if asked.versions is None or asked.versions.matches(one.version))
-    return Seen(offer, gap, channels, candidates, matching)
+    return CatalogCandidates(offer, gap, channels, candidates, matching)
 
 
-def _as_running(candidate: Candidate, running: Running | None) -> Candidate:
+def _with_running_image(candidate: Candidate, running: RunningBundle | None) -> Candidate:
     """With the reference that runs where the image is the same: it is no upgrade to have it from another registry."""
     if running is None or not is_same_image(candidate.bundle.image, running.image):
         return candidate
     return replace(candidate, bundle=replace(candidate.bundle, image=running.image))
 
 
-def channels_that_count(package: PackageContent, asked: Asked) -> tuple[tuple[Channel, ...], Gap]:
+def selected_channels(package: PackageContent, asked: PackageRequest) -> tuple[tuple[Channel, ...], MissingPart]:
     """The channel asked for; with a version and no channel every channel; with neither the default one (an only one is that)."""
     if asked.channel:
         channel = package.channel(asked.channel)
-        return ((channel,), Gap.NONE) if channel else ((), Gap.NO_CHANNEL)
+        return ((channel,), MissingPart.NONE) if channel else ((), MissingPart.CHANNEL)
     if asked.versions is not None:
-        return package.channels, Gap.NONE
+        return package.channels, MissingPart.NONE
     channel = package.channel(package.default_channel)
     if channel is not None:
-        return (channel,), Gap.NONE
+        return (channel,), MissingPart.NONE
     if len(package.channels) == 1:
-        return package.channels, Gap.NONE
-    return (), Gap.NO_DEFAULT
+        return package.channels, MissingPart.NONE
+    return (), MissingPart.DEFAULT_CHANNEL
 
 
-def _candidates(offer: Offer, package: PackageContent, channels: Sequence[Channel]) -> Iterable[Candidate]:
+def _channel_candidates(
+    offer: CatalogOffer, package: PackageContent, channels: Sequence[Channel]
+) -> Iterable[Candidate]:
     """Each readable bundle once, with the default channel if it is there, else the first that has it."""
     default_first = sorted(channels, key=lambda channel: (channel.name != package.default_channel, channel.name))
     known: set[str] = set()
@@ -328,80 +339,82 @@ def _candidates(offer: Offer, package: PackageContent, channels: Sequence[Channe
             yield Candidate(bundle, bundle.version, offer.catalog, offer.priority, channel.name, deprecation)
 
 
-def _first(snapshot: Snapshot, seen: Sequence[Seen]) -> Outcome:
+def _resolve_installation(snapshot: Snapshot, seen: Sequence[CatalogCandidates]) -> Outcome:
     """Nothing runs: the best of all catalogs, or a tie."""
     matching = [one for view in seen for one in view.matching]
     if not matching:
-        return _not_found(seen)
+        return _no_match(seen)
     top = max(one.rank[:2] for one in matching)
     best = [one for one in matching if one.rank[:2] == top]
     catalogs = sorted({one.catalog for one in best})
     if len(catalogs) > 1:
         best = [one for one in best if one.catalog == snapshot.preferred_catalog]
         if not best:
-            return Tied(tuple(catalogs))
+            return AmbiguousCatalogs(tuple(catalogs))
     choice = max(best, key=lambda one: one.rank)
     return Chosen(choice, choice)
 
 
-def _not_found(seen: Sequence[Seen]) -> Outcome:
-    refused = next((view.offer for view in seen if view.offer.standing is Standing.TOO_LARGE), None)
-    return NotFound() if refused is None else Refused(refused.catalog, refused.message)
+def _no_match(seen: Sequence[CatalogCandidates]) -> Outcome:
+    refused = next((view.offer for view in seen if view.offer.state is CatalogState.TOO_LARGE), None)
+    return NoMatchingBundle() if refused is None else TooLargeToResolve(refused.catalog, refused.message)
 
 
-def _next(snapshot: Snapshot, running: Running, seen: Sequence[Seen]) -> Outcome:
+def _resolve_upgrade(snapshot: Snapshot, running: RunningBundle, seen: Sequence[CatalogCandidates]) -> Outcome:
     """Something runs: the best that its upgrade edges lead to, one step at a time. What was withdrawn stays where asked for."""
-    steps = [step for view in seen if (step := _step(snapshot, running, view)) is not None]
+    steps = [step for view in seen if (step := _next_step(snapshot, running, view)) is not None]
     if steps:
         return max(steps, key=lambda step: (step.target.rank, step.candidate.rank))
-    if running.catalog and _is_asked_for(running, snapshot.asked):
-        return Kept(running, seen[0].offer.standing)  # the home alone counts
+    if running.catalog and _satisfies_request(running, snapshot.request):
+        return Kept(running, seen[0].offer.state)  # the home alone counts
     matching = [(one, view) for view in seen for one in view.matching]
     if not matching:
-        return _not_found(seen)
+        return _no_match(seen)
     wanted, view = max(matching, key=lambda pair: pair[0].rank)
-    return _unreachable(running, wanted, view)
+    return _no_direct_upgrade(running, wanted, view)
 
 
-def _step(snapshot: Snapshot, running: Running, view: Seen) -> Chosen | None:
+def _next_step(snapshot: Snapshot, running: RunningBundle, view: CatalogCandidates) -> Chosen | None:
     """The first step on the way to the best one in reach."""
     by_name = {one.bundle.name: one for one in view.matching}
-    ways = Graph(view.channels, _versions(view)).ways(Place(running.name, running.version), by_name.keys())
+    ways = UpgradeGraph(view.channels, _versions(view)).paths_from(
+        UpgradeStart(running.name, running.version), by_name.keys()
+    )
     direct = ways.direct
-    same = {one.bundle.name for one in view.matching if is_same(one, running)}
+    same = {one.bundle.name for one in view.matching if is_same_bundle(one, running)}
     if not direct | same:
         return None
-    names = ways.came_from.keys() | same
+    names = ways.previous.keys() | same
     target = max((by_name[name] for name in names), key=lambda one: one.rank)
-    if snapshot.under_way in direct | same:
-        return Chosen(by_name[snapshot.under_way], target)
+    if snapshot.installing_bundle in direct | same:
+        return Chosen(by_name[snapshot.installing_bundle], target)
     if target.bundle.name in direct | same:
         return Chosen(target, target)
-    return Chosen(by_name[ways.to(target.bundle.name)[0]], target)  # each step shortens the way, so circles end
+    return Chosen(by_name[ways.path_to(target.bundle.name)[0]], target)  # each step shortens the way, so circles end
 
 
-def is_same(candidate: Candidate, running: Running) -> bool:
+def is_same_bundle(candidate: Candidate, running: RunningBundle) -> bool:
     """By name, by exactly the version and release that run (a bundle that was renamed), or by its image."""
     is_named = candidate.bundle.name == running.name or candidate.version == running.version
     return is_named or is_same_image(candidate.bundle.image, running.image)
 
 
-def _versions(view: Seen) -> dict[str, Version | None]:
+def _versions(view: CatalogCandidates) -> dict[str, Version | None]:
     """The versions of all bundles of the package, by name."""
     bundles = view.offer.package.bundles if view.offer.package else {}
     return {name: bundle.version for name, bundle in bundles.items()}
 
 
-def _unreachable(running: Running, wanted: Candidate, view: Seen) -> Unreachable:
+def _no_direct_upgrade(running: RunningBundle, wanted: Candidate, view: CatalogCandidates) -> NoDirectUpgrade:
     by_name = {one.bundle.name: one.version for one in view.candidates}
-    place = Place(running.name, running.version)
-    path = Graph(view.channels, _versions(view)).ways(place, by_name.keys()).to(wanted.bundle.name)
-    direct = {channel: names & by_name.keys() for channel, names in direct_steps(view.channels, place).items()}
+    place = UpgradeStart(running.name, running.version)
+    path = UpgradeGraph(view.channels, _versions(view)).paths_from(place, by_name.keys()).path_to(wanted.bundle.name)
+    direct = {channel: names & by_name.keys() for channel, names in direct_upgrades(view.channels, place).items()}
     in_reach = {channel: tuple(sorted({by_name[name] for name in names})) for channel, names in direct.items() if names}
-    return Unreachable(wanted, tuple(by_name[name] for name in path), in_reach)
+    return NoDirectUpgrade(wanted, tuple(by_name[name] for name in path), in_reach)
 
 
-def _refuse_dependent(outcome: Outcome, running: Running | None, seen: Sequence[Seen]) -> Outcome:
+def _refuse_dependencies(outcome: Outcome, running: RunningBundle | None, seen: Sequence[CatalogCandidates]) -> Outcome:
     """A choice with dependencies is refused, never passed over for an older one; what runs already is not refused anew.
 
     One that needs certificates is refused by judge.py, and is given the versions that do not.
@@ -414,9 +427,9 @@ def _refuse_dependent(outcome: Outcome, running: Running | None, seen: Sequence[
     if not candidate.bundle.dependencies and not candidate.bundle.needs_certificates:
         return outcome
     own = [view for view in seen if view.offer.catalog == candidate.catalog]
-    free = [one for view in own for one in _free(view, running)]
+    free = [one for view in own for one in _without_dependencies(view, running)]
     if candidate.bundle.dependencies:
-        return Dependent(candidate, _ascending(free))
+        return HasDependencies(candidate, _ascending(free))
     return replace(outcome, without_certificates=_ascending(one for one in free if not one.bundle.needs_certificates))
 
 
@@ -424,11 +437,11 @@ def _ascending(candidates: Iterable[Candidate]) -> tuple[Version, ...]:
     return tuple(sorted({one.version for one in candidates}))
 
 
-def _free(view: Seen, running: Running | None) -> Iterable[Candidate]:
+def _without_dependencies(view: CatalogCandidates, running: RunningBundle | None) -> Iterable[Candidate]:
     """What could be installed now and needs nothing of others, whatever version is asked for."""
     free = [one for one in view.candidates if not one.bundle.dependencies]
     if running is None:
         return free
-    steps = direct_steps(view.channels, Place(running.name, running.version)).values()
+    steps = direct_upgrades(view.channels, UpgradeStart(running.name, running.version)).values()
     names = frozenset[str]().union(*steps)
-    return [one for one in free if one.bundle.name in names or is_same(one, running)]
+    return [one for one in free if one.bundle.name in names or is_same_bundle(one, running)]

@@ -9,65 +9,72 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from olmkit.gocompat.versions import Version, quoted
-from operator_controller.resolve.formatting import CHANNELS_SHOWN, names_text, versions_text
-from operator_controller.resolve.resolver import READABLE, Asked, Decision, Gap, Seen, Standing
+from operator_controller.resolve.formatting import MAX_CHANNELS_SHOWN, format_versions, join_names
+from operator_controller.resolve.resolver import (
+    STATES_WITH_CONTENT,
+    CatalogCandidates,
+    CatalogState,
+    MissingPart,
+    PackageRequest,
+    Resolution,
+)
 from operator_controller.resolve.similar_names import similar_names
 
 TOO_LARGE = "is too large to be resolved"
 
 
-def near_misses(decision: Decision) -> str:
+def suggestions(decision: Resolution) -> str:
     """Everything that may help whoever asked, in one sentence."""
-    asked, offers = decision.snapshot.asked, decision.snapshot.offers
+    asked, offers = decision.snapshot.request, decision.snapshot.offers
     if not offers:
         return f'there is no Catalog yet: create one that has package "{asked.package}"'
     parts: list[str] = []
-    if all(view.gap is Gap.NO_PACKAGE for view in decision.seen):
+    if all(view.missing is MissingPart.PACKAGE for view in decision.catalogs):
         parts += _no_package(decision)
-    for view in decision.seen:
-        parts += _near_miss(asked, view)
-    parts += _elsewhere(decision)
-    parts += _unavailable(decision)
-    parts += unreadable(decision.seen)
-    parts += absent_catalogs(decision.seen)
-    parts += _similar(decision)
+    for view in decision.catalogs:
+        parts += _catalog_suggestions(asked, view)
+    parts += _other_catalogs(decision)
+    parts += _unavailable_catalogs(decision)
+    parts += unreadable_bundles(decision.catalogs)
+    parts += unreadable_catalogs(decision.catalogs)
+    parts += _similar_packages(decision)
     return "; ".join(parts)
 
 
-def _no_package(decision: Decision) -> list[str]:
-    counting = [view.offer for view in decision.seen if view.offer.standing in READABLE]
+def _no_package(decision: Resolution) -> list[str]:
+    counting = [view.offer for view in decision.catalogs if view.offer.state in STATES_WITH_CONTENT]
     if not counting:
         return []
-    where = names_text([f'"{offer.catalog}"' for offer in counting], "and")
+    where = join_names([f'"{offer.catalog}"' for offer in counting], "and")
     verb = "do not have it" if len(counting) > 1 else "does not have it"
     return [f"catalog{'s' if len(counting) > 1 else ''} {where} {verb}"]
 
 
-def _similar(decision: Decision) -> list[str]:
+def _similar_packages(decision: Resolution) -> list[str]:
     """A package that may have been meant."""
-    if not all(view.gap is Gap.NO_PACKAGE for view in decision.seen):
+    if not all(view.missing is MissingPart.PACKAGE for view in decision.catalogs):
         return []
-    known = {name for view in decision.seen for name in view.offer.names}
-    similar = [f'"{name}"' for name in similar_names(decision.snapshot.asked.package, known)]
-    return [f"did you mean {names_text(similar, 'or')}?"] if similar else []
+    known = {name for view in decision.catalogs for name in view.offer.package_names}
+    similar = [f'"{name}"' for name in similar_names(decision.snapshot.request.package, known)]
+    return [f"did you mean {join_names(similar, 'or')}?"] if similar else []
 
 
-def _near_miss(asked: Asked, view: Seen) -> list[str]:
+def _catalog_suggestions(asked: PackageRequest, view: CatalogCandidates) -> list[str]:
     package = view.offer.package
     if package is None:
         return []
-    channels = names_text(sorted(channel.name for channel in package.channels), "and")
-    if view.gap is Gap.NO_DEFAULT:
+    channels = join_names(sorted(channel.name for channel in package.channels), "and")
+    if view.missing is MissingPart.DEFAULT_CHANNEL:
         return [
             f"it has no default channel: name one of {channels} in spec.channel" if channels else "it has no channels"
         ]
-    if view.gap is Gap.NO_CHANNEL:
+    if view.missing is MissingPart.CHANNEL:
         elsewhere = f': catalog "{view.offer.catalog}" has it in {channels}' if channels else ": it has no channels"
         return [f"there is no channel {asked.channel}{elsewhere}"]
-    return _versions_there_are(asked, view) + _prereleases(asked, view) + _other_channels(asked, view)
+    return _offered_versions(asked, view) + _prereleases(asked, view) + _other_channels(asked, view)
 
 
-def _versions_there_are(asked: Asked, view: Seen) -> list[str]:
+def _offered_versions(asked: PackageRequest, view: CatalogCandidates) -> list[str]:
     by_list: dict[tuple[Version, ...], list[str]] = {}
     package = view.offer.package
     for channel in sorted(view.channels, key=lambda one: one.name):
@@ -76,8 +83,8 @@ def _versions_there_are(asked: Asked, view: Seen) -> list[str]:
         by_list.setdefault(tuple(sorted(versions)), []).append(channel.name)
     near = asked.versions.pinned if asked.versions else None
     parts = [
-        f"{names_text(names, 'and')} {'has' if len(names) == 1 else 'have'} {versions_text(versions, near)}"
-        for versions, names in list(by_list.items())[:CHANNELS_SHOWN]
+        f"{join_names(names, 'and')} {'has' if len(names) == 1 else 'have'} {format_versions(versions, near)}"
+        for versions, names in list(by_list.items())[:MAX_CHANNELS_SHOWN]
     ]
     more = len(by_list) - len(parts)
     if more > 0:
@@ -89,7 +96,7 @@ def _versions_there_are(asked: Asked, view: Seen) -> list[str]:
     return parts
 
 
-def _prereleases(asked: Asked, view: Seen) -> list[str]:
+def _prereleases(asked: PackageRequest, view: CatalogCandidates) -> list[str]:
     """Versions that only the rule about prereleases keeps out."""
     versions = asked.versions
     if versions is None:
@@ -100,7 +107,7 @@ def _prereleases(asked: Asked, view: Seen) -> list[str]:
     return [f'{kept_out[-1]} is a prerelease, and counts only if spec.version names one, such as ">={kept_out[-1]}"']
 
 
-def _other_channels(asked: Asked, view: Seen) -> list[str]:
+def _other_channels(asked: PackageRequest, view: CatalogCandidates) -> list[str]:
     """The version that was asked for, in a channel that was not."""
     package = view.offer.package
     if package is None or asked.versions is None or not asked.channel:
@@ -113,35 +120,35 @@ def _other_channels(asked: Asked, view: Seen) -> list[str]:
     having = sorted(
         channel.name for channel in package.channels if matching & {entry.name for entry in channel.entries}
     )
-    return [f"it is in channel {names_text(having, 'and')}"] if having else []
+    return [f"it is in channel {join_names(having, 'and')}"] if having else []
 
 
-def _elsewhere(decision: Decision) -> list[str]:
+def _other_catalogs(decision: Resolution) -> list[str]:
     """Catalogs that do not count because an installed package stays with its own."""
     running = decision.snapshot.running
-    counting = {view.offer.catalog for view in decision.seen}
+    counting = {view.offer.catalog for view in decision.catalogs}
     others = sorted(o.catalog for o in decision.snapshot.offers if o.package and o.catalog not in counting)
     if running is None or not others:
         return []
-    where = names_text([f'"{name}"' for name in others], "and")
+    where = join_names([f'"{name}"' for name in others], "and")
     stays = ", ".join(f'"{catalog}"' for catalog in sorted(counting))
     have = f"catalogs {where} have" if len(others) > 1 else f"catalog {where} has"
     return [f"{have} the package too, but what is installed stays with catalog {stays}"]
 
 
-def _unavailable(decision: Decision) -> list[str]:
+def _unavailable_catalogs(decision: Resolution) -> list[str]:
     """Catalogs that might have had it; one that an installed package does not stay with does not matter."""
     if decision.snapshot.running is not None:
         return []
-    offers = [offer for offer in decision.snapshot.offers if offer.standing is Standing.UNAVAILABLE]
-    where = names_text([f'"{offer.catalog}"' for offer in offers], "and")
+    offers = [offer for offer in decision.snapshot.offers if offer.state is CatalogState.UNAVAILABLE]
+    where = join_names([f'"{offer.catalog}"' for offer in offers], "and")
     if not offers:
         return []
     counts = f"catalogs {where} do not count: their" if len(offers) > 1 else f"catalog {where} does not count: its"
     return [f"{counts} spec.availability is Unavailable"]
 
 
-def unreadable(seen: Sequence[Seen]) -> list[str]:
+def unreadable_bundles(seen: Sequence[CatalogCandidates]) -> list[str]:
     """Bundles of the channels that count and that nobody can install."""
     found = [
         f'bundle "{bundle.name}" cannot be read: {bundle.problem}'
@@ -152,23 +159,23 @@ def unreadable(seen: Sequence[Seen]) -> list[str]:
     return found[:3] + ([f"{len(found) - 3} more cannot be read"] if len(found) > 3 else [])
 
 
-def _bundles_of(view: Seen) -> Iterable[Any]:
+def _bundles_of(view: CatalogCandidates) -> Iterable[Any]:
     package = view.offer.package
     names = dict.fromkeys(entry.name for channel in view.channels for entry in channel.entries)
     return [package.bundles[name] for name in names if name in package.bundles] if package else []
 
 
-def absent_catalogs(seen: Sequence[Seen], but: str = "") -> list[str]:
+def unreadable_catalogs(seen: Sequence[CatalogCandidates], but: str = "") -> list[str]:
     """Catalogs that cannot be asked now, `but` apart, and what counts of them."""
     parts: list[str] = []
     for offer in (view.offer for view in seen if view.offer.catalog != but):
-        match offer.standing:
-            case Standing.PENDING:
+        match offer.state:
+            case CatalogState.PENDING:
                 parts.append(f'catalog "{offer.catalog}" is not served yet: {offer.message}')
-            case Standing.AWAY:
+            case CatalogState.CACHED:
                 parts.append(f'catalog "{offer.catalog}" cannot be read, its last content counts: {offer.message}')
-            case Standing.LOST:
+            case CatalogState.UNREACHABLE:
                 parts.append(f'catalog "{offer.catalog}" cannot be read: {offer.message}')
-            case Standing.TOO_LARGE:
+            case CatalogState.TOO_LARGE:
                 parts.append(f'what catalog "{offer.catalog}" has of it {TOO_LARGE}: {offer.message}')
     return parts

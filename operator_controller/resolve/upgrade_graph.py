@@ -18,7 +18,7 @@ from operator_controller.resolve.package import Channel
 
 
 @dataclass(frozen=True)
-class Place:
+class UpgradeStart:
     """Where an upgrade starts: a bundle by name and, when it is known, its version."""
 
     name: str
@@ -26,27 +26,27 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Ways:
+class UpgradePaths:
     """What can be reached from a place. `came_from`: for each name the one before it; None for a direct step."""
 
-    came_from: Mapping[str, str | None]
+    previous: Mapping[str, str | None]
 
-    def to(self, goal: str) -> tuple[str, ...]:
+    def path_to(self, goal: str) -> tuple[str, ...]:
         """The shortest way to `goal`, which it ends with; of several that with the highest first step. () if there is none."""
-        if goal not in self.came_from:
+        if goal not in self.previous:
             return ()
         steps = [goal]
-        while (before := self.came_from[steps[-1]]) is not None:
+        while (before := self.previous[steps[-1]]) is not None:
             steps.append(before)
         return tuple(reversed(steps))
 
     @property
     def direct(self) -> frozenset[str]:
         """The names that one step leads to."""
-        return frozenset(name for name, before in self.came_from.items() if before is None)
+        return frozenset(name for name, before in self.previous.items() if before is None)
 
 
-class Graph:
+class UpgradeGraph:
     """The edges among some channels' entries. Bundles without a known version can be passed by name only."""
 
     def __init__(self, channels: Iterable[Channel], versions: Mapping[str, Version | None]) -> None:
@@ -70,7 +70,7 @@ class Graph:
             except BadRange:
                 continue
 
-    def ways(self, place: Place, among: Collection[str]) -> Ways:
+    def paths_from(self, place: UpgradeStart, among: Collection[str]) -> UpgradePaths:
         """The ways over bundles of `among` only, in any number of steps, the shortest and then the highest first.
 
         Each entry is found once, each named edge is walked once, and each skipRange is given out once.
@@ -78,7 +78,7 @@ class Graph:
         rank = {name: index for index, name in enumerate(self._highest_first(among)) if name != place.name}
         skipped, pending = self._skipped(place, rank), set(rank)
         came_from: dict[str, str | None] = {}
-        queue: list[tuple[str | None, Place]] = [(None, place)]
+        queue: list[tuple[str | None, UpgradeStart]] = [(None, place)]
         for before, here in queue:  # what is found is appended meanwhile
             found = pending.intersection(self._named.get(here.name, ()))
             if here.version is not None:
@@ -86,8 +86,8 @@ class Graph:
             pending -= found
             for name in sorted(found, key=rank.__getitem__):
                 came_from[name] = before
-                queue.append((name, Place(name, self._versions.get(name))))
-        return Ways(came_from)
+                queue.append((name, UpgradeStart(name, self._versions.get(name))))
+        return UpgradePaths(came_from)
 
     def _highest_first(self, names: Iterable[str]) -> list[str]:
         known: list[tuple[tuple[object, ...], str]] = []
@@ -100,10 +100,10 @@ class Graph:
                 known.append((version.order, name))
         return [name for _, name in sorted(known, reverse=True)] + sorted(unknown)
 
-    def _skipped(self, place: Place, among: Collection[str]) -> _Skipped:
+    def _skipped(self, place: UpgradeStart, among: Collection[str]) -> _SkipRangeIndex:
         """The skipRanges that lead to bundles of `among`, over the versions that a walk from `place` may come to."""
         versions = [place.version, *(self._versions.get(name) for name in among)]
-        skipped = _Skipped(sorted({version.precedence for version in versions if version is not None}))
+        skipped = _SkipRangeIndex(sorted({version.precedence for version in versions if version is not None}))
         for reach, names in self._ranges():
             wanted = [name for name in names if name in among]
             if wanted:
@@ -111,7 +111,7 @@ class Graph:
         return skipped
 
 
-def direct_steps(channels: Iterable[Channel], place: Place) -> dict[str, frozenset[str]]:
+def direct_upgrades(channels: Iterable[Channel], place: UpgradeStart) -> dict[str, frozenset[str]]:
     """By channel, the names of all bundles that its own entries let follow directly."""
     holds = {"": False}
     steps: dict[str, frozenset[str]] = {}
@@ -119,7 +119,7 @@ def direct_steps(channels: Iterable[Channel], place: Place) -> dict[str, frozens
         names: set[str] = set()
         for entry in channel.entries:
             if entry.skip_range not in holds:
-                holds[entry.skip_range] = _holds(entry.skip_range, place.version)
+                holds[entry.skip_range] = _range_contains(entry.skip_range, place.version)
             is_named = place.name and (entry.replaces == place.name or place.name in entry.skips)
             if is_named or holds[entry.skip_range]:
                 names.add(entry.name)
@@ -127,7 +127,7 @@ def direct_steps(channels: Iterable[Channel], place: Place) -> dict[str, frozens
     return steps
 
 
-def _holds(text: str, version: Version | None) -> bool:
+def _range_contains(text: str, version: Version | None) -> bool:
     """Whether the version lies in a skipRange; a range that cannot be read holds nothing."""
     try:
         return version is not None and BlangRange.parse(text).matches(version)
@@ -135,7 +135,7 @@ def _holds(text: str, version: Version | None) -> bool:
         return False
 
 
-class _Skipped:
+class _SkipRangeIndex:
     """Names by the versions that their skipRanges hold: a segment tree whose leaves are the versions, ascending."""
 
     def __init__(self, points: Sequence[Precedence]) -> None:

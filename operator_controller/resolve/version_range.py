@@ -14,8 +14,8 @@ from functools import lru_cache
 
 from olmkit.gocompat.versions import BadRange, BadVersion, Version, parse_version, quoted
 
-LENGTH_LIMIT = 512
-GROUP_LIMIT = 32
+MAX_RANGE_LENGTH = 512
+MAX_RANGE_GROUPS = 32
 EXAMPLES = 'for example "1.2.3", ">=1.2.0 <2.0.0", "~1.4" or "1.x"'
 
 _BLANK = r"[\t\n\f\r ]"
@@ -30,61 +30,61 @@ _OPERATORS |= {"": "=", "=>": ">=", "=<": "<=", "~>": "~"}
 
 
 @dataclass(frozen=True)
-class Bound:
+class Comparator:
     """One comparison. `given` counts the parts before the first missing one or wildcard: 0 for `*`, 2 for `1.2` or `1.2.x`."""
 
     operator: str
-    floor: Version
-    given: int
+    operand: Version
+    parts_given: int
 
-    def holds(self, version: Version) -> bool:
+    def matches(self, version: Version) -> bool:
         """Whether the version lies on the right side; the group's rule about prereleases comes before."""
-        at, floor = version.precedence, self.floor.precedence
+        at, floor = version.precedence, self.operand.precedence
         match self.operator:
             case "=":
-                return at == floor if self.given == 3 else self._tilde(version)
+                return at == floor if self.parts_given == 3 else self._tilde(version)
             case "!=":
                 return self._differs(version)
             case ">":
-                return at > floor if self.given in (0, 3) else self._parts(version) > self._parts(self.floor)
+                return at > floor if self.parts_given in (0, 3) else self._parts(version) > self._parts(self.operand)
             case ">=":
                 return at >= floor
             case "<":
                 return at < floor
             case "<=":
-                return at <= floor if self.given == 3 else self._parts(version) <= self._parts(self.floor)
+                return at <= floor if self.parts_given == 3 else self._parts(version) <= self._parts(self.operand)
             case "~":
                 return self._tilde(version)
         return self._caret(version)
 
     def _parts(self, version: Version) -> tuple[int, ...]:
         """What a partial bound compares: the parts it names (`*` counts as 0.0 here, a habit of the library)."""
-        return (version.major,) if self.given == 1 else (version.major, version.minor)
+        return (version.major,) if self.parts_given == 1 else (version.major, version.minor)
 
     def _differs(self, version: Version) -> bool:
-        if self.given in (0, 3):
-            return version.precedence != self.floor.precedence
-        if self._parts(version) != self._parts(self.floor):
+        if self.parts_given in (0, 3):
+            return version.precedence != self.operand.precedence
+        if self._parts(version) != self._parts(self.operand):
             return True
-        return self.given == 2 and version.prerelease != self.floor.prerelease
+        return self.parts_given == 2 and version.prerelease != self.operand.prerelease
 
     def _tilde(self, version: Version) -> bool:
-        floor = self.floor
+        floor = self.operand
         if version.precedence < floor.precedence:
             return False
-        if self.given in (0, 3) and (floor.major, floor.minor, floor.patch) == (0, 0, 0):
+        if self.parts_given in (0, 3) and (floor.major, floor.minor, floor.patch) == (0, 0, 0):
             return True
         return self._parts(version) == self._parts(floor)
 
     def _caret(self, version: Version) -> bool:
-        floor = self.floor
+        floor = self.operand
         if version.precedence < floor.precedence or version.major != floor.major:
             return False
-        if floor.major > 0 or self.given == 1:
+        if floor.major > 0 or self.parts_given == 1:
             return True
         if version.minor != floor.minor:
             return False
-        return floor.minor > 0 or self.given == 2 or version.patch == floor.patch
+        return floor.minor > 0 or self.parts_given == 2 or version.patch == floor.patch
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class MastermindsRange:
     """A range of spec.version: groups joined by `||`, each of bounds joined by blanks or commas."""
 
     text: str
-    groups: tuple[tuple[Bound, ...], ...]
+    groups: tuple[tuple[Comparator, ...], ...]
 
     @classmethod
     def parse(cls, text: str) -> MastermindsRange:
@@ -102,8 +102,8 @@ class MastermindsRange:
     def matches(self, version: Version, *, prereleases: bool = False) -> bool:
         """Whether the version, without its release, lies inside; `prereleases` lifts the rule that they must be asked for."""
         return any(
-            (prereleases or not version.prerelease or any(bound.floor.prerelease for bound in group))
-            and all(bound.holds(version) for bound in group)
+            (prereleases or not version.prerelease or any(bound.operand.prerelease for bound in group))
+            and all(bound.matches(version) for bound in group)
             for group in self.groups
         )
 
@@ -111,23 +111,23 @@ class MastermindsRange:
     def pinned(self) -> Version | None:
         """The one version that is asked for, when it is one: 1.2.3 or =1.2.3."""
         match self.groups:
-            case ((Bound(operator="=", given=3) as bound,),):
-                return bound.floor
+            case ((Comparator(operator="=", parts_given=3) as bound,),):
+                return bound.operand
         return None
 
 
 @lru_cache(maxsize=4096)
 def _parse(text: str) -> MastermindsRange:
-    if len(text) > LENGTH_LIMIT:
-        raise BadRange(f"a range has at most {LENGTH_LIMIT} characters")
+    if len(text) > MAX_RANGE_LENGTH:
+        raise BadRange(f"a range has at most {MAX_RANGE_LENGTH} characters")
     groups = text.split("||")
-    if len(groups) > GROUP_LIMIT:
-        raise BadRange(f"a range has at most {GROUP_LIMIT} parts between '||'")
+    if len(groups) > MAX_RANGE_GROUPS:
+        raise BadRange(f"a range has at most {MAX_RANGE_GROUPS} parts between '||'")
     return MastermindsRange(text, tuple(tuple(_parse_group(group.strip("\t\n\f\r "), text)) for group in groups))
 
 
-def _parse_group(group: str, text: str) -> list[Bound]:
-    bounds: list[Bound] = []
+def _parse_group(group: str, text: str) -> list[Comparator]:
+    bounds: list[Comparator] = []
     position = 0
     while True:
         span, single = _SPAN.match(group, position), _BOUND.match(group, position)
@@ -147,7 +147,7 @@ def _parse_group(group: str, text: str) -> list[Bound]:
         position = separator.end()
 
 
-def _bound(operator: str, found: Sequence[str | None], text: str) -> Bound:
+def _bound(operator: str, found: Sequence[str | None], text: str) -> Comparator:
     """From the three parts of a version, its prerelease and its build metadata, which never counts."""
     parts: list[str] = []
     for part in found[:3]:
@@ -158,7 +158,7 @@ def _bound(operator: str, found: Sequence[str | None], text: str) -> Bound:
         parts.append(part.lstrip("0") or "0")
     prerelease = f"-{found[3]}" if found[3] else ""
     try:
-        return Bound(operator, parse_version(".".join([*parts, "0", "0", "0"][:3]) + prerelease), len(parts))
+        return Comparator(operator, parse_version(".".join([*parts, "0", "0", "0"][:3]) + prerelease), len(parts))
     except BadVersion as error:
         raise BadRange(f"{error} in {quoted(text)}") from error
 

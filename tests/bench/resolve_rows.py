@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from olmkit.gocompat.versions import parse_version
 from operator_controller.resolve.package import read_package
-from operator_controller.resolve.resolution import resolution_of
-from operator_controller.resolve.resolver import Asked, Offer, Running, Snapshot
+from operator_controller.resolve.resolution import resolve_and_explain
+from operator_controller.resolve.resolver import CatalogOffer, PackageRequest, RunningBundle, Snapshot
 from tests.bench.figures import Figure
 
 SIZES = ((1_000, 0), (5_000, 50), (50_000, 18))
@@ -25,11 +25,11 @@ def rows() -> Iterator[Figure]:
         started = time.process_time()
         content = read_package(document)
         read = time.process_time()
-        runs = Running("p.v1.0.0", "r", "p", parse_version("1.0.0"), "1.0.0", "c", "stable")
-        snapshot = Snapshot(Asked("p", "", None), (Offer("c", package=content),), runs)
-        resolution_of(snapshot)
+        runs = RunningBundle("p.v1.0.0", "r", "p", parse_version("1.0.0"), "1.0.0", "c", "stable")
+        snapshot = Snapshot(PackageRequest("p", "", None), (CatalogOffer("c", package=content),), runs)
+        resolve_and_explain(snapshot)
         first = time.process_time()
-        resolution_of(snapshot)
+        resolve_and_explain(snapshot)
         again = time.process_time()
         yield Figure(
             f"resolve one Operator in a package with {size} entries, {skips} skips and a skipRange each",

@@ -1,7 +1,7 @@
 """Resolution as data: each file of tests/cases/resolution holds catalogs and what comes of asking them.
 
     catalogs:                        one entry per Catalog
-      - name: community            also: priority, message, names, standing (serving, away, lost, pending, tooLarge, unavailable)
+      - name: community            also: priority, message, names, state (a CatalogState)
         default: stable              absent: the catalog does not have the package
         channels: {stable: [{name: p.v1.0.0}, {name: p.v1.1.0, replaces: p.v1.0.0}]}
         bundles: {p.v1.1.0: {version: 1.1.0, image: r/p:1.1.0, properties: [], problem: "", deprecated: ""}}    where not plain
@@ -26,16 +26,16 @@ import pytest
 import yaml
 
 from olmkit.gocompat.versions import parse_bundle_version
-from operator_controller.resolve.explain import LIMIT, explain
+from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES, explain
 from operator_controller.resolve.package import read_package
 from operator_controller.resolve.resolver import (
-    Asked,
+    CatalogOffer,
+    CatalogState,
     Chosen,
-    Decision,
-    Offer,
-    Running,
+    PackageRequest,
+    Resolution,
+    RunningBundle,
     Snapshot,
-    Standing,
     resolve,
 )
 from operator_controller.resolve.version_range import MastermindsRange
@@ -53,7 +53,7 @@ KNOWN_KEYS = {
     "image",
     "settled",
     "catalogs",
-    "under_way",
+    "installing_bundle",
     "preferred",
 }
 
@@ -62,7 +62,7 @@ def version_of(name: str) -> str:
     return name.partition(".v")[2]
 
 
-def offer(catalog: Mapping[str, Any]) -> Offer:
+def offer(catalog: Mapping[str, Any]) -> CatalogOffer:
     package = None
     if "channels" in catalog:
         names = dict.fromkeys(entry["name"] for entries in catalog["channels"].values() for entry in entries)
@@ -85,21 +85,21 @@ def offer(catalog: Mapping[str, Any]) -> Offer:
                 ],
             }
         )
-    return Offer(
+    return CatalogOffer(
         catalog=catalog["name"],
         priority=catalog.get("priority", 0),
-        standing=Standing(catalog.get("standing", "serving")),
+        state=CatalogState(catalog.get("state", "serving")),
         package=package,
         message=catalog.get("message", ""),
-        names=tuple(catalog.get("names", ())),
+        package_names=tuple(catalog.get("names", ())),
     )
 
 
-def running(facts: Mapping[str, str] | None) -> Running | None:
+def running(facts: Mapping[str, str] | None) -> RunningBundle | None:
     if facts is None:
         return None
     text = facts.get("version", version_of(facts["name"]))
-    return Running(
+    return RunningBundle(
         name=facts["name"],
         image=facts.get("image", f"registry/p:{text}"),
         package="p",
@@ -110,17 +110,17 @@ def running(facts: Mapping[str, str] | None) -> Running | None:
     )
 
 
-def decide(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> Decision:
+def decide(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> Resolution:
     asks = case.get("asks", {})
     version = asks.get("version")
     return resolve(
         Snapshot(
-            asked=Asked(
+            request=PackageRequest(
                 asks.get("package", "p"), asks.get("channel", ""), MastermindsRange.parse(version) if version else None
             ),
             offers=tuple(offer(catalog) for catalog in case.get("catalogs", catalogs)),
             running=running(case.get("runs")),
-            under_way=case.get("under_way", ""),
+            installing_bundle=case.get("installing_bundle", ""),
             preferred_catalog=case.get("preferred", ""),
         )
     )
@@ -153,14 +153,14 @@ def test_a_case_comes_out_as_its_file_says(case: Mapping[str, Any], catalogs: li
     else:
         assert not words.is_resolved
         assert words.message == case["refused"]
-    assert bool(words.why) is isinstance(decision.outcome, Chosen)
-    assert words.why == case.get("why", words.why)
+    assert bool(words.short_reason) is isinstance(decision.outcome, Chosen)
+    assert words.short_reason == case.get("why", words.short_reason)
     position = 0
     for part in case.get("explains", ()):
-        assert part in words.explanation[position:], words.explanation
-        position = words.explanation.index(part, position)
-    assert decision.is_settled is case.get("settled", True)
-    assert len(words.explanation.encode()) <= LIMIT
+        assert part in words.text[position:], words.text
+        position = words.text.index(part, position)
+    assert decision.is_final is case.get("settled", True)
+    assert len(words.text.encode()) <= MAX_EXPLANATION_BYTES
 
 
 def test_there_are_cases() -> None:

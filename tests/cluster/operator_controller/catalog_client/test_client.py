@@ -16,12 +16,12 @@ from devcluster.cluster import Cluster
 from olmkit.api import operators
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
-from operator_controller.catalog_client.cache import CatalogMemory
-from operator_controller.catalog_client.client import Answer, CatalogClient
-from operator_controller.catalog_client.http import SIZE_LIMIT, CatalogServers
+from operator_controller.catalog_client.cache import PackageCache
+from operator_controller.catalog_client.client import CatalogClient, OfferResult
+from operator_controller.catalog_client.http import MAX_RESPONSE_BYTES, CatalogServers
 from operator_controller.operator.reconciler import keep_tidy, make_cluster
 from operator_controller.resolve.package import MAX_CHANNEL_ENTRIES
-from operator_controller.resolve.resolver import Standing
+from operator_controller.resolve.resolver import CatalogState
 from tests.cluster.olmkit.conftest import until
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -103,38 +103,38 @@ def kept(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def version(answer: Answer) -> str | None:
+def version(answer: OfferResult) -> str | None:
     package = answer.offer.package
     return str(package.bundles["b"].version) if package else None
 
 
 async def test_a_package_is_asked_for_once_per_digest(server: Server) -> None:
     async with client() as ours:
-        first = await ours.offer(catalog(server.address), "p")
+        first = await ours.get_offer(catalog(server.address), "p")
         assert (first.offer.catalog, first.offer.priority, version(first)) == ("c", 3, "1.0.0")
-        assert (first.offer.standing, first.is_lagging) == (Standing.SERVING, False)
-        assert await ours.offer(catalog(server.address), "p") == first
+        assert (first.offer.state, first.needs_recheck) == (CatalogState.SERVING, False)
+        assert await ours.get_offer(catalog(server.address), "p") == first
         assert server.asked == ["p"]
         server.digest = SECOND
-        await ours.offer(catalog(server.address, SECOND), "p")
+        await ours.get_offer(catalog(server.address, SECOND), "p")
         assert server.asked == ["p", "p"]
 
 
 async def test_content_survives_a_restart_on_disk(server: Server, tmp_path: Path) -> None:
     async with client(tmp_path) as ours:
-        await ours.offer(catalog(server.address), "p")
+        await ours.get_offer(catalog(server.address), "p")
     async with client(tmp_path) as successor:
-        assert version(await successor.offer(catalog("http://127.0.0.1:1"), "p")) == "1.0.0"
+        assert version(await successor.get_offer(catalog("http://127.0.0.1:1"), "p")) == "1.0.0"
     assert server.asked == ["p"]
 
 
 async def test_content_that_has_no_room_in_memory_is_read_again_from_disk(server: Server, tmp_path: Path) -> None:
     size = len(orjson.dumps(document(FIRST)))
-    memory = CatalogMemory(max_bytes=size + 1)
+    memory = PackageCache(max_bytes=size + 1)
     async with ClientSession() as session:
         ours = CatalogClient(CatalogServers(session), tmp_path, memory)
         for package in ("p", "q", "p"):
-            assert version(await ours.offer(catalog(server.address), package)) == "1.0.0"
+            assert version(await ours.get_offer(catalog(server.address), package)) == "1.0.0"
         assert memory.get(("c", "q")) is None
         assert memory.get(("c", "p")) is not None
     assert server.asked == ["p", "q"]
@@ -145,10 +145,10 @@ async def test_content_that_has_no_room_in_memory_is_read_again_from_disk(server
 )
 async def test_a_damaged_file_is_asked_for_again(server: Server, tmp_path: Path, damage: bytes) -> None:
     async with client(tmp_path) as ours:
-        await ours.offer(catalog(server.address), "p")
+        await ours.get_offer(catalog(server.address), "p")
     (tmp_path / "c" / "p.json").write_bytes(damage)
     async with client(tmp_path) as successor:
-        assert version(await successor.offer(catalog(server.address), "p")) == "1.0.0"
+        assert version(await successor.get_offer(catalog(server.address), "p")) == "1.0.0"
     assert server.asked == ["p", "p"]
 
 
@@ -159,8 +159,8 @@ async def test_a_package_that_is_not_there_is_remembered_as_such(server: Server,
     server.answer = absent
     for _ in range(2):
         async with client(tmp_path) as ours:
-            found = await ours.offer(catalog(server.address), "p")
-            assert (found.offer.standing, found.offer.package, found.is_lagging) == (Standing.SERVING, None, False)
+            found = await ours.get_offer(catalog(server.address), "p")
+            assert (found.offer.state, found.offer.package, found.needs_recheck) == (CatalogState.SERVING, None, False)
     assert server.asked == ["p"]
 
 
@@ -198,7 +198,7 @@ async def cut_off(request: web.Request) -> web.StreamResponse:
 
 
 async def flood(request: web.Request) -> web.StreamResponse:
-    return web.Response(body=b" " * (SIZE_LIMIT + 1))
+    return web.Response(body=b" " * (MAX_RESPONSE_BYTES + 1))
 
 
 BAD = [
@@ -216,14 +216,14 @@ BAD = [
 @pytest.mark.parametrize(("answer", "message"), BAD)
 async def test_a_bad_answer_leaves_the_last_content_in_force(server: Server, answer: Handler, message: str) -> None:
     async with client() as ours:
-        await ours.offer(catalog(server.address), "p")
+        await ours.get_offer(catalog(server.address), "p")
         server.answer = answer
-        away = await ours.offer(catalog(server.address, SECOND), "p")
-        assert (away.offer.standing, version(away), away.is_lagging) == (Standing.AWAY, "1.0.0", True)
+        away = await ours.get_offer(catalog(server.address, SECOND), "p")
+        assert (away.offer.state, version(away), away.needs_recheck) == (CatalogState.CACHED, "1.0.0", True)
         assert away.offer.message.startswith(message)
         server.answer, server.digest = server.whole, SECOND
-        back = await ours.offer(catalog(server.address, SECOND), "p")
-        assert (back.offer.standing, back.is_lagging) == (Standing.SERVING, False)
+        back = await ours.get_offer(catalog(server.address, SECOND), "p")
+        assert (back.offer.state, back.needs_recheck) == (CatalogState.SERVING, False)
 
 
 async def large_package(request: web.Request) -> web.StreamResponse:
@@ -233,7 +233,7 @@ async def large_package(request: web.Request) -> web.StreamResponse:
 
 
 async def large_document(request: web.Request) -> web.StreamResponse:
-    return web.Response(body=b" " * (SIZE_LIMIT + 1), headers={"Olm-Catalog-Digest": FIRST})
+    return web.Response(body=b" " * (MAX_RESPONSE_BYTES + 1), headers={"Olm-Catalog-Digest": FIRST})
 
 
 @pytest.mark.parametrize(
@@ -254,40 +254,44 @@ async def test_a_package_that_is_too_large_is_refused_alone_and_not_asked_for_ag
     server.answer = only_p_is_large
     async with client(tmp_path) as ours:
         for _ in range(2):
-            large = await ours.offer(catalog(server.address), "p")
-            assert (large.offer.standing, large.offer.package, large.is_lagging) == (Standing.TOO_LARGE, None, False)
+            large = await ours.get_offer(catalog(server.address), "p")
+            assert (large.offer.state, large.offer.package, large.needs_recheck) == (
+                CatalogState.TOO_LARGE,
+                None,
+                False,
+            )
             assert large.offer.message == f"{message}; ask its publisher to remove old entries"
-        assert version(await ours.offer(catalog(server.address), "q")) == "1.0.0"
+        assert version(await ours.get_offer(catalog(server.address), "q")) == "1.0.0"
         assert server.asked == ["p", "q"]
         server.answer, server.digest = server.whole, SECOND
-        assert version(await ours.offer(catalog(server.address, SECOND), "p")) == "1.0.0"
+        assert version(await ours.get_offer(catalog(server.address, SECOND), "p")) == "1.0.0"
 
 
 async def test_what_was_too_large_is_asked_for_again_after_a_restart(server: Server, tmp_path: Path) -> None:
     async with client(tmp_path) as ours:
-        assert version(await ours.offer(catalog(server.address), "p")) == "1.0.0"
+        assert version(await ours.get_offer(catalog(server.address), "p")) == "1.0.0"
         server.answer = large_package
-        await ours.offer(catalog(server.address, SECOND), "p")
+        await ours.get_offer(catalog(server.address, SECOND), "p")
     server.answer, server.digest = server.whole, SECOND
     async with client(tmp_path) as successor:
-        assert version(await successor.offer(catalog(server.address, SECOND), "p")) == "1.0.0"
+        assert version(await successor.get_offer(catalog(server.address, SECOND), "p")) == "1.0.0"
 
 
 @pytest.mark.parametrize(
-    ("status", "standing"),
+    ("status", "state"),
     [
-        pytest.param({}, Standing.LOST, id="nothing is known of its packages"),
-        pytest.param({"packages": "p,q", "packageCount": 2}, Standing.LOST, id="the package is there"),
-        pytest.param({"packages": "q,r", "packageCount": 2}, Standing.AWAY, id="the package is not there"),
-        pytest.param({"packages": "q", "packageCount": 2}, Standing.LOST, id="the list of packages is cut"),
+        pytest.param({}, CatalogState.UNREACHABLE, id="nothing is known of its packages"),
+        pytest.param({"packages": "p,q", "packageCount": 2}, CatalogState.UNREACHABLE, id="the package is there"),
+        pytest.param({"packages": "q,r", "packageCount": 2}, CatalogState.CACHED, id="the package is not there"),
+        pytest.param({"packages": "q", "packageCount": 2}, CatalogState.UNREACHABLE, id="the list of packages is cut"),
     ],
 )
 async def test_without_content_it_matters_whether_the_package_was_there(
-    status: dict[str, Any], standing: Standing
+    status: dict[str, Any], state: CatalogState
 ) -> None:
     async with client() as ours:
-        found = await ours.offer(catalog("http://127.0.0.1:1", **status), "p")
-        assert (found.offer.standing, found.offer.package, found.is_lagging) == (standing, None, True)
+        found = await ours.get_offer(catalog("http://127.0.0.1:1", **status), "p")
+        assert (found.offer.state, found.offer.package, found.needs_recheck) == (state, None, True)
         assert found.offer.message == "catalogd does not answer (no connection)"
 
 
@@ -303,7 +307,7 @@ async def test_a_server_that_is_silent_is_not_asked_by_everybody(server: Server)
     ours = CatalogClient(CatalogServers(ClientSession(timeout=ClientTimeout(total=2.0))), None)
     try:
         for package in ("p", "q", "r"):
-            found = await ours.offer(catalog(server.address), package)
+            found = await ours.get_offer(catalog(server.address), package)
             assert found.offer.message == "catalogd does not answer (no answer in time)"
         assert server.asked == ["p"]
     finally:
@@ -313,38 +317,38 @@ async def test_a_server_that_is_silent_is_not_asked_by_everybody(server: Server)
 
 async def test_an_answer_of_other_content_than_the_status_names_is_used_and_asked_for_again(server: Server) -> None:
     async with client() as ours:
-        ahead = await ours.offer(catalog(server.address, SECOND), "p")
-        assert (ahead.offer.standing, version(ahead), ahead.is_lagging) == (Standing.SERVING, "1.0.0", True)
+        ahead = await ours.get_offer(catalog(server.address, SECOND), "p")
+        assert (ahead.offer.state, version(ahead), ahead.needs_recheck) == (CatalogState.SERVING, "1.0.0", True)
         server.digest = SECOND
-        assert not (await ours.offer(catalog(server.address, SECOND), "p")).is_lagging
+        assert not (await ours.get_offer(catalog(server.address, SECOND), "p")).needs_recheck
 
 
 async def test_a_catalog_that_was_made_again_has_no_past(server: Server, tmp_path: Path) -> None:
     async with client(tmp_path) as ours:
-        await ours.offer(catalog(server.address), "p")
-        again = await ours.offer(catalog("http://127.0.0.1:1", uid="another"), "p")
-        assert (again.offer.standing, again.offer.package) == (Standing.LOST, None)
+        await ours.get_offer(catalog(server.address), "p")
+        again = await ours.get_offer(catalog("http://127.0.0.1:1", uid="another"), "p")
+        assert (again.offer.state, again.offer.package) == (CatalogState.UNREACHABLE, None)
 
 
 async def test_a_catalog_that_does_not_serve_is_not_asked(server: Server) -> None:
     waiting = {"type": "Unpacked", "status": "False", "reason": "Unpacking", "message": "pulling the image"}
     conditions = [{**waiting, "lastTransitionTime": "2026-01-01T00:00:00Z"}]
     async with client() as ours:
-        pending = await ours.offer(catalog(server.address, conditions=conditions), "p")
-        assert (pending.offer.standing, pending.offer.message) == (Standing.PENDING, "pulling the image")
-        silent = await ours.offer(catalog(server.address, conditions=[]), "p")
+        pending = await ours.get_offer(catalog(server.address, conditions=conditions), "p")
+        assert (pending.offer.state, pending.offer.message) == (CatalogState.PENDING, "pulling the image")
+        silent = await ours.get_offer(catalog(server.address, conditions=[]), "p")
         assert silent.offer.message == "it has not been read yet"
     assert server.asked == []
 
 
 async def test_content_of_catalogs_that_are_gone_is_dropped(server: Server, tmp_path: Path) -> None:
     async with client(tmp_path) as ours:
-        await ours.offer(catalog(server.address), "p")
-        await ours.keep_only({"c"}, {"p"})
+        await ours.get_offer(catalog(server.address), "p")
+        await ours.retain_only({"c"}, {"p"})
         assert orjson.loads((tmp_path / "c" / "p.json").read_bytes())["digest"] == FIRST
-        await ours.keep_only({"d"}, {"p"})
+        await ours.retain_only({"d"}, {"p"})
         assert kept(tmp_path) == []
-        await ours.offer(catalog(server.address), "p")
+        await ours.get_offer(catalog(server.address), "p")
     assert server.asked == ["p", "p"]
 
 
@@ -357,12 +361,12 @@ async def test_content_of_packages_that_nobody_asks_for_is_dropped(
         known = make_cluster(lambda kind: Informer(api, kind))
         known.catalogs.saw({**catalog(server.address), "metadata": {"name": "c", "uid": "u", "resourceVersion": "1"}})
         known.catalogs.synced.set()
-        await ours.offer(catalog(server.address), "left-from-before")
+        await ours.get_offer(catalog(server.address), "left-from-before")
         await api.create(operators.KIND, {**operator, "spec": {"packageName": package}})
         tasks = [asyncio.create_task(each) for each in (known.operators.run(), keep_tidy(known, ours))]
         try:
             await until(lambda: kept(tmp_path / "c") == [], "what is left from before is gone")
-            await ours.offer(catalog(server.address), package)
+            await ours.get_offer(catalog(server.address), package)
             assert kept(tmp_path / "c") == [f"{package}.json"]
             await api.delete(operators.KIND, package)
             await until(lambda: kept(tmp_path / "c") == [], "the package is gone with its Operator")
@@ -380,9 +384,9 @@ async def test_a_folder_that_cannot_be_written_costs_only_the_memory_of_restarts
     await asyncio.to_thread((tmp_path / in_the_way).parent.mkdir, exist_ok=True)
     await asyncio.to_thread((tmp_path / in_the_way).write_text, "in the way")
     async with client(folder) as ours:
-        await ours.keep_only({"c"}, {"p"})
-        assert version(await ours.offer(catalog(server.address), "p")) == "1.0.0"
-        assert version(await ours.offer(catalog(server.address), "p")) == "1.0.0"
+        await ours.retain_only({"c"}, {"p"})
+        assert version(await ours.get_offer(catalog(server.address), "p")) == "1.0.0"
+        assert version(await ours.get_offer(catalog(server.address), "p")) == "1.0.0"
     assert server.asked == ["p"]
 
 
@@ -390,5 +394,5 @@ async def test_a_file_that_cannot_be_written_leaves_no_other(server: Server, tmp
     in_its_place = tmp_path / "c" / "p.json"
     await asyncio.to_thread(in_its_place.mkdir, parents=True)
     async with client(tmp_path) as ours:
-        assert version(await ours.offer(catalog(server.address), "p")) == "1.0.0"
+        assert version(await ours.get_offer(catalog(server.address), "p")) == "1.0.0"
     assert os.listdir(tmp_path / "c") == ["p.json"]

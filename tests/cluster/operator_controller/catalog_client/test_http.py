@@ -21,11 +21,11 @@ from olmkit.tls.certificate_authority import Material, create
 from olmkit.tls.client_tls import Trust
 from olmkit.tls.server_tls import ServerTls
 from operator_controller.catalog_client.http import (
-    REPLICAS_ASKED,
-    RETRY_AFTER_LIMIT,
-    UNTRUSTED,
+    MAX_REPLICA_ATTEMPTS,
+    MAX_RETRY_AFTER_SECONDS,
+    UNTRUSTED_CERTIFICATE,
+    CatalogRequestError,
     CatalogServers,
-    Unreadable,
 )
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -106,9 +106,9 @@ async def test_a_server_that_changes_its_ca_is_followed_as_soon_as_the_new_one_i
         assert await get(servers, server) == "content"  # over the connection that is open
         await servers.session.close()
         servers.session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10))
-        with pytest.raises(Unreadable) as refused:
+        with pytest.raises(CatalogRequestError) as refused:
             await get(servers, server)
-        assert str(refused.value) == UNTRUSTED
+        assert str(refused.value) == UNTRUSTED_CERTIFICATE
         file.write_bytes(second.bundle())
         seconds[0] += 2
         assert await get(servers, server) == "content"
@@ -117,7 +117,9 @@ async def test_a_server_that_changes_its_ca_is_followed_as_soon_as_the_new_one_i
 async def test_a_server_of_a_stranger_is_not_asked() -> None:
     tls, _ = made()
     async with serving(tls.context) as server, asking(Trust()) as servers:
-        with pytest.raises(Unreadable, match="certificate is not trusted: name its CA with --catalogs-ca-file"):
+        with pytest.raises(
+            CatalogRequestError, match="certificate is not trusted: name its CA with --catalogs-ca-file"
+        ):
             await get(servers, server)
         assert not server.asked
 
@@ -131,7 +133,7 @@ async def test_plain_http_is_asked_as_before(tmp_path: Path) -> None:
 
 async def test_plain_http_where_tls_is_expected_is_said_without_an_address() -> None:
     async with serving() as server, asking(Trust()) as servers:
-        with pytest.raises(Unreadable, match=r"^catalogd does not answer \(no TLS connection\)$"):
+        with pytest.raises(CatalogRequestError, match=r"^catalogd does not answer \(no TLS connection\)$"):
             await get(servers, server)
 
 
@@ -192,9 +194,9 @@ async def test_a_replica_that_refuses_is_left_for_another(status: int, retry_aft
 async def test_when_all_replicas_refuse_that_is_said_after_a_few(refusals: list[int], said: str) -> None:
     async with serving() as server, asking() as servers:
         server.empty, server.refusal = lambda number: True, lambda number: refusals[number % len(refusals)]
-        with pytest.raises(Unreadable, match=f"^{said}$"):
+        with pytest.raises(CatalogRequestError, match=f"^{said}$"):
             await get(servers, server, "http")
-        assert len(server.asked) == REPLICAS_ASKED
+        assert len(server.asked) == MAX_REPLICA_ATTEMPTS
 
 
 @dataclass
@@ -208,7 +210,7 @@ class Clock:
 async def refused(servers: CatalogServers, server: Server, path: str, content: str = "sha256:1") -> int:
     """How many requests a question costs that is refused."""
     base, before = f"http://127.0.0.1:{server.port}", len(server.asked)
-    with pytest.raises(Unreadable):
+    with pytest.raises(CatalogRequestError):
         await servers.get(base, f"{base}/{path}", content)
     return len(server.asked) - before
 
@@ -217,10 +219,10 @@ async def refused(servers: CatalogServers, server: Server, path: str, content: s
     ("status", "retry_after", "seconds", "others"),
     [
         pytest.param(429, "30", 30, 0, id="too much to do: nothing is asked of that server until then"),
-        pytest.param(503, "30", 30, REPLICAS_ASKED, id="no content: other catalogs are asked for all the same"),
-        pytest.param(429, "86400", RETRY_AFTER_LIMIT, 0, id="too long a time is cut"),
-        pytest.param(429, "", 0, REPLICAS_ASKED, id="no time"),
-        pytest.param(429, "Fri, 31 Dec 1999 23:59:59 GMT", 0, REPLICAS_ASKED, id="a date, which is not read"),
+        pytest.param(503, "30", 30, MAX_REPLICA_ATTEMPTS, id="no content: other catalogs are asked for all the same"),
+        pytest.param(429, "86400", MAX_RETRY_AFTER_SECONDS, 0, id="too long a time is cut"),
+        pytest.param(429, "", 0, MAX_REPLICA_ATTEMPTS, id="no time"),
+        pytest.param(429, "Fri, 31 Dec 1999 23:59:59 GMT", 0, MAX_REPLICA_ATTEMPTS, id="a date, which is not read"),
     ],
 )
 async def test_when_all_replicas_refuse_they_are_asked_again_when_they_said(
@@ -229,11 +231,11 @@ async def test_when_all_replicas_refuse_they_are_asked_again_when_they_said(
     async with serving() as server, asking() as servers:
         servers.clock = clock = Clock()
         server.empty, server.refusal, server.retry_after = lambda number: True, lambda number: status, retry_after
-        assert await refused(servers, server, "catalogs/a/api/v1/resolution?package=p") == REPLICAS_ASKED
+        assert await refused(servers, server, "catalogs/a/api/v1/resolution?package=p") == MAX_REPLICA_ATTEMPTS
         if seconds:
             clock.now += seconds - 1
             assert await refused(servers, server, "catalogs/a/api/v1/resolution?package=q") == 0
         assert await refused(servers, server, "catalogs/b/api/v1/resolution?package=p") == others
         assert await refused(servers, server, "catalogs/a/api/v1/resolution?package=p", "sha256:2") == others
         clock.now += 1
-        assert await refused(servers, server, "catalogs/a/api/v1/resolution?package=q") == REPLICAS_ASKED
+        assert await refused(servers, server, "catalogs/a/api/v1/resolution?package=q") == MAX_REPLICA_ATTEMPTS

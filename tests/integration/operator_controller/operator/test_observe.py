@@ -61,8 +61,8 @@ async def lines_of_the_event_loop(size: int, folder: Path) -> list[int]:
                 executed.append(lines.executed)
                 assert world is not None
                 assert world.resolution is not None
-                assert isinstance(world.resolution.decision.outcome, Chosen)
-                assert str(world.resolution.decision.outcome.candidate.version) == f"1.{size - 1}.0"
+                assert isinstance(world.resolution.resolution.outcome, Chosen)
+                assert str(world.resolution.resolution.outcome.candidate.version) == f"1.{size - 1}.0"
             await ours.close()
     return executed
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from olmkit.api.catalogs import Catalog
-from operator_controller.catalog_client.client import catalog_base, package_names, served_digest
+from operator_controller.catalog_client.client import catalog_base_url, package_names, served_digest
 from tests.unit.operator_controller.operator.builders import catalog
 
 
@@ -39,7 +39,7 @@ def test_a_catalog_that_is_being_deleted_serves_nothing() -> None:
     ],
 )
 def test_where_a_catalogs_paths_begin(url: str, base: str) -> None:
-    assert catalog_base(url) == base
+    assert catalog_base_url(url) == base
 
 
 @pytest.mark.parametrize(

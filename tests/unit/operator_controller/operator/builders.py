@@ -16,11 +16,11 @@ from olmkit.api.bundledeployments import (
     VERSION_ANNOTATION,
 )
 from olmkit.api.operators import FINALIZER, Operator
-from operator_controller.operator.evaluate import question
-from operator_controller.operator.world import Claim, Deployment, World, read_running
+from operator_controller.operator.evaluate import snapshot_to_resolve
+from operator_controller.operator.world import ObservedBundleDeployment, PackageClaim, World, read_running
 from operator_controller.resolve.package import read_package
-from operator_controller.resolve.resolution import resolution_of
-from operator_controller.resolve.resolver import Offer, Standing
+from operator_controller.resolve.resolution import resolve_and_explain
+from operator_controller.resolve.resolver import CatalogOffer, CatalogState
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 GVK = {"type": "olm.gvk", "value": {"group": "g.example.com", "version": "v1", "kind": "Thing"}}
@@ -87,7 +87,7 @@ def operator(spec: Mapping[str, Any] | None = None, **changes: Any) -> dict[str,
     }
 
 
-def offer(*versions: str, **changes: Any) -> Offer:
+def offer(*versions: str, **changes: Any) -> CatalogOffer:
     """A catalog with a chain of versions in channel stable."""
     bundles = [
         {"name": f"p.v{one}", "version": one, "image": image(one), "properties": [GVK, OTHER]}
@@ -104,15 +104,17 @@ def offer(*versions: str, **changes: Any) -> Offer:
         "channels": [{"name": "stable", "entries": entries}],
         "bundles": bundles,
     }
-    return Offer(
+    return CatalogOffer(
         catalog=changes.get("catalog", "community"),
-        standing=changes.get("standing", Standing.SERVING),
+        state=changes.get("state", CatalogState.SERVING),
         package=read_package(document) if versions else None,
         message=changes.get("message", ""),
     )
 
 
-def deployment(version: str, conditions: Sequence[tuple[str, str, str, str]] = (), **changes: Any) -> Deployment:
+def deployment(
+    version: str, conditions: Sequence[tuple[str, str, str, str]] = (), **changes: Any
+) -> ObservedBundleDeployment:
     """The BundleDeployment that asks for a version; changes: generation, observed, active, owner, deleting, annotations."""
     generation = changes.get("generation", 1)
     metadata: dict[str, Any] = {
@@ -143,7 +145,7 @@ def deployment(version: str, conditions: Sequence[tuple[str, str, str, str]] = (
     if changes.get("active"):
         status["activeBundle"] = changes["active"]
     template = {"metadata": {"annotations": changes.get("annotations", notes(version))}, "spec": spec}
-    return Deployment.load(
+    return ObservedBundleDeployment.load(
         {
             "metadata": metadata,
             "spec": {"provisionerClassName": "core-rukpak-io-plain", "template": template},
@@ -181,10 +183,10 @@ def world(raw: dict[str, Any] | None = None, *, runs: str | dict[str, Any] = "",
     found = read_running(bundle(runs) if isinstance(runs, str) else runs) if runs else (None, None)
     facts = {
         "offers": (offer("1.0.0", "1.1.0"),),
-        "claims": (Claim(is_new=True, is_idle=True, created="2026-01-01T00:00:00Z", name="alpha"),),
+        "claims": (PackageClaim(is_new=True, is_idle=True, created="2026-01-01T00:00:00Z", name="alpha"),),
         "running": found[0],
-        "installed": found[1],
+        "installed_status": found[1],
     }
     seen = World(now=NOW, raw=raw, operator=Operator.load(raw), **(facts | changes))
-    asked = question(seen)
-    return seen if asked is None else replace(seen, resolution=resolution_of(asked))
+    asked = snapshot_to_resolve(seen)
+    return seen if asked is None else replace(seen, resolution=resolve_and_explain(asked))

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from operator_controller.operator.world import Claim, World
-from operator_controller.resolve.resolver import Offer, Standing
+from operator_controller.operator.world import PackageClaim, World
+from operator_controller.resolve.resolver import CatalogOffer, CatalogState
 from tests.unit.operator_controller.operator.builders import (
     NOW,
     bundle,
@@ -36,7 +36,7 @@ FIRST_IDLE = (
 NOT_FOUND = "package 'p' at version '9.9.9' not found"
 NEAR_MISS = f"{NOT_FOUND}: stable has 1.0.0, 1.1.0; none is 9.9.9"
 
-MISSING: Mapping[str, Any] = {"unseen_bundle": "alpha-1.0.0", "unseen_since": NOW - timedelta(seconds=30)}
+MISSING: Mapping[str, Any] = {"missing_bundle": "alpha-1.0.0", "missing_since": NOW - timedelta(seconds=30)}
 MISSING_NOTE = (
     'the Bundle "alpha-1.0.0" of what runs is missing: until rukpak has made it again, what runs cannot be repaired'
 )
@@ -72,7 +72,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
     ),
     (
         "asked for, and the BundleDeployment's status does not speak of it yet",
-        world(deployment=deployment("1.1.0", [READY], generation=2, observed=1)),
+        world(bundle_deployment=deployment("1.1.0", [READY], generation=2, observed=1)),
         {
             "Resolved": RESOLVED,
             "Installed": UNKNOWN,
@@ -100,7 +100,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
     (
         "being unpacked",
         world(
-            deployment=deployment(
+            bundle_deployment=deployment(
                 "1.1.0",
                 [
                     ("HasValidBundle", "False", "UnpackPending", "Waiting for the Bundle"),
@@ -118,7 +118,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
     (
         "a bundle that cannot be unpacked is told with its reason",
         world(
-            deployment=deployment(
+            bundle_deployment=deployment(
                 "1.1.0",
                 [
                     ("HasValidBundle", "False", "UnpackFailed", "no such image"),
@@ -136,7 +136,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
     (
         "a bundle that cannot be installed stalls it",
         world(
-            deployment=deployment(
+            bundle_deployment=deployment(
                 "1.1.0",
                 [
                     ("HasValidBundle", "True", "UnpackSuccessful", ""),
@@ -155,7 +155,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
     (
         "the first installation under way is no failure",
         world(
-            deployment=deployment(
+            bundle_deployment=deployment(
                 "1.1.0",
                 [
                     ("Installed", "False", "Installing", "phase 2 of 7"),
@@ -172,14 +172,14 @@ ROWS: list[tuple[str, World, Conditions]] = [
     ),
     (
         "installed and well",
-        world(runs="1.1.0", deployment=deployment("1.1.0", [INSTALLED, READY], active="alpha-1.1.0")),
+        world(runs="1.1.0", bundle_deployment=deployment("1.1.0", [INSTALLED, READY], active="alpha-1.1.0")),
         {"Resolved": RESOLVED, "Installed": RUNS_NEW, "Ready": ("True", "Succeeded", BEST)},
     ),
     (
         "installed, and its workloads roll out",
         world(
             runs="1.1.0",
-            deployment=deployment(
+            bundle_deployment=deployment(
                 "1.1.0",
                 [
                     INSTALLED,
@@ -200,7 +200,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         "installed, and what was installed has failed",
         world(
             runs="1.1.0",
-            deployment=deployment(
+            bundle_deployment=deployment(
                 "1.1.0",
                 [
                     INSTALLED,
@@ -221,7 +221,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         "installed, and what was installed cannot be read now",
         world(
             runs="1.1.0",
-            deployment=deployment(
+            bundle_deployment=deployment(
                 "1.1.0",
                 [
                     INSTALLED,
@@ -241,7 +241,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         "installed, and something that drifted cannot be put right",
         world(
             runs="1.1.0",
-            deployment=deployment(
+            bundle_deployment=deployment(
                 "1.1.0",
                 [
                     INSTALLED,
@@ -255,7 +255,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
     ),
     (
         "an upgrade asked for just now tells what runs, not what is wanted",
-        world(runs="1.0.0", deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0")),
+        world(runs="1.0.0", bundle_deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0")),
         {
             "Resolved": RESOLVED,
             "Installed": RUNS_OLD,
@@ -266,7 +266,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         "an upgrade whose BundleDeployment still tells of the old bundle is not Ready",
         world(
             runs="1.0.0",
-            deployment=deployment("1.1.0", [INSTALLED, READY], active="alpha-1.0.0", generation=2, observed=1),
+            bundle_deployment=deployment("1.1.0", [INSTALLED, READY], active="alpha-1.0.0", generation=2, observed=1),
         ),
         {
             "Resolved": RESOLVED,
@@ -278,7 +278,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         "an upgrade under way",
         world(
             runs="1.0.0",
-            deployment=deployment(
+            bundle_deployment=deployment(
                 "1.1.0",
                 [
                     INSTALLED,
@@ -298,7 +298,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         "an upgrade that fails leaves told what runs",
         world(
             runs="1.0.0",
-            deployment=deployment(
+            bundle_deployment=deployment(
                 "1.1.0",
                 [INSTALLED, ("Ready", "False", "Upgrading", "refused"), ("Stalled", "True", "Blocked", "refused")],
                 active="alpha-1.0.0",
@@ -324,7 +324,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         world(
             operator({"version": "9.9.9"}),
             runs="1.0.0",
-            deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0"),
+            bundle_deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0"),
         ),
         {
             "Resolved": ("False", "ResolutionFailed", NOT_FOUND),
@@ -336,7 +336,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         "a version that is not there, while the one before it is being installed",
         world(
             operator({"version": "9.9.9"}),
-            deployment=deployment(
+            bundle_deployment=deployment(
                 "1.0.0",
                 [
                     ("Installed", "False", "Installing", "phase 2 of 7"),
@@ -354,7 +354,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         "a version that is not there, after the one before it failed",
         world(
             operator({"version": "9.9.9"}),
-            deployment=deployment("1.0.0", [("Installed", "False", "InstallFailed", "webhooks")]),
+            bundle_deployment=deployment("1.0.0", [("Installed", "False", "InstallFailed", "webhooks")]),
         ),
         {
             "Resolved": ("False", "ResolutionFailed", NOT_FOUND),
@@ -378,7 +378,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
     ),
     (
         "a catalog that is being read",
-        world(offers=(Offer("community", standing=Standing.PENDING, message="unpacking"),)),
+        world(offers=(CatalogOffer("community", state=CatalogState.PENDING, message="unpacking"),)),
         {
             "Resolved": ("False", "ResolutionFailed", "package 'p' not found"),
             "Installed": NOT_ATTEMPTED,
@@ -394,7 +394,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         "another image of the bundle that runs is being unpacked",
         world(
             runs=OTHER_IMAGE,
-            deployment=deployment(
+            bundle_deployment=deployment(
                 "1.1.0",
                 [
                     INSTALLED,
@@ -420,7 +420,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         "another image of the bundle that runs cannot be installed",
         world(
             runs=OTHER_IMAGE,
-            deployment=deployment(
+            bundle_deployment=deployment(
                 "1.1.0",
                 [
                     INSTALLED,
@@ -441,7 +441,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         "another image of the bundle that runs is wanted, and the one that runs is well",
         world(
             runs=OTHER_IMAGE,
-            deployment=deployment(
+            bundle_deployment=deployment(
                 "1.1.0",
                 [INSTALLED, READY],
                 active="alpha-1.1.0",
@@ -455,7 +455,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
     ),
     (
         "the catalog that an installed package came from was deleted, and no other one offers its bundle",
-        world(runs="1.0.0", offers=(), deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0")),
+        world(runs="1.0.0", offers=(), bundle_deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0")),
         {
             "Resolved": ("True", "Success", f'resolved to "{image("1.0.0")}"'),
             "Installed": RUNS_OLD,
@@ -471,8 +471,8 @@ ROWS: list[tuple[str, World, Conditions]] = [
         "nothing more is to be installed from the catalog that an installed package came from",
         world(
             runs="1.0.0",
-            offers=(Offer("community", standing=Standing.UNAVAILABLE),),
-            deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0"),
+            offers=(CatalogOffer("community", state=CatalogState.UNAVAILABLE),),
+            bundle_deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0"),
         ),
         {
             "Resolved": ("True", "Success", f'resolved to "{image("1.0.0")}"'),
@@ -489,7 +489,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         "what runs was withdrawn by its publisher",
         world(
             runs="1.2.0",
-            deployment=deployment("1.2.0", [INSTALLED, READY], active="alpha-1.2.0"),
+            bundle_deployment=deployment("1.2.0", [INSTALLED, READY], active="alpha-1.2.0"),
         ),
         {
             "Resolved": ("True", "Success", f'resolved to "{image("1.2.0")}"'),
@@ -506,7 +506,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         world(
             runs="1.1.0",
             offers=(offer("1.0.0", "1.1.0", catalog="vendor"),),
-            deployment=deployment("1.1.0", [INSTALLED, READY], active="alpha-1.1.0"),
+            bundle_deployment=deployment("1.1.0", [INSTALLED, READY], active="alpha-1.1.0"),
         ),
         {
             "Resolved": RESOLVED,
@@ -519,7 +519,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         world(
             runs="1.1.0",
             offers=(offer("1.0.0", "1.1.0", catalog="vendor"),),
-            deployment=deployment(
+            bundle_deployment=deployment(
                 "1.1.0", [INSTALLED, READY], active="alpha-1.1.0", annotations=notes("1.1.0", catalog="vendor")
             ),
         ),
@@ -534,7 +534,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         world(
             runs="1.0.0",
             offers=(offer("1.0.0", "1.1.0", catalog="vendor"),),
-            deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0"),
+            bundle_deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0"),
         ),
         {
             "Resolved": RESOLVED,
@@ -547,7 +547,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         world(
             runs="1.0.0",
             offers=(offer("1.0.0", "1.1.0", catalog="vendor"),),
-            deployment=deployment(
+            bundle_deployment=deployment(
                 "1.0.0", [INSTALLED, READY], active="alpha-1.0.0", annotations=notes("1.0.0", catalog="vendor")
             ),
         ),
@@ -561,8 +561,8 @@ ROWS: list[tuple[str, World, Conditions]] = [
         "the catalog that took the place of a deleted one offers what cannot be installed",
         world(
             runs="1.0.0",
-            offers=(Offer("vendor", package=offer("1.0.0", "1.1.0", bundle={"mediaType": "helm"}).package),),
-            deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0"),
+            offers=(CatalogOffer("vendor", package=offer("1.0.0", "1.1.0", bundle={"mediaType": "helm"}).package),),
+            bundle_deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0"),
         ),
         {
             "Resolved": RESOLVED,
@@ -576,7 +576,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
             operator({"version": "2.0.0"}),
             runs="1.0.0",
             offers=(offer("1.0.0", "1.1.0", catalog="vendor"),),
-            deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0"),
+            bundle_deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0"),
         ),
         {
             "Resolved": ("False", "ResolutionFailed", "package 'p' at version '2.0.0' not found"),
@@ -588,8 +588,8 @@ ROWS: list[tuple[str, World, Conditions]] = [
         "a deleted catalog's upgrade is under way, and the one that takes its place offers what cannot be installed",
         world(
             runs="1.0.0",
-            offers=(Offer("vendor", package=offer("1.0.0", "1.1.0", bundle={"mediaType": "helm"}).package),),
-            deployment=deployment("1.1.0", [INSTALLED, READY], active="alpha-1.0.0"),
+            offers=(CatalogOffer("vendor", package=offer("1.0.0", "1.1.0", bundle={"mediaType": "helm"}).package),),
+            bundle_deployment=deployment("1.1.0", [INSTALLED, READY], active="alpha-1.0.0"),
         ),
         {
             "Resolved": RESOLVED,
@@ -599,7 +599,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
     ),
     (
         "a package that is too large to be resolved",
-        world(offers=(Offer("community", standing=Standing.TOO_LARGE, message="it has 50,001 entries"),)),
+        world(offers=(CatalogOffer("community", state=CatalogState.TOO_LARGE, message="it has 50,001 entries"),)),
         {
             "Resolved": ("False", "ResolutionFailed", TOO_LARGE),
             "Installed": NOT_ATTEMPTED,
@@ -627,7 +627,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
     ),
     (
         "a second Operator for the package",
-        world(claims=(Claim(True, True, "2", "alpha"), Claim(False, False, "3", "beta"))),
+        world(claims=(PackageClaim(True, True, "2", "alpha"), PackageClaim(False, False, "3", "beta"))),
         {
             "Resolved": (
                 "False",
@@ -645,7 +645,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
     ),
     (
         "a second Operator for a package that the first one cannot install",
-        world(claims=(Claim(True, True, "2", "alpha"), Claim(True, True, "1", "beta"))),
+        world(claims=(PackageClaim(True, True, "2", "alpha"), PackageClaim(True, True, "1", "beta"))),
         {
             "Resolved": ("False", "ResolutionFailed", FIRST_IDLE),
             "Installed": NOT_ATTEMPTED,
@@ -663,7 +663,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
     ),
     (
         "a BundleDeployment of somebody else",
-        world(deployment=deployment("1.1.0", [READY], owners=[])),
+        world(bundle_deployment=deployment("1.1.0", [READY], owners=[])),
         {
             "Resolved": RESOLVED,
             "Installed": (
@@ -683,7 +683,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
     ),
     (
         "a BundleDeployment that somebody deletes",
-        world(deployment=deployment("1.1.0", deleting=True)),
+        world(bundle_deployment=deployment("1.1.0", deleting=True)),
         {
             "Resolved": RESOLVED,
             "Installed": UNKNOWN,
@@ -699,7 +699,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         "a BundleDeployment that somebody deletes while its bundle runs is no upgrade",
         world(
             runs="1.1.0",
-            deployment=deployment(
+            bundle_deployment=deployment(
                 "1.1.0", [INSTALLED, READY], active="alpha-1.1.0", deleting=True, generation=2, observed=1
             ),
         ),
@@ -718,7 +718,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         "what such a BundleDeployment waits for is told",
         world(
             runs="1.1.0",
-            deployment=deployment("1.1.0", [INSTALLED, REMOVES], active="alpha-1.1.0", deleting=True),
+            bundle_deployment=deployment("1.1.0", [INSTALLED, REMOVES], active="alpha-1.1.0", deleting=True),
         ),
         {
             "Resolved": RESOLVED,
@@ -737,7 +737,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         world(
             runs="1.1.0",
             offers=(),
-            deployment=deployment("1.1.0", [INSTALLED, REMOVES], active="alpha-1.1.0", deleting=True),
+            bundle_deployment=deployment("1.1.0", [INSTALLED, REMOVES], active="alpha-1.1.0", deleting=True),
         ),
         {
             "Resolved": RESOLVED,
@@ -756,7 +756,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         world(
             runs="1.0.0",
             **MISSING,
-            deployment=deployment(
+            bundle_deployment=deployment(
                 "1.1.0",
                 [
                     INSTALLED,
@@ -780,7 +780,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
             operator({"version": "1.0.0"}),
             runs="1.0.0",
             **MISSING,
-            deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0"),
+            bundle_deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0"),
         ),
         {
             "Resolved": ("True", "Success", f'resolved to "{image("1.0.0")}"'),
@@ -790,7 +790,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
     ),
     (
         "the Bundle of what runs is missing and it was never recorded what it was",
-        world(**MISSING, deployment=deployment("1.1.0", [INSTALLED, READY], active="alpha-1.0.0")),
+        world(**MISSING, bundle_deployment=deployment("1.1.0", [INSTALLED, READY], active="alpha-1.0.0")),
         {
             "Resolved": ("False", "ResolutionFailed", UNRECORDED),
             "Installed": (

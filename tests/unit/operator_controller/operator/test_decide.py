@@ -11,20 +11,20 @@ import pytest
 from olmkit.api.operators import FINALIZER
 from olmkit.errors import Blocked, Waiting
 from operator_controller.operator.decide import (
-    STALE_AGAIN,
-    Delete,
-    Hold,
-    Install,
-    Keep,
+    WATCH_RETRY_DELAY,
+    AddFinalizer,
+    ApplyBundleDeployment,
+    DeleteBundleDeployment,
+    NoAction,
     Plan,
-    Release,
+    RemoveFinalizer,
+    bundle_deployment_for,
     decide,
-    deployment_for,
     differs,
 )
-from operator_controller.operator.evaluate import CATALOG_AGAIN, WATCHED_AGAIN, snapshot
-from operator_controller.operator.world import Claim, World
-from operator_controller.resolve.resolver import Asked, Chosen, Offer, Standing, resolve
+from operator_controller.operator.evaluate import CATALOG_RETRY_DELAY, RESYNC_DELAY, make_snapshot
+from operator_controller.operator.world import PackageClaim, World
+from operator_controller.resolve.resolver import CatalogOffer, CatalogState, Chosen, PackageRequest, resolve
 from tests.unit.operator_controller.operator.builders import (
     bundle,
     deployment,
@@ -37,15 +37,15 @@ from tests.unit.operator_controller.operator.builders import (
 )
 
 READY = [("Ready", "True", "Succeeded", "")]
-MINE = Claim(is_new=True, is_idle=True, created="2026-01-02T00:00:00Z", name="alpha")
-ELDER = Claim(is_new=True, is_idle=True, created="2026-01-01T00:00:00Z", name="beta")
+MINE = PackageClaim(is_new=True, is_idle=True, created="2026-01-02T00:00:00Z", name="alpha")
+ELDER = PackageClaim(is_new=True, is_idle=True, created="2026-01-01T00:00:00Z", name="beta")
 
 
 def kind_of(plan: Plan) -> str:
     return type(plan).__name__
 
 
-def _with_webhooks(version: str, *versions: str) -> Offer:
+def _with_webhooks(version: str, *versions: str) -> CatalogOffer:
     """A catalog of these versions, of which one has a webhook."""
     plain = offer(*versions)
     assert plain.package is not None
@@ -60,117 +60,123 @@ PLANS: list[tuple[str, World, Plan | str]] = [
     (
         "without the finalizer it is put on first, beside those of others",
         world(operator(finalizers=["x/y"])),
-        Hold(("x/y", FINALIZER)),
+        AddFinalizer(("x/y", FINALIZER)),
     ),
-    ("with the finalizer the BundleDeployment is made", world(), "Install"),
-    ("what is as wanted is kept", world(deployment=deployment("1.1.0", READY)), Keep()),
-    ("what asks for an older one is changed", world(deployment=deployment("1.0.0", READY)), "Install"),
+    ("with the finalizer the BundleDeployment is made", world(), "ApplyBundleDeployment"),
+    ("what is as wanted is kept", world(bundle_deployment=deployment("1.1.0", READY)), NoAction()),
+    (
+        "what asks for an older one is changed",
+        world(bundle_deployment=deployment("1.0.0", READY)),
+        "ApplyBundleDeployment",
+    ),
     (
         "an annotation that differs is put right",
-        world(deployment=deployment("1.1.0", annotations=notes("1.1.0", channel="beta"))),
-        "Install",
+        world(bundle_deployment=deployment("1.1.0", annotations=notes("1.1.0", channel="beta"))),
+        "ApplyBundleDeployment",
     ),
     (
         "annotations of others are left alone",
-        world(deployment=deployment("1.1.0", annotations={**notes("1.1.0"), "x/y": "z"})),
-        Keep(),
+        world(bundle_deployment=deployment("1.1.0", annotations={**notes("1.1.0"), "x/y": "z"})),
+        NoAction(),
     ),
     (
         "a catalog that lags is looked at again",
-        world(deployment=deployment("1.1.0", READY), is_lagging=True),
-        Keep(CATALOG_AGAIN),
+        world(bundle_deployment=deployment("1.1.0", READY), needs_recheck=True),
+        NoAction(CATALOG_RETRY_DELAY),
     ),
     (
         "with the catalog gone what is installed is left as it is",
-        world(offers=(), deployment=deployment("1.0.0", READY, active="alpha-1.0.0"), runs="1.0.0"),
-        Keep(),
+        world(offers=(), bundle_deployment=deployment("1.0.0", READY, active="alpha-1.0.0"), runs="1.0.0"),
+        NoAction(),
     ),
     (
         "the image that runs is kept when the catalog names it on another registry",
         world(
             runs="1.1.0",
-            deployment=deployment("1.1.0", READY, active="alpha-1.1.0"),
+            bundle_deployment=deployment("1.1.0", READY, active="alpha-1.1.0"),
             offers=(offer("1.1.0", bundle={"image": "mirror/p@1.1.0"}),),
         ),
-        Keep(),
+        NoAction(),
     ),
     (
         "an image that does not run yet is taken from where the catalog names it now",
-        world(deployment=deployment("1.1.0", READY), offers=(offer("1.1.0", bundle={"image": "mirror/p@1.1.0"}),)),
-        "Install",
+        world(
+            bundle_deployment=deployment("1.1.0", READY), offers=(offer("1.1.0", bundle={"image": "mirror/p@1.1.0"}),)
+        ),
+        "ApplyBundleDeployment",
     ),
     (
         "another image of the version that runs is installed",
         world(
             runs="1.1.0",
-            deployment=deployment("1.1.0", READY, active="alpha-1.1.0"),
+            bundle_deployment=deployment("1.1.0", READY, active="alpha-1.1.0"),
             offers=(offer("1.1.0", bundle={"image": "registry/p@other"}),),
         ),
-        "Install",
+        "ApplyBundleDeployment",
     ),
     (
         "a catalog that takes the place of a deleted one is written down",
         world(
             runs="1.1.0",
-            deployment=deployment("1.1.0", READY, active="alpha-1.1.0"),
+            bundle_deployment=deployment("1.1.0", READY, active="alpha-1.1.0"),
             offers=(offer("1.0.0", "1.1.0", catalog="vendor"),),
         ),
-        "Install",
+        "ApplyBundleDeployment",
     ),
     (
         "a deleted Operator's BundleDeployment is deleted",
-        world(operator(deleting=True), deployment=deployment("1.0.0")),
-        Delete("alpha", "uid-deployment"),
+        world(operator(deleting=True), bundle_deployment=deployment("1.0.0")),
+        DeleteBundleDeployment("alpha", "uid-deployment"),
     ),
     (
         "one that is going is waited for",
-        world(operator(deleting=True), deployment=deployment("1.0.0", deleting=True)),
-        Keep(),
+        world(operator(deleting=True), bundle_deployment=deployment("1.0.0", deleting=True)),
+        NoAction(),
     ),
     (
         "when it is gone the finalizer is taken off",
         world(operator(deleting=True, finalizers=["x/y", FINALIZER])),
-        Release(("x/y",)),
+        RemoveFinalizer(("x/y",)),
     ),
     (
         "while BundleDeployments are not watched the finalizer stays: there may be one that is not known",
-        replace(world(operator(deleting=True)), is_fresh=False),
-        Keep(STALE_AGAIN),
+        replace(world(operator(deleting=True)), is_watch_open=False),
+        NoAction(WATCH_RETRY_DELAY),
     ),
     (
         "a BundleDeployment of somebody else does not hold the Operator",
-        world(operator(deleting=True), deployment=deployment("1.0.0", owners=[])),
-        Release(()),
+        world(operator(deleting=True), bundle_deployment=deployment("1.0.0", owners=[])),
+        RemoveFinalizer(()),
     ),
     (
         "without our finalizer nothing is done for a deleted Operator",
         world(operator(deleting=True, finalizers=[])),
-        Keep(),
+        NoAction(),
     ),
     (
         "a deleted Operator goes although its spec is wrong and all catalogs are gone",
         world(operator({"version": "99999999999999999999.0.0"}, deleting=True), offers=()),
-        Release(()),
+        RemoveFinalizer(()),
     ),
     (
         "a plain bundle with webhooks brings its own certificates",
         world(offers=(offer("1.0.0", bundle={"webhooks": ["a"], "mediaType": "plain+v0"}),)),
-        "Install",
+        "ApplyBundleDeployment",
     ),
     (
         "an image that was refused does not stop another one",
-        world(offers=(offer("1.0.0", bundle={"image": "r@sha256:1"}),), refusals={"sha256:2": "webhooks"}),
-        "Install",
+        world(offers=(offer("1.0.0", bundle={"image": "r@sha256:1"}),), rejected_images={"sha256:2": "webhooks"}),
+        "ApplyBundleDeployment",
     ),
     (
         "the senior of two works",
-        world(claims=(MINE, Claim(is_new=True, is_idle=True, created="2026-01-03T00:00:00Z", name="aaa"))),
-        "Install",
+        world(claims=(MINE, PackageClaim(is_new=True, is_idle=True, created="2026-01-03T00:00:00Z", name="aaa"))),
+        "ApplyBundleDeployment",
     ),
     (
         "one that has installed it is senior to an older one",
-        world(claims=(Claim(is_new=False, is_idle=False, created="2026-01-02T00:00:00Z", name="alpha"), ELDER)),
-        "Install",
+        world(claims=(PackageClaim(is_new=False, is_idle=False, created="2026-01-02T00:00:00Z", name="alpha"), ELDER)),
+        "ApplyBundleDeployment",
     ),
 ]
 
@@ -199,31 +205,33 @@ REFUSALS: list[tuple[str, World, type[Exception], str]] = [
     ),
     (
         "of two of one age the name decides",
-        world(claims=(MINE, Claim(is_new=True, is_idle=True, created=MINE.created, name="aaa"))),
+        world(claims=(MINE, PackageClaim(is_new=True, is_idle=True, created=MINE.created, name="aaa"))),
         Blocked,
         'package "p" is asked for by Operator "aaa" too, which is first by name and is not installed; delete one of them',
     ),
     (
         "one that has begun is senior to an older one that has not",
-        world(claims=(MINE, Claim(is_new=True, is_idle=False, created="2026-01-09T00:00:00Z", name="zeta"))),
+        world(claims=(MINE, PackageClaim(is_new=True, is_idle=False, created="2026-01-09T00:00:00Z", name="zeta"))),
         Blocked,
         'package "p" is already managed by Operator "zeta"; delete one of them',
     ),
     (
         "a second one while the first is being deleted waits",
-        world(claims=(MINE, Claim(is_new=False, is_idle=False, created="", name="beta", is_leaving=True))),
+        world(claims=(MINE, PackageClaim(is_new=False, is_idle=False, created="", name="beta", is_deleting=True))),
         Waiting,
         'package "p" is already managed by Operator "beta", which is being deleted',
     ),
     (
         "a second one while the first, which has installed nothing, is being deleted waits",
-        world(claims=(MINE, replace(ELDER, is_leaving=True))),
+        world(claims=(MINE, replace(ELDER, is_deleting=True))),
         Waiting,
         'package "p" is asked for by Operator "beta" too, which is being deleted',
     ),
     (
         "another package in place of an installed one",
-        world(operator({"packageName": "q"}), runs="1.0.0", deployment=deployment("1.0.0", active="alpha-1.0.0")),
+        world(
+            operator({"packageName": "q"}), runs="1.0.0", bundle_deployment=deployment("1.0.0", active="alpha-1.0.0")
+        ),
         Blocked,
         'package "p" is installed by this Operator and "q" is asked for: set spec.packageName back to "p", or delete this '
         'Operator and create another one for "q"',
@@ -243,7 +251,7 @@ REFUSALS: list[tuple[str, World, type[Exception], str]] = [
     ),
     (
         "the same while a catalog is being read",
-        world(operator({"version": "9.9.9"}), offers=(offer("1.0.0"), Offer("x", standing=Standing.PENDING))),
+        world(operator({"version": "9.9.9"}), offers=(offer("1.0.0"), CatalogOffer("x", state=CatalogState.PENDING))),
         Waiting,
         "package 'p' at version '9.9.9' not found",
     ),
@@ -277,39 +285,39 @@ REFUSALS: list[tuple[str, World, type[Exception], str]] = [
     ),
     (
         "an image that rukpak refused before",
-        world(offers=(offer("1.0.0", bundle={"image": "r@sha256:1"}),), refusals={"sha256:1": "webhooks"}),
+        world(offers=(offer("1.0.0", bundle={"image": "r@sha256:1"}),), rejected_images={"sha256:1": "webhooks"}),
         Blocked,
         "webhooks",
     ),
     (
         "a BundleDeployment that a person made",
-        world(deployment=deployment("1.0.0", owners=[])),
+        world(bundle_deployment=deployment("1.0.0", owners=[])),
         Blocked,
         'BundleDeployment "alpha" exists already and is owned by no Operator: '
         "delete it, or create the Operator under another name",
     ),
     (
         "a BundleDeployment of something else",
-        world(deployment=deployment("1.0.0", owners=[owner(kind="Widget", name="w", uid="u")])),
+        world(bundle_deployment=deployment("1.0.0", owners=[owner(kind="Widget", name="w", uid="u")])),
         Blocked,
         'BundleDeployment "alpha" exists already and is owned by Widget "w": '
         "delete it, or create the Operator under another name",
     ),
     (
         "a BundleDeployment of an earlier Operator of this name",
-        world(deployment=deployment("1.0.0", owners=[owner(uid="uid-before")])),
+        world(bundle_deployment=deployment("1.0.0", owners=[owner(uid="uid-before")])),
         Waiting,
         'BundleDeployment "alpha" exists already and is left from an earlier Operator of this name: waiting until it is gone',
     ),
     (
         "a BundleDeployment that somebody deletes",
-        world(deployment=deployment("1.0.0", deleting=True)),
+        world(bundle_deployment=deployment("1.0.0", deleting=True)),
         Waiting,
         'BundleDeployment "alpha" is being deleted by somebody: 1.1.0 is installed again when it is gone',
     ),
     (
         "an active Bundle that is not seen yet",
-        world(unseen_bundle="alpha-abc"),
+        world(missing_bundle="alpha-abc"),
         Waiting,
         'the Bundle "alpha-abc" that is installed cannot be seen yet',
     ),
@@ -327,20 +335,20 @@ def test_what_is_in_the_way(seen: World, error: type[Exception], message: str) -
 @pytest.mark.parametrize(
     ("changes", "again"),
     [
-        pytest.param({"offers": ()}, WATCHED_AGAIN, id="a Catalog that is made will be told"),
+        pytest.param({"offers": ()}, RESYNC_DELAY, id="a Catalog that is made will be told"),
         pytest.param(
-            {"offers": (Offer("x", standing=Standing.LOST),), "is_lagging": True},
-            CATALOG_AGAIN,
+            {"offers": (CatalogOffer("x", state=CatalogState.UNREACHABLE),), "needs_recheck": True},
+            CATALOG_RETRY_DELAY,
             id="a catalog that answers again will not",
         ),
         pytest.param(
-            {"offers": (offer("1.0.0", bundle={"mediaType": "helm"}),), "is_lagging": True},
-            CATALOG_AGAIN,
+            {"offers": (offer("1.0.0", bundle={"mediaType": "helm"}),), "needs_recheck": True},
+            CATALOG_RETRY_DELAY,
             id="nor will content that is newer than what was read",
         ),
         pytest.param(
-            {"offers": (offer("1.0.0"), offer("1.0.0", catalog="x", standing=Standing.AWAY)), "is_lagging": True},
-            CATALOG_AGAIN,
+            {"offers": (offer("1.0.0"), offer("1.0.0", catalog="x", state=CatalogState.CACHED)), "needs_recheck": True},
+            CATALOG_RETRY_DELAY,
             id="nor will a tie that is none any more",
         ),
     ],
@@ -353,7 +361,7 @@ def test_when_it_is_looked_at_again(changes: dict[str, Any], again: timedelta) -
 
 def test_a_new_deployment_is_create_only_and_says_everything_about_its_bundle() -> None:
     plan = decide(world())
-    assert isinstance(plan, Install)
+    assert isinstance(plan, ApplyBundleDeployment)
     assert plan.deployment == {
         "apiVersion": "core.rukpak.io/v1alpha1",
         "kind": "BundleDeployment",
@@ -372,8 +380,8 @@ def test_a_new_deployment_is_create_only_and_says_everything_about_its_bundle() 
 
 
 def test_a_change_is_made_only_to_the_deployment_that_was_seen() -> None:
-    plan = decide(world(deployment=deployment("1.0.0")))
-    assert isinstance(plan, Install)
+    plan = decide(world(bundle_deployment=deployment("1.0.0")))
+    assert isinstance(plan, ApplyBundleDeployment)
     assert plan.deployment["metadata"]["uid"] == "uid-deployment"
     assert "resourceVersion" not in plan.deployment["metadata"]
 
@@ -384,25 +392,25 @@ def test_a_change_is_made_only_to_the_deployment_that_was_seen() -> None:
 )
 def test_the_media_type_says_who_unpacks(media_type: str, provisioner: str) -> None:
     plan = decide(world(offers=(offer("1.0.0", bundle={"mediaType": media_type}),)))
-    assert isinstance(plan, Install)
+    assert isinstance(plan, ApplyBundleDeployment)
     assert plan.deployment["spec"]["template"]["spec"]["provisionerClassName"] == provisioner
 
 
 def test_what_was_applied_is_kept_in_the_next_pass() -> None:
     plan = decide(world())
-    assert isinstance(plan, Install)
+    assert isinstance(plan, ApplyBundleDeployment)
     applied: dict[str, Any] = {**plan.deployment, "status": {}}
     applied["metadata"] = {**applied["metadata"], "uid": "uid-deployment", "generation": 1}
     seen = deployment("1.1.0")
-    assert decide(world(deployment=type(seen).load(applied))) == Keep()
+    assert decide(world(bundle_deployment=type(seen).load(applied))) == NoAction()
 
 
 def test_too_many_properties_are_cut_to_whole_ones() -> None:
     many = [{"type": "olm.gvk", "value": {"group": "g", "version": "v1", "kind": "K" * 1000}}] * 500
     seen = world(offers=(offer("1.0.0", bundle={"properties": many}),))
-    outcome = resolve(snapshot(seen, Asked("p"))).outcome
+    outcome = resolve(make_snapshot(seen, PackageRequest("p"))).outcome
     assert isinstance(outcome, Chosen)
-    made = deployment_for(seen.operator, outcome.candidate)
+    made = bundle_deployment_for(seen.operator, outcome.candidate)
     text = made["spec"]["template"]["metadata"]["annotations"]["operators.operatorframework.io/properties"]
     assert len(text) <= 131_072
     assert text.endswith("}]")
@@ -411,8 +419,8 @@ def test_too_many_properties_are_cut_to_whole_ones() -> None:
 
 def test_following_another_catalog_changes_what_is_recorded_and_nothing_that_is_installed() -> None:
     before = deployment("1.1.0", READY, active="alpha-1.1.0")
-    plan = decide(world(runs="1.1.0", deployment=before, offers=(offer("1.0.0", "1.1.0", catalog="vendor"),)))
-    assert isinstance(plan, Install)
+    plan = decide(world(runs="1.1.0", bundle_deployment=before, offers=(offer("1.0.0", "1.1.0", catalog="vendor"),)))
+    assert isinstance(plan, ApplyBundleDeployment)
     template = plan.deployment["spec"]["template"]
     assert template["spec"] == before.raw["spec"]["template"]["spec"]
     assert template["metadata"]["annotations"] == notes("1.1.0", catalog="vendor")
@@ -434,11 +442,11 @@ def test_the_catalog_that_is_followed_is_recorded_before_anything_else(
     seen = world(
         operator(spec),
         runs="1.0.0",
-        deployment=before,
+        bundle_deployment=before,
         offers=(offer("1.0.0", "1.1.0", catalog="vendor", bundle=offered),),
     )
     plan = decide(seen)
-    assert isinstance(plan, Install)
+    assert isinstance(plan, ApplyBundleDeployment)
     template = plan.deployment["spec"]["template"]
     assert template["spec"] == before.raw["spec"]["template"]["spec"]
     assert template["metadata"]["annotations"] == notes("1.0.0", catalog="vendor")
@@ -447,9 +455,9 @@ def test_the_catalog_that_is_followed_is_recorded_before_anything_else(
 def test_an_upgrade_waits_until_the_bundle_that_runs_has_the_record_of_its_new_catalog() -> None:
     recorded = deployment("1.0.0", READY, active="alpha-1.0.0", annotations=notes("1.0.0", catalog="vendor"))
     offers = (offer("1.0.0", "1.1.0", catalog="vendor"),)
-    assert decide(world(runs="1.0.0", deployment=recorded, offers=offers)) == Keep()
-    passed_on = decide(world(runs=bundle("1.0.0", catalog="vendor"), deployment=recorded, offers=offers))
-    assert isinstance(passed_on, Install)
+    assert decide(world(runs="1.0.0", bundle_deployment=recorded, offers=offers)) == NoAction()
+    passed_on = decide(world(runs=bundle("1.0.0", catalog="vendor"), bundle_deployment=recorded, offers=offers))
+    assert isinstance(passed_on, ApplyBundleDeployment)
     assert passed_on.deployment["spec"]["template"]["metadata"]["annotations"] == notes("1.1.0", catalog="vendor")
 
 
@@ -458,11 +466,11 @@ def test_the_channel_that_is_recorded_is_one_of_the_catalog_that_is_followed() -
     before = deployment("1.0.0", READY, active="alpha-1.0.0", annotations=old)
     seen = world(
         runs=bundle("1.0.0", channel="removed"),
-        deployment=before,
+        bundle_deployment=before,
         offers=(offer("1.0.0", "1.1.0", catalog="vendor"),),
     )
     plan = decide(seen)
-    assert isinstance(plan, Install)
+    assert isinstance(plan, ApplyBundleDeployment)
     assert plan.deployment["spec"]["template"]["metadata"]["annotations"] == notes("1.0.0", catalog="vendor")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from olmkit.runtime.informer import Change
-from operator_controller.operator.rejected_images import MAX_REMEMBERED, Refusals
+from operator_controller.operator.rejected_images import MAX_REJECTED_IMAGES, RejectedImages
 from tests.unit.operator_controller.operator.builders import deployment
 
 IMAGE = {"image": "registry/p@1.0.0", "message": "webhooks"}
@@ -22,7 +22,7 @@ def said(refused: dict[str, str] | None, **changes: Any) -> Change:
 
 
 def after(*changes: Change) -> dict[str, str]:
-    refusals = Refusals()
+    refusals = RejectedImages()
     for change in changes:
         refusals.learn(change)
     return dict(refusals.snapshot())
@@ -57,7 +57,7 @@ def test_what_is_remembered(changes: list[Change], remembered: dict[str, str]) -
 
 
 def test_the_oldest_go_when_there_are_too_many() -> None:
-    many = [said({"image": f"r@{number}", "message": "m"}) for number in range(MAX_REMEMBERED + 2)]
+    many = [said({"image": f"r@{number}", "message": "m"}) for number in range(MAX_REJECTED_IMAGES + 2)]
     found = after(*many)
-    assert len(found) == MAX_REMEMBERED
+    assert len(found) == MAX_REJECTED_IMAGES
     assert "0" not in found

@@ -11,10 +11,17 @@ import pytest
 
 from olmkit.api.operators import FINALIZER, OperatorStatus, Reason
 from olmkit.errors import ApiError, Conflict, Forbidden, OlmError, Unavailable
-from operator_controller.operator.decide import Delete, Done, Hold, Keep, Release, decide
-from operator_controller.operator.evaluate import CATALOG_AGAIN
+from operator_controller.operator.decide import (
+    AddFinalizer,
+    DeleteBundleDeployment,
+    Done,
+    NoAction,
+    RemoveFinalizer,
+    decide,
+)
+from operator_controller.operator.evaluate import CATALOG_RETRY_DELAY
 from operator_controller.operator.report import Outcome, report
-from operator_controller.operator.world import Claim, World
+from operator_controller.operator.world import PackageClaim, World
 from tests.unit.operator_controller.operator.builders import NOW, bundle, deployment, image, notes, operator, world
 from tests.unit.operator_controller.operator.report_rows import (
     BEST,
@@ -70,7 +77,9 @@ def _with(seen: World, raw: Mapping[str, Any]) -> World:
 
 
 def test_the_fields_name_what_was_chosen_and_what_runs() -> None:
-    _, status = told(world(runs="1.0.0", deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0")))
+    _, status = told(
+        world(runs="1.0.0", bundle_deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0"))
+    )
     assert status.dump() | {"conditions": None} == {
         "observedGeneration": 1,
         "conditions": None,
@@ -97,7 +106,7 @@ def test_the_fields_name_what_was_chosen_and_what_runs() -> None:
         pytest.param(world(offers=()), None, id="nothing that has a name"),
         pytest.param(world(offers=(), runs="1.0.0"), "1.0.0", id="what stays"),
         pytest.param(
-            world(claims=(Claim(True, True, "2", "alpha"), Claim(False, False, "3", "beta"))),
+            world(claims=(PackageClaim(True, True, "2", "alpha"), PackageClaim(False, False, "3", "beta"))),
             None,
             id="of a second one",
         ),
@@ -109,7 +118,7 @@ def test_lists_show_which_version_is_wanted(seen: World, wanted: str | None) -> 
 
 def test_a_resolution_that_fails_blanks_what_was_chosen_and_not_what_runs() -> None:
     _, status = told(
-        world(operator({"version": "9.9.9"}), runs="1.0.0", deployment=deployment("1.0.0", active="alpha-1.0.0"))
+        world(operator({"version": "9.9.9"}), runs="1.0.0", bundle_deployment=deployment("1.0.0", active="alpha-1.0.0"))
     )
     assert status.resolved_bundle_resource is None
     assert status.installed_bundle_resource == image("1.0.0")
@@ -140,11 +149,13 @@ def test_a_fault_of_our_own_is_named_by_its_kind() -> None:
     ("seen", "outcome"),
     [
         pytest.param(world(), Conflict(409, "Conflict", ""), id="somebody wrote first"),
-        pytest.param(world(), Done(Hold((FINALIZER,))), id="only the finalizer was put on"),
-        pytest.param(world(operator(deleting=True)), Done(Release(())), id="the Operator is gone by now"),
-        pytest.param(world(operator(deleting=True, finalizers=["x/y"])), Done(Keep()), id="only others hold it"),
+        pytest.param(world(), Done(AddFinalizer((FINALIZER,))), id="only the finalizer was put on"),
+        pytest.param(world(operator(deleting=True)), Done(RemoveFinalizer(())), id="the Operator is gone by now"),
+        pytest.param(world(operator(deleting=True, finalizers=["x/y"])), Done(NoAction()), id="only others hold it"),
         pytest.param(
-            world(unseen_bundle="b", unseen_since=NOW - timedelta(seconds=29)), None, id="what runs cannot be seen yet"
+            world(missing_bundle="b", missing_since=NOW - timedelta(seconds=29)),
+            None,
+            id="what runs cannot be seen yet",
         ),
     ],
 )
@@ -153,14 +164,18 @@ def test_nothing_is_said(seen: World, outcome: Outcome | None) -> None:
 
 
 def test_removing_says_what_is_left_and_keeps_what_was_said() -> None:
-    before = told(world(runs="1.0.0", deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0")))[1]
+    before = told(world(runs="1.0.0", bundle_deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0")))[
+        1
+    ]
     raw = operator(deleting=True, status=before.dump())
-    conditions, status = told(world(raw, runs="1.0.0", deployment=deployment("1.0.0")), Done(Delete("alpha", "u")))
+    conditions, status = told(
+        world(raw, runs="1.0.0", bundle_deployment=deployment("1.0.0")), Done(DeleteBundleDeployment("alpha", "u"))
+    )
     assert conditions["Ready"] == ("False", "Removing", "removing what was installed")
     assert conditions["Reconciling"] == ("True", "Removing", "removing what was installed")
     assert conditions["Installed"] == RUNS_OLD
     left = deployment("1.0.0", [("Ready", "False", "Removing", "2 custom resources are left")], deleting=True)
-    conditions, status = told(world(raw, runs="1.0.0", deployment=left), Done(Keep()))
+    conditions, status = told(world(raw, runs="1.0.0", bundle_deployment=left), Done(NoAction()))
     assert conditions["Ready"][2] == "removing what was installed: 2 custom resources are left"
     assert status.installed_bundle_resource == image("1.0.0")
 
@@ -169,7 +184,7 @@ def test_removing_says_what_is_left_and_keeps_what_was_said() -> None:
     ("seen", "error", "expected"),
     [
         pytest.param(
-            world(operator(deleting=True), runs="1.0.0", deployment=deployment("1.0.0")),
+            world(operator(deleting=True), runs="1.0.0", bundle_deployment=deployment("1.0.0")),
             Forbidden(403, "Forbidden", "a webhook says no"),
             "removing what was installed: the BundleDeployment could not be deleted: a webhook says no",
             id="the BundleDeployment may not be deleted",
@@ -195,7 +210,7 @@ def test_what_keeps_an_operator_from_going_is_said(seen: World, error: Exception
 
 
 def test_a_long_story_is_cut() -> None:
-    conditions, _ = told(world(deployment=deployment("1.1.0", [("Ready", "False", "NotInstalled", "ü" * 5000)])))
+    conditions, _ = told(world(bundle_deployment=deployment("1.1.0", [("Ready", "False", "NotInstalled", "ü" * 5000)])))
     assert len(conditions["Ready"][2].encode()) <= 1024
 
 
@@ -203,7 +218,9 @@ def test_what_nobody_chose_is_told_while_it_is_put_right() -> None:
     """The Bundle that runs is of another name than the one that is wanted, both from one image: annotations catch up."""
     renamed = bundle("1.1.0")
     renamed["metadata"]["annotations"] = notes("1.1.0") | {"operators.operatorframework.io/bundle-name": "p-old"}
-    conditions, _ = told(world(runs=renamed, deployment=deployment("1.1.0", [INSTALLED, READY], active="alpha-1.1.0")))
+    conditions, _ = told(
+        world(runs=renamed, bundle_deployment=deployment("1.1.0", [INSTALLED, READY], active="alpha-1.1.0"))
+    )
     assert conditions["Ready"][:2] == ("False", "Upgrading")
 
 
@@ -214,6 +231,6 @@ def test_every_reason_of_the_api_is_said_somewhere() -> None:
 
 
 def test_after_is_what_the_plan_asks_for() -> None:
-    plan = decide(world(deployment=deployment("1.1.0", [READY]), is_lagging=True))
-    assert isinstance(plan, Keep)
-    assert plan.after == CATALOG_AGAIN
+    plan = decide(world(bundle_deployment=deployment("1.1.0", [READY]), needs_recheck=True))
+    assert isinstance(plan, NoAction)
+    assert plan.after == CATALOG_RETRY_DELAY

@@ -9,7 +9,7 @@ import pytest
 
 from olmkit.api.bundledeployments import RECORDED_ANNOTATIONS
 from olmkit.api.operators import Operator
-from operator_controller.operator.world import Claim, Deployment, read_recorded, read_running
+from operator_controller.operator.world import ObservedBundleDeployment, PackageClaim, read_recorded, read_running
 from tests.unit.operator_controller.operator.builders import bundle, deployment, image, operator, owner, world
 
 PROPERTIES = "operators.operatorframework.io/properties"
@@ -43,10 +43,10 @@ def recorded(**changes: Any) -> dict[str, Any]:
     return {"bundle": "alpha-1.1.0", "spec": made["spec"], **fields, **changes}
 
 
-def with_record(record: Mapping[str, Any] | None) -> Deployment:
+def with_record(record: Mapping[str, Any] | None) -> ObservedBundleDeployment:
     known = deployment("1.2.0", active="alpha-1.1.0")
     status = {**known.raw["status"], **({"installed": record} if record else {})}
-    return Deployment.load({**known.raw, "status": status})
+    return ObservedBundleDeployment.load({**known.raw, "status": status})
 
 
 def test_a_bundle_its_record_and_the_operator_that_reported_it_say_the_same() -> None:
@@ -89,12 +89,12 @@ def test_properties_that_make_no_sense_are_no_apis(text: str) -> None:
     ],
 )
 def test_whose_a_deployment_is(references: list[dict[str, object]], mine: bool) -> None:
-    seen = world(deployment=deployment("1.0.0", owners=references))
-    assert (seen.owned is not None) is mine
+    seen = world(bundle_deployment=deployment("1.0.0", owners=references))
+    assert (seen.owned_bundle_deployment is not None) is mine
 
 
 def test_there_is_nothing_of_ours_without_a_deployment() -> None:
-    assert world(operator()).owned is None
+    assert world(operator()).owned_bundle_deployment is None
 
 
 def test_conditions_of_another_generation_do_not_count() -> None:
@@ -107,11 +107,11 @@ def test_conditions_of_another_generation_do_not_count() -> None:
 
 
 def test_seniority_is_a_total_order() -> None:
-    installed = Claim(is_new=False, is_idle=False, created="2026-02-01T00:00:00Z", name="z")
-    begun = Claim(is_new=True, is_idle=False, created="2026-02-01T00:00:00Z", name="y")
-    old = Claim(is_new=True, is_idle=True, created="2026-01-01T00:00:00Z", name="x")
-    young = Claim(is_new=True, is_idle=True, created="2026-01-02T00:00:00Z", name="a")
-    twin = Claim(is_new=True, is_idle=True, created="2026-01-02T00:00:00Z", name="b")
+    installed = PackageClaim(is_new=False, is_idle=False, created="2026-02-01T00:00:00Z", name="z")
+    begun = PackageClaim(is_new=True, is_idle=False, created="2026-02-01T00:00:00Z", name="y")
+    old = PackageClaim(is_new=True, is_idle=True, created="2026-01-01T00:00:00Z", name="x")
+    young = PackageClaim(is_new=True, is_idle=True, created="2026-01-02T00:00:00Z", name="a")
+    twin = PackageClaim(is_new=True, is_idle=True, created="2026-01-02T00:00:00Z", name="b")
     assert sorted([twin, young, old, begun, installed], key=lambda one: one.seniority) == [
         installed,
         begun,

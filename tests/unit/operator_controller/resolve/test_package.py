@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operator_controller.resolve.package import BadDocument, Channel, Entry, PackageTooLarge, Property, read_package
+from operator_controller.resolve.package import Channel, Entry, InvalidDocument, PackageTooLarge, Property, read_package
 
 WHOLE = {
     "catalogDigest": "sha256:1",
@@ -81,7 +81,7 @@ def test_a_bundle_that_cannot_be_used_is_kept_with_its_problem(facts: dict[str, 
     ],
 )
 def test_another_shape_is_refused_with_its_place(document: Any, message: str) -> None:
-    with pytest.raises(BadDocument) as caught:
+    with pytest.raises(InvalidDocument) as caught:
         read_package(document)
     assert str(caught.value) == message
 
@@ -102,7 +102,7 @@ json_values = st.recursive(
 def test_any_json_is_read_or_refused(document: dict[str, Any]) -> None:
     try:
         package = read_package(document)
-    except BadDocument:
+    except InvalidDocument:
         return
     assert all(bundle.version is None or bundle.image for bundle in package.bundles.values())
 

@@ -8,18 +8,18 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operator_controller.resolve.explain import LIMIT, explain
+from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES, explain
 from operator_controller.resolve.package import read_package
 from operator_controller.resolve.resolver import (
-    Asked,
     Candidate,
+    CatalogOffer,
+    CatalogState,
     Chosen,
-    Decision,
     Kept,
-    Offer,
-    Running,
+    PackageRequest,
+    Resolution,
+    RunningBundle,
     Snapshot,
-    Standing,
     resolve,
 )
 from operator_controller.resolve.version_range import MastermindsRange
@@ -62,20 +62,20 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @st.composite
-def offers(draw: st.DrawFn) -> tuple[Offer, ...]:
+def offers(draw: st.DrawFn) -> tuple[CatalogOffer, ...]:
     """Up to three catalogs in any state."""
     catalogs = draw(st.sets(st.sampled_from(["x", "y", "z"]), max_size=3))
-    made: list[Offer] = []
+    made: list[CatalogOffer] = []
     for catalog in sorted(catalogs):
-        standing = draw(st.sampled_from(list(Standing)))
-        has_it = standing in (Standing.SERVING, Standing.AWAY) and draw(st.booleans())
+        state = draw(st.sampled_from(list(CatalogState)))
+        has_it = state in (CatalogState.SERVING, CatalogState.CACHED) and draw(st.booleans())
         package = read_package(draw(documents())) if has_it else None
-        made.append(Offer(catalog, draw(st.integers(0, 1)), standing, package, "why"))
+        made.append(CatalogOffer(catalog, draw(st.integers(0, 1)), state, package, "why"))
     return tuple(made)
 
 
 asked = st.builds(
-    Asked,
+    PackageRequest,
     st.just("p"),
     st.sampled_from(["", "", "a", "d"]),
     st.sampled_from([None, None, "1.0.0", ">=1.1.0", "2.0.0", "9.9.9", ">1.0.0-0"]).map(
@@ -84,8 +84,8 @@ asked = st.builds(
 )
 
 
-def as_running(candidate: Candidate, channel: str = "") -> Running:
-    return Running(
+def as_running(candidate: Candidate, channel: str = "") -> RunningBundle:
+    return RunningBundle(
         candidate.bundle.name,
         candidate.bundle.image,
         "p",
@@ -96,15 +96,17 @@ def as_running(candidate: Candidate, channel: str = "") -> Running:
     )
 
 
-def check(decision: Decision) -> None:
+def check(decision: Resolution) -> None:
     words = explain(decision)
     assert words.message
-    assert len(words.explanation.encode()) <= LIMIT
+    assert len(words.text.encode()) <= MAX_EXPLANATION_BYTES
     assert words.is_resolved is isinstance(decision.outcome, Chosen | Kept)
 
 
 @given(asked, offers())
-def test_any_input_is_decided_and_worded_and_twice_the_same(request: Asked, catalogs: tuple[Offer, ...]) -> None:
+def test_any_input_is_decided_and_worded_and_twice_the_same(
+    request: PackageRequest, catalogs: tuple[CatalogOffer, ...]
+) -> None:
     snapshot = Snapshot(request, catalogs)
     decision = resolve(snapshot)
     check(decision)
@@ -112,7 +114,7 @@ def test_any_input_is_decided_and_worded_and_twice_the_same(request: Asked, cata
 
 
 @given(asked, offers())
-def test_what_is_chosen_satisfies_what_was_asked(request: Asked, catalogs: tuple[Offer, ...]) -> None:
+def test_what_is_chosen_satisfies_what_was_asked(request: PackageRequest, catalogs: tuple[CatalogOffer, ...]) -> None:
     outcome = resolve(Snapshot(request, catalogs)).outcome
     if isinstance(outcome, Chosen):
         candidate = outcome.candidate
@@ -124,7 +126,7 @@ def test_what_is_chosen_satisfies_what_was_asked(request: Asked, catalogs: tuple
 
 @given(asked, offers())
 def test_what_was_chosen_is_chosen_again_when_it_runs_and_each_step_is_an_improvement(
-    request: Asked, catalogs: tuple[Offer, ...]
+    request: PackageRequest, catalogs: tuple[CatalogOffer, ...]
 ) -> None:
     """Following the decisions ends, after fewer steps than there are versions, with something that stays."""
     outcome = resolve(Snapshot(request, catalogs)).outcome
@@ -140,12 +142,12 @@ def test_what_was_chosen_is_chosen_again_when_it_runs_and_each_step_is_an_improv
 
 @given(asked, documents(), names)
 def test_an_upgrade_ends_and_never_leads_to_something_worse(
-    request: Asked, document: dict[str, Any], start: str
+    request: PackageRequest, document: dict[str, Any], start: str
 ) -> None:
-    catalogs = (Offer("x", package=read_package(document)),)
+    catalogs = (CatalogOffer("x", package=read_package(document)),)
     version = start.removeprefix("p.v")
     bundle = catalogs[0].package.bundles[start] if catalogs[0].package else None
-    running = Running(start, "", "p", bundle.version if bundle else None, version, "x", "a")
+    running = RunningBundle(start, "", "p", bundle.version if bundle else None, version, "x", "a")
     targets: list[Candidate] = []
     for _ in range(2 * len(VERSIONS)):
         decision = resolve(Snapshot(request, catalogs, running))
@@ -161,9 +163,9 @@ def test_an_upgrade_ends_and_never_leads_to_something_worse(
 
 @given(asked, offers(), offers())
 def test_catalogs_that_never_served_stop_nobody(
-    request: Asked, catalogs: tuple[Offer, ...], others: tuple[Offer, ...]
+    request: PackageRequest, catalogs: tuple[CatalogOffer, ...], others: tuple[CatalogOffer, ...]
 ) -> None:
-    pending = tuple(Offer(f"w{one.catalog}", standing=Standing.PENDING) for one in others)
+    pending = tuple(CatalogOffer(f"w{one.catalog}", state=CatalogState.PENDING) for one in others)
     outcome = resolve(Snapshot(request, catalogs)).outcome
     with_them = resolve(Snapshot(request, (*catalogs, *pending))).outcome
     assert with_them == outcome

@@ -16,7 +16,7 @@ from operator_controller.operator.decide import Done, decide
 from operator_controller.operator.report import Outcome, report
 from operator_controller.resolve.explain import explain
 from operator_controller.resolve.package import PackageContent, read_package
-from operator_controller.resolve.resolver import Asked, Offer, Running, Snapshot, resolve
+from operator_controller.resolve.resolver import CatalogOffer, PackageRequest, RunningBundle, Snapshot, resolve
 from operator_controller.resolve.version_range import MastermindsRange
 from tests.counting import lines_counted
 from tests.unit.operator_controller.operator.builders import GVK, bundle, deployment, operator, world
@@ -68,18 +68,18 @@ def chain(size: int, channels: int = 1, **changes: Any) -> PackageContent:
     )
 
 
-def at(version: str) -> Running:
-    return Running(f"p.v{version}", "r", "p", parse_version(version), version, "c", "c0")
+def at(version: str) -> RunningBundle:
+    return RunningBundle(f"p.v{version}", "r", "p", parse_version(version), version, "c", "c0")
 
 
-def asks(version: str = "", channel: str = "") -> Asked:
-    return Asked("p", channel, MastermindsRange.parse(version) if version else None)
+def asks(version: str = "", channel: str = "") -> PackageRequest:
+    return PackageRequest("p", channel, MastermindsRange.parse(version) if version else None)
 
 
 WIDE = ">=1.0.0 <9.0.0 !=1.5.0"
 NEEDY = [{"type": "olm.package.required", "value": {"packageName": "q", "versionRange": "1.0.0"}}]
 Made = Callable[[int], PackageContent]
-CASES: list[tuple[str, Made, Asked, Running | None]] = [
+CASES: list[tuple[str, Made, PackageRequest, RunningBundle | None]] = [
     ("the first installation", chain, asks(), None),
     ("a step of many", chain, asks(), at("1.0.0")),
     ("skipRanges that all hold what runs", lambda n: chain(n, skip_range=WIDE), asks(), at("1.0.0")),
@@ -102,9 +102,11 @@ CASES: list[tuple[str, Made, Asked, Running | None]] = [
 @pytest.mark.parametrize(
     ("make", "asked", "running"), [pytest.param(make, asked, running, id=name) for name, make, asked, running in CASES]
 )
-def test_a_package_of_twice_the_size_takes_twice_the_work(make: Made, asked: Asked, running: Running | None) -> None:
+def test_a_package_of_twice_the_size_takes_twice_the_work(
+    make: Made, asked: PackageRequest, running: RunningBundle | None
+) -> None:
     def work(package: PackageContent) -> int:
-        snapshot = Snapshot(asked, (Offer("c", package=package),), running)
+        snapshot = Snapshot(asked, (CatalogOffer("c", package=package),), running)
         return lines_executed(lambda: explain(resolve(snapshot)))
 
     small, large = make(SIZE), make(2 * SIZE)
@@ -128,8 +130,8 @@ def test_reading_a_package_of_twice_the_size_takes_twice_the_work() -> None:
 )
 def test_what_is_done_and_said_looks_at_no_package(make: Made, spec: dict[str, str], runs: str) -> None:
     def work(size: int) -> int:
-        active = {"deployment": deployment(runs, active=f"alpha-{runs}")} if runs else {}
-        offers = (Offer("community", package=make(size)),)
+        active = {"bundle_deployment": deployment(runs, active=f"alpha-{runs}")} if runs else {}
+        offers = (CatalogOffer("community", package=make(size)),)
         seen = world(operator(spec), runs=bundle(runs, channel="c0") if runs else "", offers=offers, **active)
 
         def one_pass() -> None:

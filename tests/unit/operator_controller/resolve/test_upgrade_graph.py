@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from olmkit.gocompat.versions import BadRange, BlangRange, Version, parse_bundle_version, parse_version
 from operator_controller.resolve.package import Channel, Entry
-from operator_controller.resolve.upgrade_graph import Graph, Place, direct_steps
+from operator_controller.resolve.upgrade_graph import UpgradeGraph, UpgradeStart, direct_upgrades
 
 ENTRIES = (
     Entry("v1"),
@@ -22,46 +22,54 @@ ENTRIES = (
 VERSIONS: dict[str, Version | None] = {f"v{number}": parse_version(f"{number}.0.0") for number in range(1, 6)}
 
 
-def graph(*entries: Entry) -> Graph:
-    return Graph([Channel("a", tuple(entries))], VERSIONS)
+def graph(*entries: Entry) -> UpgradeGraph:
+    return UpgradeGraph([Channel("a", tuple(entries))], VERSIONS)
 
 
 @pytest.mark.parametrize(
     ("place", "reached"),
     [
-        pytest.param(Place("v1", parse_version("1.0.0")), {"v2", "v3", "v4"}, id="replaces, skips and skipRange"),
-        pytest.param(Place("v0", None), {"v3"}, id="a name that is no entry itself, of unknown version"),
-        pytest.param(Place("other", parse_version("1.5.0")), {"v4"}, id="a version in a skipRange, whatever its name"),
-        pytest.param(Place("other", parse_bundle_version("1.5.0+3")), {"v4"}, id="without its release"),
-        pytest.param(Place("v5", parse_version("5.0.0")), set(), id="an entry that replaces itself leads nowhere"),
-        pytest.param(Place("v3", parse_version("3.0.0")), set(), id="a head"),
+        pytest.param(
+            UpgradeStart("v1", parse_version("1.0.0")), {"v2", "v3", "v4"}, id="replaces, skips and skipRange"
+        ),
+        pytest.param(UpgradeStart("v0", None), {"v3"}, id="a name that is no entry itself, of unknown version"),
+        pytest.param(
+            UpgradeStart("other", parse_version("1.5.0")), {"v4"}, id="a version in a skipRange, whatever its name"
+        ),
+        pytest.param(UpgradeStart("other", parse_bundle_version("1.5.0+3")), {"v4"}, id="without its release"),
+        pytest.param(
+            UpgradeStart("v5", parse_version("5.0.0")), set(), id="an entry that replaces itself leads nowhere"
+        ),
+        pytest.param(UpgradeStart("v3", parse_version("3.0.0")), set(), id="a head"),
     ],
 )
-def test_what_may_follow(place: Place, reached: set[str]) -> None:
-    assert graph(*ENTRIES).ways(place, VERSIONS.keys()).direct == reached
-    assert direct_steps([Channel("a", ENTRIES)], place) == {"a": reached}
+def test_what_may_follow(place: UpgradeStart, reached: set[str]) -> None:
+    assert graph(*ENTRIES).paths_from(place, VERSIONS.keys()).direct == reached
+    assert direct_upgrades([Channel("a", ENTRIES)], place) == {"a": reached}
 
 
 def test_edges_of_all_channels_that_are_handed_in_count() -> None:
-    both = Graph([Channel("a", (Entry("v2", replaces="v1"),)), Channel("b", (Entry("v3", replaces="v1"),))], VERSIONS)
-    assert both.ways(Place("v1", None), VERSIONS.keys()).direct == {"v2", "v3"}
+    both = UpgradeGraph(
+        [Channel("a", (Entry("v2", replaces="v1"),)), Channel("b", (Entry("v3", replaces="v1"),))], VERSIONS
+    )
+    assert both.paths_from(UpgradeStart("v1", None), VERSIONS.keys()).direct == {"v2", "v3"}
 
 
 def test_a_path_is_short_and_ends_with_the_goal() -> None:
     chain = graph(Entry("v2", replaces="v1"), Entry("v3", replaces="v2", skips=("v1",)), Entry("v4", replaces="v3"))
-    start = Place("v1", VERSIONS["v1"])
-    ways = chain.ways(start, VERSIONS.keys())
-    assert ways.to("v4") == ("v3", "v4")
-    assert ways.to("v9") == ()
-    assert ways.to("v2") == ("v2",)
-    assert chain.ways(start, {"v4"}).to("v4") == ()
+    start = UpgradeStart("v1", VERSIONS["v1"])
+    ways = chain.paths_from(start, VERSIONS.keys())
+    assert ways.path_to("v4") == ("v3", "v4")
+    assert ways.path_to("v9") == ()
+    assert ways.path_to("v2") == ("v2",)
+    assert chain.paths_from(start, {"v4"}).path_to("v4") == ()
 
 
 def test_a_way_may_lead_over_a_bundle_of_unknown_version() -> None:
-    odd = Graph(
+    odd = UpgradeGraph(
         [Channel("a", (Entry("x", replaces="v1"), Entry("v3", replaces="x")))], {"x": None, "v3": VERSIONS["v3"]}
     )
-    assert odd.ways(Place("v1", None), {"x", "v3"}).to("v3") == ("x", "v3")
+    assert odd.paths_from(UpgradeStart("v1", None), {"x", "v3"}).path_to("v3") == ("x", "v3")
 
 
 # Several names of one version, releases and prereleases, names without a version, and entries of bundles that nobody has.
@@ -91,11 +99,15 @@ channels = st.lists(
     unique_by=lambda channel: channel.name,
 )
 starts = st.sampled_from(
-    [*(Place(name, version) for name, version in KNOWN.items()), Place("gone", parse_version("1.5.0")), Place("", None)]
+    [
+        *(UpgradeStart(name, version) for name, version in KNOWN.items()),
+        UpgradeStart("gone", parse_version("1.5.0")),
+        UpgradeStart("", None),
+    ]
 )
 
 
-def follows(entry: Entry, place: Place) -> bool:
+def follows(entry: Entry, place: UpgradeStart) -> bool:
     """The rule word by word."""
     if entry.name == place.name:
         return False
@@ -108,48 +120,52 @@ def follows(entry: Entry, place: Place) -> bool:
 
 
 def walked_slowly(
-    found: Sequence[Channel], start: Place, among: Collection[str], versions: Mapping[str, Version | None]
+    found: Sequence[Channel], start: UpgradeStart, among: Collection[str], versions: Mapping[str, Version | None]
 ) -> dict[str, str | None]:
     """Every entry is tested from every place: the shortest ways, of several those with the highest first steps."""
-    came_from: dict[str, str | None] = {}
-    frontier: list[tuple[str | None, Place]] = [(None, start)]
+    previous: dict[str, str | None] = {}
+    frontier: list[tuple[str | None, UpgradeStart]] = [(None, start)]
     while frontier:
-        reached: list[tuple[str | None, Place]] = []
+        reached: list[tuple[str | None, UpgradeStart]] = []
         for before, here in frontier:
             following = {entry.name for channel in found for entry in channel.entries if follows(entry, here)}
             known = [(version, name) for name in following if (version := versions.get(name)) is not None]
             unknown = sorted(name for name in following if versions.get(name) is None)
             for name in [*(name for _, name in sorted(known, reverse=True)), *unknown]:
-                if name in among and name not in came_from and name != start.name:
-                    came_from[name] = before
-                    reached.append((name, Place(name, versions.get(name))))
+                if name in among and name not in previous and name != start.name:
+                    previous[name] = before
+                    reached.append((name, UpgradeStart(name, versions.get(name))))
         frontier = reached
-    return came_from
+    return previous
 
 
 @settings(deadline=None)
 @given(channels, starts, st.sets(names))
 def test_the_ways_are_those_of_a_walk_that_tests_every_entry_from_every_place(
-    found: Sequence[Channel], start: Place, among: set[str]
+    found: Sequence[Channel], start: UpgradeStart, among: set[str]
 ) -> None:
-    ways = Graph(found, KNOWN).ways(start, among)
-    assert list(ways.came_from.items()) == list(walked_slowly(found, start, among, KNOWN).items())
+    ways = UpgradeGraph(found, KNOWN).paths_from(start, among)
+    assert list(ways.previous.items()) == list(walked_slowly(found, start, among, KNOWN).items())
 
 
 @settings(deadline=None)
 @given(channels, starts)
-def test_the_direct_steps_of_a_channel_are_those_that_its_entries_allow(found: Sequence[Channel], start: Place) -> None:
+def test_the_direct_steps_of_a_channel_are_those_that_its_entries_allow(
+    found: Sequence[Channel], start: UpgradeStart
+) -> None:
     expected = {channel.name: {entry.name for entry in channel.entries if follows(entry, start)} for channel in found}
-    assert direct_steps(found, start) == expected
+    assert direct_upgrades(found, start) == expected
 
 
 @settings(deadline=None)
 @given(channels, starts, names)
-def test_a_way_ends_with_its_goal_and_passes_no_place_twice(found: Sequence[Channel], start: Place, goal: str) -> None:
-    way = Graph(found, KNOWN).ways(start, KNOWN.keys()).to(goal)
+def test_a_way_ends_with_its_goal_and_passes_no_place_twice(
+    found: Sequence[Channel], start: UpgradeStart, goal: str
+) -> None:
+    way = UpgradeGraph(found, KNOWN).paths_from(start, KNOWN.keys()).path_to(goal)
     here = start
     for name in way:
         assert any(entry.name == name and follows(entry, here) for channel in found for entry in channel.entries)
-        here = Place(name, KNOWN.get(name))
+        here = UpgradeStart(name, KNOWN.get(name))
     assert not way or way[-1] == goal
     assert len(set(way)) == len(way)
