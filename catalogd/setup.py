@@ -33,7 +33,7 @@ from olmkit.sources.access import Access
 from olmkit.sources.errors import quoted
 from olmkit.sources.oci.reference import is_host
 from olmkit.tls import setup
-from olmkit.tls.service import CATALOGS
+from olmkit.tls.service import CATALOG_SERVICE
 
 
 async def build(manager: Manager, ahead: Ahead | None = None) -> None:
@@ -54,8 +54,8 @@ async def _serve(manager: Manager, shelf: Shelf, known: Informer, memory: Memory
     """Have the shelf kept tidy and served, to clients and to other replicas; returns the URL."""
     flags = manager.settings.extra
     manager.serve(shelf.run)
-    serving = await setup.prepare(
-        manager, CATALOGS, flags.external_address or _reached_at(flags.catalogs_server_addr, 0)
+    serving = await setup.secure_serving(
+        manager, CATALOG_SERVICE, flags.external_address or _reached_at(flags.catalogs_server_addr, 0)
     )
     server = Server(
         shelf,

@@ -14,7 +14,7 @@ from catalogd.catalog.world import Needed
 from olmkit.api.catalogs import CatalogSource
 from olmkit.api.meta import Kind
 from olmkit.errors import Blocked, NotFound, OlmError
-from olmkit.runtime.api_server_addresses import ApiServers
+from olmkit.runtime.api_server_addresses import ApiServerAddresses
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from olmkit.sources import configmaps
@@ -37,7 +37,7 @@ class Reach:
         self._client = client
         self.namespace = namespace
         self._informers = {SECRET: secrets, CONFIG_MAP: config_maps}
-        self._api_servers = ApiServers(client)
+        self._api_servers = ApiServerAddresses(client)
         self.pull_secret = pull_secret
 
     def versions(self, source: CatalogSource) -> Mapping[Needed, str | None]:

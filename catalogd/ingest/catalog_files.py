@@ -21,7 +21,7 @@ from olmkit.fbc.documents import Document, RawDocument, split_documents
 from olmkit.fbc.errors import BadCatalog, BadDocument
 from olmkit.fbc.indexignore import IGNORE_FILE, MAX_IGNORE_FILE_BYTES, ignore_file_too_large, select_paths
 from olmkit.sources.errors import shown_path
-from olmkit.sources.tree_storage import Data
+from olmkit.sources.tree_storage import ByteReader
 
 LARGE = 1024 * 1024
 """Bytes of a document that the job always reads itself: no two such shall be in memory at a time."""
@@ -38,7 +38,7 @@ class _Segment:
 class _Counted:
     """The bytes of a file, counted as they are read."""
 
-    def __init__(self, data: Data, growth: Growth) -> None:
+    def __init__(self, data: ByteReader, growth: Growth) -> None:
         self._data = data
         self._growth = growth
 
@@ -69,7 +69,7 @@ class CatalogFiles:
     def remove_folder(self, path: str) -> None:
         """Folders are of no interest."""
 
-    def write(self, path: str, data: Data) -> None:
+    def write(self, path: str, data: ByteReader) -> None:
         """Read the file's blobs. What is wrong with it counts only if the file does in the end."""
         folder, _, name = path.rpartition("/")
         if name == IGNORE_FILE:
@@ -153,7 +153,7 @@ def _below(ignores: dict[str, bytes], above: str) -> dict[str, bytes]:
     return found
 
 
-def _all(data: Data, limit: int) -> bytes:
+def _all(data: ByteReader, limit: int) -> bytes:
     found = b""
     while len(found) < limit and (part := data.read(limit - len(found))):
         found += part

@@ -26,9 +26,10 @@ from olmkit.fbc.folder import read_folder
 from olmkit.jobs import Parse
 from olmkit.sources.access import Access
 from olmkit.sources.errors import BadContent
-from olmkit.sources.oci.image import CATALOG, FromLabel
-from olmkit.sources.open import Opened, open_source
+from olmkit.sources.oci.image import FromLabel
+from olmkit.sources.open import OpenedSource, open_source
 from olmkit.sources.source import from_json
+from olmkit.sources.tree import CATALOG_LIMITS
 from olmkit.sources.unpack import Fetched, unpack
 from olmkit.store.checksums import File
 from olmkit.store.store import Store, fill
@@ -73,7 +74,7 @@ async def load(arguments: Mapping[str, Any], progress: Progress, parse: Parse) -
             staged = True
         elif not opened.unchanged and opened.digest != arguments["answered"]:
             with _named():
-                await opened.confirm(CATALOG, progress)
+                await opened.confirm(CATALOG_LIMITS, progress)
         return {**_told(opened), "staged": staged}
 
 
@@ -102,7 +103,7 @@ def _is_whole(store: Store, digest: str, arguments: Mapping[str, Any]) -> bool:
     return digest == arguments["known"] or store.verify(digest)
 
 
-def _told(opened: Opened) -> dict[str, Any]:
+def _told(opened: OpenedSource) -> dict[str, Any]:
     return {
         "ref": opened.ref,
         "digest": opened.digest,
@@ -112,11 +113,11 @@ def _told(opened: Opened) -> dict[str, Any]:
     }
 
 
-async def _stage(opened: Opened, staging: Path, bundle_metadata: bool, progress: Progress, parse: Parse) -> None:
+async def _stage(opened: OpenedSource, staging: Path, bundle_metadata: bool, progress: Progress, parse: Parse) -> None:
     known: dict[str, File] = {}
     with fill(staging, opened.digest, known=known) as folder:
         with _named():
-            fetched = await opened.fetch(folder, FromLabel(LABEL), CATALOG, progress)
+            fetched = await opened.fetch(folder, FromLabel(LABEL), CATALOG_LIMITS, progress)
         wanted = {
             "facts": fetched.facts,
             "folder": str(folder),
@@ -151,7 +152,7 @@ def _read(arguments: Mapping[str, Any], files: Sequence[IO[bytes]], progress: Pr
         storage = CatalogFiles(writer, folder, readers)
         try:
             with _named():
-                root = unpack(Fetched(arguments["facts"], tuple(files)), storage, CATALOG, progress)
+                root = unpack(Fetched(arguments["facts"], tuple(files)), storage, CATALOG_LIMITS, progress)
             progress("reading the catalog")
             _finish(writer, storage.ranges(_within(root, folder)))
         except BadCatalog as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from catalogd.ingest.content import Content
-from olmkit.sources.oci.reference import check_answer
+from olmkit.sources.oci.reference import check_job_result
 from olmkit.store.store import Store, check_is_damage
 
 
@@ -35,7 +35,7 @@ def take_over(store: Store, bundle_metadata: bool, image: str, folder: Path, res
     """
     digest: str = result["digest"]
     if image:
-        check_answer(image, result["ref"], digest)
+        check_job_result(image, result["ref"], digest)
     if result.pop("staged") and not (is_here(store, digest, bundle_metadata) and store.verify(digest)):
         # What is damaged, or lacks what is asked for now, is served until this moment.
         store.place(folder, digest)

@@ -22,7 +22,7 @@ from aiohttp.typedefs import Handler
 from catalogd.storage.catalog_store import Shelf
 from catalogd.storage.state_file import dump
 from olmkit.store.checksums import Manifest
-from olmkit.tls.setup import Check
+from olmkit.tls.setup import AuthorizationCheck
 
 ADDRESS = "catalogd.operatorframework.io/address"
 """The annotation on the lease that says where the holder is asked, host:port."""
@@ -37,7 +37,7 @@ class Replication:
     """The routes over one shelf. `check` takes the header Authorization, a path and the client's address, and raises
     web.HTTPException for those who may not get it: olmkit.tls.delegated_auth.TokenCheck.check."""
 
-    def __init__(self, shelf: Shelf, check: Check) -> None:
+    def __init__(self, shelf: Shelf, check: AuthorizationCheck) -> None:
         self._shelf = shelf
         self._check = check
         self._records = b""

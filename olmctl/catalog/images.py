@@ -23,16 +23,23 @@ from olmkit.fbc.bundle_files import MANIFESTS, METADATA, PACKAGE_KEY
 from olmkit.gocompat.text import quoted
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
-from olmkit.sources.errors import BadReference, Reason
+from olmkit.sources.errors import BadReference, SourceReason
 from olmkit.sources.oci import image
 from olmkit.sources.oci.reference import parse
 from olmkit.sources.oci.registries_conf import Registries
+from olmkit.sources.tree import BUNDLE_LIMITS
 
 CONFIGS_LABEL = "operators.operatorframework.io.index.configs.v1"
 DATABASE_LABEL = "operators.operatorframework.io.index.database.v1"
 MEDIA_TYPE_LABEL = "operators.operatorframework.io.bundle.mediatype.v1"
 _PLAIN = ("plain", "plain+v0")
-_ABSENT = (Reason.NOT_FOUND, Reason.UNAUTHORIZED, Reason.UNAVAILABLE, Reason.REGISTRY_BLOCKED, Reason.ADDRESS_REFUSED)
+_ABSENT = (
+    SourceReason.NOT_FOUND,
+    SourceReason.UNAUTHORIZED,
+    SourceReason.UNAVAILABLE,
+    SourceReason.REGISTRY_BLOCKED,
+    SourceReason.ADDRESS_REFUSED,
+)
 """Reasons why nobody knows whether there is such an image, or there is none."""
 _LOGIN_KEYS = ("auth", "username", "password", "identitytoken", "registrytoken")
 
@@ -68,7 +75,7 @@ def unpacked(
         except OlmError as error:
             if error.reason in _ABSENT and (meant := _with_registry(reference)):
                 raise NoFolder(meant, error.message) from error
-            if error.reason != Reason.UNAUTHORIZED:
+            if error.reason != SourceReason.UNAUTHORIZED:
                 raise
             words = f"the registry does not let you have {quoted(reference)}, or has no such image"
             hint = f"log in with docker, podman or buildah ({_login_file()} is read)"
@@ -85,13 +92,13 @@ async def _unpack(reference: str, into: Path, registries: Registries) -> Unpacke
         return Unpacked(into / pulled.root, is_catalog=True)
     if DATABASE_LABEL in labels:
         words = "the catalog in it is a database of the old kind, which is not read: ask for a file-based one"
-        raise Blocked(Reason.UNSUPPORTED, f"render {quoted(reference)}: {words}")
-    await image.pull(found.ref_by_digest, into, registries, limits=image.BUNDLE)
+        raise Blocked(SourceReason.UNSUPPORTED, f"render {quoted(reference)}: {words}")
+    await image.pull(found.ref_by_digest, into, registries, limits=BUNDLE_LIMITS)
     if not (into / MANIFESTS).is_dir():
         shown = "".join(f"\n  {key}={value}" for key, value in sorted(labels.items()))
         words = f"found labels{shown}" if shown else "image has no labels"
         raise Blocked(
-            Reason.UNSUPPORTED,
+            SourceReason.UNSUPPORTED,
             f"render {quoted(reference)}: image type could not be determined, {words}\n"
             "A catalog's image says where its files are, a bundle's holds them in /manifests.",
         )
@@ -109,7 +116,7 @@ def _credentials() -> Credentials:
     try:
         document = orjson.loads(text)
     except orjson.JSONDecodeError:
-        raise Blocked(Reason.INVALID_SECRET, f"{path} is no JSON, as a file of logins is") from None
+        raise Blocked(SourceReason.INVALID_SECRET, f"{path} is no JSON, as a file of logins is") from None
     logins = _logins(document)
     if not logins:
         return Credentials()

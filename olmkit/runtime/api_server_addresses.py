@@ -17,12 +17,12 @@ from olmkit.runtime.client import Client
 
 ENDPOINT_SLICES = Kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", namespaced=True)
 NAME, NAMESPACE = "kubernetes", "default"
-READ_AGAIN_SECONDS = 60.0
+REFRESH_SECONDS = 60.0
 
 log = logging.getLogger(__name__)
 
 
-class ApiServers:
+class ApiServerAddresses:
     """What is known of the endpoints; one for a process."""
 
     def __init__(self, client: Client) -> None:
@@ -38,7 +38,7 @@ class ApiServers:
         Raises ApiError when they were never read and the API server does not answer.
         """
         async with self._reading:
-            if time.monotonic() - self._read_at >= READ_AGAIN_SECONDS:
+            if time.monotonic() - self._read_at >= REFRESH_SECONDS:
                 await self._read()
         return (self._client.host, *self._endpoints)
 

@@ -22,7 +22,7 @@ from olmkit.api.meta import Kind, Object
 from olmkit.errors import Unavailable
 from olmkit.runtime import metrics
 from olmkit.runtime.discovery import Discovery, DiscoveryCache, parse_discovery
-from olmkit.runtime.kubeconfig import Credentials, driver, load
+from olmkit.runtime.kubeconfig import ApiCredentials, driver, load
 from olmkit.runtime.wire import apply_body, lines, parse_event, parse_failure, parse_items, parse_object
 
 __all__ = ["Client", "Discovery", "DiscoveryCache"]
@@ -54,7 +54,7 @@ class Client:
         self._opening = asyncio.Lock()
         self._api: Any = None
         self._session: aiohttp.ClientSession
-        self._credentials: Credentials
+        self._credentials: ApiCredentials
         self._base = ""
 
     @classmethod
@@ -77,7 +77,7 @@ class Client:
             configuration.disable_strict_ssl_verification = True
             self._api = parts.transport(configuration)
             self._session = self._api.pool_manager
-            self._credentials = Credentials(configuration, reload, time.monotonic())
+            self._credentials = ApiCredentials(configuration, reload, time.monotonic())
             self._base = configuration.host.rstrip("/")
 
     @property

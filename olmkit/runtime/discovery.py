@@ -61,7 +61,7 @@ def _kinds(group: str, version: Mapping[str, Any]) -> Iterator[tuple[Kind, Colle
             yield kind, resource.get("verbs") or ()
 
 
-class Discovers(Protocol):
+class DiscoveryClient(Protocol):
     """The part of olmkit.runtime.client.Client that the cache needs."""
 
     async def discover(self) -> Discovery: ...
@@ -70,7 +70,7 @@ class Discovers(Protocol):
 class DiscoveryCache:
     """The last Discovery, read again on demand after an invalidate()."""
 
-    def __init__(self, client: Discovers) -> None:
+    def __init__(self, client: DiscoveryClient) -> None:
         self._client = client
         self._lock = asyncio.Lock()
         self._changes = 0

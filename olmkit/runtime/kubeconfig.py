@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 from yaml import YAMLError
 
 from olmkit.errors import OlmError
-from olmkit.runtime.partial_import import bare_package
+from olmkit.runtime.partial_import import package_without_init
 
-CREDENTIALS_AGE = 60.0
+MAX_CREDENTIALS_AGE_SECONDS = 60.0
 """Seconds after which token files and exec plugins are asked again; mounted tokens are replaced an hour before they expire."""
 
 log = logging.getLogger(__name__)
@@ -53,8 +53,8 @@ def driver() -> Driver:
 
     Without its generated models and calls, which would cost 37 MB and half a second, in any process that reaches the API server.
     """
-    bare_package("kubernetes_asyncio")
-    client = bare_package("kubernetes_asyncio.client")
+    package_without_init("kubernetes_asyncio")
+    client = package_without_init("kubernetes_asyncio.client")
     from kubernetes_asyncio.client import configuration, rest
 
     # What config takes from the package: the one it uses, and the one it only offers to others.
@@ -81,7 +81,7 @@ async def load(configuration: Any, kubeconfig: str | None) -> Callable[[], Any]:
 
 
 @dataclass
-class Credentials:
+class ApiCredentials:
     """Headers that say who asks; read again when old or refused."""
 
     configuration: Any
@@ -90,7 +90,7 @@ class Credentials:
 
     async def headers(self) -> dict[str, str]:
         """The authorization header, or none when a client certificate does it."""
-        if time.monotonic() - self.read_at > CREDENTIALS_AGE:
+        if time.monotonic() - self.read_at > MAX_CREDENTIALS_AGE_SECONDS:
             await self.renew()
         token = (self.configuration.api_key.get("BearerToken") or "").strip()
         if token:

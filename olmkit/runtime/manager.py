@@ -222,7 +222,7 @@ async def _run(service: Service) -> None:
 async def _main(name: str, settings: Settings, build: Build) -> None:
     loop, main = asyncio.get_running_loop(), asyncio.current_task()
     assert main is not None
-    tls_read_buffer.bound()
+    tls_read_buffer.limit_tls_read_buffers()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, main.cancel)
     async with Client(settings.kubeconfig) as client:

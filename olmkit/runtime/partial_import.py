@@ -11,7 +11,7 @@ import sys
 from types import ModuleType
 
 
-def bare_package(name: str) -> ModuleType:
+def package_without_init(name: str) -> ModuleType:
     """The package with nothing in it, in sys.modules for good; as it is if it is there already. Its modules are imported as ever.
 
     The package above it must have been imported, or made bare. Raises ModuleNotFoundError.

@@ -6,10 +6,10 @@ whole process. Never touches a connection that is there already.
 
 from asyncio.sslproto import SSLProtocol
 
-TLS_READ = 32 * 1024
+TLS_READ_BUFFER_BYTES = 32 * 1024
 """Bytes: two TLS records."""
 
 
-def bound() -> None:
+def limit_tls_read_buffers() -> None:
     """From now on."""
-    SSLProtocol.max_size = TLS_READ
+    SSLProtocol.max_size = TLS_READ_BUFFER_BYTES

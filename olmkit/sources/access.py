@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from olmkit.sources.addresses import SourceAddresses
-from olmkit.sources.ca_bundle import Trust
+from olmkit.sources.ca_bundle import CABundle
 from olmkit.sources.credentials import Credentials
-from olmkit.sources.oci.registries_conf import Patience, Registries
+from olmkit.sources.oci.registries_conf import Registries, Timeouts
 from olmkit.sources.proxies import Proxies
 
 
@@ -31,7 +31,7 @@ class Access:
     allowed: tuple[str, ...] = ()
     denied: tuple[str, ...] = ()
     credentials: Credentials = field(default_factory=Credentials, repr=False)
-    patience: Patience = field(default_factory=Patience)
+    patience: Timeouts = field(default_factory=Timeouts)
 
     def check(self) -> None:
         """Read everything once. Raises Blocked(InvalidConfiguration) for what a person has to put right."""
@@ -45,9 +45,9 @@ class Access:
         """The policy for addresses. Looks names up; raises Blocked."""
         return SourceAddresses.load(self.allowed, self.denied)
 
-    def trust(self) -> Trust:
+    def trust(self) -> CABundle:
         """The authorities that are believed. Raises Blocked."""
-        return Trust.load(self.ca_folder)
+        return CABundle.load(self.ca_folder)
 
     def proxies(self) -> Proxies:
         """What HTTP_PROXY, HTTPS_PROXY and NO_PROXY say. Raises Blocked."""
@@ -91,5 +91,5 @@ class Access:
             tuple(value["allowed"]),
             tuple(value["denied"]),
             Credentials.from_json(value["credentials"]),
-            Patience(**value["patience"]),
+            Timeouts(**value["patience"]),
         )

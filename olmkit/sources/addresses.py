@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from olmkit.errors import Blocked, Waiting
-from olmkit.sources.errors import BadReference, Reason
+from olmkit.sources.errors import BadReference, SourceReason
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-METADATA = frozenset(
+METADATA_ADDRESSES = frozenset(
     ipaddress.ip_address(each)
     for each in (
         "100.100.100.200",  # Alibaba Cloud
@@ -34,7 +34,7 @@ METADATA = frozenset(
 """Metadata services outside of the link-local ranges."""
 METADATA_NAMES = frozenset({"metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"})
 
-NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
+NAT64_NETWORKS = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
 """Both hold an IPv4 address in their last 32 bits."""
 
 IPV4_COMPATIBLE = ipaddress.ip_network("::/96")
@@ -42,7 +42,7 @@ _NUMBERS = re.compile(r"(?:0[xX][0-9a-fA-F]+|[0-9]+)(?:\.(?:0[xX][0-9a-fA-F]+|[0
 THIS_NETWORK = ipaddress.ip_network("0.0.0.0/8")
 
 
-REFUSED = "such addresses are refused unless --allow-source-cidr names them"
+REFUSED_ADDRESS_HINT = "such addresses are refused unless --allow-source-cidr names them"
 
 
 class AddressRefused(Waiting):
@@ -65,7 +65,7 @@ class SourceAddresses:
         try:
             allowed = tuple(ipaddress.ip_network(cidr, strict=False) for cidr in allow_cidrs)
         except ValueError as error:
-            raise Blocked(Reason.INVALID_CONFIGURATION, f"--allow-source-cidr: {error}") from error
+            raise Blocked(SourceReason.INVALID_CONFIGURATION, f"--allow-source-cidr: {error}") from error
         return cls(allowed, tuple(pair for each in deny for pair in _looked_up(each)))
 
     def refusal_of_host(self, host: str, port: int) -> str | None:
@@ -76,7 +76,7 @@ class SourceAddresses:
         name = host.lower().rstrip(".")
         if name in METADATA_NAMES:
             return f"the name {name}, which is a metadata service's"
-        address = ipaddress.ip_address("127.0.0.1") if f".{name}".endswith(".localhost") else literal(host)
+        address = ipaddress.ip_address("127.0.0.1") if f".{name}".endswith(".localhost") else literal_address(host)
         refusal = self.refusal(str(address), port) if address is not None else None
         return f"the address {address}, {refusal}" if refusal else None
 
@@ -85,9 +85,9 @@ class SourceAddresses:
 
         Raises BadReference. Nothing is looked up, and nothing is said of a name.
         """
-        what = self.refusal_of_host(host, port) if literal(host) is not None else None
+        what = self.refusal_of_host(host, port) if literal_address(host) is not None else None
         if what is not None:
-            raise BadReference(Reason.ADDRESS_REFUSED, f"{who} has {what}: {REFUSED}")
+            raise BadReference(SourceReason.ADDRESS_REFUSED, f"{who} has {what}: {REFUSED_ADDRESS_HINT}")
 
     def refusal(self, address: str, port: int) -> str | None:
         """Why this address is refused, in words that fit "it has the address A, <words>"; None when it is fine."""
@@ -117,7 +117,7 @@ class AddressGuard:
         return socket.socket(family, kind, protocol)
 
 
-def literal(host: str) -> Address | None:
+def literal_address(host: str) -> Address | None:
     """The address that a host of a URL is, in every way in which C lets it be written (127.1, 0x7f000001); None for a name."""
     host = host.strip("[]").partition("%")[0]
     try:
@@ -133,7 +133,7 @@ def literal(host: str) -> Address | None:
 
 
 def _kind(ip: Address) -> str | None:
-    if ip in METADATA:
+    if ip in METADATA_ADDRESSES:
         return "which is a metadata service's"
     if ip.is_loopback:
         return "which is loopback"
@@ -150,7 +150,7 @@ def _plain(ip: Address) -> Address:
     """The IPv4 address inside of an IPv6 one that only wraps it."""
     if isinstance(ip, ipaddress.IPv6Address):
         wrapped = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
-        if wrapped is None and any(ip in network for network in NAT64):
+        if wrapped is None and any(ip in network for network in NAT64_NETWORKS):
             wrapped = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
         if wrapped is None and ip in IPV4_COMPATIBLE and int(ip) > 0xFFFF:  # not :: and not ::1
             wrapped = ipaddress.IPv4Address(int(ip))

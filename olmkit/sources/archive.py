@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import IO
 
-from olmkit.sources.errors import Reason
+from olmkit.sources.errors import SourceReason
 from olmkit.sources.oci import layers
-from olmkit.sources.tree import LayerError, Tree
+from olmkit.sources.tree import Tree, TreeError
 
-OTHERS = (
+UNSUPPORTED_MAGICS = (
     (b"PK\x03\x04", "a zip archive"),
     (b"PK\x05\x06", "a zip archive"),
     (b"BZh", "packed with bzip2"),
@@ -35,16 +35,16 @@ def unpack(archive: IO[bytes], tree: Tree) -> None:
 
 
 def _refuse_others(start: bytes) -> None:
-    for magic, what in OTHERS:
+    for magic, what in UNSUPPORTED_MAGICS:
         if start.startswith(magic):
             words = f"is {what}, which is not read: make it a tar archive, plain or packed with gzip or zstd"
-            raise LayerError(Reason.UNSUPPORTED_CONTENT, words)
+            raise TreeError(SourceReason.UNSUPPORTED_CONTENT, words)
     if not start:
-        raise LayerError(Reason.UNSUPPORTED_CONTENT, "is empty")
+        raise TreeError(SourceReason.UNSUPPORTED_CONTENT, "is empty")
     text = start.lstrip()
     if any(text.startswith(each) for each in TEXT_STARTS) and b"\0" not in start:
         # Not what it says: it may be the answer of a server that whoever reads the object could not ask.
         words = (
             "is no archive but text, such as a page, an error or a pointer to other storage: see what the URL answers"
         )
-        raise LayerError(Reason.UNSUPPORTED_CONTENT, words)
+        raise TreeError(SourceReason.UNSUPPORTED_CONTENT, words)

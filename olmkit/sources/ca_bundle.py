@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from olmkit.errors import Blocked
-from olmkit.sources.errors import Reason
+from olmkit.sources.errors import SourceReason
 
-SUFFIXES = frozenset({".crt", ".pem"})
+CERTIFICATE_SUFFIXES = frozenset({".crt", ".pem"})
 
 
 @dataclass(frozen=True)
-class Trust:
+class CABundle:
     """`authorities` is PEM text of certificates that are believed beside the system's."""
 
     authorities: str = ""
 
     @classmethod
-    def load(cls, folder: Path | None) -> Trust:
+    def load(cls, folder: Path | None) -> CABundle:
         """Read all *.crt and *.pem of a folder, not of those below it; None means the system's alone.
 
         Raises Blocked(InvalidConfiguration) naming the file and what is wrong with it.
@@ -31,7 +31,7 @@ class Trust:
             return cls()
         try:
             # A ConfigMap's files are links into a folder of a hidden name: iterdir shows each once.
-            files = sorted(each for each in folder.iterdir() if each.suffix in SUFFIXES and each.is_file())
+            files = sorted(each for each in folder.iterdir() if each.suffix in CERTIFICATE_SUFFIXES and each.is_file())
         except OSError as error:
             raise _bad(folder, (error.strerror or "it cannot be read").lower()) from error
         return cls("\n".join(_certificates(each) for each in files))
@@ -69,4 +69,4 @@ def _certificates(path: Path) -> str:
 
 
 def _bad(path: Path, why: str) -> Blocked:
-    return Blocked(Reason.INVALID_CONFIGURATION, f"certificate authorities of {path} cannot be read: {why}")
+    return Blocked(SourceReason.INVALID_CONFIGURATION, f"certificate authorities of {path} cannot be read: {why}")

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from olmkit.errors import Blocked
-from olmkit.sources.errors import Reason, quoted
+from olmkit.sources.errors import SourceReason, quoted
 from olmkit.sources.source import ConfigMapsSource, clean_folder
 
-SIZE_LIMIT = 8 * 1024**2
+MAX_BYTES = 8 * 1024**2
 """Bytes of all files together; one ConfigMap holds 1 MiB at most."""
 
 
@@ -32,7 +32,7 @@ def gather(maps: Iterable[tuple[Mapping[str, Any], str]]) -> ConfigMapsSource:
             path = f"{where}/{key}" if where else key
             if path in files:
                 both = " and ".join(sorted((files[path][0], name)))
-                raise Blocked(Reason.DUPLICATE_PATH, f"duplicate path {quoted(path)} found in configmaps {both}")
+                raise Blocked(SourceReason.DUPLICATE_PATH, f"duplicate path {quoted(path)} found in configmaps {both}")
             files[path] = (name, data)
     _check(files)
     return ConfigMapsSource(tuple(sorted((path, data) for path, (_, data) in files.items())))
@@ -46,23 +46,23 @@ def _keys(name: str, raw: Mapping[str, Any]) -> Iterable[tuple[str, bytes]]:
             yield _file_name(name, key), base64.b64decode(encoded, validate=True)
         except binascii.Error:
             raise Blocked(
-                Reason.UNSUPPORTED_CONTENT, f"configmap {name} has no base64 at the key {quoted(key)}"
+                SourceReason.UNSUPPORTED_CONTENT, f"configmap {name} has no base64 at the key {quoted(key)}"
             ) from None
 
 
 def _file_name(name: str, key: str) -> str:
     """The API server allows letters, digits, dots, dashes and underscores; this is the second net."""
     if key in ("", ".", "..") or "/" in key or "\0" in key or len(key) > 253:
-        raise Blocked(Reason.UNSAFE, f"configmap {name} has the key {quoted(key)}, which is no name of a file")
+        raise Blocked(SourceReason.UNSAFE, f"configmap {name} has the key {quoted(key)}, which is no name of a file")
     return key
 
 
 def _check(files: Mapping[str, tuple[str, bytes]]) -> None:
     if not files:
-        raise Blocked(Reason.MISSING_CONTENT, "the configmaps hold no keys, and so no files")
+        raise Blocked(SourceReason.MISSING_CONTENT, "the configmaps hold no keys, and so no files")
     size = sum(len(data) for _, data in files.values())
-    if size > SIZE_LIMIT:
-        raise Blocked(Reason.TOO_LARGE, f"the configmaps hold {size:,} bytes; at most {SIZE_LIMIT:,} are read")
+    if size > MAX_BYTES:
+        raise Blocked(SourceReason.TOO_LARGE, f"the configmaps hold {size:,} bytes; at most {MAX_BYTES:,} are read")
     for path, (name, _) in files.items():
         parts = path.split("/")
         for end in range(1, len(parts)):
@@ -72,4 +72,4 @@ def _check(files: Mapping[str, tuple[str, bytes]]) -> None:
                 words = (
                     f"configmap {name} has files in the folder {quoted(above)}, which is a file of configmap {other}"
                 )
-                raise Blocked(Reason.DUPLICATE_PATH, words)
+                raise Blocked(SourceReason.DUPLICATE_PATH, words)

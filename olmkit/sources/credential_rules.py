@@ -44,7 +44,7 @@ class SshKey:
 
 
 @dataclass(frozen=True)
-class Grant:
+class CredentialRule:
     """One host, or hosts by pattern, that one thing may be sent to.
 
     `port` 0 means the usual one; `path` is that of the repositories meant, without a slash at its ends, "" for all.

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from olmkit.sources.credential_rules import DOCKER_HUB, DOCKER_HUB_NAMES, Grant, Login, SshKey, split_port
-from olmkit.sources.secrets import HOSTS_ANNOTATION, grants_of
+from olmkit.sources.credential_rules import DOCKER_HUB, DOCKER_HUB_NAMES, CredentialRule, Login, SshKey, split_port
+from olmkit.sources.secrets import HOSTS_ANNOTATION, rules_of_secret
 
 __all__ = ["HOSTS_ANNOTATION", "Credentials", "Login", "SshKey"]
 
@@ -31,7 +31,7 @@ class Credentials:
     other Secret's, because whoever may read the object reads them. `unusable`: what is wrong with the Secret for all objects.
     """
 
-    layers: tuple[tuple[Grant, ...], ...] = ()
+    layers: tuple[tuple[CredentialRule, ...], ...] = ()
     own: str = ""
     unusable: str = ""
 
@@ -41,7 +41,7 @@ class Credentials:
 
         Raises Blocked(InvalidSecret) naming the Secret and what is missing in it.
         """
-        grants = grants_of(secret)
+        grants = rules_of_secret(secret)
         return cls((grants,), grants[0].value.secret)
 
     @staticmethod
@@ -112,7 +112,7 @@ class Credentials:
         layers = tuple(tuple(_grant_from_json(grant) for grant in layer) for layer in value["layers"])
         return cls(layers, value["own"], value["unusable"])
 
-    def _of_own(self) -> Iterator[Grant]:
+    def _of_own(self) -> Iterator[CredentialRule]:
         return (grant for layer in self.layers for grant in layer if self.own and grant.value.secret == self.own)
 
     def _annotated(
@@ -127,18 +127,18 @@ class Credentials:
         return None
 
 
-def _may_pull(grant: Grant, host: str, port: int, repository: str) -> bool:
+def _may_pull(grant: CredentialRule, host: str, port: int, repository: str) -> bool:
     """A Secret with an annotation that names the registry will do as well."""
     inside = not grant.path or repository == grant.path or repository.startswith(f"{grant.path}/")
     return inside and grant.names(host, port, (443,))
 
 
-def _heaviest(grants: Sequence[Grant], kind: type[Kind]) -> Kind | None:
+def _heaviest(grants: Sequence[CredentialRule], kind: type[Kind]) -> Kind | None:
     fitting = sorted(grants, key=lambda grant: grant.weight, reverse=True)
     return next((grant.value for grant in fitting if isinstance(grant.value, kind)), None)
 
 
-def _grant_to_json(grant: Grant) -> dict[str, Any]:
+def _grant_to_json(grant: CredentialRule) -> dict[str, Any]:
     value = grant.value
     return {
         "host": grant.host,
@@ -151,7 +151,7 @@ def _grant_to_json(grant: Grant) -> dict[str, Any]:
     }
 
 
-def _grant_from_json(value: Mapping[str, Any]) -> Grant:
+def _grant_from_json(value: Mapping[str, Any]) -> CredentialRule:
     kind = SshKey if value["kind"] == "ssh" else Login
     granted = kind(**value["value"])
-    return Grant(value["host"], value["port"], value["path"], granted, value["registry"], value["insecure"])
+    return CredentialRule(value["host"], value["port"], value["path"], granted, value["registry"], value["insecure"])

@@ -16,11 +16,11 @@ from enum import StrEnum
 
 from olmkit.errors import Blocked, Waiting
 
-SOON = timedelta(seconds=5)
+RETRY_DELAY = timedelta(seconds=5)
 """First delay after a failure that may pass; olmkit.jobs doubles it up to 5 minutes."""
 
 
-class Reason(StrEnum):
+class SourceReason(StrEnum):
     """Why a source could not be read."""
 
     INVALID_REFERENCE = "InvalidReference"  # the image reference does not follow the grammar
@@ -67,7 +67,7 @@ class ImageNotFound(Waiting):
 
 
 @contextmanager
-def disk_full_said() -> Iterator[None]:
+def disk_full_as_waiting() -> Iterator[None]:
     """A disk without room, or a limit on the size of a file, as Waiting(DiskFull)."""
     try:
         yield
@@ -75,12 +75,12 @@ def disk_full_said() -> Iterator[None]:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
         text = "the disk that content is unpacked on is full: free some space or give the cache a larger volume"
-        raise Waiting(Reason.DISK_FULL, text, timedelta(minutes=1)) from error
+        raise Waiting(SourceReason.DISK_FULL, text, timedelta(minutes=1)) from error
 
 
-def unavailable(message: str, after: timedelta = SOON) -> Waiting:
+def unavailable(message: str, after: timedelta = RETRY_DELAY) -> Waiting:
     """A registry that does not answer, or not as one."""
-    return Waiting(Reason.UNAVAILABLE, message, after)
+    return Waiting(SourceReason.UNAVAILABLE, message, after)
 
 
 def printable(text: str) -> str:

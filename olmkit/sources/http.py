@@ -22,16 +22,16 @@ from olmkit.api.patterns import URL as PATTERN
 from olmkit.errors import Waiting
 from olmkit.sources import archive
 from olmkit.sources.access import Access
-from olmkit.sources.errors import SOON, BadContent, BadReference, Reason, quoted
-from olmkit.sources.http_auth import endpoint, login, network, reasons_put_right, refused
+from olmkit.sources.errors import RETRY_DELAY, BadContent, BadReference, SourceReason, quoted
+from olmkit.sources.http_auth import endpoint, error_for_status, host_login, network, source_reasons
 from olmkit.sources.source import HttpSource, identity, without_query
-from olmkit.sources.transport import Answer, Transport
-from olmkit.sources.tree import LayerError, Tree
+from olmkit.sources.transport import HttpResponse, Transport
+from olmkit.sources.tree import Tree, TreeError
 
 MEGABYTE = 1_000_000
-VALIDATOR_LIMIT = 1000
-SELDOM = timedelta(minutes=5)
-PACKED = frozenset({"", "identity", "gzip", "x-gzip", "zstd"})
+MAX_VALIDATOR_LENGTH = 1000
+CONTENT_RETRY_DELAY = timedelta(minutes=5)
+ARCHIVE_ENCODINGS = frozenset({"", "identity", "gzip", "x-gzip", "zstd"})
 """Encodings that are left as they are: servers call a .tar.gz so, and archive.py looks at the bytes."""
 
 
@@ -59,12 +59,12 @@ def check(source: HttpSource) -> URL:
     if not re.fullmatch(PATTERN, source.url):
         words = "it is written https://host/path, and user and password belong in the Secret of auth"
         shown = quoted(without_query(source.url))
-        raise BadReference(Reason.INVALID_REFERENCE, f"url {shown} cannot be read: {words}")
+        raise BadReference(SourceReason.INVALID_REFERENCE, f"url {shown} cannot be read: {words}")
     try:
         return URL(source.url)
     except ValueError:
         shown = quoted(without_query(source.url))
-        raise BadReference(Reason.INVALID_REFERENCE, f"url {shown} cannot be read: it is no URL") from None
+        raise BadReference(SourceReason.INVALID_REFERENCE, f"url {shown} cannot be read: it is no URL") from None
 
 
 async def download(
@@ -75,17 +75,17 @@ async def download(
     Its file is the caller's to close. Raises BadReference, Waiting.
     """
     url = check(source)
-    its_login = login(url, access, insecure=source.insecure_skip_verify)
+    its_login = host_login(url, access, insecure=source.insecure_skip_verify)
     headers = {"Authorization": its_login.sent.basic} if its_login.sent is not None else {}
     headers |= _condition(source, known)
     host, way = endpoint(url, "web server", insecure=source.insecure_skip_verify), network(access)
     way.addresses.check_literal(url.host or "", url.port or 0, host.called)
-    with reasons_put_right():
+    with source_reasons():
         async with Transport(way) as transport, transport.open("GET", url, host, headers) as answer:
             if answer.status == 304 and _condition(source, known):
                 return Download(None, "", known)
             if answer.status != 200:
-                raise refused(answer, f"archive {quoted(url.path)}", its_login, access)
+                raise error_for_status(answer, f"archive {quoted(url.path)}", its_login, access)
             return await _saved(source, answer, folder, limit, progress)
 
 
@@ -93,17 +93,17 @@ def unpack(named: str, archive_file: IO[bytes], tree: Tree) -> None:
     """The files of a downloaded archive, called as ref() does, into a tree that wants everything. Raises BadContent."""
     try:
         archive.unpack(archive_file, tree)
-    except LayerError as error:
-        reason = Reason.UNSUPPORTED_CONTENT if error.reason == Reason.UNSUPPORTED else error.reason
+    except TreeError as error:
+        reason = SourceReason.UNSUPPORTED_CONTENT if error.reason == SourceReason.UNSUPPORTED else error.reason
         raise BadContent(reason, f"archive {named} {error.words}", named) from error
 
 
 async def _saved(
-    source: HttpSource, answer: Answer, folder: Path | None, limit: int, progress: Callable[[str], None]
+    source: HttpSource, answer: HttpResponse, folder: Path | None, limit: int, progress: Callable[[str], None]
 ) -> Download:
-    if answer.header("Content-Encoding").strip().lower() not in PACKED:
+    if answer.header("Content-Encoding").strip().lower() not in ARCHIVE_ENCODINGS:
         words = f"{answer.who} answers in an encoding that it was not asked for"
-        raise Waiting(Reason.SOURCE_UNAVAILABLE, words, SOON)
+        raise Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY)
     file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  the caller closes it
     try:
         total, count = hashlib.sha256(), 0
@@ -111,7 +111,7 @@ async def _saved(
             count += len(chunk)
             if count > limit:
                 words = f"archive {without_query(source.url)} is larger than {limit:,} bytes, the most that is read"
-                raise Waiting(Reason.TOO_LARGE, words, SELDOM)
+                raise Waiting(SourceReason.TOO_LARGE, words, CONTENT_RETRY_DELAY)
             total.update(chunk)
             file.write(chunk)
             progress(f"downloading, {count // MEGABYTE} MB")
@@ -119,18 +119,18 @@ async def _saved(
         digest = f"sha256:{total.hexdigest()}"
         if source.checksum and digest != source.checksum:
             words = f"archive {without_query(source.url)} is {digest}, and its checksum should be {source.checksum}"
-            raise Waiting(Reason.CONTENT_CHANGED, words, SELDOM)
+            raise Waiting(SourceReason.CONTENT_CHANGED, words, CONTENT_RETRY_DELAY)
     except BaseException:
         file.close()
         raise
     return Download(file, digest, _validator(source, answer))
 
 
-def _validator(source: HttpSource, answer: Answer) -> str:
+def _validator(source: HttpSource, answer: HttpResponse) -> str:
     """What tells this archive from a later one. It names the source, so that it is never sent for another."""
     for name in ("ETag", "Last-Modified"):
         value = answer.header(name)
-        if value and len(value) <= VALIDATOR_LIMIT and value.isascii() and value.isprintable():
+        if value and len(value) <= MAX_VALIDATOR_LENGTH and value.isascii() and value.isprintable():
             return f"{_mark(source)} {name}: {value}"
     return ""
 

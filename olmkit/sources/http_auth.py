@@ -15,15 +15,15 @@ from yarl import URL
 from olmkit.errors import Waiting
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Login
-from olmkit.sources.errors import SOON, Reason
-from olmkit.sources.oci.registries_conf import Endpoint, Patience, Registries
+from olmkit.sources.errors import RETRY_DELAY, SourceReason
+from olmkit.sources.oci.registries_conf import Endpoint, Registries, Timeouts
 from olmkit.sources.secrets import BASIC_AUTH, INSECURE_HOSTS_ANNOTATION
-from olmkit.sources.transport import Answer, authority, phrase
+from olmkit.sources.transport import HttpResponse, authority, status_phrase
 
-NO_TLS = " (a registry without TLS must be insecure in registries.conf)"
+REGISTRY_TLS_HINT = " (a registry without TLS must be insecure in registries.conf)"
 
 
-def network(access: Access, patience: Patience | None = None) -> Registries:
+def network(access: Access, patience: Timeouts | None = None) -> Registries:
     """What a Transport needs, without the rules of registries.conf: they are about registries. Raises Blocked."""
     return replace(
         Registries(addresses=access.addresses(), patience=patience or access.patience),
@@ -45,7 +45,7 @@ class HostLogin:
     withheld: Login | None = None
 
 
-def login(url: URL, access: Access, *, insecure: bool) -> HostLogin:
+def host_login(url: URL, access: Access, *, insecure: bool) -> HostLogin:
     """What goes to the host of a URL. By plain HTTP, and when its certificate does not count (`insecure`), only what its Secret
     names the host for once more: who writes the URL is not who owns the Secret."""
     host = f"{url.host_subcomponent}:{url.port}"
@@ -54,31 +54,31 @@ def login(url: URL, access: Access, *, insecure: bool) -> HostLogin:
 
 
 @contextmanager
-def reasons_put_right() -> Iterator[None]:
+def source_reasons() -> Iterator[None]:
     """The transport's errors with the reason of a server that is no registry."""
     try:
         yield
     except Waiting as error:
-        if error.reason == Reason.UNAVAILABLE:
-            error.reason = Reason.SOURCE_UNAVAILABLE
-            error.message = error.message.replace(NO_TLS, "")
+        if error.reason == SourceReason.UNAVAILABLE:
+            error.reason = SourceReason.SOURCE_UNAVAILABLE
+            error.message = error.message.replace(REGISTRY_TLS_HINT, "")
         raise
 
 
-def refused(answer: Answer, what: str, login: HostLogin, access: Access) -> Waiting:
+def error_for_status(answer: HttpResponse, what: str, login: HostLogin, access: Access) -> Waiting:
     """What a status that is no success means; `what` was asked for."""
     status, who = answer.status, answer.who
     if status == HTTPStatus.NOT_FOUND:
         words = f"{who} has no {what}, or not for us (404)"
-        return Waiting(Reason.SOURCE_NOT_FOUND, words, SOON)
+        return Waiting(SourceReason.SOURCE_NOT_FOUND, words, RETRY_DELAY)
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return Waiting(
-            Reason.UNAUTHORIZED,
+            SourceReason.UNAUTHORIZED,
             f"{who} {_denial(status, what, answer.at.host_subcomponent or '', login, access)}",
-            SOON,
+            RETRY_DELAY,
         )
-    words = f"{who} answered {phrase(status)} when asked for {what}"
-    return Waiting(Reason.SOURCE_UNAVAILABLE, words, SOON)
+    words = f"{who} answered {status_phrase(status)} when asked for {what}"
+    return Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY)
 
 
 def _denial(status: int, what: str, host: str, login: HostLogin, access: Access) -> str:

@@ -19,7 +19,7 @@ from typing import IO, Any, Protocol, TypeAlias
 
 from olmkit.sources import http
 from olmkit.sources.access import Access
-from olmkit.sources.errors import disk_full_said
+from olmkit.sources.errors import disk_full_as_waiting
 from olmkit.sources.oci import image
 from olmkit.sources.oci.image import FromLabel
 from olmkit.sources.oci.registries_conf import Registries
@@ -33,10 +33,10 @@ from olmkit.sources.source import (
     to_json,
     without_query,
 )
-from olmkit.sources.tree import CATALOG, ContentLimits
+from olmkit.sources.tree import CATALOG_LIMITS, ContentLimits
 from olmkit.sources.unpack import Fetched
 
-Only: TypeAlias = str | Sequence[str] | FromLabel | None
+PathSelection: TypeAlias = str | Sequence[str] | FromLabel | None
 Progress: TypeAlias = Callable[[str], None]
 
 
@@ -44,7 +44,7 @@ def _silent(line: str) -> None:
     """Nobody listens."""
 
 
-class Opened(Protocol):
+class OpenedSource(Protocol):
     """What a source means now."""
 
     digest: str
@@ -61,7 +61,7 @@ class Opened(Protocol):
     unchanged: bool
     """The server says that what known_validator stands for is still so."""
 
-    async def confirm(self, limits: ContentLimits = CATALOG, progress: Progress = _silent) -> None:
+    async def confirm(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _silent) -> None:
         """Have the source show, to our own login, that it has this content; for who takes the content from elsewhere.
 
         Raises Blocked, Waiting.
@@ -69,7 +69,11 @@ class Opened(Protocol):
         ...
 
     async def fetch(
-        self, folder: Path, only: Only = None, limits: ContentLimits = CATALOG, progress: Progress = _silent
+        self,
+        folder: Path,
+        only: PathSelection = None,
+        limits: ContentLimits = CATALOG_LIMITS,
+        progress: Progress = _silent,
     ) -> Fetched:
         """What the content is made of, in files without names in `folder`. `only` is for images: which paths to take.
 
@@ -85,9 +89,9 @@ async def open_source(
     known_validator: str = "",
     *,
     scratch: Path | None = None,
-    limits: ContentLimits = CATALOG,
+    limits: ContentLimits = CATALOG_LIMITS,
     progress: Progress = _silent,
-) -> AsyncIterator[Opened]:
+) -> AsyncIterator[OpenedSource]:
     """Find out what the source means. Only an archive without checksum is fetched for it, to a file without name in `scratch`.
 
     Raises BadReference, Blocked, Waiting.
@@ -105,7 +109,7 @@ async def open_source(
                 yield _Files(source)
 
 
-async def _open_image(source: ImageSource, access: Access, stack: ExitStack) -> Opened:
+async def _open_image(source: ImageSource, access: Access, stack: ExitStack) -> OpenedSource:
     registries = access.registries()
     return _Image(await image.resolve(source.ref, registries), registries, stack)
 
@@ -116,26 +120,30 @@ class _Image:
     validator = ""
     unchanged = False
 
-    def __init__(self, found: image.ResolvedRef, registries: Registries, stack: ExitStack) -> None:
+    def __init__(self, found: image.ResolvedImage, registries: Registries, stack: ExitStack) -> None:
         self._registries = registries
         self._stack = stack
         self.digest = found.digest
         self.ref = found.ref_by_digest
         self.resolved = {"type": "image", "image": {"ref": self.ref}}
 
-    async def confirm(self, limits: ContentLimits = CATALOG, progress: Progress = _silent) -> None:
+    async def confirm(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _silent) -> None:
         """See Opened, as all below."""
-        await image.confirm(self.ref, self._registries)
+        await image.verify_access(self.ref, self._registries)
 
     async def fetch(
-        self, folder: Path, only: Only = None, limits: ContentLimits = CATALOG, progress: Progress = _silent
+        self,
+        folder: Path,
+        only: PathSelection = None,
+        limits: ContentLimits = CATALOG_LIMITS,
+        progress: Progress = _silent,
     ) -> Fetched:
         found = await image.fetch(self.ref, folder, self._registries, only=only, limits=limits, progress=progress)
         self._stack.enter_context(found.blob)
         return Fetched({"type": "image", "image": found.facts()}, (found.blob,))
 
 
-async def _open_git(source: GitSource, access: Access, stack: ExitStack) -> Opened:
+async def _open_git(source: GitSource, access: Access, stack: ExitStack) -> OpenedSource:
     # Here, because dulwich costs memory that only git needs.
     from olmkit.sources.git import repository
 
@@ -162,17 +170,21 @@ class _Git:
             named["directory"] = source.directory
         self.resolved = {"type": "git", "git": named}
 
-    async def confirm(self, limits: ContentLimits = CATALOG, progress: Progress = _silent) -> None:
+    async def confirm(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _silent) -> None:
         from olmkit.sources.git import repository
 
-        await repository.confirm(self._source, self._access)
+        await repository.verify_access(self._source, self._access)
 
     async def fetch(
-        self, folder: Path, only: Only = None, limits: ContentLimits = CATALOG, progress: Progress = _silent
+        self,
+        folder: Path,
+        only: PathSelection = None,
+        limits: ContentLimits = CATALOG_LIMITS,
+        progress: Progress = _silent,
     ) -> Fetched:
         from olmkit.sources.git import repository
 
-        with disk_full_said():
+        with disk_full_as_waiting():
             pack = await repository.fetch(self._source, self._commit, self._access, folder, limits, progress)
         self._stack.enter_context(pack)
         return Fetched({"type": "git", "source": to_json(self._source), "commit": self._commit}, (pack,))
@@ -184,7 +196,7 @@ async def _download(
     http.check(source)
     if source.checksum:
         return http.Download(None, source.checksum, "")
-    with disk_full_said():
+    with disk_full_as_waiting():
         return await http.download(source, access, scratch, limits.bytes, known, progress)
 
 
@@ -206,18 +218,22 @@ class _Http:
         named = {"url": without_query(source.url), "digest": found.digest}
         self.resolved = {"type": "http", "http": named} if found.digest else {}
 
-    async def confirm(self, limits: ContentLimits = CATALOG, progress: Progress = _silent) -> None:
+    async def confirm(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _silent) -> None:
         await self._download(self._scratch, limits, progress)
 
     async def fetch(
-        self, folder: Path, only: Only = None, limits: ContentLimits = CATALOG, progress: Progress = _silent
+        self,
+        folder: Path,
+        only: PathSelection = None,
+        limits: ContentLimits = CATALOG_LIMITS,
+        progress: Progress = _silent,
     ) -> Fetched:
         return Fetched({"type": "http", "ref": self.ref}, (await self._download(folder, limits, progress),))
 
     async def _download(self, folder: Path | None, limits: ContentLimits, progress: Progress) -> IO[bytes]:
         """The archive, unless it is here already; its checksum is verified."""
         if self._file is None:
-            with disk_full_said():
+            with disk_full_as_waiting():
                 found = await http.download(self._source, self._access, folder, limits.bytes, "", progress)
             assert found.file is not None, "without a known validator an archive is always sent"
             self._file = self._stack.enter_context(found.file)
@@ -236,10 +252,14 @@ class _Files:
         self.ref = f"configMaps@{self.digest}"
         self.resolved = {"type": "configMaps", "configMaps": {"digest": self.digest}}
 
-    async def confirm(self, limits: ContentLimits = CATALOG, progress: Progress = _silent) -> None:
+    async def confirm(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _silent) -> None:
         """The files are here."""
 
     async def fetch(
-        self, folder: Path, only: Only = None, limits: ContentLimits = CATALOG, progress: Progress = _silent
+        self,
+        folder: Path,
+        only: PathSelection = None,
+        limits: ContentLimits = CATALOG_LIMITS,
+        progress: Progress = _silent,
     ) -> Fetched:
         return Fetched({"type": "configMaps", "source": to_json(self._source), "ref": self.ref})

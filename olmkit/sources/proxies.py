@@ -14,11 +14,11 @@ from typing import TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from olmkit.errors import Blocked
-from olmkit.sources.errors import Reason
+from olmkit.sources.errors import SourceReason
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
-PORTS: Mapping[str, int] = {"http": 80, "https": 443}
+DEFAULT_PORTS: Mapping[str, int] = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Proxy:
 
 
 @dataclass(frozen=True)
-class Direct:
+class NoProxyEntry:
     """One entry of NO_PROXY."""
 
     host: str = ""
@@ -56,7 +56,7 @@ class Proxies:
 
     http: Proxy | None = None
     https: Proxy | None = None
-    direct: tuple[Direct, ...] = ()
+    direct: tuple[NoProxyEntry, ...] = ()
     never: bool = False
     """NO_PROXY is `*`."""
 
@@ -99,35 +99,35 @@ def _proxy(environment: Mapping[str, str], name: str) -> Proxy | None:
         port = parts.port
     except ValueError:
         raise _bad(name) from None
-    if parts.scheme not in PORTS or not parts.hostname:
+    if parts.scheme not in DEFAULT_PORTS or not parts.hostname:
         raise _bad(name)
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     authorization = ""
     if parts.username is not None:
         login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         authorization = "Basic " + base64.b64encode(login.encode()).decode()
-    return Proxy(f"{parts.scheme}://{host}:{port or PORTS[parts.scheme]}", authorization)
+    return Proxy(f"{parts.scheme}://{host}:{port or DEFAULT_PORTS[parts.scheme]}", authorization)
 
 
 def _bad(name: str) -> Blocked:
     text = f"the environment variable {name} is no URL of a proxy: write http://host:port or https://host:port"
-    return Blocked(Reason.INVALID_CONFIGURATION, text)
+    return Blocked(SourceReason.INVALID_CONFIGURATION, text)
 
 
-def _exception(entry: str) -> Direct | None:
+def _exception(entry: str) -> NoProxyEntry | None:
     """A domain, an address or a CIDR, each of the first two with or without a port; None for what Go passes over."""
     try:
         if "/" in entry:
-            return Direct(network=ipaddress.ip_network(entry, strict=False))
+            return NoProxyEntry(network=ipaddress.ip_network(entry, strict=False))
     except ValueError:
         return None
     host, port = _split(entry)
     address = _address(host)
     if address is not None:
-        return Direct(network=ipaddress.ip_network(address), port=port)
+        return NoProxyEntry(network=ipaddress.ip_network(address), port=port)
     if not host:
         return None
-    return Direct(host=host[1:] if host.startswith("*.") else host, port=port)
+    return NoProxyEntry(host=host[1:] if host.startswith("*.") else host, port=port)
 
 
 def _split(entry: str) -> tuple[str, int]:

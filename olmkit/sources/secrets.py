@@ -16,8 +16,8 @@ from typing import Any
 import orjson
 
 from olmkit.errors import Blocked
-from olmkit.sources.credential_rules import DOCKER_HUB, DOCKER_HUB_NAMES, Grant, Login, SshKey, split_port
-from olmkit.sources.errors import Reason, quoted
+from olmkit.sources.credential_rules import DOCKER_HUB, DOCKER_HUB_NAMES, CredentialRule, Login, SshKey, split_port
+from olmkit.sources.errors import SourceReason, quoted
 from olmkit.sources.oci.reference import is_host
 
 HOSTS_ANNOTATION = "olm.operatorframework.io/source-hosts"
@@ -47,7 +47,7 @@ class BadSecret(Blocked):
         return type(self), (self.reason, self.message, self.plain)
 
 
-def grants_of(raw: Mapping[str, Any]) -> tuple[Grant, ...]:
+def rules_of_secret(raw: Mapping[str, Any]) -> tuple[CredentialRule, ...]:
     """What a Secret, as the API server gives it, grants: one thing at least. Raises BadSecret."""
     return tuple(_grants(_Secret(raw)))
 
@@ -113,11 +113,11 @@ class _Secret:
         """The error that says so; `shown` comes out of the Secret and stands between `words` and `rest`."""
         begin = f"Secret {self.name} {words}"
         if shown is None:
-            return BadSecret(Reason.INVALID_SECRET, begin, begin)
-        return BadSecret(Reason.INVALID_SECRET, f"{begin} {quoted(shown)}{rest}", f"{begin} …{rest}")
+            return BadSecret(SourceReason.INVALID_SECRET, begin, begin)
+        return BadSecret(SourceReason.INVALID_SECRET, f"{begin} {quoted(shown)}{rest}", f"{begin} …{rest}")
 
 
-def _grants(secret: _Secret) -> Iterator[Grant]:
+def _grants(secret: _Secret) -> Iterator[CredentialRule]:
     match _type(secret):
         case "kubernetes.io/dockerconfigjson":
             yield from _of_docker_config(secret, ".dockerconfigjson")
@@ -127,10 +127,12 @@ def _grants(secret: _Secret) -> Iterator[Grant]:
             login = Login(secret.line("username"), secret.line("password"), secret=secret.name)
             if ":" in login.user:
                 raise secret.bad("has a colon in its username, which basic authentication cannot send")
-            yield from (Grant(host, port, "", login, insecure=insecure) for host, port, insecure in secret.hosts())
+            yield from (
+                CredentialRule(host, port, "", login, insecure=insecure) for host, port, insecure in secret.hosts()
+            )
         case "kubernetes.io/ssh-auth":
             key = SshKey(secret.text("ssh-privatekey"), secret.text("ssh-knownhosts"), secret.name)
-            yield from (Grant(host, port, "", key) for host, port, _ in secret.hosts())
+            yield from (CredentialRule(host, port, "", key) for host, port, _ in secret.hosts())
         case other:
             usable = ", ".join((DOCKER_CONFIG, DOCKER_CFG, BASIC_AUTH, SSH_AUTH))
             raise secret.bad(f"is of the type {quoted(other)}: those that can be used are {usable}")
@@ -154,7 +156,7 @@ def _type(secret: _Secret) -> str:
     return found
 
 
-def _of_docker_config(secret: _Secret, key: str) -> Iterator[Grant]:
+def _of_docker_config(secret: _Secret, key: str) -> Iterator[CredentialRule]:
     try:
         document = orjson.loads(secret.text(key))
     except orjson.JSONDecodeError:
@@ -167,7 +169,7 @@ def _of_docker_config(secret: _Secret, key: str) -> Iterator[Grant]:
         raise secret.bad(f"names no registry at the key {key}")
     for place, entry in auths.items():
         host, port, path = _place(secret, place)
-        yield Grant(host, port, path, _login(secret, place, entry), registry=True)
+        yield CredentialRule(host, port, path, _login(secret, place, entry), registry=True)
 
 
 def _place(secret: _Secret, place: str) -> tuple[str, int, str]:

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 from olmkit.api.patterns import RELATIVE_PATH
-from olmkit.sources.errors import BadReference, Reason, quoted
+from olmkit.sources.errors import BadReference, SourceReason, quoted
 
 
 class RefKind(StrEnum):
@@ -137,7 +137,7 @@ def clean_folder(path: str, what: str = "directory") -> str:
     """A relative path without "./" and slashes at its ends; "" is the top. Raises BadReference for what leads elsewhere."""
     if path and not re.fullmatch(RELATIVE_PATH, path):
         text = f"{what} {quoted(path)} is no path within the content: no .., no empty part, no slash at its start"
-        raise BadReference(Reason.INVALID_REFERENCE, text)
+        raise BadReference(SourceReason.INVALID_REFERENCE, text)
     return "/".join(part for part in path.split("/") if part not in ("", "."))
 
 

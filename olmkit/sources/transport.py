@@ -23,34 +23,34 @@ import aiohttp
 from yarl import URL
 
 from olmkit.errors import Waiting
-from olmkit.sources.addresses import REFUSED, AddressGuard, AddressRefused, literal
-from olmkit.sources.errors import SOON, Reason, unavailable
-from olmkit.sources.oci.registries_conf import Endpoint, Patience, Registries
+from olmkit.sources.addresses import REFUSED_ADDRESS_HINT, AddressGuard, AddressRefused, literal_address
+from olmkit.sources.errors import RETRY_DELAY, SourceReason, unavailable
+from olmkit.sources.oci.registries_conf import Endpoint, Registries, Timeouts
 from olmkit.sources.proxies import Proxy
-from olmkit.sources.transport_errors import in_words, proxy_wants_login
+from olmkit.sources.transport_errors import describe_error, proxy_authentication_hint
 
-HOPS = 5
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
+MAX_REDIRECTS = 5
+REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
-CHUNK = 1024 * 1024
-LONGEST_WAIT = timedelta(minutes=5)
-REFUSED_AGAIN = timedelta(minutes=5)
+CHUNK_BYTES = 1024 * 1024
+MAX_RETRY_AFTER = timedelta(minutes=5)
+ADDRESS_RETRY_DELAY = timedelta(minutes=5)
 
 
-class NoAnswer(Waiting):
+class NoResponse(Waiting):
     """Nothing that could be read came back; `spoke_otherwise` when it may be a server of another scheme."""
 
     spoke_otherwise = False
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpResponse:
     """A status line, headers and a body that is read by chunks; `at` is who answered, after redirects, and `who` in sentences."""
 
     response: aiohttp.ClientResponse
     at: URL
     who: str
-    patience: Patience
+    patience: Timeouts
 
     @property
     def status(self) -> int:
@@ -70,13 +70,13 @@ class Answer:
         if self.status == HTTPStatus.TOO_MANY_REQUESTS:
             after = _after(self.header("Retry-After"))
             return unavailable(f"{self.who} asks to slow down (429 Too Many Requests)", after)
-        return unavailable(f"{self.who} answered {phrase(self.status)}")
+        return unavailable(f"{self.who} answered {status_phrase(self.status)}")
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The body as it arrives, in chunks of up to 1 MiB. Raises Waiting when it stops, breaks off or trickles."""
         window, arrived = time.monotonic(), 0
         try:
-            async for chunk in self.response.content.iter_chunked(CHUNK):
+            async for chunk in self.response.content.iter_chunked(CHUNK_BYTES):
                 arrived += len(chunk)
                 now = time.monotonic()
                 if now - window > self.patience.slow_after:
@@ -140,17 +140,17 @@ class Transport:
         endpoint: Endpoint,
         headers: Mapping[str, str],
         form: Mapping[str, str] | bytes | None = None,
-    ) -> AsyncIterator[Answer]:
+    ) -> AsyncIterator[HttpResponse]:
         """The answer after redirects, whatever its status. `form` is the body of a POST, which no redirect is followed for.
 
         Raises Waiting.
         """
         at = url
         async with AsyncExitStack() as hop:
-            for _ in range(HOPS + 1):
+            for _ in range(MAX_REDIRECTS + 1):
                 response = await hop.enter_async_context(self._request(method, at, endpoint, headers, form))
-                if response.status not in REDIRECTS:
-                    yield Answer(response, at, _who(at, endpoint), self._patience)
+                if response.status not in REDIRECT_STATUSES:
+                    yield HttpResponse(response, at, _who(at, endpoint), self._patience)
                     return
                 if form is not None:
                     raise unavailable(f"{_who(at, endpoint)} redirects a request with a body, which is refused")
@@ -159,7 +159,7 @@ class Transport:
                     headers = _without_secrets(headers)
                 at = target
                 await hop.aclose()
-        raise unavailable(f"{endpoint.called} redirects more than {HOPS} times")
+        raise unavailable(f"{endpoint.called} redirects more than {MAX_REDIRECTS} times")
 
     @asynccontextmanager
     async def _request(
@@ -183,7 +183,7 @@ class Transport:
             raise _no_answer(error, who, self._patience, way.proxy) from error
         async with response:
             if way.proxy is not None and response.status == 407:
-                raise unavailable(f"{who} cannot be asked: {proxy_wants_login(way.proxy)}")
+                raise unavailable(f"{who} cannot be asked: {proxy_authentication_hint(way.proxy)}")
             yield response
 
     async def _send(
@@ -201,7 +201,7 @@ class Transport:
 
     def _judge(self, way: _Way, url: URL, who: str) -> None:
         """Refuse what can be told from the URL alone; names that are looked up here are judged by the guard."""
-        if way.judged and (way.proxy is not None or literal(url.host or "") is not None):
+        if way.judged and (way.proxy is not None or literal_address(url.host or "") is not None):
             what = self._registries.addresses.refusal_of_host(url.host or "", url.port or 0)
             if what is not None:
                 raise _refused(who, what)
@@ -230,7 +230,7 @@ class Transport:
                 headers={"User-Agent": "olm-suite", "Accept-Encoding": "identity"},
                 auto_decompress=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                read_bufsize=CHUNK,
+                read_bufsize=CHUNK_BYTES,
             )
             self._stack.push_async_callback(session.close)
             self._sessions[way] = session
@@ -256,7 +256,7 @@ def _target(response: aiohttp.ClientResponse, at: URL, endpoint: Endpoint) -> UR
     return target
 
 
-def phrase(status: int) -> str:
+def status_phrase(status: int) -> str:
     """Code and words, such as 503 Service Unavailable."""
     try:
         return f"{status} {HTTPStatus(status).phrase}"
@@ -267,7 +267,7 @@ def phrase(status: int) -> str:
 def _after(text: str) -> timedelta:
     """Retry-After in seconds, between the usual first delay and the longest."""
     seconds = int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 60
-    return max(SOON, min(timedelta(seconds=seconds), LONGEST_WAIT))
+    return max(RETRY_DELAY, min(timedelta(seconds=seconds), MAX_RETRY_AFTER))
 
 
 def _without_secrets(headers: Mapping[str, str]) -> dict[str, str]:
@@ -280,11 +280,13 @@ def _who(url: URL, endpoint: Endpoint) -> str:
 
 
 def _refused(who: str, what: str) -> AddressRefused:
-    return AddressRefused(Reason.ADDRESS_REFUSED, f"{who} has {what}: {REFUSED}", REFUSED_AGAIN)
+    return AddressRefused(
+        SourceReason.ADDRESS_REFUSED, f"{who} has {what}: {REFUSED_ADDRESS_HINT}", ADDRESS_RETRY_DELAY
+    )
 
 
-def _no_answer(error: Exception, who: str, patience: Patience, proxy: Proxy | None = None) -> NoAnswer:
-    said = NoAnswer(Reason.UNAVAILABLE, f"{who} {in_words(error, patience, proxy)}", SOON)
+def _no_answer(error: Exception, who: str, patience: Timeouts, proxy: Proxy | None = None) -> NoResponse:
+    said = NoResponse(SourceReason.UNAVAILABLE, f"{who} {describe_error(error, patience, proxy)}", RETRY_DELAY)
     said.spoke_otherwise = isinstance(error, aiohttp.ClientSSLError | aiohttp.ClientConnectorError) and not isinstance(
         error, aiohttp.ClientConnectorDNSError | aiohttp.ClientProxyConnectionError
     )

@@ -10,14 +10,14 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from olmkit.sources.oci.registries_conf import Patience
+from olmkit.sources.oci.registries_conf import Timeouts
 from olmkit.sources.proxies import Proxy
 
-UNTRUSTED = frozenset({18, 19, 20, 21})
+UNKNOWN_AUTHORITY_CODES = frozenset({18, 19, 20, 21})
 """OpenSSL's numbers for a certificate by an authority that is not known: self-signed, or without its issuer."""
 
 
-def in_words(error: Exception, patience: Patience, proxy: Proxy | None) -> str:
+def describe_error(error: Exception, patience: Timeouts, proxy: Proxy | None) -> str:
     """What happened, for people. `proxy` is the one that was asked, if any."""
     about_proxy = _about_proxy(error, proxy) if proxy is not None else None
     if about_proxy is not None:
@@ -39,7 +39,7 @@ def in_words(error: Exception, patience: Patience, proxy: Proxy | None) -> str:
             return "broke off in the middle of an answer"
 
 
-def proxy_wants_login(proxy: Proxy) -> str:
+def proxy_authentication_hint(proxy: Proxy) -> str:
     """What to do about 407."""
     if proxy.authorization:
         return f"{_called(proxy)} refuses the user and password of its variable (407)"
@@ -54,7 +54,7 @@ def _about_proxy(error: Exception, proxy: Proxy) -> str | None:
         case aiohttp.ClientProxyConnectionError():
             return f"{_called(proxy)} does not answer: {_strerror(error.os_error)}"
         case aiohttp.ClientHttpProxyError(status=407):
-            return proxy_wants_login(proxy)
+            return proxy_authentication_hint(proxy)
         case aiohttp.ClientHttpProxyError():
             return f"{_called(proxy)} does not let us through ({error.status})"
         case _:
@@ -68,7 +68,7 @@ def _about_tls(error: aiohttp.ClientSSLError) -> str:
     why = getattr(certificate, "verify_message", "") or "it does not verify"
     help_ = (
         "; put the authority's certificate into the folder of --pull-cas-dir"
-        if getattr(certificate, "verify_code", 0) in UNTRUSTED
+        if getattr(certificate, "verify_code", 0) in UNKNOWN_AUTHORITY_CODES
         else ""
     )
     return f"shows a certificate that is not trusted: {why}{help_}"

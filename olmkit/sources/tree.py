@@ -14,18 +14,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from olmkit.sources.errors import Reason, quoted
-from olmkit.sources.tree_storage import Data, Disk, Storage
+from olmkit.sources.errors import SourceReason, quoted
+from olmkit.sources.tree_storage import ByteReader, DiskStorage, TreeStorage
 
-LINK_HOPS = 40
+MAX_LINK_HOPS = 40
 FOLDER_BYTES = 4096
 """What a folder takes of the bytes: about its share of a disk, and more than its name takes of memory."""
 
 
-class LayerError(Exception):
+class TreeError(Exception):
     """`reason` for the machine, `words` for the sentence, `layer` when it is not the one at hand."""
 
-    def __init__(self, reason: Reason, words: str, layer: int | None = None) -> None:
+    def __init__(self, reason: SourceReason, words: str, layer: int | None = None) -> None:
         super().__init__(words)
         self.reason = reason
         self.words = words
@@ -46,16 +46,16 @@ class ContentLimits:
     """Folders in one path."""
 
 
-CATALOG = ContentLimits()
-BUNDLE = ContentLimits(bytes=256 * 1024**2)
+CATALOG_LIMITS = ContentLimits()
+BUNDLE_LIMITS = ContentLimits(bytes=256 * 1024**2)
 
 
 @dataclass(eq=False)
-class Node:
+class TreeNode:
     """A folder (`children` is a dict), a symbolic link (`target`) or a file, and the layer that last wrote it."""
 
     layer: int
-    children: dict[str, Node] | None = None
+    children: dict[str, TreeNode] | None = None
     target: str | None = None
     size: int = 0
 
@@ -63,7 +63,7 @@ class Node:
 class _Counted:
     """What a file yields, counted as its node's size and within the limits."""
 
-    def __init__(self, data: Data, node: Node, count: Callable[[int], None]) -> None:
+    def __init__(self, data: ByteReader, node: TreeNode, count: Callable[[int], None]) -> None:
         self._data = data
         self._node = node
         self._count = count
@@ -83,7 +83,7 @@ class Tree:
     `wanted` are paths without slashes at the ends, "" is everything.
     """
 
-    into: Path | Storage
+    into: Path | TreeStorage
     wanted: Sequence[str]
     limits: ContentLimits
     layer: int = 0
@@ -95,11 +95,11 @@ class Tree:
     """Folders that were made, those that are gone again as well: each was work."""
     noun: str = "image"
     """What sentences call that which holds the files."""
-    _root: Node = field(default_factory=lambda: Node(0, {}))
+    _root: TreeNode = field(default_factory=lambda: TreeNode(0, {}))
     _hidden: set[tuple[int, str]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._storage: Storage = Disk(self.into) if isinstance(self.into, Path) else self.into
+        self._storage: TreeStorage = DiskStorage(self.into) if isinstance(self.into, Path) else self.into
 
     @property
     def folder_for_work(self) -> Path:
@@ -122,7 +122,7 @@ class Tree:
             return
         self._make_folders(path, replace=True).layer = self.layer
 
-    def file(self, path: str, data: Data) -> None:
+    def file(self, path: str, data: ByteReader) -> None:
         """A regular file; whatever stood there before is gone. `data` is read to its end or not at all."""
         node = self._replace(path)
         if self.wants(path):
@@ -141,7 +141,7 @@ class Tree:
         source = self._child(target)
         if not self.wants(target) or source is None or source.children is not None:
             words = f"holds {quoted(path)}, a hard link to {quoted(target)}, which is no file of the content"
-            raise LayerError(Reason.UNSAFE, words)
+            raise TreeError(SourceReason.UNSAFE, words)
         if source.target is not None:
             self.symbolic_link(path, source.target)
             return
@@ -179,10 +179,10 @@ class Tree:
         node = self._child(path)
         return node is not None and node.children is not None
 
-    def _link(self, path: str, target: str, source: Node) -> None:
+    def _link(self, path: str, target: str, source: TreeNode) -> None:
         node = self._replace(path)
         if not self.has(target):  # replacing the path took the target with it
-            raise LayerError(Reason.UNSAFE, f"holds {quoted(path)}, a hard link to something below itself")
+            raise TreeError(SourceReason.UNSAFE, f"holds {quoted(path)}, a hard link to something below itself")
         node.size = source.size
         self._storage.link(path, target)
         self.files += 1
@@ -197,18 +197,18 @@ class Tree:
         if self.size + self.folders * FOLDER_BYTES > limits.bytes:
             included = ", folders included" if self.folders * FOLDER_BYTES > self.size else ""
             words = f"makes the content larger than {limits.bytes:,} bytes{included}, the most that is read"
-            raise LayerError(Reason.TOO_LARGE, words)
+            raise TreeError(SourceReason.TOO_LARGE, words)
         if self.files + self.folders > limits.files:
             words = f"makes the content more than {limits.files:,} files and folders, the most that are read"
-            raise LayerError(Reason.TOO_LARGE, words)
+            raise TreeError(SourceReason.TOO_LARGE, words)
 
-    def _child(self, path: str) -> Node | None:
-        node: Node | None = self._root
+    def _child(self, path: str) -> TreeNode | None:
+        node: TreeNode | None = self._root
         for part in path.split("/") if path else ():
             node = node.children.get(part) if node is not None and node.children is not None else None
         return node
 
-    def _make_folders(self, path: str, *, replace: bool = False) -> Node:
+    def _make_folders(self, path: str, *, replace: bool = False) -> TreeNode:
         """The folder at this path, and those above it.
 
         A file of a lower layer gives way; with `replace` so does whatever stands at the path's end. Nothing goes through a link.
@@ -222,28 +222,28 @@ class Tree:
                 is_link = child.target is not None
                 if (is_link or child.layer == self.layer) and not (replace and walked == path):
                     what = "a link" if is_link else "a file"
-                    raise LayerError(Reason.UNSAFE, f"holds something below {quoted(walked)}, which is {what}")
+                    raise TreeError(SourceReason.UNSAFE, f"holds something below {quoted(walked)}, which is {what}")
                 self._remove(node, part, walked)
                 child = None
             if child is None:
                 self.folders += 1
                 self._check_limits()
-                child = node.children[part] = Node(self.layer, {})
+                child = node.children[part] = TreeNode(self.layer, {})
                 self._storage.make_folder(walked)
             node = child
         return node
 
-    def _replace(self, path: str) -> Node:
+    def _replace(self, path: str) -> TreeNode:
         """A new node at this path; nothing is on disk there any more."""
         parent_path, _, name = path.rpartition("/")
         parent = self._make_folders(parent_path)
         assert parent.children is not None
         if name in parent.children:
             self._remove(parent, name, path)
-        node = parent.children[name] = Node(self.layer)
+        node = parent.children[name] = TreeNode(self.layer)
         return node
 
-    def _remove(self, parent: Node, name: str, path: str) -> None:
+    def _remove(self, parent: TreeNode, name: str, path: str) -> None:
         """Take a node and everything below it away, on disk too."""
         assert parent.children is not None
         node = parent.children.pop(name)
@@ -275,13 +275,13 @@ class Tree:
             assert parent is not None
             self._remove(parent, name, path)
 
-    def _walk(self, node: Node, path: str) -> Iterator[tuple[str, Node]]:
+    def _walk(self, node: TreeNode, path: str) -> Iterator[tuple[str, TreeNode]]:
         for name, child in sorted((node.children or {}).items()):
             below = f"{path}/{name}" if path else name
             yield below, child
             yield from self._walk(child, below)
 
-    def _resolve(self, path: str, link: Node) -> tuple[str, Node]:
+    def _resolve(self, path: str, link: TreeNode) -> tuple[str, TreeNode]:
         """The file a link means, within the image: an absolute target starts at the image's root."""
         todo = [*reversed((link.target or "").split("/"))]
         done = [] if (link.target or "").startswith("/") else path.split("/")[:-1]
@@ -297,13 +297,13 @@ class Tree:
             node = self._child("/".join(done))
             if node is not None and node.target is not None:
                 hops += 1
-                if hops > LINK_HOPS:
+                if hops > MAX_LINK_HOPS:
                     raise self._bad_link(path, link, "which never ends")
                 todo += reversed(node.target.split("/"))
                 done = [] if node.target.startswith("/") else done[:-1]
         return self._meant(path, link, "/".join(done))
 
-    def _meant(self, path: str, link: Node, target: str) -> tuple[str, Node]:
+    def _meant(self, path: str, link: TreeNode, target: str) -> tuple[str, TreeNode]:
         node = self._child(target)
         if not self.wants(target):
             raise self._bad_link(path, link, "which is outside the content")
@@ -313,7 +313,7 @@ class Tree:
             raise self._bad_link(path, link, "which is a folder: only links to files are followed")
         return target, node
 
-    def _bad_link(self, path: str, link: Node, why: str) -> LayerError:
-        return LayerError(
-            Reason.UNSAFE, f"holds {quoted(path)}, a link to {quoted(link.target or '')}, {why}", link.layer
+    def _bad_link(self, path: str, link: TreeNode, why: str) -> TreeError:
+        return TreeError(
+            SourceReason.UNSAFE, f"holds {quoted(path)}, a link to {quoted(link.target or '')}, {why}", link.layer
         )

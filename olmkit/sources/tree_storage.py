@@ -10,10 +10,10 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-COPY_SIZE = 1024 * 1024
+COPY_BYTES = 1024 * 1024
 
 
-class Data(Protocol):
+class ByteReader(Protocol):
     """The bytes of one file. May give fewer than asked for, and none only at the end."""
 
     def read(self, size: int, /) -> bytes:
@@ -21,7 +21,7 @@ class Data(Protocol):
         ...
 
 
-class Storage(Protocol):
+class TreeStorage(Protocol):
     """Keeps files by path. `folder` is where files without a name may be made meanwhile."""
 
     folder: Path
@@ -34,7 +34,7 @@ class Storage(Protocol):
         """A folder that is empty by now."""
         ...
 
-    def write(self, path: str, data: Data) -> None:
+    def write(self, path: str, data: ByteReader) -> None:
         """A file that is not there yet; `data` need not be read to its end."""
         ...
 
@@ -47,7 +47,7 @@ class Storage(Protocol):
         ...
 
 
-class Disk:
+class DiskStorage:
     """Below a folder; never follows a link, for there are none."""
 
     def __init__(self, root: Path) -> None:
@@ -60,10 +60,10 @@ class Disk:
     def remove_folder(self, path: str) -> None:
         os.rmdir(self._at(path))
 
-    def write(self, path: str, data: Data) -> None:
+    def write(self, path: str, data: ByteReader) -> None:
         descriptor = os.open(self._at(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
         with os.fdopen(descriptor, "wb", buffering=0) as out:
-            while chunk := data.read(COPY_SIZE):
+            while chunk := data.read(COPY_BYTES):
                 written = 0
                 while written < len(chunk):
                     written += out.write(memoryview(chunk)[written:])

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from olmkit.sources import http
-from olmkit.sources.errors import BadContent, disk_full_said
+from olmkit.sources.errors import BadContent, disk_full_as_waiting
 from olmkit.sources.oci import image
 from olmkit.sources.source import ConfigMapsSource, GitSource, from_json
-from olmkit.sources.tree import ContentLimits, LayerError, Tree
-from olmkit.sources.tree_storage import Storage
+from olmkit.sources.tree import ContentLimits, Tree, TreeError
+from olmkit.sources.tree_storage import TreeStorage
 
 Progress = Callable[[str], None]
 
@@ -30,7 +30,7 @@ class Fetched:
     files: tuple[IO[bytes], ...] = ()
 
 
-def unpack(fetched: Fetched, into: Path | Storage, limits: ContentLimits, progress: Progress) -> Path:
+def unpack(fetched: Fetched, into: Path | TreeStorage, limits: ContentLimits, progress: Progress) -> Path:
     """The files below `into`, an empty folder, or in a storage; returns the root of the content. Needs no network.
 
     Raises BadContent, Waiting. After an error `into` is unfinished.
@@ -44,7 +44,7 @@ def unpack(fetched: Fetched, into: Path | Storage, limits: ContentLimits, progre
             return _root(into) / _unpack_git(facts, fetched.files[0], into, limits, progress)
         case "http":
             progress("unpacking the archive")
-            with disk_full_said():
+            with disk_full_as_waiting():
                 http.unpack(facts["ref"], fetched.files[0], Tree(into, ("",), limits, noun="archive"))
             return _root(into)
         case "configMaps":
@@ -55,28 +55,28 @@ def unpack(fetched: Fetched, into: Path | Storage, limits: ContentLimits, progre
 
 
 def _unpack_git(
-    facts: Mapping[str, Any], pack: IO[bytes], into: Path | Storage, limits: ContentLimits, progress: Progress
+    facts: Mapping[str, Any], pack: IO[bytes], into: Path | TreeStorage, limits: ContentLimits, progress: Progress
 ) -> str:
     # Here, because dulwich costs memory that only git needs.
     from olmkit.sources.git import repository
 
     source = from_json(facts["source"])
     assert isinstance(source, GitSource)
-    with disk_full_said():
+    with disk_full_as_waiting():
         return repository.unpack(source, facts["commit"], pack, into, limits, progress)
 
 
-def _unpack_files(facts: Mapping[str, Any], into: Path | Storage, limits: ContentLimits) -> None:
+def _unpack_files(facts: Mapping[str, Any], into: Path | TreeStorage, limits: ContentLimits) -> None:
     source, ref = from_json(facts["source"]), facts["ref"]
     assert isinstance(source, ConfigMapsSource)
     tree = Tree(into, ("",), limits, layer=1)
     try:
-        with disk_full_said():
+        with disk_full_as_waiting():
             for path, data in source.files:
                 tree.file(path, io.BytesIO(data))
-    except LayerError as error:
+    except TreeError as error:
         raise BadContent(error.reason, f"{ref} {error.words}", ref) from error
 
 
-def _root(into: Path | Storage) -> Path:
+def _root(into: Path | TreeStorage) -> Path:
     return into if isinstance(into, Path) else into.folder

@@ -23,39 +23,39 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from olmkit.tls.key_pair import BadPair, Pair, general_names, names_of, read_certificates
+from olmkit.tls.key_pair import BadKeyPair, KeyPair, general_names, names_of, read_certificates
 
-CA_LIFE = timedelta(days=3650)
-LEAF_LIFE = timedelta(days=90)
-RENEW_AT = 0.6
+CA_LIFETIME = timedelta(days=3650)
+LEAF_LIFETIME = timedelta(days=90)
+RENEWAL_FRACTION = 0.6
 """The part of its life after which a certificate is replaced."""
-OVERLAP = timedelta(days=1)
+CA_OVERLAP = timedelta(days=1)
 """How long an old and a new CA are trusted side by side at each step; replicas and clients follow within minutes."""
-SKEW = timedelta(minutes=5)
+MAX_CLOCK_SKEW = timedelta(minutes=5)
 """Certificates begin this long ago: clocks differ."""
 
 _CERTIFICATE, _KEY = "tls.crt", "tls.key"
 
 
 @dataclass(frozen=True)
-class Material:
+class CertificateSet:
     """All that is kept: the pair that is served, the CA that issued it, one that will, and PEM of those that did."""
 
-    leaf: Pair
-    ca: Pair
-    next_ca: Pair | None = None
+    leaf: KeyPair
+    ca: KeyPair
+    next_ca: KeyPair | None = None
     old_ca: bytes = b""
 
     @classmethod
-    def read(cls, data: Mapping[str, bytes]) -> Material:
+    def read(cls, data: Mapping[str, bytes]) -> CertificateSet:
         """From a Secret's decoded data. Raises BadPair when it cannot be served with."""
-        leaf = Pair.read(data.get(_CERTIFICATE, b""), data.get(_KEY, b""))
-        ca = Pair.read(data.get("ca.crt", b""), data.get("ca.key", b""))
-        next_ca = Pair.read(data["next-ca.crt"], data.get("next-ca.key", b"")) if data.get("next-ca.crt") else None
+        leaf = KeyPair.read(data.get(_CERTIFICATE, b""), data.get(_KEY, b""))
+        ca = KeyPair.read(data.get("ca.crt", b""), data.get("ca.key", b""))
+        next_ca = KeyPair.read(data["next-ca.crt"], data.get("next-ca.key", b"")) if data.get("next-ca.crt") else None
         for each in (ca, next_ca):
             _signing_key(each or ca)
         if not is_issued_by(leaf, ca):
-            raise BadPair("the certificate was not issued by the CA beside it")
+            raise BadKeyPair("the certificate was not issued by the CA beside it")
         old_ca = data.get("old-ca.crt", b"")
         read_certificates(old_ca)
         return cls(leaf, ca, next_ca, old_ca)
@@ -72,22 +72,22 @@ class Material:
         return self.ca.chain + (self.next_ca.chain if self.next_ca is not None else b"") + self.old_ca
 
 
-def create(names: Iterable[str], now: datetime, trusted: bytes = b"") -> Material:
+def create(names: Iterable[str], now: datetime, trusted: bytes = b"") -> CertificateSet:
     """A new CA and a leaf for these names; CAs of `trusted` (PEM) that are still valid stay trusted for OVERLAP."""
     ca = make_ca(now)
-    return Material(issue(ca, names, now), ca, old_ca=_still_valid(trusted, now))
+    return CertificateSet(issue(ca, names, now), ca, old_ca=_still_valid(trusted, now))
 
 
-def advance(material: Material, names: Iterable[str], now: datetime, published: bytes) -> Material:
+def rotate(material: CertificateSet, names: Iterable[str], now: datetime, published: bytes) -> CertificateSet:
     """One step on, the same object when nothing is due. `published` is the PEM of the CAs that clients are told to trust."""
     wanted = tuple(sorted(set(names)))
     ca, next_ca = material.ca, material.next_ca
     if not ca.is_valid(now):
         return create(wanted, now, material.bundle())
-    if material.old_ca and _age(material.leaf, now) >= OVERLAP:
+    if material.old_ca and _age(material.leaf, now) >= CA_OVERLAP:
         return replace(material, old_ca=b"")
-    if next_ca is not None and _age(next_ca, now) >= OVERLAP and holds(published, next_ca):
-        return Material(issue(next_ca, wanted, now), next_ca, old_ca=ca.chain)
+    if next_ca is not None and _age(next_ca, now) >= CA_OVERLAP and contains_ca(published, next_ca):
+        return CertificateSet(issue(next_ca, wanted, now), next_ca, old_ca=ca.chain)
     if next_ca is None and not material.old_ca and _is_due(ca, now):
         return replace(material, next_ca=make_ca(now))
     if _is_due(material.leaf, now) or names_of(material.leaf.certificate) != wanted:
@@ -95,15 +95,15 @@ def advance(material: Material, names: Iterable[str], now: datetime, published: 
     return material
 
 
-def holds(bundle: bytes, ca: Pair) -> bool:
+def contains_ca(bundle: bytes, ca: KeyPair) -> bool:
     """Whether a PEM text holds that CA's certificate; False for a text that cannot be read."""
     try:
         return ca.certificate in read_certificates(bundle)
-    except BadPair:
+    except BadKeyPair:
         return False
 
 
-def is_issued_by(leaf: Pair, ca: Pair) -> bool:
+def is_issued_by(leaf: KeyPair, ca: KeyPair) -> bool:
     """Whether the CA signed it."""
     try:
         leaf.certificate.verify_directly_issued_by(ca.certificate)
@@ -112,19 +112,19 @@ def is_issued_by(leaf: Pair, ca: Pair) -> bool:
     return True
 
 
-def _age(pair: Pair, now: datetime) -> timedelta:
+def _age(pair: KeyPair, now: datetime) -> timedelta:
     return now - pair.certificate.not_valid_before_utc
 
 
-def _is_due(pair: Pair, now: datetime) -> bool:
+def _is_due(pair: KeyPair, now: datetime) -> bool:
     begins = pair.certificate.not_valid_before_utc
-    return now >= begins + (pair.ends - begins) * RENEW_AT
+    return now >= begins + (pair.ends - begins) * RENEWAL_FRACTION
 
 
 def _still_valid(bundle: bytes, now: datetime) -> bytes:
     try:
         found = [each for each in read_certificates(bundle) if each.not_valid_after_utc > now]
-    except BadPair:
+    except BadKeyPair:
         return b""
     return b"".join(each.public_bytes(Encoding.PEM) for each in found[:2])
 
@@ -132,7 +132,7 @@ def _still_valid(bundle: bytes, now: datetime) -> bytes:
 # --- making
 
 
-def make_ca(now: datetime) -> Pair:
+def make_ca(now: datetime) -> KeyPair:
     """A CA of a name that no other has."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = _named(f"catalogd CA {secrets.token_hex(4)}")
@@ -149,7 +149,7 @@ def make_ca(now: datetime) -> Pair:
         decipher_only=False,
     )
     builder = (
-        _builder(name, name, public, now, CA_LIFE)
+        _builder(name, name, public, now, CA_LIFETIME)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
@@ -157,11 +157,11 @@ def make_ca(now: datetime) -> Pair:
     return _signed(builder, key, key)
 
 
-def issue(ca: Pair, names: Iterable[str], now: datetime) -> Pair:
+def issue(ca: KeyPair, names: Iterable[str], now: datetime) -> KeyPair:
     """A certificate of that CA for a server with these host names and addresses; it does not outlive its CA."""
     key = ec.generate_private_key(ec.SECP256R1())
     signer = _signing_key(ca)
-    life = min(LEAF_LIFE, ca.ends - now)
+    life = min(LEAF_LIFETIME, ca.ends - now)
     builder = (
         _builder(_named("catalogd"), ca.certificate.subject, key.public_key(), now, life)
         .add_extension(general_names(names), critical=False)
@@ -173,10 +173,10 @@ def issue(ca: Pair, names: Iterable[str], now: datetime) -> Pair:
     return _signed(builder, key, signer)
 
 
-def _signing_key(ca: Pair) -> ec.EllipticCurvePrivateKey:
+def _signing_key(ca: KeyPair) -> ec.EllipticCurvePrivateKey:
     key = ca.private_key
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise BadPair("the CA's key is none that was made here")
+        raise BadKeyPair("the CA's key is none that was made here")
     return key
 
 
@@ -193,14 +193,14 @@ def _builder(
         .issuer_name(issuer)
         .public_key(public)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - SKEW)
+        .not_valid_before(now - MAX_CLOCK_SKEW)
         .not_valid_after(now + life)
     )
 
 
 def _signed(
     builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey, signer: ec.EllipticCurvePrivateKey
-) -> Pair:
+) -> KeyPair:
     certificate = builder.sign(signer, hashes.SHA256())
     secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return Pair(certificate.public_bytes(Encoding.PEM), secret, certificate)
+    return KeyPair(certificate.public_bytes(Encoding.PEM), secret, certificate)

@@ -12,19 +12,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from olmkit.errors import OlmError
-from olmkit.tls.key_pair import BadPair, Pair
+from olmkit.tls.key_pair import BadKeyPair, KeyPair
 from olmkit.tls.server_tls import ServerTls
 
-LOOK_SECONDS = 3.0
+POLL_SECONDS = 3.0
 CERTIFICATE, KEY = "tls.crt", "tls.key"
 
 log = logging.getLogger(__name__)
 
 
-class CertificateFolder:
+class CertificateWatcher:
     """Keeps `tls` on what the folder holds. What cannot be used is logged, once per content, and what was served stays."""
 
-    def __init__(self, folder: Path, tls: ServerTls, look_seconds: float = LOOK_SECONDS) -> None:
+    def __init__(self, folder: Path, tls: ServerTls, look_seconds: float = POLL_SECONDS) -> None:
         self._folder = folder
         self._tls = tls
         self._look_seconds = look_seconds
@@ -37,8 +37,8 @@ class CertificateFolder:
         """The first look. Raises OlmError when there is nothing to serve with."""
         try:
             found = self._read()
-            self._tls.offer(Pair.read(*found))
-        except (OSError, BadPair) as error:
+            self._tls.offer(KeyPair.read(*found))
+        except (OSError, BadKeyPair) as error:
             said = error.strerror if isinstance(error, OSError) else str(error)
             raise OlmError(
                 "BadCertificate",
@@ -65,16 +65,16 @@ class CertificateFolder:
             return
         try:
             self._take(found, now)
-        except BadPair as error:
+        except BadKeyPair as error:
             self._doubt(found, str(error))
 
     def _take(self, found: tuple[bytes, bytes], now: datetime) -> None:
         """Raises BadPair when they cannot be used, or what is served is better."""
-        pair = Pair.read(*found)
+        pair = KeyPair.read(*found)
         if complaint := pair.complaint(now):
             served = self._tls.pair
             if served is not None and served.is_valid(now):
-                raise BadPair(complaint)
+                raise BadKeyPair(complaint)
         self._tls.offer(pair)
         self._used, self._doubted, self._told = found, None, None
 

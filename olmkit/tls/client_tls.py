@@ -18,10 +18,10 @@ from olmkit.errors import ApiError, NotFound, OlmError
 from olmkit.runtime.client import Client
 from olmkit.tls.service import CA_KEY, CONFIG_MAP
 
-LOOK_SECONDS = 30.0
-PATIENCE_SECONDS = 3.0
+REFRESH_SECONDS = 30.0
+READ_TIMEOUT_SECONDS = 3.0
 """How long a look may take: requests wait for it."""
-AGAIN_SECONDS = 1.0
+MIN_REFRESH_SECONDS = 1.0
 """At least this long between two looks for servers that cannot be verified."""
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ def client_context(bundle: str, *, with_system: bool) -> ssl.SSLContext:
     return context
 
 
-class Trust:
+class ClientTls:
     """Gives the context to connect with. Give it a file, or a client with the namespace and name of a ConfigMap, or neither."""
 
     def __init__(
@@ -80,7 +80,7 @@ class Trust:
         """The context as of now; another object when other CAs are trusted than before."""
         async with self._one_at_a_time:
             age = self._clock() - self._looked
-            if self._context is None or age > (AGAIN_SECONDS if after_failure else LOOK_SECONDS):
+            if self._context is None or age > (MIN_REFRESH_SECONDS if after_failure else REFRESH_SECONDS):
                 await self._look()
             if self._context is None:
                 self._use("")
@@ -91,7 +91,7 @@ class Trust:
         """What cannot be read leaves in force what was trusted before."""
         self._looked = self._clock()
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(READ_TIMEOUT_SECONDS):
                 self._use(await self._read())
             self._trouble = ""
         except (OSError, ValueError, ApiError) as error:

@@ -29,24 +29,24 @@ from aiohttp.typedefs import Handler, Middleware
 from olmkit.errors import ApiError, Unavailable
 from olmkit.runtime.client import Client
 from olmkit.runtime.listener import connections
-from olmkit.tls.review_rate_limiter import OF_PATHS, OF_TOKENS, ReviewLimits, client_of
+from olmkit.tls.review_rate_limiter import ACCESS_REVIEW_RATES, TOKEN_REVIEW_RATES, ReviewRateLimiter, client_of
 
-ALLOWED_SECONDS = 60.0
-DENIED_SECONDS = 10.0
-VALID_BEFORE_SECONDS = 3600.0
+ALLOWED_TTL_SECONDS = 60.0
+DENIED_TTL_SECONDS = 10.0
+REVALIDATION_TTL_SECONDS = 3600.0
 """How long a token that was valid, and a path that gave something, is reviewed again without a limit."""
-REPLICATION = "/replication/"
+REPLICATION_PREFIX = "/replication/"
 """Paths of replicas, which have limits of their own: clients of catalogs never use them up."""
-PER_TOKEN = "authentication.kubernetes.io/credential-id"
+CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 """What the API server adds to a user's `extra` that is another for each token."""
-REMEMBERED = 4096
+MAX_CACHED_REVIEWS = 4096
 """Answers kept of each sort: more tokens or paths than that are asked for again."""
-AT_ONCE = 16
+MAX_CONCURRENT_REVIEWS = 16
 """Questions under way to the API server; more wait for their turn."""
-PATIENCE_SECONDS = 5.0
+REVIEW_TIMEOUT_SECONDS = 5.0
 """How long a request waits for the API server before it is told to come back."""
-RETRY_AFTER = "2"
-NAME_LENGTH = 200
+RETRY_AFTER_SECONDS = "2"
+MAX_NAME_LENGTH = 200
 """Characters of a user's name that a refusal quotes; it stands in the status line."""
 
 TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -75,7 +75,7 @@ class _User:
     @cached_property
     def identity(self) -> str:
         """The same for all tokens of one owner; another when groups or anything else that may count differ."""
-        extra = {key: said for key, said in (self.facts.get("extra") or {}).items() if key != PER_TOKEN}
+        extra = {key: said for key, said in (self.facts.get("extra") or {}).items() if key != CREDENTIAL_ID}
         return hashlib.sha256(json.dumps({**self.facts, "extra": extra}, sort_keys=True).encode()).hexdigest()
 
 
@@ -84,11 +84,11 @@ class _Granted:
     """What was let through: the path as it is remembered, and against whose share it counts ("": against nobody's)."""
 
     asked: str
-    limits: ReviewLimits
+    limits: ReviewRateLimiter
     counts_for: str
 
 
-class Remembered(Generic[Value]):
+class ExpiringCache(Generic[Value]):
     """Values for a time, REMEMBERED of them: the one that was used longest ago goes first. `clock` in seconds.
 
     Keys are kept by their hash: they hold paths, which clients choose.
@@ -119,7 +119,7 @@ class Remembered(Generic[Value]):
         name = _hashed(key)
         self._kept[name] = _Kept(value, self._clock() + seconds)
         self._kept.move_to_end(name)
-        while len(self._kept) > REMEMBERED:
+        while len(self._kept) > MAX_CACHED_REVIEWS:
             self._kept.popitem(last=False)
 
 
@@ -127,26 +127,32 @@ def _hashed(key: str) -> bytes:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
 
 
-class TokenCheck:
+class DelegatedAuth:
     """`middleware` lets through whom the API server allows; raises 401, 403, or 429 or 503 (with Retry-After) for all others."""
 
     def __init__(
-        self, client: Client, clock: Callable[[], float] = time.monotonic, patience: float = PATIENCE_SECONDS
+        self, client: Client, clock: Callable[[], float] = time.monotonic, patience: float = REVIEW_TIMEOUT_SECONDS
     ) -> None:
         self._client = client
         self._clock = clock
         self._patience = patience
         # What is denied is kept apart: who sends nonsense shall not push out what is in use.
-        self._users: Remembered[_User] = Remembered(clock)
-        self._strangers: Remembered[str] = Remembered(clock)
-        self._allowed: Remembered[bool] = Remembered(clock)
-        self._denied: Remembered[str] = Remembered(clock)
-        self._valid_before: Remembered[bool] = Remembered(clock)
-        self._given_before: Remembered[bool] = Remembered(clock)
-        self._tokens, self._tokens_of_replicas = ReviewLimits(OF_TOKENS), ReviewLimits(OF_TOKENS)
-        self._paths, self._paths_of_replicas = ReviewLimits(OF_PATHS), ReviewLimits(OF_PATHS)
+        self._users: ExpiringCache[_User] = ExpiringCache(clock)
+        self._strangers: ExpiringCache[str] = ExpiringCache(clock)
+        self._allowed: ExpiringCache[bool] = ExpiringCache(clock)
+        self._denied: ExpiringCache[str] = ExpiringCache(clock)
+        self._valid_before: ExpiringCache[bool] = ExpiringCache(clock)
+        self._given_before: ExpiringCache[bool] = ExpiringCache(clock)
+        self._tokens, self._tokens_of_replicas = (
+            ReviewRateLimiter(TOKEN_REVIEW_RATES),
+            ReviewRateLimiter(TOKEN_REVIEW_RATES),
+        )
+        self._paths, self._paths_of_replicas = (
+            ReviewRateLimiter(ACCESS_REVIEW_RATES),
+            ReviewRateLimiter(ACCESS_REVIEW_RATES),
+        )
         self._asking: dict[str, asyncio.Task[None]] = {}
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._turns = asyncio.Semaphore(MAX_CONCURRENT_REVIEWS)
         self._trouble = ""
 
     @property
@@ -186,7 +192,7 @@ class TokenCheck:
         if user is None:
             raise _unauthorized(self._strangers.get(who) or "the token is not valid")
         asked = f"{user.identity} {path}"
-        limits = self._paths_of_replicas if path.startswith(REPLICATION) else self._paths
+        limits = self._paths_of_replicas if path.startswith(REPLICATION_PREFIX) else self._paths
         counts_for = ""
         if self._allowed.get(asked) is None and self._denied.get(asked) is None:
             counts_for = self._check_path_limit(asked, limits, user)
@@ -197,7 +203,7 @@ class TokenCheck:
             )
         return _Granted(asked, limits, counts_for)
 
-    def _check_path_limit(self, asked: str, limits: ReviewLimits, user: _User) -> str:
+    def _check_path_limit(self, asked: str, limits: ReviewRateLimiter, user: _User) -> str:
         """Against whose share the path's review counts. Raises 429 when it is one too many."""
         if asked in self._asking or self._given_before.get(asked):
             return ""
@@ -207,7 +213,7 @@ class TokenCheck:
 
     def _gave(self, granted: _Granted) -> None:
         """The path is one that there is."""
-        self._given_before.put(granted.asked, True, VALID_BEFORE_SECONDS)
+        self._given_before.put(granted.asked, True, REVALIDATION_TTL_SECONDS)
         if granted.counts_for:
             granted.limits.give_back(granted.counts_for)
 
@@ -215,7 +221,7 @@ class TokenCheck:
         """Raises 429 when that token's review is one too many."""
         if who in self._asking or self._valid_before.get(who):
             return
-        limits = self._tokens_of_replicas if path.startswith(REPLICATION) else self._tokens
+        limits = self._tokens_of_replicas if path.startswith(REPLICATION_PREFIX) else self._tokens
         if not limits.take(client_of(address), self._clock()):
             raise _too_many("tokens that have not been seen before")
 
@@ -231,7 +237,7 @@ class TokenCheck:
             self._fail(str(error))
             raise web.HTTPServiceUnavailable(
                 reason="the API server, which knows who may read this, does not answer",
-                headers={"Retry-After": RETRY_AFTER},
+                headers={"Retry-After": RETRY_AFTER_SECONDS},
             ) from error
 
     def _asked(self, key: str, done: asyncio.Task[None]) -> None:
@@ -257,11 +263,11 @@ class TokenCheck:
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
         status = (await self._client.request("POST", TOKEN_REVIEWS, body=body)).get("status") or {}
         if status.get("authenticated"):
-            self._users.put(who, _User(status.get("user") or {}), ALLOWED_SECONDS)
-            self._valid_before.put(who, True, VALID_BEFORE_SECONDS)
+            self._users.put(who, _User(status.get("user") or {}), ALLOWED_TTL_SECONDS)
+            self._valid_before.put(who, True, REVALIDATION_TTL_SECONDS)
         else:
             self._valid_before.remove(who)
-            self._strangers.put(who, "the token is not valid, or not any more", DENIED_SECONDS)
+            self._strangers.put(who, "the token is not valid, or not any more", DENIED_TTL_SECONDS)
 
     async def _review_access(self, asked: str, user: _User, path: str) -> None:
         # A TokenReview says `username` and `extra`, a SubjectAccessReview takes `user` and `extra`.
@@ -277,19 +283,21 @@ class TokenCheck:
         }
         status = (await self._client.request("POST", ACCESS_REVIEWS, body=body)).get("status") or {}
         if status.get("allowed"):
-            self._allowed.put(asked, True, ALLOWED_SECONDS)
+            self._allowed.put(asked, True, ALLOWED_TTL_SECONDS)
         else:
             self._given_before.remove(asked)
-            self._denied.put(asked, "denied", DENIED_SECONDS)
+            self._denied.put(asked, "denied", DENIED_TTL_SECONDS)
 
 
 def for_status_line(name: str) -> str:
     """A user's name, which may be anything, as far as the first line of an answer can hold it."""
-    return "".join(each if " " <= each <= "~" else "?" for each in name)[:NAME_LENGTH]
+    return "".join(each if " " <= each <= "~" else "?" for each in name)[:MAX_NAME_LENGTH]
 
 
 def _too_many(what: str) -> web.HTTPException:
-    return web.HTTPTooManyRequests(reason=f"too many {what}: try again later", headers={"Retry-After": RETRY_AFTER})
+    return web.HTTPTooManyRequests(
+        reason=f"too many {what}: try again later", headers={"Retry-After": RETRY_AFTER_SECONDS}
+    )
 
 
 def _unauthorized(said: str) -> web.HTTPException:

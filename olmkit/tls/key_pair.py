@@ -16,12 +16,12 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
 
-class BadPair(Exception):
+class BadKeyPair(Exception):
     """Why a certificate and a key cannot be used together, for people; never names a part of the key."""
 
 
 @dataclass(frozen=True)
-class Pair:
+class KeyPair:
     """`chain` is PEM: the server's certificate first, then those that lead to its CA. `key` is PEM, not encrypted."""
 
     chain: bytes
@@ -29,13 +29,13 @@ class Pair:
     certificate: x509.Certificate = field(repr=False, compare=False)
 
     @classmethod
-    def read(cls, chain: bytes, key: bytes) -> Pair:
+    def read(cls, chain: bytes, key: bytes) -> KeyPair:
         """From two PEM texts. Raises BadPair when one cannot be read or they do not belong together."""
         certificates = read_certificates(chain)
         if not certificates:
-            raise BadPair("the certificate is no PEM certificate")
+            raise BadKeyPair("the certificate is no PEM certificate")
         if public_bytes(read_key(key)) != _public(certificates[0]):
-            raise BadPair("the key does not belong to the certificate")
+            raise BadKeyPair("the key does not belong to the certificate")
         return cls(chain, key, certificates[0])
 
     @property
@@ -76,7 +76,7 @@ def read_certificates(text: bytes) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(text)
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise BadPair("the certificate cannot be read: it is cut or no certificate") from error
+        raise BadKeyPair("the certificate cannot be read: it is cut or no certificate") from error
 
 
 def read_key(text: bytes) -> PrivateKeyTypes:
@@ -84,10 +84,10 @@ def read_key(text: bytes) -> PrivateKeyTypes:
     try:
         return load_pem_private_key(text, password=None)
     except TypeError as error:
-        raise BadPair("the key is encrypted with a password: store it without one") from error
+        raise BadKeyPair("the key is encrypted with a password: store it without one") from error
     except (ValueError, UnsupportedAlgorithm):
         # `from None`: what the parser says may quote what it read.
-        raise BadPair("the key is no PEM private key") from None
+        raise BadKeyPair("the key is no PEM private key") from None
 
 
 def public_bytes(key: PrivateKeyTypes) -> bytes:
@@ -99,7 +99,7 @@ def _public(certificate: x509.Certificate) -> bytes:
     try:
         return certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise BadPair("the certificate's key is of a kind that is not known") from error
+        raise BadKeyPair("the certificate's key is of a kind that is not known") from error
 
 
 def names_of(certificate: x509.Certificate) -> tuple[str, ...]:

@@ -23,15 +23,15 @@ from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, Conflict, NotFound
 from olmkit.runtime.client import Client
 from olmkit.store.folders import write_whole
-from olmkit.tls.certificate_authority import Material, advance, create, holds
-from olmkit.tls.key_pair import BadPair, Pair, names_of
+from olmkit.tls.certificate_authority import CertificateSet, contains_ca, create, rotate
+from olmkit.tls.key_pair import BadKeyPair, KeyPair, names_of
 from olmkit.tls.server_tls import ServerTls
-from olmkit.tls.service import CA_KEY, CONFIG_MAP, Service
+from olmkit.tls.service import CA_KEY, CONFIG_MAP, TlsService
 
-LOOK_SECONDS = 60.0
+SYNC_SECONDS = 60.0
 RETRY_SECONDS = 5.0
 """After a look that failed, or that found something still to be done by another replica."""
-FIRST_LOOK_SECONDS = 10.0
+FIRST_SYNC_TIMEOUT_SECONDS = 10.0
 """How long the process waits at its start for the API server before it goes on without."""
 
 SECRET = Kind("", "v1", "Secret", "secrets", namespaced=True)
@@ -40,27 +40,27 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Place:
+class CertificateLocation:
     """Whose certificate it is and where it is kept: the Secret in `keys_namespace`, the ConfigMap with its CA in `namespace`.
     `names` are all host names and addresses that clients use."""
 
-    service: Service
+    service: TlsService
     namespace: str
     keys_namespace: str
     names: Sequence[str]
     copy: Path | None = None
 
 
-class OwnCertificates:
+class ManagedCertificate:
     """Keeps `tls` on what the Secret holds. `is_leading` says whether this replica may change it."""
 
     def __init__(
         self,
         client: Client,
-        place: Place,
+        place: CertificateLocation,
         tls: ServerTls,
         is_leading: Callable[[], bool],
-        seconds: float = LOOK_SECONDS,
+        seconds: float = SYNC_SECONDS,
     ) -> None:
         self._client = client
         self._place = place
@@ -78,7 +78,7 @@ class OwnCertificates:
         if self._tls.pair is not None:
             return
         with suppress(TimeoutError):
-            async with asyncio.timeout(FIRST_LOOK_SECONDS):
+            async with asyncio.timeout(FIRST_SYNC_TIMEOUT_SECONDS):
                 await self._try_to_look()
 
     async def follow(self) -> None:
@@ -97,7 +97,7 @@ class OwnCertificates:
         if (is_mine or self._is_leading()) and published != material.bundle():
             published = await self._publish(material)
         self.bundle = material.bundle()
-        is_known = holds(published, material.ca)
+        is_known = contains_ca(published, material.ca)
         if self._tls.pair != material.leaf and (is_known or self._tls.pair is None):
             self._tls.offer(material.leaf)
             if self._place.copy is not None:
@@ -109,7 +109,7 @@ class OwnCertificates:
             is_done = await self.look(datetime.now(UTC))
         except Conflict:
             return False  # another replica was faster
-        except (ApiError, BadPair) as error:
+        except (ApiError, BadKeyPair) as error:
             self._fail(str(error))
             return False
         if not is_done:
@@ -126,7 +126,7 @@ class OwnCertificates:
             log.error("serving certificate cannot be kept up to date, what is served stays", extra=facts)
         self._trouble = said
 
-    async def _material(self, now: datetime, published: bytes) -> tuple[Material | None, bool]:
+    async def _material(self, now: datetime, published: bytes) -> tuple[CertificateSet | None, bool]:
         """What the Secret holds in the end, and whether it was made or changed here; None when only the leader may mend it."""
         place = self._place
         try:
@@ -139,15 +139,15 @@ class OwnCertificates:
             )
             return made, True
         try:
-            found = Material.read(_decoded(secret))
-        except BadPair as error:
+            found = CertificateSet.read(_decoded(secret))
+        except BadKeyPair as error:
             self._fail(f"it holds nothing that can be served with: {error}")
             if not self._is_leading():
                 return None, False
             made = create(place.names, now, published)
             await self._replace(secret, made)
             return made, True
-        wanted = advance(found, place.names, now, published) if self._is_leading() else found
+        wanted = rotate(found, place.names, now, published) if self._is_leading() else found
         if wanted is not found:
             await self._replace(secret, wanted)
         return wanted, wanted is not found
@@ -159,7 +159,7 @@ class OwnCertificates:
         }
         return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "kubernetes.io/tls"}
 
-    async def _replace(self, secret: Object, material: Material) -> None:
+    async def _replace(self, secret: Object, material: CertificateSet) -> None:
         """If it is still the one that was read. Raises Conflict."""
         path = SECRET.path(self._place.keys_namespace, self._place.service.secret)
         await self._client.request("PUT", path, body={**secret, "data": _encoded(material)})
@@ -173,7 +173,7 @@ class OwnCertificates:
             return b""
         return str((found.get("data") or {}).get(CA_KEY, "")).encode()
 
-    async def _publish(self, material: Material) -> bytes:
+    async def _publish(self, material: CertificateSet) -> bytes:
         place = self._place
         body = {
             "apiVersion": "v1",
@@ -188,12 +188,12 @@ class OwnCertificates:
         """Serve as before the restart, unless the names are others or the time is over."""
         try:
             text = path.read_bytes()
-            pair = Pair.read(text, text)
+            pair = KeyPair.read(text, text)
             if pair.is_valid(datetime.now(UTC)) and set(names_of(pair.certificate)) == set(self._place.names):
-                self._tls.offer(Pair(*_parted(text), pair.certificate))
+                self._tls.offer(KeyPair(*_parted(text), pair.certificate))
         except FileNotFoundError:
             return
-        except (OSError, BadPair) as error:
+        except (OSError, BadKeyPair) as error:
             log.warning("the copy of the serving certificate is not used", extra={"error": str(error)})
 
 
@@ -201,7 +201,7 @@ def _identity(name: str, namespace: str) -> Object:
     return {"name": name, "namespace": namespace}
 
 
-def _encoded(material: Material) -> dict[str, str]:
+def _encoded(material: CertificateSet) -> dict[str, str]:
     return {key: base64.b64encode(value).decode() for key, value in material.dump().items()}
 
 
@@ -209,7 +209,7 @@ def _decoded(secret: Object) -> dict[str, bytes]:
     try:
         return {key: base64.b64decode(value, validate=True) for key, value in (secret.get("data") or {}).items()}
     except (binascii.Error, ValueError) as error:
-        raise BadPair("its data is no base64") from error
+        raise BadKeyPair("its data is no base64") from error
 
 
 def _parted(text: bytes) -> tuple[bytes, bytes]:
@@ -218,7 +218,7 @@ def _parted(text: bytes) -> tuple[bytes, bytes]:
     return chain, mark + key
 
 
-def _save(path: Path, pair: Pair) -> None:
+def _save(path: Path, pair: KeyPair) -> None:
     """For nobody else's eyes; a folder that cannot be written costs the copy only."""
     try:
         write_whole(path, pair.chain + pair.key)

@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from olmkit.runtime.client import Client
 from olmkit.tls.client_tls import client_context
-from olmkit.tls.key_pair import Pair
-from olmkit.tls.managed_certificate import OwnCertificates
+from olmkit.tls.key_pair import KeyPair
+from olmkit.tls.managed_certificate import ManagedCertificate
 from olmkit.tls.server_tls import ServerTls
 
 
@@ -32,7 +32,7 @@ class Peers:
     def __init__(
         self,
         tls: ServerTls,
-        own: OwnCertificates | None = None,
+        own: ManagedCertificate | None = None,
         host: str = "",
         client: Client | None = None,
     ) -> None:
@@ -40,7 +40,7 @@ class Peers:
         self._own = own
         self._host = host
         self._client = client
-        self._served: list[Pair] = []
+        self._served: list[KeyPair] = []
         self._made_for = b""
         self._context: ssl.SSLContext | None = None
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Rates:
+class ReviewRates:
     """Reviews per second and at once, of one client and of all together; all have more than one client can use up."""
 
     rate: int
@@ -22,13 +22,13 @@ class Rates:
     total_burst: int
 
 
-OF_TOKENS = Rates(rate=10, burst=20, total_rate=50, total_burst=50)
+TOKEN_REVIEW_RATES = ReviewRates(rate=10, burst=20, total_rate=50, total_burst=50)
 """TokenReviews; a client is an address."""
-OF_PATHS = Rates(rate=20, burst=100, total_rate=100, total_burst=300)
+ACCESS_REVIEW_RATES = ReviewRates(rate=20, burst=100, total_rate=100, total_burst=300)
 """SubjectAccessReviews; a client is an account. A page of icons is many paths at once."""
 MAX_CLIENTS = 4096
 """Clients remembered: the one that asked longest ago goes first."""
-NETWORK_BITS = 64
+IPV6_CLIENT_PREFIX_BITS = 64
 """Of an IPv6 address: one client may have all addresses of its network."""
 
 
@@ -51,10 +51,10 @@ class _Bucket:
         self._level = min(self._burst, self._level + 1)
 
 
-class ReviewLimits:
+class ReviewRateLimiter:
     """One share of the reviews."""
 
-    def __init__(self, rates: Rates) -> None:
+    def __init__(self, rates: ReviewRates) -> None:
         self._rates = rates
         self._total: _Bucket | None = None
         self._by_client: OrderedDict[str, _Bucket] = OrderedDict()
@@ -96,4 +96,4 @@ def client_of(address: str) -> str:
         return str(found)
     if found.ipv4_mapped is not None:
         return str(found.ipv4_mapped)
-    return str(ipaddress.ip_network((found, NETWORK_BITS), strict=False))
+    return str(ipaddress.ip_network((found, IPV6_CLIENT_PREFIX_BITS), strict=False))

@@ -15,14 +15,14 @@ from datetime import UTC, datetime, timedelta
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 from prometheus_client import Gauge
 
-from olmkit.tls.key_pair import BadPair, Pair
+from olmkit.tls.key_pair import BadKeyPair, KeyPair
 
 CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 """For TLS 1.2: forward secrecy and authenticated encryption only. Those of TLS 1.3 are all good."""
-SOON = timedelta(days=7)
+EXPIRY_WARNING = timedelta(days=7)
 """A certificate that ends within this is warned of."""
 
-EXPIRES = Gauge(
+EXPIRATION_GAUGE = Gauge(
     "olmkit_serving_certificate_expiration_timestamp_seconds",
     "When the certificate expires that is served, in seconds since 1970.",
 )
@@ -34,20 +34,20 @@ class ServerTls:
     """`context` fails every handshake until the first offer()."""
 
     def __init__(self) -> None:
-        self.pair: Pair | None = None
-        self.context = hardened()
+        self.pair: KeyPair | None = None
+        self.context = server_context()
         # A context of its own for each certificate: a context that is loaded again keeps its old one beside a new one of another
         # kind of key, and is neither old nor new while it is loaded.
         self._inner: ssl.SSLContext | None = None
         self.context.sni_callback = self._choose
         self._told = ""
 
-    def offer(self, pair: Pair) -> None:
+    def offer(self, pair: KeyPair) -> None:
         """Serve new connections with it from now on. Raises BadPair, and then nothing has changed."""
-        self._inner = loaded(pair)
+        self._inner = server_context_with(pair)
         self.pair = pair
         self._told = ""
-        EXPIRES.set(pair.ends.timestamp())
+        EXPIRATION_GAUGE.set(pair.ends.timestamp())
         log.info("serving certificate loaded", extra=pair.facts())
         self.tell(datetime.now(UTC))
 
@@ -57,7 +57,7 @@ class ServerTls:
             return
         said = self.pair.complaint(now)
         level = logging.ERROR if said else logging.WARNING
-        if not said and self.pair.ends - now < SOON:
+        if not said and self.pair.ends - now < EXPIRY_WARNING:
             said = "the certificate ends soon and has not been renewed"
         if said and said != self._told:
             log.log(level, "serving certificate needs a look: %s", said, extra=self.pair.facts())
@@ -71,7 +71,7 @@ class ServerTls:
         return None
 
 
-def hardened() -> ssl.SSLContext:
+def server_context() -> ssl.SSLContext:
     """A server's context without a certificate: TLS 1.2 at least, good ciphers, HTTP/1.1."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -81,14 +81,14 @@ def hardened() -> ssl.SSLContext:
     return context
 
 
-def loaded(pair: Pair) -> ssl.SSLContext:
+def server_context_with(pair: KeyPair) -> ssl.SSLContext:
     """A server's context with that certificate. Raises BadPair when OpenSSL will not have it, or cannot be given it.
 
     OpenSSL reads files only: what is written for it is encrypted under a password that nobody else ever has.
     """
     password = secrets.token_bytes(32).hex().encode()
     key = pair.private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password))
-    context = hardened()
+    context = server_context()
     try:
         with tempfile.NamedTemporaryFile(prefix="certificate-") as file:
             file.write(pair.chain.rstrip() + b"\n" + key)
@@ -96,8 +96,8 @@ def loaded(pair: Pair) -> ssl.SSLContext:
             context.load_cert_chain(file.name, password=password)
     except (ssl.SSLError, ValueError) as error:
         said = getattr(error, "reason", None) or "it is not accepted"
-        raise BadPair(f"the certificate cannot be served: {str(said).replace('_', ' ').lower()}") from error
+        raise BadKeyPair(f"the certificate cannot be served: {str(said).replace('_', ' ').lower()}") from error
     except OSError as error:
         said = f"no temporary file can be written ({error.strerror})"
-        raise BadPair(f"the certificate cannot be served: {said}") from error
+        raise BadKeyPair(f"the certificate cannot be served: {said}") from error
     return context

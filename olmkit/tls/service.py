@@ -16,7 +16,7 @@ CA_KEY = "ca.crt"
 
 
 @dataclass(frozen=True)
-class Service:
+class TlsService:
     """A Service of the system namespace, the ConfigMap with its CA beside it, the Secret with its certificate in the namespace
     of the suite's own keys, and who writes them."""
 
@@ -51,7 +51,7 @@ def netloc(address: str) -> str:
     return f"[{host}]{colon}{port}" if ":" in host and not host.startswith("[") else address
 
 
-CATALOGS = Service(
+CATALOG_SERVICE = TlsService(
     name="catalogd-catalogserver",
     secret="catalogd-serving-cert",
     config_map="catalogd-ca",

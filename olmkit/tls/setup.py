@@ -14,25 +14,25 @@ from aiohttp.typedefs import Middleware
 
 from olmkit.errors import OlmError
 from olmkit.runtime.manager import Manager, Settings
-from olmkit.tls.certificate_watcher import CertificateFolder
-from olmkit.tls.delegated_auth import TokenCheck
-from olmkit.tls.managed_certificate import OwnCertificates, Place
+from olmkit.tls.certificate_watcher import CertificateWatcher
+from olmkit.tls.delegated_auth import DelegatedAuth
+from olmkit.tls.managed_certificate import CertificateLocation, ManagedCertificate
 from olmkit.tls.peers import Peers
 from olmkit.tls.server_tls import ServerTls
-from olmkit.tls.service import Service
+from olmkit.tls.service import TlsService
 
-Check = Callable[[str, str, str], Awaitable[None]]
+AuthorizationCheck = Callable[[str, str, str], Awaitable[None]]
 
 
 @dataclass(frozen=True)
-class Serving:
+class SecureServing:
     """`context` is for the server's socket, None for plain HTTP; `authorize` is a middleware or None; `check` is
     TokenCheck.check, for what is never given without a token; `peers` is for asking another replica of this component, None when
     there is none."""
 
     context: ssl.SSLContext | None
     authorize: Middleware | None
-    check: Check
+    check: AuthorizationCheck
     peers: Peers | None
 
     @property
@@ -41,7 +41,7 @@ class Serving:
         return "http" if self.context is None else "https"
 
 
-async def prepare(manager: Manager, service: Service, *addresses: str) -> Serving:
+async def secure_serving(manager: Manager, service: TlsService, *addresses: str) -> SecureServing:
     """As the flags say; `addresses` (host[:port]) are others that it is reached at. Raises OlmError when that cannot be.
 
     Returns within about ten seconds also when the API server is away: then nothing is served until it is back, unless a
@@ -49,26 +49,26 @@ async def prepare(manager: Manager, service: Service, *addresses: str) -> Servin
     """
     flags = manager.settings.extra
     _refuse_contradictions(manager.settings)
-    tokens = TokenCheck(manager.client)
+    tokens = DelegatedAuth(manager.client)
     authorize = tokens.middleware if flags.authenticate_requests else None
     if flags.insecure_http:
-        return Serving(None, authorize, tokens.check, None)
+        return SecureServing(None, authorize, tokens.check, None)
     tls = ServerTls()
     if flags.tls_cert_dir is not None:
-        folder = CertificateFolder(flags.tls_cert_dir, tls)
+        folder = CertificateWatcher(flags.tls_cert_dir, tls)
         folder.load()
         manager.serve(folder.follow)
-        return Serving(tls.context, authorize, tokens.check, Peers(tls, client=manager.client))
+        return SecureServing(tls.context, authorize, tokens.check, Peers(tls, client=manager.client))
     namespace = manager.settings.system_namespace
     copy = manager.settings.cache_dir / "serving" / "certificate.pem"
     keys = manager.settings.keys_namespace
-    place = Place(service, namespace, keys, service.names(namespace, *addresses), copy)
-    own = OwnCertificates(manager.client, place, tls, lambda: manager.is_leading)
+    place = CertificateLocation(service, namespace, keys, service.names(namespace, *addresses), copy)
+    own = ManagedCertificate(manager.client, place, tls, lambda: manager.is_leading)
     await own.load()
     manager.serve(own.follow)
     manager.add_ready_check("serving certificate", lambda: tls.pair is not None)
     peers = Peers(tls, own, service.host(namespace), client=manager.client)
-    return Serving(tls.context, authorize, tokens.check, peers)
+    return SecureServing(tls.context, authorize, tokens.check, peers)
 
 
 def _refuse_contradictions(settings: Settings) -> None:

@@ -22,7 +22,7 @@ from olmkit.api.catalogs import Catalog, ConditionType
 from olmkit.api.conditions import find_condition, is_condition_true
 from olmkit.runtime.client import Client
 from olmkit.store.folders import remove_tree, write_whole
-from olmkit.tls.client_tls import Trust
+from olmkit.tls.client_tls import ClientTls
 from operator_controller.catalog_client.cache import CachedPackage, PackageCache
 from operator_controller.catalog_client.http import (
     MAX_RESPONSE_BYTES,
@@ -67,7 +67,7 @@ class CatalogClient:
         self._memory = memory if memory is not None else PackageCache()
 
     @classmethod
-    async def connect(cls, folder: Path | None, trust: Trust | None = None, client: Client | None = None) -> Self:
+    async def connect(cls, folder: Path | None, trust: ClientTls | None = None, client: Client | None = None) -> Self:
         """Opens no connection. `trust` and `client` are those of CatalogServers."""
         return cls(CatalogServers(aiohttp.ClientSession(timeout=REQUEST_TIMEOUT), trust, client), folder)
 

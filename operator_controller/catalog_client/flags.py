@@ -6,8 +6,8 @@ from argparse import ArgumentParser
 from pathlib import Path
 
 from olmkit.runtime.manager import Manager
-from olmkit.tls.client_tls import Trust
-from olmkit.tls.service import CATALOGS
+from olmkit.tls.client_tls import ClientTls
+from olmkit.tls.service import CATALOG_SERVICE
 from operator_controller.catalog_client.client import CatalogClient
 
 
@@ -17,7 +17,7 @@ def add_flags(parser: ArgumentParser) -> None:
         "--catalogs-ca-file",
         type=Path,
         help="PEM file of the CAs to trust for catalogs, followed when it changes; without it those of the ConfigMap "
-        f"{CATALOGS.config_map}, beside the system's",
+        f"{CATALOG_SERVICE.config_map}, beside the system's",
     )
     parser.add_argument(
         "--catalogs-token",
@@ -29,6 +29,8 @@ def add_flags(parser: ArgumentParser) -> None:
 async def connect(manager: Manager, folder: Path) -> CatalogClient:
     """A client that keeps what it reads in `folder`. Raises OlmError when the file with CAs cannot be used."""
     flags = manager.settings.extra
-    trust = Trust(flags.catalogs_ca_file, manager.client, (manager.settings.system_namespace, CATALOGS.config_map))
+    trust = ClientTls(
+        flags.catalogs_ca_file, manager.client, (manager.settings.system_namespace, CATALOG_SERVICE.config_map)
+    )
     await trust.load()
     return await CatalogClient.connect(folder, trust, manager.client if flags.catalogs_token else None)

@@ -16,7 +16,7 @@ from typing import Any
 import aiohttp
 
 from olmkit.runtime.client import Client
-from olmkit.tls.client_tls import Trust
+from olmkit.tls.client_tls import ClientTls
 
 REQUEST_TIMEOUT = aiohttp.ClientTimeout(total=10, sock_connect=3)
 MAX_RESPONSE_BYTES = 32 * 1024 * 1024
@@ -69,7 +69,7 @@ class CatalogServers:
     """Asks over `session`; close() it. `trust` None: the system's CAs; `client`: its token is sent to HTTPS servers."""
 
     session: aiohttp.ClientSession
-    trust: Trust | None = None
+    trust: ClientTls | None = None
     client: Client | None = None
     clock: Callable[[], float] = time.monotonic
     _fresh: aiohttp.ClientSession | None = None

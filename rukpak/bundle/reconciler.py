@@ -23,7 +23,7 @@ from olmkit.api.content import Phase
 from olmkit.api.meta import Object
 from olmkit.errors import Waiting
 from olmkit.jobs import Failed, Finished, Jobs, JobState, Running, Staging, Task
-from olmkit.runtime.api_server_addresses import ApiServers
+from olmkit.runtime.api_server_addresses import ApiServerAddresses
 from olmkit.runtime.controller import Controller
 from olmkit.runtime.informer import Change, Informer
 from olmkit.runtime.manager import Manager, Settings
@@ -67,7 +67,7 @@ def controller(manager: Manager, jobs: Jobs, store: Store) -> Controller:
     Bundle a turn by `enqueue`, and it is fetched again by the digest that was resolved first.
     """
     informer, deployments = manager.informer(KIND), manager.informer(bundledeployments.KIND)
-    unpacking = Unpacking(informer, deployments, jobs, store, manager.settings, ApiServers(manager.client))
+    unpacking = Unpacking(informer, deployments, jobs, store, manager.settings, ApiServerAddresses(manager.client))
     publisher = Publisher(manager.client, KIND, MANAGER, informer)
 
     async def publish(world: World, told: StatusReport[BundleStatus]) -> None:
@@ -166,7 +166,7 @@ class Unpacking:
     jobs: Jobs
     store: Store
     settings: Settings
-    api_servers: ApiServers
+    api_servers: ApiServerAddresses
     _collecting: asyncio.Lock = field(default_factory=asyncio.Lock)
     """While it is held content is removed, and no job starts: what it found in the store must stay."""
     _postponed: asyncio.Event = field(default_factory=asyncio.Event)

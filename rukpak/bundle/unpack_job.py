@@ -15,9 +15,10 @@ from typing import IO, Any
 from olmkit.jobs import Parse
 from olmkit.sources.access import Access
 from olmkit.sources.errors import BadContent
-from olmkit.sources.oci.image import BUNDLE, FetchedImage, confirm, fetch, resolve
+from olmkit.sources.oci.image import FetchedImage, fetch, resolve, verify_access
 from olmkit.sources.oci.image import unpack as unpack_image
-from olmkit.sources.oci.reference import check_answer
+from olmkit.sources.oci.reference import check_job_result
+from olmkit.sources.tree import BUNDLE_LIMITS
 from olmkit.store.store import Store, check_is_damage, fill
 from rukpak.format import BadBundle, Bundle, from_json, read_plain, read_registry, to_json
 from rukpak.format.bundle import FORMAT_VERSION, MAX_BUNDLE_BYTES, MAX_BUNDLE_VALUES
@@ -52,13 +53,13 @@ async def unpack(arguments: dict[str, Any], progress: Progress, parse: Parse) ->
     found = {"ref": resolved.ref_by_digest, "digest": resolved.digest, "staged": False}
     known = type_of(store, resolved.digest)
     if (known and known != content_type and not arguments["replace"]) or is_whole(store, resolved.digest, content_type):
-        await confirm(resolved.ref_by_digest, registries)
+        await verify_access(resolved.ref_by_digest, registries)
         return found
     try:
         with fill(staging, resolved.digest) as folder:
             only = _FOLDERS[content_type]
             ref = resolved.ref_by_digest
-            fetched = await fetch(ref, folder, registries, only=only, limits=BUNDLE, progress=progress)
+            fetched = await fetch(ref, folder, registries, only=only, limits=BUNDLE_LIMITS, progress=progress)
             with fetched.blob as blob:
                 wanted = {"image": fetched.facts(), "folder": str(folder), "type": content_type}
                 await parse(f"{__name__}:read", wanted, [blob], folder, progress)
@@ -78,7 +79,7 @@ def take_over(
     Content that is whole stays, whatever the job says, unless it was read as another type and its digest is `replaceable`.
     """
     digest: str = result["digest"]
-    check_answer(asked, result["ref"], digest)
+    check_job_result(asked, result["ref"], digest)
     if result.pop("staged"):
         here = whole_type_of(store, digest)
         if not here or (digest == replaceable and here != content_type):
@@ -94,7 +95,7 @@ def read(arguments: Mapping[str, Any], files: Sequence[IO[bytes]], progress: Pro
     staging, content_type = Path(arguments["folder"]), arguments["type"]
     unpacked = staging / FILES
     unpacked.mkdir()
-    unpack_image(FetchedImage.from_facts(arguments["image"], files[0]), unpacked, BUNDLE, progress)
+    unpack_image(FetchedImage.from_facts(arguments["image"], files[0]), unpacked, BUNDLE_LIMITS, progress)
     progress("reading the manifests")
     bundle = _READERS[content_type](dict(_contents(unpacked)))
     (staging / BUNDLE_FILE).write_bytes(bounded(to_json(bundle)))

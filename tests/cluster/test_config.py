@@ -20,7 +20,7 @@ from olmkit.api.crd import CRD_DEFINITIONS
 from olmkit.jobs import Limits, MemoryBudget
 from olmkit.jobs.memory_budget import CONTROLLER_MEMORY_BYTES
 from olmkit.runtime.flags import Settings, add_jobs_memory, make_parser, parse_settings, quantity
-from olmkit.tls.service import CATALOGS as SERVICE
+from olmkit.tls.service import CATALOG_SERVICE as SERVICE
 from operator_controller.catalog_client.flags import add_flags as operator_flags
 from tests.cluster.devcluster.test_cluster import eventually
 

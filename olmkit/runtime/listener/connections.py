@@ -41,7 +41,7 @@ _LOOK_SECONDS = 1.0
 
 log = logging.getLogger(__name__)
 _silent = logging.getLogger(f"{__name__}.protocol")
-tls_read_buffer.bound()
+tls_read_buffer.limit_tls_read_buffers()
 _silent.setLevel(logging.CRITICAL + 1)  # aiohttp logs a traceback per bad request; what is unexpected the server logs
 
 

@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from dulwich.refs import Ref, check_ref_format
 
 from olmkit.api.patterns import COMMIT, HOST, REPOSITORY, USER
-from olmkit.sources.errors import BadReference, Reason, quoted
+from olmkit.sources.errors import BadReference, SourceReason, quoted
 from olmkit.sources.source import GitReference, RefKind, without_query
 
-SSH_USER = "git"
+DEFAULT_SSH_USER = "git"
 """Who logs in over ssh when the address does not say."""
 _URL = re.compile(
     rf"(?P<scheme>https?|ssh)://((?P<user>{USER})@)?(?P<host>{HOST})(:(?P<port>[0-9]{{1,5}}))?(?P<path>/.*)"
 )
 _SCP = re.compile(rf"(?P<user>{USER})@(?P<host>{HOST}):(?P<path>.*)")
 _FORMS = "it is written https://host/path, http://host/path, ssh://user@host/path or user@host:path"
-USUAL_PORTS = {"http": 80, "https": 443, "ssh": 22}
+DEFAULT_PORTS = {"http": 80, "https": 443, "ssh": 22}
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class GitAddress:
     @property
     def actual_port(self) -> int:
         """The port to connect to."""
-        return self.port or USUAL_PORTS[self.scheme]
+        return self.port or DEFAULT_PORTS[self.scheme]
 
 
 def parse(text: str) -> GitAddress:
@@ -56,7 +56,7 @@ def parse(text: str) -> GitAddress:
         raise _bad(text)
     parts = match.groupdict()
     scheme = parts.get("scheme") or "ssh"
-    user = (parts["user"] or SSH_USER) if scheme == "ssh" else ""
+    user = (parts["user"] or DEFAULT_SSH_USER) if scheme == "ssh" else ""
     return GitAddress(text, scheme, parts["host"].lower(), int(parts.get("port") or 0), parts["path"], user)
 
 
@@ -66,7 +66,8 @@ def ref_name(reference: GitReference) -> bytes:
     name = f"{space}{reference.name}".encode(errors="surrogatepass")
     if reference.name.startswith("-") or not check_ref_format(Ref(name)):
         raise BadReference(
-            Reason.INVALID_REFERENCE, f"{quoted(reference.name)} is no name that git allows for a {reference.kind}"
+            SourceReason.INVALID_REFERENCE,
+            f"{quoted(reference.name)} is no name that git allows for a {reference.kind}",
         )
     return name
 
@@ -75,7 +76,7 @@ def commit_name(reference: GitReference) -> str:
     """The commit's hash. Raises BadReference."""
     if not re.fullmatch(COMMIT, reference.name):
         text = f"{quoted(reference.name)} is no commit: it is written as all of its 40 or 64 lower-case hex digits"
-        raise BadReference(Reason.INVALID_REFERENCE, text)
+        raise BadReference(SourceReason.INVALID_REFERENCE, text)
     return reference.name
 
 
@@ -84,9 +85,9 @@ def _bad(text: str) -> BadReference:
     authority = rest.partition("/")[0]
     if separator and "@" in authority and (scheme in ("http", "https") or ":" in authority.rpartition("@")[0]):
         words = f"git repository {quoted(without_query(text))} holds a user or a password: they belong in the Secret of auth"
-        return BadReference(Reason.INVALID_REFERENCE, words)
+        return BadReference(SourceReason.INVALID_REFERENCE, words)
     # What stands before an @ may be a password in a form that was not foreseen.
     shown = f"…@{text.rpartition('@')[2]}" if "@" in text else text
     return BadReference(
-        Reason.INVALID_REFERENCE, f"git repository {quoted(without_query(shown))} cannot be read: {_FORMS}"
+        SourceReason.INVALID_REFERENCE, f"git repository {quoted(without_query(shown))} cannot be read: {_FORMS}"
     )

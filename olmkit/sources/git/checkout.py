@@ -13,15 +13,15 @@ from typing import IO, cast
 from dulwich.index import validate_path_element_hfs, validate_path_element_ntfs
 from dulwich.objects import S_ISGITLINK
 
-from olmkit.sources.errors import Reason, quoted
-from olmkit.sources.git.pack import Objects
-from olmkit.sources.tree import LayerError, Tree
+from olmkit.sources.errors import SourceReason, quoted
+from olmkit.sources.git.pack import PackObjects
+from olmkit.sources.tree import Tree, TreeError
 
-LINK_LIMIT = 4096
-MISSING = "sends a pack that lacks a part of the commit"
+MAX_LINK_BYTES = 4096
+MISSING_OBJECT = "sends a pack that lacks a part of the commit"
 
 
-def check_out(objects: Objects, root: bytes, tree: Tree) -> None:
+def check_out(objects: PackObjects, root: bytes, tree: Tree) -> None:
     """Fill `tree` from the folder `root`. Raises LayerError with words that fit "commit C of X ..."; may raise one of BROKEN."""
     tree.layer = 1
     left = tree.limits.files
@@ -32,7 +32,7 @@ def check_out(objects: Objects, root: bytes, tree: Tree) -> None:
             left -= 1
             if left < 0:
                 words = f"holds more than {tree.limits.files:,} files and folders, the most that are read"
-                raise LayerError(Reason.TOO_LARGE, words)
+                raise TreeError(SourceReason.TOO_LARGE, words)
             below = f"{path}/{_text(entry, path)}" if path else _text(entry, path)
             if not (tree.wants(below) or tree.leads(below)):
                 continue
@@ -45,28 +45,28 @@ def check_out(objects: Objects, root: bytes, tree: Tree) -> None:
     tree.finish()
 
 
-def _entries(objects: Objects, name: bytes, path: str) -> Iterator[tuple[bytes, int, bytes]]:
+def _entries(objects: PackObjects, name: bytes, path: str) -> Iterator[tuple[bytes, int, bytes]]:
     entries = objects.tree(name)
     if entries is None:
-        raise LayerError(Reason.SOURCE_UNAVAILABLE, f"{MISSING}: the folder {quoted(path or '/')}")
+        raise TreeError(SourceReason.SOURCE_UNAVAILABLE, f"{MISSING_OBJECT}: the folder {quoted(path or '/')}")
     return entries
 
 
-def _place(objects: Objects, value: bytes, mode: int, path: str, tree: Tree) -> None:
+def _place(objects: PackObjects, value: bytes, mode: int, path: str, tree: Tree) -> None:
     if S_ISGITLINK(mode):
         words = f"holds {quoted(path)}, a submodule: submodules are not followed, and their files have to be in the repository"
-        raise LayerError(Reason.UNSUPPORTED_CONTENT, words)
+        raise TreeError(SourceReason.UNSUPPORTED_CONTENT, words)
     if not S_ISREG(mode) and not S_ISLNK(mode):
-        raise LayerError(Reason.UNSAFE, f"holds {quoted(path)}, which is neither a file nor a folder")
+        raise TreeError(SourceReason.UNSAFE, f"holds {quoted(path)}, which is neither a file nor a folder")
     data = objects.file(value)
     if data is None:
-        raise LayerError(Reason.SOURCE_UNAVAILABLE, f"{MISSING}: {quoted(path)}")
+        raise TreeError(SourceReason.SOURCE_UNAVAILABLE, f"{MISSING_OBJECT}: {quoted(path)}")
     if S_ISREG(mode):
         tree.file(path, cast("IO[bytes]", data))
         return
-    target = data.read(LINK_LIMIT + 1)
-    if len(target) > LINK_LIMIT or b"\0" in target:
-        raise LayerError(Reason.UNSAFE, f"holds {quoted(path)}, a link to what is no path")
+    target = data.read(MAX_LINK_BYTES + 1)
+    if len(target) > MAX_LINK_BYTES or b"\0" in target:
+        raise TreeError(SourceReason.UNSAFE, f"holds {quoted(path)}, a link to what is no path")
     tree.symbolic_link(path, target.decode(errors="surrogateescape"))
 
 
@@ -75,16 +75,16 @@ def _text(entry: bytes, path: str) -> str:
         return entry.decode()
     except UnicodeDecodeError:
         shown = quoted(f"{path}/{entry.decode(errors='backslashreplace')}".lstrip("/"))
-        raise LayerError(Reason.UNSAFE, f"holds {shown}: a name that is not UTF-8") from None
+        raise TreeError(SourceReason.UNSAFE, f"holds {shown}: a name that is not UTF-8") from None
 
 
 def _check(entry: bytes, path: str, depth: int, tree: Tree) -> None:
     """The name itself; it is one part of a path and nothing else."""
     plain = entry not in (b"", b".", b"..") and b"/" not in entry and b"\0" not in entry
     if not plain or not validate_path_element_ntfs(entry) or not validate_path_element_hfs(entry):
-        raise LayerError(Reason.UNSAFE, f"holds {quoted(path)}: a name that git allows nobody to use")
+        raise TreeError(SourceReason.UNSAFE, f"holds {quoted(path)}: a name that git allows nobody to use")
     if len(entry) > 255 or len(path.encode()) > tree.limits.path:
-        raise LayerError(Reason.TOO_LARGE, f"holds {quoted(path, 60)}: a path too long")
+        raise TreeError(SourceReason.TOO_LARGE, f"holds {quoted(path, 60)}: a path too long")
     if depth >= tree.limits.depth:
         words = f"holds {quoted(path, 60)}: a path more than {tree.limits.depth} folders deep"
-        raise LayerError(Reason.TOO_LARGE, words)
+        raise TreeError(SourceReason.TOO_LARGE, words)

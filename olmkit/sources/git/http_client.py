@@ -21,25 +21,25 @@ from yarl import URL
 from olmkit.errors import Waiting
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Login
-from olmkit.sources.errors import SOON, Reason, quoted
+from olmkit.sources.errors import RETRY_DELAY, SourceReason, quoted
 from olmkit.sources.git.address import GitAddress
 from olmkit.sources.git.pack import PackError
-from olmkit.sources.git.thread_bridge import Bridge
-from olmkit.sources.http_auth import endpoint, login, reasons_put_right, refused
-from olmkit.sources.transport import Answer, Transport
+from olmkit.sources.git.thread_bridge import ThreadBridge
+from olmkit.sources.http_auth import endpoint, error_for_status, host_login, source_reasons
+from olmkit.sources.transport import HttpResponse, Transport
 
 if TYPE_CHECKING:
     from dulwich.client import HTTPResponse
 
 MEGABYTE = 1_000_000
 ADVERTISEMENT = "application/x-git-upload-pack-advertisement"
-LIST = b"command=ls-refs"
-REFS_LIMIT = 32 * 1024**2
+LIST_REFS_COMMAND = b"command=ls-refs"
+MAX_REFS_BYTES = 32 * 1024**2
 """Bytes of an answer that lists branches and tags: several hundred thousand of them."""
 
 
 @dataclass
-class Response:
+class DulwichResponse:
     """The part of urllib3's answer that dulwich looks at."""
 
     body: IO[bytes]
@@ -52,7 +52,7 @@ class Response:
 
 
 @dataclass(frozen=True)
-class Desk:
+class GitExchange:
     """How one exchange with a git server is done: the most bytes of a pack, where it is put down (None: the system's folder)."""
 
     insecure: bool
@@ -64,16 +64,16 @@ class Desk:
 class HttpClient(AbstractHttpGitClient):
     """A client for one repository, made in the event loop; its methods are called in a thread while the loop runs."""
 
-    def __init__(self, address: GitAddress, transport: Transport, access: Access, desk: Desk) -> None:
+    def __init__(self, address: GitAddress, transport: Transport, access: Access, desk: GitExchange) -> None:
         super().__init__(address.written, thin_packs=False, quiet=True)
         self._fetch_capabilities.discard(b"packfile-uris")
         self._url = URL(address.written.rstrip("/") + "/")
         self._endpoint = endpoint(self._url, "git server", insecure=desk.insecure)
         self._transport = transport
         self._access = access
-        self._login = login(self._url, access, insecure=desk.insecure)
+        self._login = host_login(self._url, access, insecure=desk.insecure)
         self._desk = desk
-        self._bridge = Bridge()
+        self._bridge = ThreadBridge()
         self._based = self._url
         self.fetching = False
         self._bodies: list[IO[bytes]] = []
@@ -107,7 +107,7 @@ class HttpClient(AbstractHttpGitClient):
         response = self._bridge.wait(self._exchange(URL(url, encoded=True), headers or {}, whole))
         return cast("HTTPResponse", response), response.body.read
 
-    async def _exchange(self, url: URL, headers: dict[str, str], data: bytes | None) -> Response:
+    async def _exchange(self, url: URL, headers: dict[str, str], data: bytes | None) -> DulwichResponse:
         """One request. Raises Waiting, and GitProtocolError for a URL that only the server wants to be asked."""
         if not str(url).startswith(str(self._based)):
             raise GitProtocolError("the server names an address of its own")
@@ -115,44 +115,46 @@ class HttpClient(AbstractHttpGitClient):
         if self._login.sent is not None and url.origin() == self._url.origin():
             asked["Authorization"] = self._login.sent.basic
         method = "GET" if data is None else "POST"
-        with reasons_put_right():
+        with source_reasons():
             async with self._transport.open(method, url, self._endpoint, asked, data) as answer:
                 if answer.status != 200:
-                    raise refused(
+                    raise error_for_status(
                         answer, f"git repository {quoted(self._url.path.rstrip('/'))}", self._login, self._access
                     )
                 if data is None:
                     self._follow(url, answer)
-                return await self._put_down(answer, url, fetching=data is not None and LIST not in data[:64])
+                return await self._put_down(
+                    answer, url, fetching=data is not None and LIST_REFS_COMMAND not in data[:64]
+                )
 
-    def _follow(self, url: URL, answer: Answer) -> None:
+    def _follow(self, url: URL, answer: HttpResponse) -> None:
         """Requests go on where the first was sent to; what answers there has to be a git server."""
         kind = answer.header("Content-Type").partition(";")[0].strip()
         tail = str(url).removeprefix(str(self._based))
         if kind != ADVERTISEMENT or not str(answer.at).endswith(tail):
             at = quoted(self._url.path.rstrip("/"))
             words = f"{answer.who} has no git repository at {at}: what it answers is not what git servers do"
-            raise Waiting(Reason.SOURCE_NOT_FOUND, words, SOON)
+            raise Waiting(SourceReason.SOURCE_NOT_FOUND, words, RETRY_DELAY)
         self._based = URL(str(answer.at).removesuffix(tail), encoded=True)
 
-    async def _put_down(self, answer: Answer, asked: URL, *, fetching: bool) -> Response:
-        limit = self._desk.limit if fetching else REFS_LIMIT
+    async def _put_down(self, answer: HttpResponse, asked: URL, *, fetching: bool) -> DulwichResponse:
+        limit = self._desk.limit if fetching else MAX_REFS_BYTES
         if answer.header("Content-Encoding").strip().lower() not in ("", "identity"):
             words = f"{answer.who} answers with compressed bytes, which it was not asked for"
-            raise Waiting(Reason.SOURCE_UNAVAILABLE, words, SOON)
+            raise Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY)
         body = tempfile.TemporaryFile(dir=self._desk.folder)  # noqa: SIM115  closed by hang_up
         self._bodies.append(body)
         count = 0
         async for chunk in answer.chunks():
             count += len(chunk)
             if count > limit:
-                raise PackError(Reason.TOO_LARGE, f"sends more than {limit:,} bytes, the most that is read")
+                raise PackError(SourceReason.TOO_LARGE, f"sends more than {limit:,} bytes, the most that is read")
             body.write(chunk)
             if fetching:
                 self._desk.progress(f"fetching, {count // MEGABYTE} MB")
         body.seek(0)
         where = str(answer.at)
-        return Response(body, answer.header("Content-Type"), where if where != str(asked) else "")
+        return DulwichResponse(body, answer.header("Content-Type"), where if where != str(asked) else "")
 
 
 def _secrets(login: Login | None) -> tuple[str, ...]:

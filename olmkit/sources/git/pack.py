@@ -24,14 +24,14 @@ from dulwich.pack import (
     unpack_object,
 )
 
-from olmkit.sources.errors import Reason
+from olmkit.sources.errors import SourceReason
 
 COMMIT, TREE, FILE, TAG, OFS_DELTA, REF_DELTA = 1, 2, 3, 4, 6, 7
-HEADER = 12
-NUMBER_BYTES = 10
+HEADER_BYTES = 12
+MAX_NUMBER_BYTES = 10
 """The longest number in a pack's header; the format itself knows no end."""
-TAGS_OF_TAGS = 5
-BROKEN = (
+MAX_TAG_DEPTH = 5
+PACK_ERRORS = (
     zlib.error,
     struct.error,
     ApplyDeltaError,
@@ -48,7 +48,7 @@ BROKEN = (
 class PackError(Exception):
     """`words` fit "git repository X ..."."""
 
-    def __init__(self, reason: Reason, words: str) -> None:
+    def __init__(self, reason: SourceReason, words: str) -> None:
         super().__init__(words)
         self.reason = reason
         self.words = words
@@ -67,7 +67,7 @@ class PackLimits:
 
 
 @dataclass
-class Objects:
+class PackObjects:
     """What a pack held, by hash."""
 
     kind: ObjectFormat
@@ -83,7 +83,7 @@ class Objects:
 
     def root(self, name: bytes) -> bytes | None:
         """The tree of a commit, or of the commit that a tag means; None when it is not here or no commit."""
-        for _ in range(TAGS_OF_TAGS):
+        for _ in range(MAX_TAG_DEPTH):
             kind, text = self.shapes.get(name, (0, b""))
             first = text.partition(b"\n")[0]
             if kind == COMMIT and first.startswith(b"tree "):
@@ -101,13 +101,13 @@ class Objects:
         entries = parse_tree(text, self.kind.oid_length, strict=True)
         return ((entry, mode, _unhexed(value)) for entry, mode, value in entries)
 
-    def file(self, name: bytes) -> Slice | None:
+    def file(self, name: bytes) -> FileSlice | None:
         """A file's bytes, to be read before the next one is asked for; None when it is not here."""
         place = self.files.get(name)
-        return Slice(self.spool, *place) if place is not None else None
+        return FileSlice(self.spool, *place) if place is not None else None
 
 
-class Slice:
+class FileSlice:
     """A part of a file, read like a file."""
 
     def __init__(self, file: IO[bytes], offset: int, length: int) -> None:
@@ -124,9 +124,9 @@ class Slice:
 
 def read_pack(
     pack: IO[bytes], spool: IO[bytes], kind: ObjectFormat, limits: PackLimits, progress: Callable[[str], None]
-) -> Objects:
+) -> PackObjects:
     """All objects of a pack; files are written to the spool. Raises PackError."""
-    objects = Objects(kind, spool)
+    objects = PackObjects(kind, spool)
     try:
         reader = _Reader(pack, kind, limits)
         reader.scan()
@@ -141,13 +141,15 @@ def read_pack(
                 text = b"".join(chunks)
                 room += len(text)
                 if room > limits.shape:
-                    raise PackError(Reason.TOO_LARGE, f"has more than {limits.shape:,} bytes of folders and history")
+                    raise PackError(
+                        SourceReason.TOO_LARGE, f"has more than {limits.shape:,} bytes of folders and history"
+                    )
                 objects.shapes[read.sha()] = (read.obj_type_num or 0, text)
             if number % 1000 == 0:
                 progress(f"reading {number} of {reader.count} objects")
-    except BROKEN as error:
+    except PACK_ERRORS as error:
         words = "sends a pack that cannot be read: it is broken or cut off"
-        raise PackError(Reason.SOURCE_UNAVAILABLE, words) from error
+        raise PackError(SourceReason.SOURCE_UNAVAILABLE, words) from error
     spool.flush()
     return objects
 
@@ -168,8 +170,8 @@ class _Reader(DeltaChainIterator[UnpackedObject]):
         _, self.count = read_pack_header(self._pack.read)
         if self.count > self._limits.objects:
             words = f"has {self.count:,} files and folders with those of its history; at most {self._limits.objects:,} are read"
-            raise PackError(Reason.TOO_LARGE, words)
-        end = HEADER
+            raise PackError(SourceReason.TOO_LARGE, words)
+        end = HEADER_BYTES
         for _ in range(self.count):
             found, end = self._inflate(end)
             self._count(found.decomp_len or 0)
@@ -196,7 +198,7 @@ class _Reader(DeltaChainIterator[UnpackedObject]):
     def _inflate(self, offset: int) -> tuple[UnpackedObject, int]:
         """The object at an offset, its deltas not applied, and the offset behind it."""
         self._pack.seek(offset)
-        head = self._pack.read(2 * NUMBER_BYTES)
+        head = self._pack.read(2 * MAX_NUMBER_BYTES)
         self._judge(_claimed_size(head))
         self._pack.seek(offset)
         found, rest = unpack_object(self._pack.read, self.hash_func, zlib_bufsize=4096)
@@ -206,12 +208,14 @@ class _Reader(DeltaChainIterator[UnpackedObject]):
     def _judge(self, size: int) -> None:
         if size > self._limits.one:
             words = f"holds a file of {size:,} bytes; at most {self._limits.one:,} are read of one, more than that needs an image"
-            raise PackError(Reason.TOO_LARGE, words)
+            raise PackError(SourceReason.TOO_LARGE, words)
 
     def _count(self, size: int) -> None:
         self._total += size
         if self._total > self._limits.bytes:
-            raise PackError(Reason.TOO_LARGE, f"holds more than {self._limits.bytes:,} bytes, the most that is read")
+            raise PackError(
+                SourceReason.TOO_LARGE, f"holds more than {self._limits.bytes:,} bytes, the most that is read"
+            )
 
 
 def _claimed_size(head: bytes) -> int:
@@ -222,7 +226,7 @@ def _claimed_size(head: bytes) -> int:
         at += 1
         size |= (head[at] & 0x7F) << shift
         shift += 7
-        if at > NUMBER_BYTES:
+        if at > MAX_NUMBER_BYTES:
             raise ValueError("a size without end")
     if kind == OFS_DELTA:
         _number(head, at + 1)  # an offset without end is as bad
@@ -233,8 +237,8 @@ def _result_size(delta: list[bytes]) -> int:
     """How long a delta says its result is. Raises ValueError and IndexError."""
     head = b""
     for chunk in delta:
-        head += chunk[: 2 * NUMBER_BYTES]
-        if len(head) >= 2 * NUMBER_BYTES:
+        head += chunk[: 2 * MAX_NUMBER_BYTES]
+        if len(head) >= 2 * MAX_NUMBER_BYTES:
             break
     _, at = _number(head, 0)
     return _number(head, at)[0]
@@ -249,7 +253,7 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
         at += 1
         if not data[at - 1] & 0x80:
             return value, at
-        if shift > 7 * NUMBER_BYTES:
+        if shift > 7 * MAX_NUMBER_BYTES:
             raise ValueError("a number without end")
 
 

@@ -27,17 +27,17 @@ from dulwich.refs import Ref
 
 from olmkit.errors import Waiting
 from olmkit.sources.access import Access
-from olmkit.sources.errors import SOON, BadContent, Reason, quoted
+from olmkit.sources.errors import RETRY_DELAY, BadContent, SourceReason, quoted
 from olmkit.sources.git.address import GitAddress, commit_name, parse, ref_name
 from olmkit.sources.git.checkout import check_out
-from olmkit.sources.git.http_client import Desk, HttpClient
-from olmkit.sources.git.pack import BROKEN, Objects, PackError, PackLimits, read_pack
+from olmkit.sources.git.http_client import GitExchange, HttpClient
+from olmkit.sources.git.pack import PACK_ERRORS, PackError, PackLimits, PackObjects, read_pack
 from olmkit.sources.http_auth import network
-from olmkit.sources.oci.registries_conf import Patience
+from olmkit.sources.oci.registries_conf import Timeouts
 from olmkit.sources.source import GitSource, RefKind, clean_folder
 from olmkit.sources.transport import Transport
-from olmkit.sources.tree import ContentLimits, LayerError, Tree
-from olmkit.sources.tree_storage import Storage
+from olmkit.sources.tree import ContentLimits, Tree, TreeError
+from olmkit.sources.tree_storage import TreeStorage
 
 if TYPE_CHECKING:
     from olmkit.sources.git.ssh_client import SshClient
@@ -46,12 +46,12 @@ Client: TypeAlias = "HttpClient | SshClient"
 Value = TypeVar("Value")
 # It logs what servers send as they send it, and what matters of that is in the error.
 logging.getLogger("dulwich").setLevel(logging.CRITICAL)
-PEELED = b"^{}"
+PEELED_SUFFIX = b"^{}"
 HEAD = b"HEAD"
-OBJECTS_PER_FILE = 4
+MAX_OBJECTS_PER_FILE = 4
 """Objects that are taken per file that is allowed: folders, and what a history holds beside."""
-SELDOM = timedelta(minutes=5)
-PACKING = 4
+CONTENT_RETRY_DELAY = timedelta(minutes=5)
+PACK_TIMEOUT_FACTOR = 4
 """How many times the usual patience a server gets that has to make a pack before it can send one."""
 
 
@@ -72,18 +72,18 @@ async def resolve(source: GitSource, access: Access) -> str:
     if source.reference.kind is RefKind.COMMIT:
         return commit_name(source.reference)
     name = ref_name(source.reference)
-    async with _client(source, address, access, Desk(source.insecure_skip_verify), access.patience) as client:
+    async with _client(source, address, access, GitExchange(source.insecure_skip_verify), access.patience) as client:
         refs = await _asked(source, client, lambda: client.get_refs(_path(address), ref_prefix=[name]).refs)
-    found = refs.get(Ref(name + PEELED)) or refs.get(Ref(name))
+    found = refs.get(Ref(name + PEELED_SUFFIX)) or refs.get(Ref(name))
     if found is None:
         words = f"{_called(source)} has no {source.reference.kind} {quoted(source.reference.name)}"
-        raise Waiting(Reason.SOURCE_NOT_FOUND, words, SOON)
+        raise Waiting(SourceReason.SOURCE_NOT_FOUND, words, RETRY_DELAY)
     if not re.fullmatch(rb"[0-9a-f]{40}|[0-9a-f]{64}", found):
-        raise Waiting(Reason.SOURCE_UNAVAILABLE, f"{_called(source)} names a commit that is none", SOON)
+        raise Waiting(SourceReason.SOURCE_UNAVAILABLE, f"{_called(source)} names a commit that is none", RETRY_DELAY)
     return str(found.decode())
 
 
-async def confirm(source: GitSource, access: Access) -> None:
+async def verify_access(source: GitSource, access: Access) -> None:
     """Have the server speak of its repository to whoever the credentials say we are, where `resolve` has not asked it.
 
     That is enough: the digest of a git source names the repository. Raises BadReference, Blocked, Waiting.
@@ -91,7 +91,7 @@ async def confirm(source: GitSource, access: Access) -> None:
     if source.reference.kind is not RefKind.COMMIT:
         return
     address = parse(source.repository)
-    async with _client(source, address, access, Desk(source.insecure_skip_verify), access.patience) as client:
+    async with _client(source, address, access, GitExchange(source.insecure_skip_verify), access.patience) as client:
         await _asked(source, client, lambda: client.get_refs(_path(address), ref_prefix=[HEAD]).refs)
 
 
@@ -111,7 +111,7 @@ async def fetch(
     pack = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  the caller closes it
     try:
         progress("asking for the commit")
-        desk = Desk(source.insecure_skip_verify, limits.bytes, folder, progress)
+        desk = GitExchange(source.insecure_skip_verify, limits.bytes, folder, progress)
         await _fetch_pack(source, commit, access, pack, desk)
     except BaseException as error:
         pack.close()
@@ -125,7 +125,7 @@ def unpack(
     source: GitSource,
     commit: str,
     pack: IO[bytes],
-    into: Path | Storage,
+    into: Path | TreeStorage,
     limits: ContentLimits,
     progress: Callable[[str], None],
 ) -> str:
@@ -138,18 +138,18 @@ def unpack(
     try:
         with tempfile.TemporaryFile(dir=tree.folder_for_work) as spool:
             pack.seek(0)
-            allowed = PackLimits(limits.bytes, limits.files * OBJECTS_PER_FILE)
+            allowed = PackLimits(limits.bytes, limits.files * MAX_OBJECTS_PER_FILE)
             objects = read_pack(pack, spool, SHA1 if len(commit) == SHA1.hex_length else SHA256, allowed, progress)
             progress("writing the files")
             _check_out(source, commit, objects, tree)
     except PackError as error:
         raise _unusable(source, commit, error.reason, f"{_called(source)} {error.words}") from error
-    except LayerError as error:
+    except TreeError as error:
         words = f"commit {commit} of {_called(source)} {error.words}"
         raise _unusable(source, commit, error.reason, words) from error
     if folder and not tree.has_folder(folder):
         words = f"commit {commit} of {_called(source)} has no folder {quoted(folder)}"
-        raise _unusable(source, commit, Reason.MISSING_CONTENT, words)
+        raise _unusable(source, commit, SourceReason.MISSING_CONTENT, words)
     return folder
 
 
@@ -161,7 +161,7 @@ def ref(source: GitSource, commit: str) -> str:
 
 @asynccontextmanager
 async def _client(
-    source: GitSource, address: GitAddress, access: Access, desk: Desk, patience: Patience
+    source: GitSource, address: GitAddress, access: Access, desk: GitExchange, patience: Timeouts
 ) -> AsyncIterator[Client]:
     if address.scheme == "ssh":
         # Here, because it costs 20 MB and half a second that only ssh needs.
@@ -188,35 +188,37 @@ async def _asked(source: GitSource, client: Client, question: Callable[[], Value
     try:
         return await asyncio.to_thread(question)
     except PackError as error:
-        if error.reason == Reason.TOO_LARGE and not client.fetching:
-            raise Waiting(error.reason, f"{_called(source)} {error.words} of its branches and tags", SELDOM) from error
+        if error.reason == SourceReason.TOO_LARGE and not client.fetching:
+            raise Waiting(
+                error.reason, f"{_called(source)} {error.words} of its branches and tags", CONTENT_RETRY_DELAY
+            ) from error
         raise
-    except (GitProtocolError, NotGitRepository, *BROKEN) as error:
+    except (GitProtocolError, NotGitRepository, *PACK_ERRORS) as error:
         said = await client.said() or (str(error) if type(error) is GitProtocolError else "")
         if not said or any(secret in said for secret in client.secrets):
             words = f"{_called(source)} does not answer as git does, or broke off"
         else:
             words = f"{_called(source)} answers: {quoted(said)}"
-        raise NoAnswer(Reason.SOURCE_UNAVAILABLE, words, SOON) from error
+        raise ConversationEnded(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY) from error
 
 
-class NoAnswer(Waiting):
+class ConversationEnded(Waiting):
     """A conversation by git's protocol that ended early; a server also ends it when it does not give a commit out."""
 
 
-async def _fetch_pack(source: GitSource, commit: str, access: Access, pack: IO[bytes], desk: Desk) -> None:
+async def _fetch_pack(source: GitSource, commit: str, access: Access, pack: IO[bytes], desk: GitExchange) -> None:
     """The pack with that commit, in a file. One commit deep wherever the server can."""
     if not commit.strip("0"):  # to git that is no commit, and it would ask for nothing
         raise _no_commit(source, commit, there=False)
     address = parse(source.repository)
     usual = access.patience
-    patience = replace(usual, read=usual.read * PACKING, slow_after=usual.slow_after * PACKING)
+    patience = replace(usual, read=usual.read * PACK_TIMEOUT_FACTOR, slow_after=usual.slow_after * PACK_TIMEOUT_FACTOR)
     async with _client(source, address, access, desk, patience) as client:
         client.fetching = True
         try:
             await _asked(source, client, lambda: _fetched(source, client, address, pack, commit, whole=False))
             return
-        except NoAnswer as error:
+        except ConversationEnded as error:
             if source.reference.kind is not RefKind.COMMIT:
                 raise
             # By version 2 any commit that is there can be had by its hash.
@@ -240,7 +242,9 @@ def _fetched(
     def choose(refs: Mapping[Ref, ObjectID], depth: int | None = None) -> list[ObjectID]:
         if whole:
             tips = {
-                value for name, value in refs.items() if name.startswith(tuple(spaces)) and not name.endswith(PEELED)
+                value
+                for name, value in refs.items()
+                if name.startswith(tuple(spaces)) and not name.endswith(PEELED_SUFFIX)
             }
             return sorted(tips)
         if source.reference.kind is RefKind.TAG and client.protocol_version != 2 and Ref(named) in refs:
@@ -258,26 +262,26 @@ def _fetched(
     pack.flush()
 
 
-def _check_out(source: GitSource, commit: str, objects: Objects, tree: Tree) -> None:
+def _check_out(source: GitSource, commit: str, objects: PackObjects, tree: Tree) -> None:
     name = bytes.fromhex(commit)
     try:
         root = objects.root(name)
         if root is None:
             raise _no_commit(source, commit, there=objects.has(name))
         check_out(objects, root, tree)
-    except BROKEN as error:
-        raise LayerError(Reason.UNSUPPORTED_CONTENT, "has folders that cannot be read") from error
+    except PACK_ERRORS as error:
+        raise TreeError(SourceReason.UNSUPPORTED_CONTENT, "has folders that cannot be read") from error
 
 
 def _no_commit(source: GitSource, commit: str, *, there: bool) -> Waiting | BadContent:
     named = f"{source.reference.kind} {quoted(source.reference.name)}"
     if there:
         words = f"{_called(source)}: what {named} names is no commit"
-        return _unusable(source, commit, Reason.MISSING_CONTENT, words)
+        return _unusable(source, commit, SourceReason.MISSING_CONTENT, words)
     if source.reference.kind is RefKind.COMMIT:
         words = f"{_called(source)} has no commit {commit}, or does not give it out"
-        return Waiting(Reason.SOURCE_NOT_FOUND, words, SELDOM)
-    return Waiting(Reason.SOURCE_UNAVAILABLE, f"{_called(source)}: {named} moved while it was read", SOON)
+        return Waiting(SourceReason.SOURCE_NOT_FOUND, words, CONTENT_RETRY_DELAY)
+    return Waiting(SourceReason.SOURCE_UNAVAILABLE, f"{_called(source)}: {named} moved while it was read", RETRY_DELAY)
 
 
 def _path(address: GitAddress) -> bytes:
@@ -288,7 +292,7 @@ def _called(source: GitSource) -> str:
     return f"git repository {source.repository}"
 
 
-def _unusable(source: GitSource, commit: str, reason: Reason, words: str) -> Waiting | BadContent:
-    if reason == Reason.SOURCE_UNAVAILABLE:
-        return Waiting(reason, words, SOON)
+def _unusable(source: GitSource, commit: str, reason: SourceReason, words: str) -> Waiting | BadContent:
+    if reason == SourceReason.SOURCE_UNAVAILABLE:
+        return Waiting(reason, words, RETRY_DELAY)
     return BadContent(reason, words, ref(source, commit))

@@ -11,13 +11,13 @@ import asyncssh
 
 from olmkit.errors import Blocked, Waiting
 from olmkit.sources.credentials import HOSTS_ANNOTATION, Credentials, SshKey
-from olmkit.sources.errors import SOON, Reason
+from olmkit.sources.errors import RETRY_DELAY, SourceReason
 from olmkit.sources.git.address import GitAddress
 from olmkit.sources.secrets import SSH_AUTH
-from olmkit.sources.transport import REFUSED_AGAIN
+from olmkit.sources.transport import ADDRESS_RETRY_DELAY
 
 
-def options_of(address: GitAddress, key: SshKey, *, insecure: bool) -> dict[str, Any]:
+def connect_options(address: GitAddress, key: SshKey, *, insecure: bool) -> dict[str, Any]:
     """Of asyncssh.connect: everything that it would otherwise look up on this machine is said. Raises Blocked."""
     private = _private(key)
     try:
@@ -26,7 +26,7 @@ def options_of(address: GitAddress, key: SshKey, *, insecure: bool) -> dict[str,
         words = (
             f"Secret {key.secret} has ssh-knownhosts that cannot be read: lines as ssh-keyscan prints them are needed"
         )
-        raise Blocked(Reason.INVALID_SECRET, words) from None
+        raise Blocked(SourceReason.INVALID_SECRET, words) from None
     return {
         "host": address.host.strip("[]"),
         "port": address.actual_port,
@@ -53,7 +53,7 @@ def _private(key: SshKey) -> asyncssh.SSHKey:
             fault = "a public key as its ssh-privatekey: give the private one, the file whose name does not end in .pub"
         else:
             fault = "an ssh-privatekey that cannot be read: give a private key without a passphrase, as ssh-keygen writes it"
-        raise Blocked(Reason.INVALID_SECRET, f"Secret {key.secret} has {fault}") from None
+        raise Blocked(SourceReason.INVALID_SECRET, f"Secret {key.secret} has {fault}") from None
 
 
 def _is_public(text: str) -> bool:
@@ -64,7 +64,7 @@ def _is_public(text: str) -> bool:
     return True
 
 
-def no_key(address: GitAddress, credentials: Credentials) -> Blocked:
+def missing_key(address: GitAddress, credentials: Credentials) -> Blocked:
     """Nothing is tried without a key, so only a Secret, or another address, helps."""
     words = f"git server {address.authority} is reached over ssh, which needs a key"
     put = (
@@ -78,25 +78,27 @@ def no_key(address: GitAddress, credentials: Credentials) -> Blocked:
         words += f", and the Secret names other hosts ({others}): name it in its annotation {HOSTS_ANNOTATION} too"
     else:
         words += f": {put}"
-    return Blocked(Reason.UNAUTHORIZED, words + credentials.excuse)
+    return Blocked(SourceReason.UNAUTHORIZED, words + credentials.excuse)
 
 
-def no_login(error: Exception, who: str, key: SshKey) -> Waiting:
+def login_failed(error: Exception, who: str, key: SshKey) -> Waiting:
     """Why there is no session with the server that sentences call `who`."""
     match error:
         case asyncssh.HostKeyNotVerifiable():
             words = f"{who} shows a host key that the ssh-knownhosts of Secret {key.secret} do not tell"
-            return Waiting(Reason.HOST_KEY_REFUSED, words, REFUSED_AGAIN)
+            return Waiting(SourceReason.HOST_KEY_REFUSED, words, ADDRESS_RETRY_DELAY)
         case asyncssh.PermissionDenied():
             words = f"{who} does not accept the key of Secret {key.secret}"
-            return Waiting(Reason.UNAUTHORIZED, words, SOON)
+            return Waiting(SourceReason.UNAUTHORIZED, words, RETRY_DELAY)
         case TimeoutError():
-            return Waiting(Reason.SOURCE_UNAVAILABLE, f"{who} does not answer: no ssh session in time", SOON)
+            return Waiting(
+                SourceReason.SOURCE_UNAVAILABLE, f"{who} does not answer: no ssh session in time", RETRY_DELAY
+            )
         case asyncssh.KeyExchangeFailed():
             return Waiting(
-                Reason.SOURCE_UNAVAILABLE,
+                SourceReason.SOURCE_UNAVAILABLE,
                 f"{who} offers no encryption, or no kind of host key, that is taken here",
-                SOON,
+                RETRY_DELAY,
             )
         case _:
-            return Waiting(Reason.SOURCE_UNAVAILABLE, f"{who} does not speak ssh, or broke off", SOON)
+            return Waiting(SourceReason.SOURCE_UNAVAILABLE, f"{who} does not speak ssh, or broke off", RETRY_DELAY)

@@ -22,33 +22,33 @@ from dulwich.protocol import Protocol
 
 from olmkit.errors import Waiting
 from olmkit.sources.access import Access
-from olmkit.sources.addresses import REFUSED, AddressGuard, AddressRefused
-from olmkit.sources.errors import SOON, Reason
+from olmkit.sources.addresses import REFUSED_ADDRESS_HINT, AddressGuard, AddressRefused
+from olmkit.sources.errors import RETRY_DELAY, SourceReason
 from olmkit.sources.git.address import GitAddress
-from olmkit.sources.git.http_client import REFS_LIMIT, Desk
+from olmkit.sources.git.http_client import MAX_REFS_BYTES, GitExchange
 from olmkit.sources.git.pack import PackError
-from olmkit.sources.git.ssh_auth import no_key, no_login, options_of
-from olmkit.sources.git.thread_bridge import Bridge
-from olmkit.sources.oci.registries_conf import Patience
-from olmkit.sources.transport import REFUSED_AGAIN
+from olmkit.sources.git.ssh_auth import connect_options, login_failed, missing_key
+from olmkit.sources.git.thread_bridge import ThreadBridge
+from olmkit.sources.oci.registries_conf import Timeouts
+from olmkit.sources.transport import ADDRESS_RETRY_DELAY
 
 Session: TypeAlias = "tuple[asyncssh.SSHClientConnection, asyncssh.SSHClientProcess[bytes]]"
 asyncssh.set_log_level(logging.CRITICAL)  # a line for each step of each session, and what matters is in the error
-CHUNK = 256 * 1024
-SAID_LIMIT = 4096
+CHUNK_BYTES = 256 * 1024
+MAX_STDERR_BYTES = 4096
 """Bytes of what a server writes beside the protocol."""
 
 
 class SshClient(TraditionalGitClient):
     """A client for one repository, made in the event loop; its methods are called in a thread while the loop runs."""
 
-    def __init__(self, address: GitAddress, access: Access, desk: Desk) -> None:
+    def __init__(self, address: GitAddress, access: Access, desk: GitExchange) -> None:
         super().__init__(thin_packs=False, quiet=True)
         self._address = address
         self._access = access
         self._desk = desk
-        self._bridge = Bridge()
-        self._pipe: Pipe | None = None
+        self._bridge = ThreadBridge()
+        self._pipe: SshPipe | None = None
         self.fetching = False
         self._key = access.credentials.ssh(f"{address.host}:{address.actual_port}")
 
@@ -74,19 +74,19 @@ class SshClient(TraditionalGitClient):
         pipe = self._pipe
         return Protocol(pipe.read, pipe.write), lambda: False, None
 
-    async def _dial(self) -> Pipe:
+    async def _dial(self) -> SshPipe:
         address, patience = self._address, self._access.patience
         who = f"git server {address.authority}"
         if self._key is None:
-            raise no_key(address, self._access.credentials)
-        options = options_of(address, self._key, insecure=self._desk.insecure)
+            raise missing_key(address, self._access.credentials)
+        options = connect_options(address, self._key, insecure=self._desk.insecure)
         connected = await _connected(address, self._access, who)
         try:
             async with asyncio.timeout(patience.connect + patience.read):
                 connection = await asyncssh.connect(sock=connected, **options)
         except (OSError, asyncssh.Error) as error:
             connected.close()
-            raise no_login(error, who, self._key) from error
+            raise login_failed(error, who, self._key) from error
         except BaseException:
             connected.close()
             raise
@@ -98,18 +98,18 @@ class SshClient(TraditionalGitClient):
         except (OSError, asyncssh.Error) as error:
             connection.abort()
             words = f"{who} lets us in, but does not serve git"
-            raise Waiting(Reason.SOURCE_UNAVAILABLE, words, SOON) from error
+            raise Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY) from error
         except BaseException:
             connection.abort()
             raise
-        limit = self._desk.limit + REFS_LIMIT if self.fetching else REFS_LIMIT
-        return Pipe((connection, process), limit, who, self._bridge, patience)
+        limit = self._desk.limit + MAX_REFS_BYTES if self.fetching else MAX_REFS_BYTES
+        return SshPipe((connection, process), limit, who, self._bridge, patience)
 
 
-class Pipe:
+class SshPipe:
     """The two directions of one conversation, as blocking functions for the thread."""
 
-    def __init__(self, session: Session, limit: int, who: str, bridge: Bridge, patience: Patience) -> None:
+    def __init__(self, session: Session, limit: int, who: str, bridge: ThreadBridge, patience: Timeouts) -> None:
         self._connection, self._process = session
         self._limit = limit
         self._who = who
@@ -141,7 +141,7 @@ class Pipe:
         """The first words of the server's error stream."""
         with suppress(TimeoutError, OSError, asyncssh.Error):
             async with asyncio.timeout(1):
-                return (await self._process.stderr.read(SAID_LIMIT)).decode(errors="replace").strip()
+                return (await self._process.stderr.read(MAX_STDERR_BYTES)).decode(errors="replace").strip()
         return ""
 
     async def close(self) -> None:
@@ -158,21 +158,21 @@ class Pipe:
     async def _some(self) -> bytes:
         try:
             async with asyncio.timeout(self._patience.read):
-                data = await self._process.stdout.read(CHUNK)
+                data = await self._process.stdout.read(CHUNK_BYTES)
         except TimeoutError as error:
             words = f"{self._who} does not answer: nothing within {self._patience.read:g} s"
-            raise Waiting(Reason.SOURCE_UNAVAILABLE, words, SOON) from error
+            raise Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY) from error
         except (OSError, asyncssh.Error):
             return b""
         self._count += len(data)
         if self._count > self._limit:
-            raise PackError(Reason.TOO_LARGE, f"sends more than {self._limit:,} bytes, the most that is read")
+            raise PackError(SourceReason.TOO_LARGE, f"sends more than {self._limit:,} bytes, the most that is read")
         start, arrived = self._window
         now = time.monotonic()
         if data and now - start > self._patience.slow_after:
             if arrived + len(data) < self._patience.slow_bytes:
                 words = f"{self._who} sends too slowly ({self._patience.rate})"
-                raise Waiting(Reason.SOURCE_UNAVAILABLE, words, SOON)
+                raise Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY)
             self._window = (now, 0)
         else:
             self._window = (start, arrived + len(data))
@@ -192,15 +192,17 @@ async def _connected(address: GitAddress, access: Access, who: str) -> socket.so
                 infos = await loop.getaddrinfo(address.host.strip("[]"), address.actual_port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
             words = f"{who} cannot be looked up: no such host"
-            raise Waiting(Reason.SOURCE_UNAVAILABLE, words, SOON) from error
+            raise Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY) from error
         for info in infos:
             made, last = await _dialled(info, guard, access.patience.connect)
             if made is not None:
                 return made
         what = min(guard.refused, default=None)
     if what is not None:
-        raise AddressRefused(Reason.ADDRESS_REFUSED, f"{who} has {what}: {REFUSED}", REFUSED_AGAIN)
-    raise Waiting(Reason.SOURCE_UNAVAILABLE, f"{who} does not answer: {last}", SOON)
+        raise AddressRefused(
+            SourceReason.ADDRESS_REFUSED, f"{who} has {what}: {REFUSED_ADDRESS_HINT}", ADDRESS_RETRY_DELAY
+        )
+    raise Waiting(SourceReason.SOURCE_UNAVAILABLE, f"{who} does not answer: {last}", RETRY_DELAY)
 
 
 async def _dialled(info: tuple[Any, ...], guard: AddressGuard, patience: float) -> tuple[socket.socket | None, str]:

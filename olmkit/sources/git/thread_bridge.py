@@ -12,7 +12,7 @@ from dulwich.errors import HangupException
 Value = TypeVar("Value")
 
 
-class Bridge:
+class ThreadBridge:
     """Made in the event loop. `wait` is for the thread, `close` for the loop."""
 
     def __init__(self) -> None:

@@ -17,12 +17,12 @@ from yarl import URL
 
 from olmkit.errors import Waiting
 from olmkit.sources.credentials import Login
-from olmkit.sources.errors import SOON, Reason, unavailable
+from olmkit.sources.errors import RETRY_DELAY, SourceReason, unavailable
 from olmkit.sources.oci.registries_conf import Endpoint, Registries
-from olmkit.sources.transport import Answer, Transport, authority
+from olmkit.sources.transport import HttpResponse, Transport, authority
 
-TOKEN_LIMIT = 1024**2
-REFUSED = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
+MAX_TOKEN_RESPONSE_BYTES = 1024**2
+DENIED_STATUSES = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
 CLIENT_ID = "olm-suite"
 _SCHEME = re.compile(r"(?:^|,)\s*(bearer|basic|digest|negotiate|ntlm)(?=\s|$|,)", re.IGNORECASE)
 _PARAMETER = re.compile(r'([a-zA-Z_]+)\s*=\s*"((?:[^"\\]|\\.)*)"|([a-zA-Z_]+)\s*=\s*([^\s",]+)')
@@ -57,7 +57,7 @@ class Authorization:
         known = self._kept.get(self._key)
         return {"Authorization": known} if known is not None else {}
 
-    async def learn(self, asked: URL, answer: Answer) -> bool:
+    async def learn(self, asked: URL, answer: HttpResponse) -> bool:
         """Take the challenges of a 401. False when there is nothing to say to them, or it was said and did not help.
 
         Raises Waiting when a token cannot be had.
@@ -76,7 +76,7 @@ class Authorization:
         self._kept[self._key] = header
         return header != before
 
-    def refusal(self, answer: Answer) -> Waiting:
+    def refusal(self, answer: HttpResponse) -> Waiting:
         """The sentence for an answer that says no: 401, 403, or 400 of a token service."""
         secret, status = self._login.secret if self._login else "", answer.status
         told = self._sent or (self._login is not None and self._key in self._kept)
@@ -139,12 +139,12 @@ class Authorization:
         called = self._endpoint.called
         async with self._transport.open(method, url, self._endpoint, headers, form) as answer:
             # RFC 6749 says 400 for a refresh token that does not count any more.
-            refused = REFUSED if form is None else REFUSED | {HTTPStatus.BAD_REQUEST}
+            refused = DENIED_STATUSES if form is None else DENIED_STATUSES | {HTTPStatus.BAD_REQUEST}
             if answer.status in refused:
                 raise self.refusal(answer)
             if answer.status != HTTPStatus.OK:
                 raise answer.unexpected()
-            data = await answer.read(TOKEN_LIMIT)
+            data = await answer.read(MAX_TOKEN_RESPONSE_BYTES)
         try:
             document = orjson.loads(data or b"")
             token = document.get("token") or document.get("access_token")
@@ -172,4 +172,4 @@ def challenges(values: Sequence[str]) -> dict[str, dict[str, str]]:
 
 
 def _unauthorized(text: str) -> Waiting:
-    return Waiting(Reason.UNAUTHORIZED, text, SOON)
+    return Waiting(SourceReason.UNAUTHORIZED, text, RETRY_DELAY)

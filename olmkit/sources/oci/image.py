@@ -19,25 +19,22 @@ from typing import IO, Any, TypeVar
 
 from olmkit.errors import Waiting
 from olmkit.sources.credential_rules import split_port
-from olmkit.sources.errors import BadContent, Reason, disk_full_said, quoted
+from olmkit.sources.errors import BadContent, SourceReason, disk_full_as_waiting, quoted
 from olmkit.sources.oci import layers, manifests
-from olmkit.sources.oci.manifests import Descriptor, Manifest, ManifestError
+from olmkit.sources.oci.manifests import Descriptor, InvalidManifest, Manifest
 from olmkit.sources.oci.reference import Reference, parse
 from olmkit.sources.oci.registries_conf import Registries
-from olmkit.sources.oci.registry_client import MANIFEST_LIMIT, Registry
-from olmkit.sources.oci.section_reader import parts
+from olmkit.sources.oci.registry_client import MAX_MANIFEST_BYTES, RegistryClient
+from olmkit.sources.oci.section_reader import sections
 from olmkit.sources.transport import Transport
-from olmkit.sources.tree import BUNDLE, CATALOG, ContentLimits, LayerError, Tree
-from olmkit.sources.tree_storage import Storage
+from olmkit.sources.tree import CATALOG_LIMITS, ContentLimits, Tree, TreeError
+from olmkit.sources.tree_storage import TreeStorage
 
 __all__ = [
-    "BUNDLE",
-    "CATALOG",
-    "ContentLimits",
     "FetchedImage",
     "FromLabel",
     "PulledImage",
-    "ResolvedRef",
+    "ResolvedImage",
     "fetch",
     "labels",
     "pull",
@@ -50,7 +47,7 @@ MEGABYTE = 1_000_000
 
 
 @dataclass(frozen=True)
-class ResolvedRef:
+class ResolvedImage:
     """`ref_by_digest` is the name as the user wrote it, plus @digest; `digest` is the one of the manifest or index."""
 
     ref_by_digest: str
@@ -116,21 +113,21 @@ class FromLabel:
     name: str
 
 
-async def resolve(ref: str, registries: Registries) -> ResolvedRef:
+async def resolve(ref: str, registries: Registries) -> ResolvedImage:
     """Ask which digest a tag has. A reference by digest is answered without asking anybody.
 
     Raises BadReference, Waiting (ImageNotFound among them).
     """
     reference = parse(ref)
     if reference.digest is not None:
-        return ResolvedRef(reference.by_digest(reference.digest), reference.digest)
+        return ResolvedImage(reference.by_digest(reference.digest), reference.digest)
     async with Transport(registries) as transport:
         source = _Source(transport, registries, reference)
         digest = await source.ask(lambda registry: registry.digest(reference.version))
-    return ResolvedRef(reference.by_digest(digest), digest)
+    return ResolvedImage(reference.by_digest(digest), digest)
 
 
-async def confirm(ref: str, registries: Registries) -> None:
+async def verify_access(ref: str, registries: Registries) -> None:
     """Have a registry give out the manifest that `ref` names by digest, to whoever the credentials say we are.
 
     A digest that a registry states is a claim; the bytes that hash to it are not. Raises BadReference, Waiting.
@@ -148,11 +145,11 @@ async def labels(ref: str, registries: Registries) -> Mapping[str, str]:
 
 async def pull(
     ref: str,
-    into: Path | Storage,
+    into: Path | TreeStorage,
     registries: Registries,
     *,
     only: str | Sequence[str] | FromLabel | None = None,
-    limits: ContentLimits = CATALOG,
+    limits: ContentLimits = CATALOG_LIMITS,
     progress: Callable[[str], None] = lambda line: None,
 ) -> PulledImage:
     """Unpack an image below `into`, an empty folder or a storage; files keep their paths within the image.
@@ -172,7 +169,7 @@ async def fetch(
     registries: Registries,
     *,
     only: str | Sequence[str] | FromLabel | None = None,
-    limits: ContentLimits = CATALOG,
+    limits: ContentLimits = CATALOG_LIMITS,
     progress: Callable[[str], None] = lambda line: None,
 ) -> FetchedImage:
     """The layers of an image in a file without a name in `folder`, which is the caller's to close; `only` as in pull().
@@ -187,8 +184,8 @@ async def fetch(
         wanted, sizes = _wanted(found, only), tuple(layer.size for layer in found.manifest.layers)
         if sum(sizes) > limits.bytes:
             words = f"is {sum(sizes):,} bytes compressed; at most {limits.bytes:,} are read"
-            raise _bad(found.ref, Reason.TOO_LARGE, words)
-        with disk_full_said():
+            raise _bad(found.ref, SourceReason.TOO_LARGE, words)
+        with disk_full_as_waiting():
             blob = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  the caller closes it
             try:
                 await _fetch_layers(source, found, blob, progress)
@@ -199,25 +196,25 @@ async def fetch(
 
 
 def unpack(
-    fetched: FetchedImage, into: Path | Storage, limits: ContentLimits, progress: Callable[[str], None]
+    fetched: FetchedImage, into: Path | TreeStorage, limits: ContentLimits, progress: Callable[[str], None]
 ) -> PulledImage:
     """The files of a fetched image below `into`, an empty folder, or in a storage. Raises BadContent, Waiting(DiskFull)."""
     tree = Tree(into, fetched.wanted, limits)
     budget = layers.Budget(limits.bytes, limits.files)
     try:
-        with disk_full_said():
-            for number, layer in enumerate(parts(fetched.blob, fetched.sizes), start=1):
+        with disk_full_as_waiting():
+            for number, layer in enumerate(sections(fetched.blob, fetched.sizes), start=1):
                 tree.layer = number
                 progress(f"unpacking layer {number} of {len(fetched.sizes)}")
                 layers.unpack(layer, tree, budget)
             tree.finish()
-    except LayerError as error:
+    except TreeError as error:
         where = f"layer {error.layer or tree.layer} of image {fetched.ref}"
         raise BadContent(error.reason, f"{where} {error.words}", fetched.ref) from error
     for top in tree.wanted:
         if top and not tree.has(top):
             words = f"has nothing at {quoted('/' + top)}, where its content should be"
-            raise _bad(fetched.ref, Reason.MISSING_CONTENT, words)
+            raise _bad(fetched.ref, SourceReason.MISSING_CONTENT, words)
     return PulledImage(fetched.ref, fetched.digest, fetched.labels, fetched.wanted[0], tree.files, tree.size)
 
 
@@ -230,10 +227,10 @@ class _Source:
         if len(places) == 1 and judged:  # a mirror may answer later
             host, port = split_port(places[0].host)
             registries.addresses.check_literal(host, port or 443, places[0].called)
-        self._registries = [Registry(transport, registries, each, reference) for each in places]
+        self._registries = [RegistryClient(transport, registries, each, reference) for each in places]
         self._reference = reference
 
-    async def ask(self, question: Callable[[Registry], Awaitable[Value]]) -> Value:
+    async def ask(self, question: Callable[[RegistryClient], Awaitable[Value]]) -> Value:
         """The first answer. The error of the last place counts, and its sentence holds those of all."""
         failures: list[Waiting] = []
         for registry in list(self._registries):
@@ -257,23 +254,23 @@ class _Source:
         ref = self._reference.by_digest(digest)
         try:
             document = manifests.parse(data, kind)
-            for _ in range(manifests.INDEX_DEPTH_LIMIT):
+            for _ in range(manifests.MAX_INDEX_DEPTH):
                 if isinstance(document, Manifest):
                     break
                 document = await self._chosen(document)
             if isinstance(document, manifests.Index):
-                raise ManifestError(f"has more than {manifests.INDEX_DEPTH_LIMIT} indexes within each other")
+                raise InvalidManifest(f"has more than {manifests.MAX_INDEX_DEPTH} indexes within each other")
             return _Found(ref, digest, document, manifests.labels(await self._config(document.config)))
-        except ManifestError as error:
-            raise BadContent(Reason.UNSUPPORTED, f"image {ref} {error}", ref) from error
+        except InvalidManifest as error:
+            raise BadContent(SourceReason.UNSUPPORTED, f"image {ref} {error}", ref) from error
 
     async def _chosen(self, index: manifests.Index) -> Manifest | manifests.Index:
         chosen = manifests.choose(index, os.uname().machine)
         return manifests.parse(*await self.ask(lambda registry: registry.manifest(chosen.digest)))
 
     async def _config(self, config: Descriptor) -> bytes:
-        if config.size > MANIFEST_LIMIT:
-            raise ManifestError(f"has a config of {config.size:,} bytes")
+        if config.size > MAX_MANIFEST_BYTES:
+            raise InvalidManifest(f"has a config of {config.size:,} bytes")
         file = io.BytesIO()
         await self.fetch(config, file, lambda count: None)
         return file.getvalue()
@@ -282,7 +279,7 @@ class _Source:
         """A verified blob in the file, from where it stands."""
         start = file.tell()
 
-        async def once(registry: Registry) -> None:
+        async def once(registry: RegistryClient) -> None:
             file.seek(start)
             file.truncate()
             await registry.blob(blob, file, arrived)
@@ -304,7 +301,7 @@ async def _fetch_layers(source: _Source, found: _Found, blob: IO[bytes], progres
         before += layer.size
 
 
-def _bad(ref: str, reason: Reason, words: str) -> BadContent:
+def _bad(ref: str, reason: SourceReason, words: str) -> BadContent:
     return BadContent(reason, f"image {ref} {words}", ref)
 
 
@@ -313,11 +310,11 @@ def _wanted(found: _Found, only: str | Sequence[str] | FromLabel | None) -> tupl
     if isinstance(only, FromLabel):
         if not found.labels.get(only.name):
             text = f'catalog image "{found.ref}" is missing the required label "{only.name}"'
-            raise BadContent(Reason.MISSING_LABEL, text, found.ref)
+            raise BadContent(SourceReason.MISSING_LABEL, text, found.ref)
         only = found.labels[only.name]
     paths = (only,) if isinstance(only, str) else tuple(only or ("",))
     for path in paths:
         if ".." in path.split("/"):
             text = f"image {found.ref} says its content is at {quoted(path)}: a path outside the image"
-            raise BadContent(Reason.UNSAFE, text, found.ref)
+            raise BadContent(SourceReason.UNSAFE, text, found.ref)
     return tuple("/".join(part for part in path.split("/") if part not in ("", ".")) for path in paths)

@@ -18,35 +18,35 @@ from typing import IO, cast
 import zstandard
 from isal import igzip, igzip_lib
 
-from olmkit.sources.errors import Reason, quoted
+from olmkit.sources.errors import SourceReason, quoted
 from olmkit.sources.oci.read_ahead import read_ahead
-from olmkit.sources.tree import LayerError, Tree
+from olmkit.sources.tree import Tree, TreeError
 
-GZIP = b"\x1f\x8b"
-ZSTD = b"\x28\xb5\x2f\xfd"
-ZSTD_SKIP = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
+GZIP_MAGIC = b"\x1f\x8b"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+ZSTD_SKIPPABLE_MAGIC = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
 """A frame that decoders skip; zstd:chunked may begin with one."""
-ZSTD_WINDOW = 64 * 1024**2
+MAX_ZSTD_WINDOW_BYTES = 64 * 1024**2
 """Memory that a zstd frame may ask for: eight times what the format wants every reader to grant, and builders of images use."""
-HEADER_LIMIT = 1024**2
+MAX_EXTENDED_HEADER_BYTES = 1024**2
 """Bytes of one extended header; tarfile reads it whole."""
-HEADERS_IN_A_ROW = 16
+MAX_CONSECUTIVE_EXTENDED_HEADERS = 16
 """Extended headers before one member; tarfile recurses for each."""
-EXTENDED = (
+EXTENDED_HEADER_TYPES = (
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
     tarfile.SOLARIS_XHDTYPE,
     tarfile.GNUTYPE_LONGNAME,
     tarfile.GNUTYPE_LONGLINK,
 )
-BROKEN: tuple[type[Exception], ...] = (
+ARCHIVE_ERRORS: tuple[type[Exception], ...] = (
     *(tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError),
     cast("type[Exception]", igzip_lib.IsalError),
 )
 """What an archive raises that is none, or that ends early."""
-WHITEOUT = ".wh."
-OPAQUE = ".wh..wh..opq"
-RESERVED = ".wh..wh."
+WHITEOUT_PREFIX = ".wh."
+OPAQUE_WHITEOUT = ".wh..wh..opq"
+RESERVED_PREFIX = ".wh..wh."
 
 
 @dataclass
@@ -62,13 +62,13 @@ class Budget:
         """Raises LayerError(TooLarge)."""
         self.bytes -= count
         if self.bytes < 0:
-            raise LayerError(Reason.TOO_LARGE, f"makes the {self.noun} larger than what is read of one")
+            raise TreeError(SourceReason.TOO_LARGE, f"makes the {self.noun} larger than what is read of one")
 
     def take_file(self) -> None:
         """Raises LayerError(TooLarge)."""
         self.files -= 1
         if self.files < 0:
-            raise LayerError(Reason.TOO_LARGE, "brings more files than are read of one")
+            raise TreeError(SourceReason.TOO_LARGE, "brings more files than are read of one")
 
 
 def unpack(blob: IO[bytes], tree: Tree, budget: Budget) -> None:
@@ -86,8 +86,8 @@ def unpack(blob: IO[bytes], tree: Tree, budget: Budget) -> None:
                     member.row = 0
                     budget.take_file()
                     _place(stream, info, tree)
-    except BROKEN as error:
-        raise LayerError(Reason.UNSUPPORTED, f"is no complete tar archive: {error}") from error
+    except ARCHIVE_ERRORS as error:
+        raise TreeError(SourceReason.UNSUPPORTED, f"is no complete tar archive: {error}") from error
 
 
 class _Member(tarfile.TarInfo):
@@ -106,14 +106,14 @@ def _member_type() -> type[_Member]:
                 raise
             except tarfile.HeaderError as error:
                 # tarfile takes a broken header in the middle for the end of the archive.
-                raise LayerError(Reason.UNSUPPORTED, f"is no complete tar archive: {error}") from error
-            if info.type in EXTENDED:
+                raise TreeError(SourceReason.UNSUPPORTED, f"is no complete tar archive: {error}") from error
+            if info.type in EXTENDED_HEADER_TYPES:
                 cls.row += 1
-                if info.size > HEADER_LIMIT or cls.row > HEADERS_IN_A_ROW:
-                    raise LayerError(Reason.TOO_LARGE, "holds tar headers larger than any real file needs")
+                if info.size > MAX_EXTENDED_HEADER_BYTES or cls.row > MAX_CONSECUTIVE_EXTENDED_HEADERS:
+                    raise TreeError(SourceReason.TOO_LARGE, "holds tar headers larger than any real file needs")
             if info.type == tarfile.GNUTYPE_SPARSE:
-                raise LayerError(
-                    Reason.UNSUPPORTED, f"holds {quoted(info.name)}, a sparse file: write it as a plain one"
+                raise TreeError(
+                    SourceReason.UNSUPPORTED, f"holds {quoted(info.name)}, a sparse file: write it as a plain one"
                 )
             return info
 
@@ -189,11 +189,11 @@ def _decompressed(blob: IO[bytes]) -> Iterator[Callable[[int], bytes]]:
     blob.seek(0)
     start = blob.read(4)
     blob.seek(0)
-    if start.startswith(GZIP):
+    if start.startswith(GZIP_MAGIC):
         with igzip.open(blob, "rb") as unzipped:  # type: ignore[no-untyped-call]
             yield unzipped.read
-    elif start == ZSTD or ZSTD_SKIP.fullmatch(start):
-        decompressor = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
+    elif start == ZSTD_MAGIC or ZSTD_SKIPPABLE_MAGIC.fullmatch(start):
+        decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_ZSTD_WINDOW_BYTES)
         with decompressor.stream_reader(blob, read_across_frames=True, closefd=False) as reader:
             yield reader.read
     else:
@@ -203,9 +203,9 @@ def _decompressed(blob: IO[bytes]) -> Iterator[Callable[[int], bytes]]:
 def _place(stream: _Stream, info: tarfile.TarInfo, tree: Tree) -> None:
     path = _path(info.name, tree)
     folder, _, name = path.rpartition("/")
-    if f"/{WHITEOUT}" in f"/{folder}":
+    if f"/{WHITEOUT_PREFIX}" in f"/{folder}":
         return  # what old union file systems keep for themselves
-    if name.startswith(WHITEOUT):
+    if name.startswith(WHITEOUT_PREFIX):
         _white_out(tree, folder, name)
         return
     if not path or not (tree.wants(path) or tree.leads(path)):
@@ -229,34 +229,34 @@ def _placer(stream: _Stream, info: tarfile.TarInfo) -> Callable[[Tree, str], Non
 def _refuse_kind(path: str, info: tarfile.TarInfo) -> None:
     kinds = ((info.ischr(), "a device"), (info.isblk(), "a device"), (info.isfifo(), "a named pipe"))
     what = next((words for applies, words in kinds if applies), "neither a file nor a folder")
-    raise LayerError(Reason.UNSAFE, f"holds {quoted(path)}, which is {what}")
+    raise TreeError(SourceReason.UNSAFE, f"holds {quoted(path)}, which is {what}")
 
 
 def _white_out(tree: Tree, folder: str, name: str) -> None:
-    if name == OPAQUE:
+    if name == OPAQUE_WHITEOUT:
         tree.opaque(folder)
         return
-    if name.startswith(RESERVED):
+    if name.startswith(RESERVED_PREFIX):
         return
-    hidden = name.removeprefix(WHITEOUT)
+    hidden = name.removeprefix(WHITEOUT_PREFIX)
     if hidden in ("", ".", ".."):
-        raise LayerError(Reason.UNSAFE, f"holds {quoted(name)}, a whiteout of nothing")
+        raise TreeError(SourceReason.UNSAFE, f"holds {quoted(name)}, a whiteout of nothing")
     tree.whiteout(f"{folder}/{hidden}" if folder else hidden)
 
 
 def _path(name: str, tree: Tree) -> str:
     """The name without `.` and double slashes. Raises LayerError for what leads out of the image or is too long or too deep."""
     if name.startswith("/"):
-        raise LayerError(Reason.UNSAFE, f"holds {quoted(name)}: an absolute path")
+        raise TreeError(SourceReason.UNSAFE, f"holds {quoted(name)}: an absolute path")
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if ".." in parts:
-        raise LayerError(Reason.UNSAFE, f"holds {quoted(name)}: a path outside the {tree.noun}")
+        raise TreeError(SourceReason.UNSAFE, f"holds {quoted(name)}: a path outside the {tree.noun}")
     size = len(name.encode(errors="surrogateescape"))
     if size > tree.limits.path or any(len(part.encode(errors="surrogateescape")) > 255 for part in parts):
-        raise LayerError(Reason.TOO_LARGE, f"holds {quoted(name, 60)}: a path too long")
+        raise TreeError(SourceReason.TOO_LARGE, f"holds {quoted(name, 60)}: a path too long")
     if len(parts) > tree.limits.depth:
-        raise LayerError(
-            Reason.TOO_LARGE, f"holds {quoted(name, 60)}: a path more than {tree.limits.depth} folders deep"
+        raise TreeError(
+            SourceReason.TOO_LARGE, f"holds {quoted(name, 60)}: a path more than {tree.limits.depth} folders deep"
         )
     return "/".join(parts)
 
@@ -265,6 +265,6 @@ def _check_text(path: str) -> None:
     try:
         path.encode()
     except UnicodeEncodeError:
-        raise LayerError(Reason.UNSAFE, f"holds {quoted(path)}: a name that is not UTF-8") from None
+        raise TreeError(SourceReason.UNSAFE, f"holds {quoted(path)}: a name that is not UTF-8") from None
     if "\0" in path:
-        raise LayerError(Reason.UNSAFE, f"holds {quoted(path)}: a name with a NUL in it")
+        raise TreeError(SourceReason.UNSAFE, f"holds {quoted(path)}: a name with a NUL in it")

@@ -17,11 +17,11 @@ from olmkit.sources.errors import quoted
 OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 OCI_INDEX = "application/vnd.oci.image.index.v1+json"
 DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
-DOCKER_LIST = "application/vnd.docker.distribution.manifest.list.v2+json"
-MANIFESTS = frozenset({OCI_MANIFEST, DOCKER_MANIFEST})
-INDEXES = frozenset({OCI_INDEX, DOCKER_LIST})
-ACCEPT = ", ".join((OCI_MANIFEST, OCI_INDEX, DOCKER_MANIFEST, DOCKER_LIST))
-LAYERS = frozenset(
+DOCKER_MANIFEST_LIST = "application/vnd.docker.distribution.manifest.list.v2+json"
+MANIFEST_MEDIA_TYPES = frozenset({OCI_MANIFEST, DOCKER_MANIFEST})
+INDEX_MEDIA_TYPES = frozenset({OCI_INDEX, DOCKER_MANIFEST_LIST})
+ACCEPT_HEADER = ", ".join((OCI_MANIFEST, OCI_INDEX, DOCKER_MANIFEST, DOCKER_MANIFEST_LIST))
+LAYER_MEDIA_TYPES = frozenset(
     f"application/vnd.{kind}"
     for kind in (
         "oci.image.layer.v1.tar",
@@ -32,18 +32,23 @@ LAYERS = frozenset(
         "docker.image.rootfs.diff.tar.zstd",
     )
 )
-FOREIGN = ("application/vnd.docker.image.rootfs.foreign.", "application/vnd.oci.image.layer.nondistributable.")
+FOREIGN_LAYER_MEDIA_TYPES = (
+    "application/vnd.docker.image.rootfs.foreign.",
+    "application/vnd.oci.image.layer.nondistributable.",
+)
 """Layers that a registry does not hold, but some other place that the manifest names."""
 
-CONFIGS = frozenset({"application/vnd.oci.image.config.v1+json", "application/vnd.docker.container.image.v1+json"})
+CONFIG_MEDIA_TYPES = frozenset(
+    {"application/vnd.oci.image.config.v1+json", "application/vnd.docker.container.image.v1+json"}
+)
 ARCHITECTURES: Mapping[str, str] = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
 """What os.uname() says, in the words of image indexes; others are called the same (ppc64le, s390x, riscv64)."""
-LAYER_COUNT_LIMIT = 500
-INDEX_DEPTH_LIMIT = 4
+MAX_LAYERS = 500
+MAX_INDEX_DEPTH = 4
 """Indexes on the way to an image."""
 
 
-class ManifestError(ValueError):
+class InvalidManifest(ValueError):
     """What is wrong, in words that fit "image X ..."."""
 
 
@@ -79,14 +84,14 @@ def parse(data: bytes, content_type: str) -> Manifest | Index:
     stated = document.get("mediaType")
     kind = stated if isinstance(stated, str) and stated else content_type
     if "manifests" in document and ("layers" in document or "config" in document):
-        raise ManifestError("has a manifest that is an index and an image at once")
-    if kind in INDEXES or (kind not in MANIFESTS and "manifests" in document):
+        raise InvalidManifest("has a manifest that is an index and an image at once")
+    if kind in INDEX_MEDIA_TYPES or (kind not in MANIFEST_MEDIA_TYPES and "manifests" in document):
         return Index(tuple(_descriptor(each) for each in _list(document, "manifests")))
-    if kind in MANIFESTS or "layers" in document:
+    if kind in MANIFEST_MEDIA_TYPES or "layers" in document:
         return _manifest(document)
     if document.get("schemaVersion") == 1:
-        raise ManifestError("is of Docker's old form, schema 1: push it again as an OCI or a Docker v2 image")
-    raise ManifestError(f"has a manifest of the kind {quoted(kind)}: push it as an OCI or a Docker v2 image")
+        raise InvalidManifest("is of Docker's old form, schema 1: push it again as an OCI or a Docker v2 image")
+    raise InvalidManifest(f"has a manifest of the kind {quoted(kind)}: push it as an OCI or a Docker v2 image")
 
 
 def choose(index: Index, machine: str) -> Descriptor:
@@ -95,18 +100,18 @@ def choose(index: Index, machine: str) -> Descriptor:
     Content is not run, so another architecture's will do; another system's has its files elsewhere. What is chosen may be an
     index again. Raises ManifestError, naming the platforms there are.
     """
-    images = sorted(filter(_is_image, index.entries), key=lambda entry: entry.media_type in INDEXES)
+    images = sorted(filter(_is_image, index.entries), key=lambda entry: entry.media_type in INDEX_MEDIA_TYPES)
     for architecture in (ARCHITECTURES.get(machine, machine), "amd64"):
         for entry in images:
             if entry.platform == ("linux", architecture):
                 return entry
     if not images:
-        raise ManifestError("has an index without an image in it")
+        raise InvalidManifest("has an index without an image in it")
     for entry in images:
         if entry.platform is None or entry.platform[0] == "linux":
             return entry
     there = ", ".join(sorted({"/".join(entry.platform) for entry in images if entry.platform}))
-    raise ManifestError(f"has no image for linux, only for {quoted(there)}")
+    raise InvalidManifest(f"has no image for linux, only for {quoted(there)}")
 
 
 def labels(config: bytes) -> dict[str, str]:
@@ -119,7 +124,7 @@ def labels(config: bytes) -> dict[str, str]:
 
 
 def _is_image(entry: Descriptor) -> bool:
-    known = entry.media_type in MANIFESTS | INDEXES
+    known = entry.media_type in MANIFEST_MEDIA_TYPES | INDEX_MEDIA_TYPES
     return known and not entry.attestation and (entry.platform is None or "unknown" not in entry.platform)
 
 
@@ -127,49 +132,49 @@ def _object(data: bytes, subject: str) -> dict[str, Any]:
     try:
         document = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise ManifestError(f"{subject} is no JSON") from error
+        raise InvalidManifest(f"{subject} is no JSON") from error
     if not isinstance(document, dict):
-        raise ManifestError(f"{subject} is no JSON object")
+        raise InvalidManifest(f"{subject} is no JSON object")
     return document
 
 
 def _list(document: Mapping[str, Any], key: str) -> Sequence[Any]:
     value = document.get(key)
     if not isinstance(value, list):
-        raise ManifestError(f"has a manifest without a list of {key}")
+        raise InvalidManifest(f"has a manifest without a list of {key}")
     return value
 
 
 def _manifest(document: Mapping[str, Any]) -> Manifest:
     config = _descriptor(document.get("config"))
-    if config.media_type not in CONFIGS:
+    if config.media_type not in CONFIG_MEDIA_TYPES:
         kind = document.get("artifactType") or config.media_type
-        raise ManifestError(f"is no image but an artefact of the kind {quoted(str(kind))}")
+        raise InvalidManifest(f"is no image but an artefact of the kind {quoted(str(kind))}")
     layers = tuple(_layer(each) for each in _list(document, "layers"))
-    if len(layers) > LAYER_COUNT_LIMIT:
-        raise ManifestError(f"has {len(layers)} layers; at most {LAYER_COUNT_LIMIT} are read")
+    if len(layers) > MAX_LAYERS:
+        raise InvalidManifest(f"has {len(layers)} layers; at most {MAX_LAYERS} are read")
     return Manifest(config, layers)
 
 
 def _layer(value: Any) -> Descriptor:
     layer = _descriptor(value)
-    if layer.media_type.startswith(FOREIGN):
-        raise ManifestError(
+    if layer.media_type.startswith(FOREIGN_LAYER_MEDIA_TYPES):
+        raise InvalidManifest(
             f"has a layer that is not kept in the registry ({quoted(layer.media_type)}): push it with all layers"
         )
-    if layer.media_type not in LAYERS:
-        raise ManifestError(f"has a layer of the kind {quoted(layer.media_type)}: it holds no file system")
+    if layer.media_type not in LAYER_MEDIA_TYPES:
+        raise InvalidManifest(f"has a layer of the kind {quoted(layer.media_type)}: it holds no file system")
     return layer
 
 
 def _descriptor(value: Any) -> Descriptor:
     if not isinstance(value, dict):
-        raise ManifestError("has a manifest with an entry that is no descriptor")
+        raise InvalidManifest("has a manifest with an entry that is no descriptor")
     digest, size = value.get("digest"), value.get("size")
     if not isinstance(digest, str) or not is_digest(digest):
-        raise ManifestError(f"has a manifest with the digest {quoted(str(digest))}, which is none")
+        raise InvalidManifest(f"has a manifest with the digest {quoted(str(digest))}, which is none")
     if not isinstance(size, int) or isinstance(size, bool) or size < 0:
-        raise ManifestError(f"has a manifest with a descriptor without a size ({digest})")
+        raise InvalidManifest(f"has a manifest with a descriptor without a size ({digest})")
     return Descriptor(str(value.get("mediaType", "")), digest, size, _platform(value), _is_attestation(value))
 
 

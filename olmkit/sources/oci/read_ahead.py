@@ -10,9 +10,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-BLOCK = 1024 * 1024
+BLOCK_BYTES = 1024 * 1024
 """Bytes that are read at a time: enough that taking Python's lock for each costs nothing."""
-DEPTH = 2
+MAX_QUEUED_BLOCKS = 2
 """Blocks that may wait."""
 
 
@@ -22,14 +22,14 @@ def read_ahead(read: Callable[[int], bytes]) -> Iterator[Callable[[], bytes]]:
 
     When the context ends nothing reads any more.
     """
-    blocks: queue.Queue[bytes | BaseException] = queue.Queue(DEPTH)
+    blocks: queue.Queue[bytes | BaseException] = queue.Queue(MAX_QUEUED_BLOCKS)
     unwanted = threading.Event()
 
     def work() -> None:
         block: bytes | BaseException = b"more"
         while block and not isinstance(block, BaseException) and not unwanted.is_set():
             try:
-                block = read(BLOCK)
+                block = read(BLOCK_BYTES)
             except BaseException as error:  # told to the reader, who is in the middle of something else
                 block = error
             blocks.put(block)

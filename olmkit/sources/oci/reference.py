@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from olmkit.api.names import is_digest
 from olmkit.api.patterns import IMAGE_HOST, IMAGE_REPOSITORY, IMAGE_TAG
-from olmkit.sources.errors import BadReference, Reason, quoted
+from olmkit.sources.errors import BadReference, SourceReason, quoted
 
 DOCKER_HUB = "docker.io"
-NAME_LIMIT = 255
+MAX_NAME_LENGTH = 255
 
 _HOST = re.compile(IMAGE_HOST)
 _REPOSITORY = re.compile(IMAGE_REPOSITORY)
@@ -60,14 +60,14 @@ def parse(text: str) -> Reference:
         raise _bad(
             text, "a repository is lower-case letters and digits, separated by dots, dashes, underscores and slashes"
         )
-    if len(name) > NAME_LIMIT:
-        raise _bad(text, f"the name is longer than {NAME_LIMIT} characters")
+    if len(name) > MAX_NAME_LENGTH:
+        raise _bad(text, f"the name is longer than {MAX_NAME_LENGTH} characters")
     if tag is None and not at:
         tag = "latest"
     return Reference(name, registry, repository, tag, digest or None)
 
 
-def check_answer(asked: str, named: object, digest: object) -> None:
+def check_job_result(asked: str, named: object, digest: object) -> None:
     """Raise ValueError unless `named` is the image `asked` by that digest: the digest that it asks for, if it asks for one.
 
     For controllers, which do not believe what a job says that it found. Raises BadReference when `asked` cannot be read.
@@ -106,4 +106,4 @@ def _split_registry(name: str) -> tuple[str, str]:
 
 
 def _bad(text: str, why: str) -> BadReference:
-    return BadReference(Reason.INVALID_REFERENCE, f"image reference {quoted(text)} cannot be read: {why}")
+    return BadReference(SourceReason.INVALID_REFERENCE, f"image reference {quoted(text)} cannot be read: {why}")

@@ -16,9 +16,9 @@ from typing import Any, Literal
 
 from olmkit.errors import Blocked
 from olmkit.sources.addresses import SourceAddresses
-from olmkit.sources.ca_bundle import Trust
+from olmkit.sources.ca_bundle import CABundle
 from olmkit.sources.credentials import Credentials
-from olmkit.sources.errors import BadReference, Reason, quoted
+from olmkit.sources.errors import BadReference, SourceReason, quoted
 from olmkit.sources.oci.reference import DOCKER_HUB, Reference, is_host
 from olmkit.sources.proxies import Proxies
 
@@ -27,7 +27,7 @@ PullFrom = Literal["all", "digest-only", "tag-only"]
 
 
 @dataclass(frozen=True)
-class Patience:
+class Timeouts:
     """How long a registry may take, in seconds; `slow_bytes` have to arrive within each `slow_after`."""
 
     connect: float = 10
@@ -62,7 +62,7 @@ class Endpoint:
 
 
 @dataclass(frozen=True)
-class Mirror:
+class RegistryMirror:
     """One [[registry.mirror]]."""
 
     location: str
@@ -71,14 +71,14 @@ class Mirror:
 
 
 @dataclass(frozen=True)
-class Registry:
+class RegistryRule:
     """One [[registry]]; `location` is None where the prefix is a wildcard and no location is given."""
 
     prefix: str
     location: str | None
     insecure: bool = False
     blocked: bool = False
-    mirrors: tuple[Mirror, ...] = ()
+    mirrors: tuple[RegistryMirror, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,10 @@ class Registries:
     authorities, proxies, logins.
     """
 
-    rules: tuple[Registry, ...] = ()
+    rules: tuple[RegistryRule, ...] = ()
     addresses: SourceAddresses = field(default_factory=SourceAddresses)
-    patience: Patience = field(default_factory=Patience)
-    trust: Trust = field(default_factory=Trust, repr=False)
+    patience: Timeouts = field(default_factory=Timeouts)
+    trust: CABundle = field(default_factory=CABundle, repr=False)
     proxies: Proxies = field(default_factory=Proxies)
     credentials: Credentials = field(default_factory=Credentials, repr=False)
     tokens: dict[object, str] = field(default_factory=dict, repr=False, compare=False)
@@ -106,7 +106,7 @@ class Registries:
             return cls(parse(path.read_text()), addresses)
         except (OSError, ValueError) as error:
             text = error.strerror if isinstance(error, OSError) else str(error)
-            raise Blocked(Reason.INVALID_CONFIGURATION, f"{path} cannot be read: {text}") from error
+            raise Blocked(SourceReason.INVALID_CONFIGURATION, f"{path} cannot be read: {text}") from error
 
     def endpoints(self, reference: Reference) -> tuple[Endpoint, ...]:
         """Where to ask for it, in order: mirrors, then the location. Raises BadReference when the registry is blocked."""
@@ -116,7 +116,7 @@ class Registries:
             return (_endpoint(name, insecure=False, configured=False),)
         if rule.blocked:
             text = f"registry {reference.registry} is blocked by registries.conf (prefix {quoted(rule.prefix)})"
-            raise BadReference(Reason.REGISTRY_BLOCKED, text)
+            raise BadReference(SourceReason.REGISTRY_BLOCKED, text)
         wanted = "digest-only" if reference.digest else "tag-only"
         mirrors = (
             _endpoint(_moved(name, rule.prefix, mirror.location), insecure=mirror.insecure, configured=True)
@@ -132,14 +132,14 @@ class Registries:
         locations = {rule.location for rule in self.rules} | {m.location for rule in self.rules for m in rule.mirrors}
         return host in {location.partition("/")[0] for location in locations if location}
 
-    def _rule(self, name: str) -> Registry | None:
+    def _rule(self, name: str) -> RegistryRule | None:
         """The longest prefix wins."""
         return max(
             (rule for rule in self.rules if _matches(name, rule.prefix)), key=lambda r: len(r.prefix), default=None
         )
 
 
-def parse(text: str) -> tuple[Registry, ...]:
+def parse(text: str) -> tuple[RegistryRule, ...]:
     """Rules of a file. Raises ValueError (TOMLDecodeError is one) with what is wrong."""
     document = tomllib.loads(text)
     return tuple(_registry(table) for table in _tables(document, "registry"))
@@ -152,7 +152,7 @@ def _tables(table: Mapping[str, Any], key: str) -> Sequence[Mapping[str, Any]]:
     return tables
 
 
-def _registry(table: Mapping[str, Any]) -> Registry:
+def _registry(table: Mapping[str, Any]) -> RegistryRule:
     location = _location(table)
     prefix = _text(table, "prefix") or location
     if not prefix:
@@ -161,17 +161,17 @@ def _registry(table: Mapping[str, Any]) -> Registry:
         location = _location({"location": prefix})
     by_digest = _flag(table, "mirror-by-digest-only")
     mirrors = tuple(_mirror(each, by_digest) for each in _tables(table, "mirror"))
-    return Registry(prefix, location, _flag(table, "insecure"), _flag(table, "blocked"), mirrors)
+    return RegistryRule(prefix, location, _flag(table, "insecure"), _flag(table, "blocked"), mirrors)
 
 
-def _mirror(table: Mapping[str, Any], by_digest: bool) -> Mirror:
+def _mirror(table: Mapping[str, Any], by_digest: bool) -> RegistryMirror:
     location = _location(table)
     if location is None:
         raise ValueError("a [[registry.mirror]] needs a location")
     pull = _text(table, "pull-from-mirror") or ("digest-only" if by_digest else "all")
     for known in ("all", "digest-only", "tag-only"):
         if pull == known:
-            return Mirror(location, _flag(table, "insecure"), known)
+            return RegistryMirror(location, _flag(table, "insecure"), known)
     raise ValueError(f"pull-from-mirror is all, digest-only or tag-only, not {quoted(pull)}")
 
 

@@ -16,17 +16,17 @@ from yarl import URL
 
 from olmkit.api.names import is_digest
 from olmkit.errors import Waiting
-from olmkit.sources.errors import SOON, ImageNotFound, Reason, unavailable
-from olmkit.sources.oci.authorization import REFUSED, Authorization
-from olmkit.sources.oci.manifests import ACCEPT, Descriptor
+from olmkit.sources.errors import RETRY_DELAY, ImageNotFound, SourceReason, unavailable
+from olmkit.sources.oci.authorization import DENIED_STATUSES, Authorization
+from olmkit.sources.oci.manifests import ACCEPT_HEADER, Descriptor
 from olmkit.sources.oci.reference import Reference
 from olmkit.sources.oci.registries_conf import Endpoint, Registries
-from olmkit.sources.transport import Answer, NoAnswer, Transport
+from olmkit.sources.transport import HttpResponse, NoResponse, Transport
 
-MANIFEST_LIMIT = 4 * 1024**2
+MAX_MANIFEST_BYTES = 4 * 1024**2
 
 
-class Registry:
+class RegistryClient:
     """One endpoint of one image. `reference` is what sentences name."""
 
     def __init__(self, transport: Transport, registries: Registries, endpoint: Endpoint, reference: Reference) -> None:
@@ -40,7 +40,7 @@ class Registry:
 
     async def digest(self, tag: str) -> str:
         """The digest a tag has now: one HEAD, or the manifest itself where a registry does not say."""
-        async with self._get(f"manifests/{tag}", {"Accept": ACCEPT}, method="HEAD") as answer:
+        async with self._get(f"manifests/{tag}", {"Accept": ACCEPT_HEADER}, method="HEAD") as answer:
             stated = answer.header("Docker-Content-Digest")
             if answer.status == 200 and is_digest(stated):
                 return stated
@@ -51,13 +51,13 @@ class Registry:
 
     async def manifest(self, version: str) -> tuple[bytes, str]:
         """A manifest and its media type, by tag or digest; a digest is verified."""
-        async with self._get(f"manifests/{version}", {"Accept": ACCEPT}) as answer:
+        async with self._get(f"manifests/{version}", {"Accept": ACCEPT_HEADER}) as answer:
             if answer.status != 200:
                 raise self._refused(answer, manifest=True)
-            data = await answer.read(MANIFEST_LIMIT)
+            data = await answer.read(MAX_MANIFEST_BYTES)
             kind = answer.header("Content-Type").partition(";")[0].strip()
         if data is None:
-            raise unavailable(f"registry {self.host} answers with a manifest of more than {MANIFEST_LIMIT:,} bytes")
+            raise unavailable(f"registry {self.host} answers with a manifest of more than {MAX_MANIFEST_BYTES:,} bytes")
         if is_digest(version) and _digest_like(version, data) != version:
             raise self._differs(version)
         return data, kind
@@ -80,7 +80,7 @@ class Registry:
             raise self._differs(blob.digest)
 
     @asynccontextmanager
-    async def _get(self, path: str, headers: dict[str, str], method: str = "GET") -> AsyncIterator[Answer]:
+    async def _get(self, path: str, headers: dict[str, str], method: str = "GET") -> AsyncIterator[HttpResponse]:
         """Ask as who we are known; when the registry wants to know better, say it and ask once more."""
         url = await self._url(path)
         known = {**headers, **self._authorization.headers}
@@ -99,23 +99,23 @@ class Registry:
             try:
                 async with self._transport.open("GET", ping, self._endpoint, {}):
                     del self._schemes[1:]
-            except NoAnswer as error:
+            except NoResponse as error:
                 if not error.spoke_otherwise:
                     raise
                 del self._schemes[0]
         return URL(f"{self._schemes[0]}://{self.host}/v2/{self._endpoint.repository}/{path}", encoded=True)
 
-    def _refused(self, answer: Answer, *, manifest: bool) -> Waiting:
+    def _refused(self, answer: HttpResponse, *, manifest: bool) -> Waiting:
         if answer.status == HTTPStatus.NOT_FOUND and manifest:
             text = f'image "{self._reference}" not found: registry {self.host} has no such tag or repository (404)'
-            return ImageNotFound(Reason.NOT_FOUND, text, SOON)
-        if answer.status in REFUSED:
+            return ImageNotFound(SourceReason.NOT_FOUND, text, RETRY_DELAY)
+        if answer.status in DENIED_STATUSES:
             return self._authorization.refusal(answer)
         return answer.unexpected()
 
     def _differs(self, digest: str) -> Waiting:
         text = f'registry {self.host} sends other bytes for "{self._reference}" than {digest} stands for'
-        return Waiting(Reason.CONTENT_CHANGED, text, SOON)
+        return Waiting(SourceReason.CONTENT_CHANGED, text, RETRY_DELAY)
 
 
 def _digest_like(digest: str, data: bytes) -> str:

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-BUFFER = 256 * 1024
+BUFFER_BYTES = 256 * 1024
 
 
 class _Part(io.RawIOBase):
@@ -40,10 +40,10 @@ class _Part(io.RawIOBase):
         return count
 
 
-def parts(file: IO[bytes], sizes: Iterable[int]) -> Iterator[IO[bytes]]:
+def sections(file: IO[bytes], sizes: Iterable[int]) -> Iterator[IO[bytes]]:
     """Files of these sizes, which stand in `file` one after the other. It has to stay open."""
     start = 0
     for size in sizes:
-        with io.BufferedReader(_Part(file.fileno(), start, size), BUFFER) as part:
+        with io.BufferedReader(_Part(file.fileno(), start, size), BUFFER_BYTES) as part:
             yield cast("IO[bytes]", part)
         start += size

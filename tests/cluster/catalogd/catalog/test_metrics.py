@@ -16,7 +16,7 @@ from devcluster.allocation import spare_port
 from olmkit.api import catalogs
 from olmkit.runtime.election import LEASE
 from olmkit.tls.client_tls import client_context
-from olmkit.tls.service import CA_KEY, CATALOGS, CONFIG_MAP
+from olmkit.tls.service import CA_KEY, CATALOG_SERVICE, CONFIG_MAP
 from tests.cluster.catalogd.conftest import NAMESPACE, World, lines, package, running
 from tests.servers.registry_proxy import status
 
@@ -101,7 +101,7 @@ async def test_a_replica_that_does_not_lead_tells_nothing_of_catalogs(world: Wor
         await world.ready()
     flags = ("--keys-namespace", NAMESPACE, "--metrics-bind-address", f"127.0.0.1:{port}")
     async with held_lease(world), running(world, tmp_path / "cache", *flags, role=()):
-        found = await world.client.get(CONFIG_MAP, CATALOGS.config_map, NAMESPACE)
+        found = await world.client.get(CONFIG_MAP, CATALOG_SERVICE.config_map, NAMESPACE)
         tls = client_context(found["data"][CA_KEY], with_system=False)
         url = f"https://{world.served_at}/catalogs/{world.name}/all.json"
         async with aiohttp.ClientSession() as http, http.get(url, ssl=tls) as answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from devcluster.cluster import Cluster
-from olmkit.runtime.api_server_addresses import ApiServers, endpoints
+from olmkit.runtime.api_server_addresses import ApiServerAddresses, endpoints
 from olmkit.runtime.client import Client
 from olmkit.sources.access import Access
 from tests.cluster.endpoints import endpoint_of_the_api_server
@@ -34,9 +34,9 @@ def test_endpoints_are_read_as_host_and_port(raw: dict[str, object], expected: t
 
 async def test_sources_are_kept_from_the_configured_address_and_from_the_endpoints(cluster: Cluster) -> None:
     async with await Client.connect(str(cluster.kubeconfig)) as client:
-        assert await ApiServers(client).hosts() == (client.host,), "an API server on loopback has no endpoints"
+        assert await ApiServerAddresses(client).hosts() == (client.host,), "an API server on loopback has no endpoints"
         with endpoint_of_the_api_server(cluster, "192.0.2.1"):
-            hosts = await ApiServers(client).hosts()
+            hosts = await ApiServerAddresses(client).hosts()
         assert hosts == (client.host, "192.0.2.1:6443")
     addresses = Access.from_json(Access().denying(hosts).to_json()).addresses()
     assert addresses.refusal("192.0.2.1", 6443) == "which is the API server's"

@@ -14,8 +14,8 @@ import pytest
 from devcluster.cluster import Cluster
 from olmkit.errors import OlmError
 from olmkit.runtime.client import Client
-from olmkit.tls.certificate_authority import Material, create
-from olmkit.tls.client_tls import AGAIN_SECONDS, LOOK_SECONDS, Trust
+from olmkit.tls.certificate_authority import CertificateSet, create
+from olmkit.tls.client_tls import MIN_REFRESH_SECONDS, REFRESH_SECONDS, ClientTls
 from olmkit.tls.server_tls import ServerTls
 from olmkit.tls.service import CONFIG_MAP
 from tests.cluster.olmkit.conftest import config_map, proxied
@@ -30,7 +30,7 @@ class Server:
 
     tls: ServerTls
     site: Site
-    material: Material
+    material: CertificateSet
     time: list[float] = field(default_factory=lambda: [1000.0])
 
     def change(self) -> None:
@@ -61,7 +61,7 @@ async def server() -> AsyncIterator[Server]:
 async def test_a_file_is_followed(server: Server, tmp_path: Path) -> None:
     file = tmp_path / "ca.crt"
     file.write_text(server.bundle)
-    trust = Trust(file, clock=lambda: server.time[0])
+    trust = ClientTls(file, clock=lambda: server.time[0])
     await trust.load()
     first = await trust.context()
     assert await server.believes(first)
@@ -69,7 +69,7 @@ async def test_a_file_is_followed(server: Server, tmp_path: Path) -> None:
     server.change()
     file.write_text(server.bundle)
     assert not await server.believes(await trust.context())
-    server.time[0] += LOOK_SECONDS + 1
+    server.time[0] += REFRESH_SECONDS + 1
     assert await server.believes(await trust.context())
 
 
@@ -78,12 +78,12 @@ async def test_after_a_server_that_is_not_believed_the_file_is_looked_at_at_once
 ) -> None:
     file = tmp_path / "ca.crt"
     file.write_text(server.bundle)
-    trust = Trust(file, clock=lambda: server.time[0])
+    trust = ClientTls(file, clock=lambda: server.time[0])
     await trust.context()
     server.change()
     file.write_text(server.bundle)
     assert not await server.believes(await trust.context(after_failure=True))
-    server.time[0] += AGAIN_SECONDS * 1.1
+    server.time[0] += MIN_REFRESH_SECONDS * 1.1
     assert await server.believes(await trust.context(after_failure=True))
 
 
@@ -101,7 +101,7 @@ async def test_a_file_that_cannot_be_used_ends_the_start(tmp_path: Path, content
     if content is not None:
         file.write_text(content)
     with pytest.raises(OlmError, match=said):
-        await Trust(file).load()
+        await ClientTls(file).load()
 
 
 @pytest.mark.parametrize("content", [None, "", "nothing", "caf\xe9"])
@@ -110,14 +110,14 @@ async def test_a_file_that_cannot_be_used_any_more_leaves_the_old_cas_in_force(
 ) -> None:
     file = tmp_path / "ca.crt"
     file.write_text(server.bundle)
-    trust = Trust(file, clock=lambda: server.time[0])
+    trust = ClientTls(file, clock=lambda: server.time[0])
     await trust.load()
     if content is None:
         file.unlink()
     else:
         file.write_text(content, encoding="latin-1")
     for _ in range(3):
-        server.time[0] += LOOK_SECONDS + 1
+        server.time[0] += REFRESH_SECONDS + 1
         assert await server.believes(await trust.context())
     assert caplog.text.count("CAs cannot be read again") == 1
 
@@ -125,19 +125,19 @@ async def test_a_file_that_cannot_be_used_any_more_leaves_the_old_cas_in_force(
 async def test_a_file_is_all_that_is_trusted(server: Server, tmp_path: Path) -> None:
     file = tmp_path / "ca.crt"
     file.write_text(server.bundle)
-    context = await Trust(file).context()
+    context = await ClientTls(file).context()
     assert len(context.get_ca_certs()) == 1
 
 
 async def test_a_config_map_is_followed_and_may_come_later(server: Server, client: Client, namespace: str) -> None:
-    trust = Trust(None, client, (namespace, "catalogd-ca"), clock=lambda: server.time[0])
+    trust = ClientTls(None, client, (namespace, "catalogd-ca"), clock=lambda: server.time[0])
     await trust.load()
     assert not await server.believes(await trust.context())
     await client.create(CONFIG_MAP, config_map(namespace, "catalogd-ca", **{"ca.crt": server.bundle}))
-    server.time[0] += LOOK_SECONDS + 1
+    server.time[0] += REFRESH_SECONDS + 1
     assert await server.believes(await trust.context())
     await client.patch(CONFIG_MAP, "catalogd-ca", {"data": {"ca.crt": "spoilt"}}, namespace)
-    server.time[0] += LOOK_SECONDS + 1
+    server.time[0] += REFRESH_SECONDS + 1
     assert await server.believes(await trust.context())
 
 
@@ -146,20 +146,20 @@ async def test_the_api_server_being_away_changes_nothing(
 ) -> None:
     await client.create(CONFIG_MAP, config_map(namespace, "catalogd-ca", **{"ca.crt": server.bundle}))
     async with proxied(cluster, tmp_path) as (proxy, through):
-        trust = Trust(None, through, (namespace, "catalogd-ca"), clock=lambda: server.time[0])
+        trust = ClientTls(None, through, (namespace, "catalogd-ca"), clock=lambda: server.time[0])
         assert await server.believes(await trust.context())
         proxy.close()
         proxy.cut()
-        server.time[0] += LOOK_SECONDS + 1
+        server.time[0] += REFRESH_SECONDS + 1
         assert await server.believes(await trust.context())
         await proxy.open()
         proxy.silence()
-        server.time[0] += LOOK_SECONDS + 1
+        server.time[0] += REFRESH_SECONDS + 1
         assert await server.believes(await trust.context())
 
 
 async def test_without_either_the_system_is_trusted(server: Server) -> None:
-    trust = Trust()
+    trust = ClientTls()
     await trust.load()
     context = await trust.context()
     assert context.verify_mode == ssl.CERT_REQUIRED

@@ -16,9 +16,9 @@ import pytest
 
 from devcluster.cluster import Cluster
 from olmkit.runtime.client import Client
-from olmkit.tls.delegated_auth import ALLOWED_SECONDS, AT_ONCE, DENIED_SECONDS, TokenCheck
+from olmkit.tls.delegated_auth import ALLOWED_TTL_SECONDS, DENIED_TTL_SECONDS, MAX_CONCURRENT_REVIEWS, DelegatedAuth
 from olmkit.tls.peers import Peers
-from olmkit.tls.review_rate_limiter import OF_PATHS, OF_TOKENS
+from olmkit.tls.review_rate_limiter import ACCESS_REVIEW_RATES, TOKEN_REVIEW_RATES
 from olmkit.tls.server_tls import ServerTls
 from tests.cluster.olmkit.conftest import proxied, until_allowed
 from tests.cluster.proxy import Proxy
@@ -88,7 +88,7 @@ async def world(cluster: Cluster, namespace: str, tmp_path: Path) -> AsyncIterat
         client.asked = []
         time = [1000.0]
         # Hundreds of clients in this process take their time.
-        check = TokenCheck(client, lambda: time[0], patience=60.0)
+        check = DelegatedAuth(client, lambda: time[0], patience=60.0)
         site = await stack.enter_async_context(serve(None, [check.middleware]))
         http = await stack.enter_async_context(aiohttp.ClientSession())
         made = World(cluster, namespace, site, proxy, client, http, time, "", client.asked)
@@ -143,7 +143,7 @@ async def test_what_is_allowed_counts_for_a_minute_also_while_the_api_server_is_
     assert await world.status(world.allowed) == 200
     world.proxy.close()
     world.proxy.cut()
-    world.time[0] += ALLOWED_SECONDS - 1
+    world.time[0] += ALLOWED_TTL_SECONDS - 1
     assert await world.status(world.allowed) == 200
     world.time[0] += 1
     status, reason, headers = await world.get(authorization=f"Bearer {world.allowed}")
@@ -168,7 +168,7 @@ async def test_what_is_denied_counts_for_ten_seconds(world: World) -> None:
     try:
         async with asyncio.timeout(20):  # the API server's authorizer follows within a moment
             while await world.status(token) != 200:
-                world.time[0] += DENIED_SECONDS
+                world.time[0] += DENIED_TTL_SECONDS
     finally:
         await asyncio.to_thread(world.cluster.kubectl, "delete", "clusterrolebinding", name)
 
@@ -179,11 +179,11 @@ async def test_an_account_that_is_deleted_is_let_through_for_a_minute_at_most(wo
     await asyncio.to_thread(
         world.cluster.kubectl, "delete", "serviceaccount", "reader", f"--namespace={world.namespace}"
     )
-    world.time[0] += ALLOWED_SECONDS
+    world.time[0] += ALLOWED_TTL_SECONDS
     async with asyncio.timeout(30):  # the API server itself remembers tokens for ten seconds
         while await world.status(token) != 401:
             await asyncio.sleep(0.2)
-            world.time[0] += ALLOWED_SECONDS
+            world.time[0] += ALLOWED_TTL_SECONDS
 
 
 async def test_many_requests_at_once_ask_once(world: World) -> None:
@@ -205,7 +205,7 @@ async def test_a_client_that_goes_away_stops_nobody_else(world: World) -> None:
 
 
 async def test_an_api_server_that_is_silent_does_not_hold_requests(world: World) -> None:
-    check = TokenCheck(world.client, patience=0.3)
+    check = DelegatedAuth(world.client, patience=0.3)
     world.proxy.silence()
     async with serve(None, [check.middleware]) as site:
         headers = {"Authorization": f"Bearer {world.allowed}"}
@@ -221,7 +221,7 @@ async def test_an_api_server_that_is_silent_does_not_hold_requests(world: World)
 
 async def test_a_flood_of_strangers_does_not_push_out_who_is_known(world: World) -> None:
     assert await world.status(world.allowed) == 200
-    await asyncio.gather(*(world.status(f"stranger-{number}") for number in range(5 * AT_ONCE)))
+    await asyncio.gather(*(world.status(f"stranger-{number}") for number in range(5 * MAX_CONCURRENT_REVIEWS)))
     world.proxy.close()
     world.proxy.cut()
     assert await world.status(world.allowed) == 200
@@ -231,13 +231,13 @@ async def test_a_flood_of_strangers_costs_the_api_server_a_few_reviews(world: Wo
     asked = world.reviews.count("tokenreviews")
     answers = await asyncio.gather(*(world.get(authorization=f"Bearer stranger-{number}") for number in range(200)))
     reviews = world.reviews.count("tokenreviews") - asked
-    assert reviews <= OF_TOKENS.burst, reviews
+    assert reviews <= TOKEN_REVIEW_RATES.burst, reviews
     refused = [(reason, headers["Retry-After"]) for status, reason, headers in answers if status == 429]
     assert len(refused) == 200 - reviews
     assert set(refused) == {("too many tokens that have not been seen before: try again later", "2")}
     world.time[0] += 1
     found = await asyncio.gather(*(world.status(f"other-{number}") for number in range(200)))
-    assert found.count(401) == OF_TOKENS.rate
+    assert found.count(401) == TOKEN_REVIEW_RATES.rate
 
 
 async def test_who_was_let_through_does_not_wait_for_strangers(world: World) -> None:
@@ -245,7 +245,7 @@ async def test_who_was_let_through_does_not_wait_for_strangers(world: World) -> 
     await asyncio.gather(*(world.status(f"stranger-{number}") for number in range(100)))
     assert await world.status("one-more") == 429
     assert await world.status(world.allowed) == 200
-    world.time[0] += ALLOWED_SECONDS
+    world.time[0] += ALLOWED_TTL_SECONDS
     await asyncio.gather(*(world.status(f"later-{number}") for number in range(100)))
     assert await world.status("one-more-later") == 429
     asked = world.reviews.count("tokenreviews")
@@ -259,7 +259,7 @@ async def test_strangers_at_the_catalogs_leave_replicas_their_share(world: World
     assert await world.status(world.allowed, "/replication/v1/records") == 403, "reviewed: the account may not"
 
 
-OTHER_PATHS = 3 * OF_PATHS.burst
+OTHER_PATHS = 3 * ACCESS_REVIEW_RATES.burst
 
 
 async def flood(world: World, token: str, prefix: str) -> list[tuple[int, str, dict[str, str]]]:
@@ -280,20 +280,20 @@ async def test_a_flood_of_paths_costs_the_api_server_a_few_reviews(world: World,
     asked = world.reviews.count("subjectaccessreviews")
     answers = await flood(world, world.allowed, prefix)
     reviews = world.reviews.count("subjectaccessreviews") - asked
-    assert reviews == OF_PATHS.burst
+    assert reviews == ACCESS_REVIEW_RATES.burst
     assert [status for status, _, _ in answers].count(answered) == reviews
     refused = [(reason, headers["Retry-After"]) for status, reason, headers in answers if status == 429]
     assert len(refused) == OTHER_PATHS - reviews
     assert set(refused) == {("too many paths that have not been asked for before: try again later", "2")}
     world.time[0] += 1
     found = await flood(world, world.allowed, f"{prefix}-later")
-    assert [status for status, _, _ in found].count(answered) == OF_PATHS.rate
+    assert [status for status, _, _ in found].count(answered) == ACCESS_REVIEW_RATES.rate
 
 
 async def test_a_flood_of_paths_shuts_nobody_out_who_asks_for_what_is_there(world: World) -> None:
     other = await asyncio.to_thread(world.token, "other")
     assert await world.status(world.allowed) == 200
-    world.time[0] += ALLOWED_SECONDS
+    world.time[0] += ALLOWED_TTL_SECONDS
     await flood(world, world.allowed, "/catalogs/absent")
     assert await world.status(world.allowed, "/catalogs/absent") == 429
     asked = world.reviews.count("subjectaccessreviews")

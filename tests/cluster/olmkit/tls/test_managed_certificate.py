@@ -20,12 +20,12 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from devcluster.cluster import Cluster
 from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
-from olmkit.tls.certificate_authority import CA_LIFE, OVERLAP, Material, create, is_issued_by
-from olmkit.tls.key_pair import Pair, read_certificates
-from olmkit.tls.managed_certificate import SECRET, OwnCertificates, Place
+from olmkit.tls.certificate_authority import CA_LIFETIME, CA_OVERLAP, CertificateSet, create, is_issued_by
+from olmkit.tls.key_pair import KeyPair, read_certificates
+from olmkit.tls.managed_certificate import SECRET, CertificateLocation, ManagedCertificate
 from olmkit.tls.peers import Peers
 from olmkit.tls.server_tls import ServerTls
-from olmkit.tls.service import CATALOGS, CONFIG_MAP
+from olmkit.tls.service import CATALOG_SERVICE, CONFIG_MAP
 from tests.cluster.olmkit.conftest import NAMESPACE, Object, proxied
 from tests.servers.https_site import Site, serve, session, shown
 
@@ -37,7 +37,7 @@ AGAIN = "is kept up to date again"
 class Replica:
     """One replica: what it keeps, and its server."""
 
-    own: OwnCertificates
+    own: ManagedCertificate
     tls: ServerTls
     site: Site
     host: str
@@ -62,30 +62,30 @@ class World:
         self, *, leads: bool = False, client: Client | None = None, copy: Path | None = None, seconds: float = 60
     ) -> Replica:
         tls, leading = ServerTls(), [leads]
-        names = CATALOGS.names(self.namespace, "catalogs.example.com:8443")
-        place = Place(CATALOGS, self.namespace, self.keys, names, copy)
-        own = OwnCertificates(client or self.client, place, tls, lambda: leading[0], seconds)
+        names = CATALOG_SERVICE.names(self.namespace, "catalogs.example.com:8443")
+        place = CertificateLocation(CATALOG_SERVICE, self.namespace, self.keys, names, copy)
+        own = ManagedCertificate(client or self.client, place, tls, lambda: leading[0], seconds)
         site = await self._stack.enter_async_context(serve(tls.context))
-        return Replica(own, tls, site, CATALOGS.host(self.namespace), leading)
+        return Replica(own, tls, site, CATALOG_SERVICE.host(self.namespace), leading)
 
     async def secret(self) -> Object:
-        return await self.client.get(SECRET, CATALOGS.secret, self.keys)
+        return await self.client.get(SECRET, CATALOG_SERVICE.secret, self.keys)
 
-    async def material(self) -> Material:
+    async def material(self) -> CertificateSet:
         data: dict[str, str] = (await self.secret())["data"]
-        return Material.read({key: base64.b64decode(value) for key, value in data.items()})
+        return CertificateSet.read({key: base64.b64decode(value) for key, value in data.items()})
 
     async def published(self) -> bytes:
-        found = await self.client.get(CONFIG_MAP, CATALOGS.config_map, self.namespace)
+        found = await self.client.get(CONFIG_MAP, CATALOG_SERVICE.config_map, self.namespace)
         return str(found["data"]["ca.crt"]).encode()
 
-    async def begin(self, at: datetime) -> Material:
+    async def begin(self, at: datetime) -> CertificateSet:
         """A Secret and ConfigMap that were made at that time."""
-        made = create(CATALOGS.names(self.namespace, "catalogs.example.com"), at)
+        made = create(CATALOG_SERVICE.names(self.namespace, "catalogs.example.com"), at)
         data = {key: base64.b64encode(value).decode() for key, value in made.dump().items()}
-        metadata = {"namespace": self.keys, "name": CATALOGS.secret}
+        metadata = {"namespace": self.keys, "name": CATALOG_SERVICE.secret}
         await self.client.create(SECRET, {"metadata": metadata, "type": "kubernetes.io/tls", "data": data})
-        metadata = {"namespace": self.namespace, "name": CATALOGS.config_map}
+        metadata = {"namespace": self.namespace, "name": CATALOG_SERVICE.config_map}
         published = {"metadata": metadata, "data": {"ca.crt": made.bundle().decode()}}
         await self.client.create(CONFIG_MAP, published)
         return made
@@ -94,7 +94,7 @@ class World:
         """Put this into the Secret."""
         found = await self.secret()
         body = {**found, "data": {key: base64.b64encode(value).decode() for key, value in data.items()}}
-        await self.client.request("PUT", SECRET.path(self.keys, CATALOGS.secret), body=body)
+        await self.client.request("PUT", SECRET.path(self.keys, CATALOG_SERVICE.secret), body=body)
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def counted(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> asyncio.Queue[
     return looks
 
 
-def der(material: Material) -> bytes:
+def der(material: CertificateSet) -> bytes:
     return material.leaf.certificate.public_bytes(Encoding.DER)
 
 
@@ -129,8 +129,8 @@ async def test_the_first_replica_makes_it_and_tells_clients_whom_to_trust(world:
     made = await world.material()
     assert await replica.serves(await world.published()) == der(made)
     assert (await world.secret())["type"] == "kubernetes.io/tls"
-    assert (await world.secret())["metadata"]["labels"] == dict(CATALOGS.labels)
-    for name in CATALOGS.names(world.namespace, "catalogs.example.com"):
+    assert (await world.secret())["metadata"]["labels"] == dict(CATALOG_SERVICE.labels)
+    for name in CATALOG_SERVICE.names(world.namespace, "catalogs.example.com"):
         assert await shown(replica.site.port, await world.published(), name)
 
 
@@ -168,11 +168,11 @@ async def test_a_look_at_what_is_well_writes_nothing(world: World) -> None:
 
 async def test_a_new_ca_comes_in_three_steps_and_a_client_that_is_one_behind_trusts_each(world: World) -> None:
     follower, leader = await world.replica(), await world.replica(leads=True)
-    old = await world.begin(NOW - CA_LIFE * 0.61)
+    old = await world.begin(NOW - CA_LIFETIME * 0.61)
     steps = []
     behind = old.bundle()
     for step in range(6):
-        now = NOW + step * (OVERLAP + timedelta(minutes=1))
+        now = NOW + step * (CA_OVERLAP + timedelta(minutes=1))
         await leader.look(now)
         for each in (leader, follower):  # the follower is a look behind, as is a client
             for trusted in (behind, await world.published()):
@@ -186,9 +186,9 @@ async def test_a_new_ca_comes_in_three_steps_and_a_client_that_is_one_behind_tru
     assert set(steps[3:]) == {(False, 1)}
 
 
-def is_trusted(pair: Pair, bundle: bytes) -> bool:
+def is_trusted(pair: KeyPair, bundle: bytes) -> bool:
     """Whether a CA of the bundle issued it."""
-    return any(is_issued_by(pair, Pair(b"", b"", each)) for each in read_certificates(bundle))
+    return any(is_issued_by(pair, KeyPair(b"", b"", each)) for each in read_certificates(bundle))
 
 
 async def test_a_secret_that_a_person_deletes_is_made_again_and_the_old_ca_stays_trusted(world: World) -> None:
@@ -196,7 +196,7 @@ async def test_a_secret_that_a_person_deletes_is_made_again_and_the_old_ca_stays
     await leader.look()
     await follower.look()
     old = await world.material()
-    await world.client.delete(SECRET, CATALOGS.secret, world.keys)
+    await world.client.delete(SECRET, CATALOG_SERVICE.secret, world.keys)
     await leader.look()
     new = await world.material()
     assert new.ca != old.ca
@@ -212,7 +212,7 @@ async def test_a_certificate_is_not_served_before_clients_are_told_of_its_ca(wor
     follower, leader = await world.replica(), await world.replica(leads=True)
     await leader.look()
     await follower.look()
-    old, new = await world.material(), create(CATALOGS.names(world.namespace, "catalogs.example.com"), NOW)
+    old, new = await world.material(), create(CATALOG_SERVICE.names(world.namespace, "catalogs.example.com"), NOW)
     await world.write(new.dump())
     assert not await follower.look()
     assert await follower.serves(old.bundle()) == der(old)
@@ -225,10 +225,10 @@ async def test_a_config_map_that_is_gone_or_changed_comes_back(world: World) -> 
     leader = await world.replica(leads=True)
     await leader.look()
     bundle = await world.published()
-    await world.client.delete(CONFIG_MAP, CATALOGS.config_map, world.namespace)
+    await world.client.delete(CONFIG_MAP, CATALOG_SERVICE.config_map, world.namespace)
     await leader.look()
     assert await world.published() == bundle
-    await world.client.patch(CONFIG_MAP, CATALOGS.config_map, {"data": {"ca.crt": "mine"}}, world.namespace)
+    await world.client.patch(CONFIG_MAP, CATALOG_SERVICE.config_map, {"data": {"ca.crt": "mine"}}, world.namespace)
     await leader.look()
     assert await world.published() == bundle
 
@@ -311,7 +311,7 @@ async def test_the_api_server_being_away_changes_nothing_and_is_said_once(
                 while "cannot be kept up to date" not in caplog.text:  # noqa: ASYNC110 a log has no event
                     await asyncio.sleep(0.02)
             assert await replica.serves(made.bundle()) == der(made)
-            await world.client.delete(SECRET, CATALOGS.secret, world.keys)
+            await world.client.delete(SECRET, CATALOG_SERVICE.secret, world.keys)
             await proxy.open()
             async with asyncio.timeout(20):
                 while replica.tls.pair == made.leaf:  # noqa: ASYNC110 the Secret is looked at, not watched
@@ -377,7 +377,7 @@ async def test_a_replica_knows_another_by_the_ca_and_the_name_of_the_service(wor
             assert answer.status == 200
         assert (await peers.options())["ssl"] is options["ssl"]
         stranger = ServerTls()
-        stranger.offer(create(CATALOGS.names(world.namespace), NOW).leaf)
+        stranger.offer(create(CATALOG_SERVICE.names(world.namespace), NOW).leaf)
         async with serve(stranger.context) as other:
             with pytest.raises(OSError, match="certificate verify failed"):
                 await client.get(other.url, **options)

@@ -17,8 +17,8 @@ from aiohttp import web
 
 from devcluster.cluster import Cluster
 from olmkit.runtime.client import Client
-from olmkit.tls.certificate_authority import Material, create
-from olmkit.tls.client_tls import Trust
+from olmkit.tls.certificate_authority import CertificateSet, create
+from olmkit.tls.client_tls import ClientTls
 from olmkit.tls.server_tls import ServerTls
 from operator_controller.catalog_client.http import (
     MAX_REPLICA_ATTEMPTS,
@@ -70,14 +70,14 @@ async def serving(context: ssl.SSLContext | None = None) -> AsyncIterator[Server
         await runner.cleanup()
 
 
-def made() -> tuple[ServerTls, Material]:
+def made() -> tuple[ServerTls, CertificateSet]:
     tls, material = ServerTls(), create(("127.0.0.1",), datetime.now(UTC))
     tls.offer(material.leaf)
     return tls, material
 
 
 @contextlib.asynccontextmanager
-async def asking(trust: Trust | None = None, client: Client | None = None) -> AsyncIterator[CatalogServers]:
+async def asking(trust: ClientTls | None = None, client: Client | None = None) -> AsyncIterator[CatalogServers]:
     servers = CatalogServers(aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)), trust, client)
     try:
         yield servers
@@ -97,7 +97,7 @@ async def test_a_server_that_changes_its_ca_is_followed_as_soon_as_the_new_one_i
     file = tmp_path / "ca.crt"
     file.write_bytes(first.bundle())
     seconds = [1000.0]
-    async with serving(tls.context) as server, asking(Trust(file, clock=lambda: seconds[0])) as servers:
+    async with serving(tls.context) as server, asking(ClientTls(file, clock=lambda: seconds[0])) as servers:
         assert await get(servers, server) == "content"
         assert await get(servers, server) == "content"
         assert len(server.connections) == 1
@@ -116,7 +116,7 @@ async def test_a_server_that_changes_its_ca_is_followed_as_soon_as_the_new_one_i
 
 async def test_a_server_of_a_stranger_is_not_asked() -> None:
     tls, _ = made()
-    async with serving(tls.context) as server, asking(Trust()) as servers:
+    async with serving(tls.context) as server, asking(ClientTls()) as servers:
         with pytest.raises(
             CatalogRequestError, match="certificate is not trusted: name its CA with --catalogs-ca-file"
         ):
@@ -127,12 +127,12 @@ async def test_a_server_of_a_stranger_is_not_asked() -> None:
 async def test_plain_http_is_asked_as_before(tmp_path: Path) -> None:
     _, material = made()
     (tmp_path / "ca.crt").write_bytes(material.bundle())
-    async with serving() as server, asking(Trust(tmp_path / "ca.crt")) as servers:
+    async with serving() as server, asking(ClientTls(tmp_path / "ca.crt")) as servers:
         assert await get(servers, server, "http") == "content"
 
 
 async def test_plain_http_where_tls_is_expected_is_said_without_an_address() -> None:
-    async with serving() as server, asking(Trust()) as servers:
+    async with serving() as server, asking(ClientTls()) as servers:
         with pytest.raises(CatalogRequestError, match=r"^catalogd does not answer \(no TLS connection\)$"):
             await get(servers, server)
 
@@ -145,7 +145,7 @@ async def test_the_token_goes_to_https_only(tmp_path: Path, cluster: Cluster, sc
     async with (
         await Client.connect(str(path)) as client,
         serving(tls.context if scheme == "https" else None) as server,
-        asking(Trust(tmp_path / "ca.crt"), client) as servers,
+        asking(ClientTls(tmp_path / "ca.crt"), client) as servers,
     ):
         await get(servers, server, scheme)
         (_, headers), *_ = server.asked
@@ -158,7 +158,7 @@ async def test_the_token_goes_to_https_only(tmp_path: Path, cluster: Cluster, sc
 async def test_without_the_flag_no_token_is_sent(tmp_path: Path) -> None:
     tls, material = made()
     (tmp_path / "ca.crt").write_bytes(material.bundle())
-    async with serving(tls.context) as server, asking(Trust(tmp_path / "ca.crt")) as servers:
+    async with serving(tls.context) as server, asking(ClientTls(tmp_path / "ca.crt")) as servers:
         await get(servers, server)
         assert "Authorization" not in server.asked[0][1]
 

@@ -21,7 +21,7 @@ from catalogd.ingest.content_writer import Writer
 from olmkit.fbc.errors import BadCatalog
 from olmkit.fbc.folder import read_folder
 from olmkit.sources.oci.layers import Budget, unpack
-from olmkit.sources.tree import CATALOG, LayerError, Tree
+from olmkit.sources.tree import CATALOG_LIMITS, Tree, TreeError
 from tests.images import Entry, file, folder, hard_link, link, tar
 
 DIGEST = "sha256:" + "c" * 64
@@ -31,8 +31,8 @@ def names(into: Path, layers: Sequence[Sequence[Entry] | bytes], root: str = "co
     """The names of the blobs that are kept, in order, of an image whose label names `root`."""
     with Writer(into, DIGEST) as writer:
         files = CatalogFiles(writer, into)
-        tree = Tree(files, (root,), CATALOG)
-        budget = Budget(CATALOG.bytes, CATALOG.files)
+        tree = Tree(files, (root,), CATALOG_LIMITS)
+        budget = Budget(CATALOG_LIMITS.bytes, CATALOG_LIMITS.files)
         for number, layer in enumerate(layers, start=1):
             tree.layer = number
             unpack(io.BytesIO(layer if isinstance(layer, bytes) else tar(layer)), tree, budget)
@@ -222,7 +222,11 @@ def test_a_bomb_costs_neither_memory_nor_disk(
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with Writer(tmp_path, DIGEST) as writer:
         files = CatalogFiles(writer, tmp_path)
-        unpack(io.BytesIO(layer), Tree(files, ("configs",), CATALOG), Budget(CATALOG.bytes, CATALOG.files))
+        unpack(
+            io.BytesIO(layer),
+            Tree(files, ("configs",), CATALOG_LIMITS),
+            Budget(CATALOG_LIMITS.bytes, CATALOG_LIMITS.files),
+        )
         with pytest.raises(BadCatalog) as caught:
             files.ranges("configs")
         assert str(caught.value).startswith(fault)
@@ -236,7 +240,7 @@ def test_a_bomb_costs_neither_memory_nor_disk(
 def test_a_million_files_are_refused_at_the_limit(tmp_path: Path, name: str) -> None:
     layer = gzip.compress(b"".join(header(name % number, 0) for number in range(1000)))
     with Writer(tmp_path, DIGEST) as writer:
-        tree = Tree(CatalogFiles(writer, tmp_path), ("configs",), CATALOG)
-        with pytest.raises(LayerError) as caught:
-            unpack(io.BytesIO(layer * 1000), tree, Budget(CATALOG.bytes, CATALOG.files))
+        tree = Tree(CatalogFiles(writer, tmp_path), ("configs",), CATALOG_LIMITS)
+        with pytest.raises(TreeError) as caught:
+            unpack(io.BytesIO(layer * 1000), tree, Budget(CATALOG_LIMITS.bytes, CATALOG_LIMITS.files))
     assert caught.value.words == "brings more files than are read of one"

@@ -34,7 +34,7 @@ from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.oci.layers import Budget, unpack
 from olmkit.sources.source import ConfigMapsSource
-from olmkit.sources.tree import CATALOG, Tree
+from olmkit.sources.tree import CATALOG_LIMITS, Tree
 from olmkit.store.store import Store
 from tests.images import Entry, file, tar
 from tests.integration.olmkit.jobs.test_scheduler import parent_of
@@ -47,10 +47,10 @@ def found(layers: Layers, readers: Readers | None) -> dict[str, bytes] | str:
     """All files of the content, or the error."""
     with tempfile.TemporaryDirectory() as folder, Writer(Path(folder), DIGEST, bundle_metadata=True) as writer:
         files = CatalogFiles(writer, Path(folder), readers)
-        tree = Tree(files, ("configs",), CATALOG)
+        tree = Tree(files, ("configs",), CATALOG_LIMITS)
         for number, layer in enumerate(layers, start=1):
             tree.layer = number
-            unpack(io.BytesIO(tar(layer)), tree, Budget(CATALOG.bytes, CATALOG.files))
+            unpack(io.BytesIO(tar(layer)), tree, Budget(CATALOG_LIMITS.bytes, CATALOG_LIMITS.files))
         tree.finish()
         try:
             writer.finish(files.ranges("configs"))

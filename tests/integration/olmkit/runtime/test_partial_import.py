@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from olmkit.runtime.partial_import import bare_package
+from olmkit.runtime.partial_import import package_without_init
 
 
 def fresh(code: str) -> list[str]:
@@ -29,12 +29,12 @@ print(*sorted(each for each in sys.modules if each.split(".")[0] == "xml"))
 
 
 def test_a_package_that_is_there_already_stays_as_it_is() -> None:
-    assert bare_package("subprocess") is subprocess
+    assert package_without_init("subprocess") is subprocess
 
 
 def test_a_package_that_does_not_exist_is_named() -> None:
     with pytest.raises(ModuleNotFoundError, match="no_such_package"):
-        bare_package("no_such_package")
+        package_without_init("no_such_package")
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,13 @@ import pytest
 from olmkit.errors import OlmError
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
-from olmkit.sources.oci.registries_conf import Patience
+from olmkit.sources.oci.registries_conf import Timeouts
 from olmkit.sources.open import open_source
 from olmkit.sources.source import GitReference, GitSource, RefKind, Source, from_json, to_json
-from olmkit.sources.tree import CATALOG, ContentLimits
+from olmkit.sources.tree import CATALOG_LIMITS, ContentLimits
 from olmkit.sources.unpack import unpack
 
-HASTY = Patience(connect=5, read=1, slow_after=0.3, slow_bytes=50 * 1024)
+HASTY = Timeouts(connect=5, read=1, slow_after=0.3, slow_bytes=50 * 1024)
 """For servers that stall; the others get the usual patience, however busy the machine is."""
 
 
@@ -29,7 +29,7 @@ class Desk:
 
     folder: Path
     access: Access = field(default_factory=lambda: Access(allowed=("127.0.0.0/8",)))
-    limits: ContentLimits = CATALOG
+    limits: ContentLimits = CATALOG_LIMITS
     lines: list[str] = field(default_factory=list)
     """Progress that was told."""
     _numbers: itertools.count[int] = field(default_factory=itertools.count)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from olmkit.sources.oci.layers import Budget, unpack
-from olmkit.sources.tree import CATALOG, ContentLimits, Tree
+from olmkit.sources.tree import CATALOG_LIMITS, ContentLimits, Tree
 from tests.images import Entry, tar
 
 
@@ -14,7 +14,7 @@ def merge(
     into: Path,
     layers: Iterable[Sequence[Entry] | bytes],
     wanted: Sequence[str] = ("",),
-    limits: ContentLimits = CATALOG,
+    limits: ContentLimits = CATALOG_LIMITS,
 ) -> Tree:
     """Layers, lowest first, below `into`."""
     into.mkdir(exist_ok=True)

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from devcluster.cluster import Cluster
 from olmkit.errors import Waiting
-from olmkit.sources.oci.registries_conf import Patience, Registries, parse
+from olmkit.sources.oci.registries_conf import Registries, Timeouts, parse
 from tests import images
 from tests.images import tar
 from tests.servers.registry_proxy import RegistryProxy
 
 NUMBERS = itertools.count()
-HASTY = Patience(connect=5, read=1, slow_after=0.2, slow_bytes=50 * 1024)
+HASTY = Timeouts(connect=5, read=1, slow_after=0.2, slow_bytes=50 * 1024)
 """For registries that stall; the others get the usual patience, however busy the machine is."""
 TEXT = os.urandom(100_000).hex()
 

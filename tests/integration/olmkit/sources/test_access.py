@@ -11,12 +11,12 @@ from olmkit.errors import Blocked
 from olmkit.jobs import Task
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
-from olmkit.sources.oci.registries_conf import Patience
+from olmkit.sources.oci.registries_conf import Timeouts
 from tests.secrets import auth, docker_config
 
 CREDENTIALS = Credentials.from_secret(docker_config({"quay.io": auth("u", "Sesame")}))
 FULL = Access(
-    Path("/etc/registries.conf"), Path("/etc/ca"), ("127.0.0.0/8",), ("10.0.0.1:443",), CREDENTIALS, Patience(connect=3)
+    Path("/etc/registries.conf"), Path("/etc/ca"), ("127.0.0.0/8",), ("10.0.0.1:443",), CREDENTIALS, Timeouts(connect=3)
 )
 
 
@@ -35,7 +35,7 @@ def test_neither_it_nor_the_job_it_goes_to_shows_a_secret() -> None:
 def test_it_becomes_what_images_are_pulled_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
     (tmp_path / "registries.conf").write_text('[[registry]]\nlocation = "quay.io"\n')
-    access = Access(tmp_path / "registries.conf", tmp_path, ("127.0.0.0/8",), patience=Patience(connect=3))
+    access = Access(tmp_path / "registries.conf", tmp_path, ("127.0.0.0/8",), patience=Timeouts(connect=3))
     registries = access.with_credentials(CREDENTIALS).registries()
     assert [rule.prefix for rule in registries.rules] == ["quay.io"]
     assert registries.addresses.refusal("127.0.0.1", 1) is None

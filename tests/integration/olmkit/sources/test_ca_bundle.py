@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from olmkit.errors import Blocked
-from olmkit.sources.ca_bundle import Trust
+from olmkit.sources.ca_bundle import CABundle
 
 
 def authority(name: str) -> str:
@@ -35,9 +35,9 @@ def authority(name: str) -> str:
     return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
 
 
-def names(trust: Trust) -> set[str]:
+def names(trust: CABundle) -> set[str]:
     """The authorities that are believed beside the system's."""
-    mine, systems = trust.context().get_ca_certs(), Trust().context().get_ca_certs()
+    mine, systems = trust.context().get_ca_certs(), CABundle().context().get_ca_certs()
     return {certificate["subject"][0][0][1] for certificate in mine if certificate not in systems}
 
 
@@ -47,8 +47,8 @@ def test_all_certificates_of_a_folder_are_believed(tmp_path: Path) -> None:
     (tmp_path / "not.txt").write_text("no certificate")
     (tmp_path / "key.key").write_text("no certificate")
     (tmp_path / "below.crt").mkdir()
-    assert names(Trust.load(tmp_path)) == {"one", "two", "three"}
-    assert names(Trust.load(None)) == set()
+    assert names(CABundle.load(tmp_path)) == {"one", "two", "three"}
+    assert names(CABundle.load(None)) == set()
 
 
 def test_a_mounted_configmap_is_read_once(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_mounted_configmap_is_read_once(tmp_path: Path) -> None:
     (tmp_path / "..2024" / "ca.crt").write_text(authority("one"))
     os.symlink("..2024", tmp_path / "..data")
     os.symlink("..data/ca.crt", tmp_path / "ca.crt")
-    assert Trust.load(tmp_path).authorities.count("BEGIN CERTIFICATE") == 1
+    assert CABundle.load(tmp_path).authorities.count("BEGIN CERTIFICATE") == 1
 
 
 @pytest.mark.parametrize(
@@ -86,18 +86,18 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, text: bytes, why: s
     (tmp_path / "good.crt").write_text(authority("one"))
     (tmp_path / "x.pem").write_bytes(text)
     with pytest.raises(Blocked) as raised:
-        Trust.load(tmp_path)
+        CABundle.load(tmp_path)
     assert raised.value.reason == "InvalidConfiguration"
     assert raised.value.message == f"certificate authorities of {tmp_path}/x.pem cannot be read: {why}"
 
 
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(Blocked, match="absent cannot be read: no such file or directory"):
-        Trust.load(tmp_path / "absent")
+        CABundle.load(tmp_path / "absent")
 
 
 def test_without_verification_every_certificate_is_taken() -> None:
-    context = Trust().context(verified=False)
+    context = CABundle().context(verified=False)
     assert (context.verify_mode, context.check_hostname) == (ssl.CERT_NONE, False)
-    strict = Trust().context()
+    strict = CABundle().context()
     assert (strict.verify_mode, strict.check_hostname) == (ssl.CERT_REQUIRED, True)

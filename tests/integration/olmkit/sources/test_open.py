@@ -20,7 +20,7 @@ from olmkit.sources.errors import BadContent
 from olmkit.sources.oci.image import FromLabel
 from olmkit.sources.open import open_source
 from olmkit.sources.source import ConfigMapsSource, HttpSource, ImageSource, Source, digest_of_files, to_json
-from olmkit.sources.tree import CATALOG, ContentLimits
+from olmkit.sources.tree import CATALOG_LIMITS, ContentLimits
 from olmkit.sources.unpack import unpack
 from tests import images
 from tests.images import tar
@@ -96,7 +96,7 @@ async def test_an_image(cluster: Cluster, desk: Desk) -> None:
         assert opened.resolved == {"type": "image", "image": {"ref": opened.ref}}
         into = desk.folder / "into"
         os.mkdir(into)
-        root = unpack(await opened.fetch(into, FromLabel("where")), into, CATALOG, lambda line: None)
+        root = unpack(await opened.fetch(into, FromLabel("where")), into, CATALOG_LIMITS, lambda line: None)
         assert root == into / "configs"
         assert (root / "a").read_text() == "1"
         assert not (into / "etc").exists()

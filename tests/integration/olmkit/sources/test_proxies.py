@@ -10,7 +10,7 @@ import pytest
 from devcluster.cluster import Cluster
 from olmkit.errors import Waiting
 from olmkit.sources.addresses import AddressRefused
-from olmkit.sources.ca_bundle import Trust
+from olmkit.sources.ca_bundle import CABundle
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.oci import image
 from olmkit.sources.oci.registries_conf import Registries, parse
@@ -45,11 +45,11 @@ async def test_https_goes_through_a_tunnel_and_is_verified_at_its_end(
         RegistryProxy(cluster.registry, tls=server_context(keys)) as registry,
         ForwardProxy({f"{NAME}:443": registry.address}).running() as proxy,
     ):
-        registries = through(Registries(trust=Trust.load(keys)), f"http://{proxy.address}")
+        registries = through(Registries(trust=CABundle.load(keys)), f"http://{proxy.address}")
         await image.pull(ref, empty(tmp_path), registries)
         assert proxy.requests == [f"CONNECT {NAME}:443 HTTP/1.1"], "one tunnel for the whole pull"
         with pytest.raises(Waiting, match="shows a certificate that is not trusted"):
-            await image.resolve(ref, replace(registries, trust=Trust()))
+            await image.resolve(ref, replace(registries, trust=CABundle()))
 
 
 async def test_a_proxy_that_speaks_tls_itself(setting: Setting, cluster: Cluster, tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ async def test_a_proxy_that_speaks_tls_itself(setting: Setting, cluster: Cluster
     async with RegistryProxy(cluster.registry, tls=server_context(keys)) as registry:
         forward = ForwardProxy({f"{NAME}:443": registry.address}, login=LOGIN)
         async with forward.running(server_context(keys)) as proxy:
-            registries = through(Registries(trust=Trust.load(keys)), f"https://{LOGIN_IN_URL}@{proxy.address}")
+            registries = through(Registries(trust=CABundle.load(keys)), f"https://{LOGIN_IN_URL}@{proxy.address}")
             assert (await image.resolve(f"{NAME}/{setting.repository}:v1", registries)).digest == setting.digest
 
 

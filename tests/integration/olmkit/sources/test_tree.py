@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from olmkit.sources.errors import Reason
-from olmkit.sources.tree import LayerError
+from olmkit.sources.errors import SourceReason
+from olmkit.sources.tree import TreeError
 from tests.images import Entry, device, file, folder, hard_link, link, pipe
 from tests.integration.olmkit.sources.merging import files, merge
 
@@ -134,93 +134,114 @@ def test_what_layers_mean(tmp_path: Path, layers: list[list[Entry]], wanted: str
     ("layers", "reason", "words"),
     [
         pytest.param(
-            [[file("../x")]], Reason.UNSAFE, 'holds "../x": a path outside the image', id="a path that climbs"
+            [[file("../x")]], SourceReason.UNSAFE, 'holds "../x": a path outside the image', id="a path that climbs"
         ),
         pytest.param(
-            [[file("x/a/../../../b")]], Reason.UNSAFE, "a path outside the image", id="a path that climbs later"
+            [[file("x/a/../../../b")]], SourceReason.UNSAFE, "a path outside the image", id="a path that climbs later"
         ),
-        pytest.param([[folder("x/..")]], Reason.UNSAFE, "a path outside the image", id="a folder that climbs"),
-        pytest.param([[file("/x/a")]], Reason.UNSAFE, 'holds "/x/a": an absolute path', id="an absolute path"),
+        pytest.param([[folder("x/..")]], SourceReason.UNSAFE, "a path outside the image", id="a folder that climbs"),
+        pytest.param([[file("/x/a")]], SourceReason.UNSAFE, 'holds "/x/a": an absolute path', id="an absolute path"),
         pytest.param(
-            [[file("/etc/a")]], Reason.UNSAFE, 'holds "/etc/a": an absolute path', id="one that is not wanted, too"
+            [[file("/etc/a")]],
+            SourceReason.UNSAFE,
+            'holds "/etc/a": an absolute path',
+            id="one that is not wanted, too",
         ),
-        pytest.param([[file("../.wh.x")]], Reason.UNSAFE, "a path outside the image", id="a whiteout that climbs"),
-        pytest.param([[file("x/.wh...")]], Reason.UNSAFE, "a whiteout of nothing", id="a whiteout of the folder above"),
-        pytest.param([[file("x/.wh.")]], Reason.UNSAFE, "a whiteout of nothing", id="a whiteout without a name"),
+        pytest.param(
+            [[file("../.wh.x")]], SourceReason.UNSAFE, "a path outside the image", id="a whiteout that climbs"
+        ),
+        pytest.param(
+            [[file("x/.wh...")]], SourceReason.UNSAFE, "a whiteout of nothing", id="a whiteout of the folder above"
+        ),
+        pytest.param([[file("x/.wh.")]], SourceReason.UNSAFE, "a whiteout of nothing", id="a whiteout without a name"),
         pytest.param(
             [[link("x/a", "../../b")]],
-            Reason.UNSAFE,
+            SourceReason.UNSAFE,
             'holds "x/a", a link to "../../b", which is outside the image',
             id="a link out of the image",
         ),
         pytest.param(
             [[link("x/a", "/etc/passwd")]],
-            Reason.UNSAFE,
+            SourceReason.UNSAFE,
             "which is outside the content",
             id="a link out of the content",
         ),
         pytest.param(
             [[link("x/a", "../etc"), file("etc/b")]],
-            Reason.UNSAFE,
+            SourceReason.UNSAFE,
             "which is outside the content",
             id="a link to what was skipped",
         ),
-        pytest.param([[link("x/a", "b")]], Reason.UNSAFE, "which is not there", id="a link to nothing"),
-        pytest.param([[link("x/a", "")]], Reason.UNSAFE, "which is a folder", id="a link without a target"),
-        pytest.param([[link("x/a", "b"), link("x/b", "a")]], Reason.UNSAFE, "which never ends", id="links in a circle"),
-        pytest.param([[link("x/a", "b"), file("x/b/c")]], Reason.UNSAFE, "which is a folder", id="a link to a folder"),
+        pytest.param([[link("x/a", "b")]], SourceReason.UNSAFE, "which is not there", id="a link to nothing"),
+        pytest.param([[link("x/a", "")]], SourceReason.UNSAFE, "which is a folder", id="a link without a target"),
+        pytest.param(
+            [[link("x/a", "b"), link("x/b", "a")]], SourceReason.UNSAFE, "which never ends", id="links in a circle"
+        ),
+        pytest.param(
+            [[link("x/a", "b"), file("x/b/c")]], SourceReason.UNSAFE, "which is a folder", id="a link to a folder"
+        ),
         pytest.param(
             [[link("x/a", "b"), file("x/a/c")]],
-            Reason.UNSAFE,
+            SourceReason.UNSAFE,
             'holds something below "x/a", which is a link',
             id="a file through a link",
         ),
         pytest.param(
             [[link("x/a", "/etc")], [file("x/a/passwd")]],
-            Reason.UNSAFE,
+            SourceReason.UNSAFE,
             "which is a link",
             id="a file through a link of a lower layer",
         ),
         pytest.param(
-            [[link("x", "/etc"), file("x/passwd")]], Reason.UNSAFE, "which is a link", id="the wanted path is a link"
+            [[link("x", "/etc"), file("x/passwd")]],
+            SourceReason.UNSAFE,
+            "which is a link",
+            id="the wanted path is a link",
         ),
-        pytest.param([[file("x/a"), file("x/a/b")]], Reason.UNSAFE, "which is a file", id="a file below a file"),
+        pytest.param([[file("x/a"), file("x/a/b")]], SourceReason.UNSAFE, "which is a file", id="a file below a file"),
         pytest.param(
             [[hard_link("x/a", "etc/shadow"), file("etc/shadow")]],
-            Reason.UNSAFE,
+            SourceReason.UNSAFE,
             "which is no file of the content",
             id="a hard link out of the content",
         ),
         pytest.param(
-            [[hard_link("x/a", "../b")]], Reason.UNSAFE, "a path outside the image", id="a hard link that climbs"
+            [[hard_link("x/a", "../b")]], SourceReason.UNSAFE, "a path outside the image", id="a hard link that climbs"
         ),
         pytest.param(
-            [[hard_link("x/a", "x/b")]], Reason.UNSAFE, "which is no file of the content", id="a hard link to nothing"
+            [[hard_link("x/a", "x/b")]],
+            SourceReason.UNSAFE,
+            "which is no file of the content",
+            id="a hard link to nothing",
         ),
         pytest.param(
             [[folder("x/b"), hard_link("x/a", "x/b")]],
-            Reason.UNSAFE,
+            SourceReason.UNSAFE,
             "which is no file of the content",
             id="a hard link to a folder",
         ),
         pytest.param(
             [[file("x/a/b"), hard_link("x/a", "x/a/b")]],
-            Reason.UNSAFE,
+            SourceReason.UNSAFE,
             "below itself",
             id="a hard link to what it replaces",
         ),
-        pytest.param([[device("x/null")]], Reason.UNSAFE, 'holds "x/null", which is a device', id="a device"),
-        pytest.param([[pipe("x/p")]], Reason.UNSAFE, "which is a named pipe", id="a named pipe"),
-        pytest.param([[file("x/" + "a" * 256)]], Reason.TOO_LARGE, "a path too long", id="a name too long"),
+        pytest.param([[device("x/null")]], SourceReason.UNSAFE, 'holds "x/null", which is a device', id="a device"),
+        pytest.param([[pipe("x/p")]], SourceReason.UNSAFE, "which is a named pipe", id="a named pipe"),
+        pytest.param([[file("x/" + "a" * 256)]], SourceReason.TOO_LARGE, "a path too long", id="a name too long"),
         pytest.param(
-            [[file("x/" + "a/" * 64 + "b")]], Reason.TOO_LARGE, "more than 64 folders deep", id="folders too deep"
+            [[file("x/" + "a/" * 64 + "b")]], SourceReason.TOO_LARGE, "more than 64 folders deep", id="folders too deep"
         ),
-        pytest.param([[file("a/" * 5000 + "b")]], Reason.TOO_LARGE, "a path too long", id="a path too long, unwanted"),
-        pytest.param([[file("x/\udcff")]], Reason.UNSAFE, "a name that is not UTF-8", id="a name that is not UTF-8"),
+        pytest.param(
+            [[file("a/" * 5000 + "b")]], SourceReason.TOO_LARGE, "a path too long", id="a path too long, unwanted"
+        ),
+        pytest.param(
+            [[file("x/\udcff")]], SourceReason.UNSAFE, "a name that is not UTF-8", id="a name that is not UTF-8"
+        ),
     ],
 )
-def test_what_is_refused(tmp_path: Path, layers: list[list[Entry]], reason: Reason, words: str) -> None:
-    with pytest.raises(LayerError) as raised:
+def test_what_is_refused(tmp_path: Path, layers: list[list[Entry]], reason: SourceReason, words: str) -> None:
+    with pytest.raises(TreeError) as raised:
         merge(tmp_path / "into", layers, ("x",))
     assert raised.value.reason == reason
     assert words in raised.value.words
@@ -230,7 +251,7 @@ def test_what_is_refused(tmp_path: Path, layers: list[list[Entry]], reason: Reas
 
 
 def test_a_link_is_blamed_on_its_layer(tmp_path: Path) -> None:
-    with pytest.raises(LayerError) as raised:
+    with pytest.raises(TreeError) as raised:
         merge(tmp_path / "into", [[file("a")], [link("b", "c")], [file("d")]])
     assert raised.value.layer == 2
 
@@ -287,7 +308,7 @@ def test_layers_mean_what_the_specification_says(
     expected = model(layers)
     try:
         merge(into, layers)
-    except LayerError:
+    except TreeError:
         assert expected is None
     else:
         assert files(into) == expected

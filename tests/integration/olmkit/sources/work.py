@@ -11,7 +11,7 @@ from olmkit.sources.access import Access
 from olmkit.sources.oci import image
 from olmkit.sources.open import open_source
 from olmkit.sources.source import from_json
-from olmkit.sources.tree import CATALOG
+from olmkit.sources.tree import BUNDLE_LIMITS, CATALOG_LIMITS
 from olmkit.sources.unpack import Fetched, unpack
 from olmkit.store.store import Store
 
@@ -24,7 +24,7 @@ async def pull(arguments: dict[str, Any], progress: Callable[[str], None]) -> di
     store = Store(Path(arguments["root"]))
     resolved = await image.resolve(arguments["ref"], registries)
     with store.publish(resolved.digest) as staging:
-        pulled = await image.pull(resolved.ref_by_digest, staging, registries, limits=image.BUNDLE, progress=progress)
+        pulled = await image.pull(resolved.ref_by_digest, staging, registries, limits=BUNDLE_LIMITS, progress=progress)
     return {"ref": pulled.ref_by_digest, "digest": pulled.digest, "files": pulled.files}
 
 
@@ -44,5 +44,5 @@ async def open_and_unpack(arguments: dict[str, Any], progress: Progress, parse: 
 def unpack_apart(arguments: dict[str, Any], files: Sequence[IO[bytes]], progress: Progress) -> dict[str, Any]:
     """The other half."""
     into = Path(arguments["into"])
-    root = unpack(Fetched(arguments["facts"], tuple(files)), into, CATALOG, progress)
+    root = unpack(Fetched(arguments["facts"], tuple(files)), into, CATALOG_LIMITS, progress)
     return {"files": [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()]}

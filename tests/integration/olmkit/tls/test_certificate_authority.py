@@ -10,32 +10,32 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 
 from olmkit.tls.certificate_authority import (
-    CA_LIFE,
-    LEAF_LIFE,
-    OVERLAP,
-    Material,
-    advance,
+    CA_LIFETIME,
+    CA_OVERLAP,
+    LEAF_LIFETIME,
+    CertificateSet,
+    contains_ca,
     create,
-    holds,
     is_issued_by,
     issue,
     make_ca,
+    rotate,
 )
-from olmkit.tls.key_pair import BadPair, Pair, names_of, read_certificates
-from olmkit.tls.server_tls import loaded
+from olmkit.tls.key_pair import BadKeyPair, KeyPair, names_of, read_certificates
+from olmkit.tls.server_tls import server_context_with
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = ("127.0.0.1", "::1", "catalogs.olm.svc", "localhost")
 
 
-def handshake(material: Material, trusted: bytes, name: str) -> None:
+def handshake(material: CertificateSet, trusted: bytes, name: str) -> None:
     """A whole TLS handshake in memory. Raises ssl.SSLError."""
     client_context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client_context.load_verify_locations(cadata=trusted.decode())
     client_context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_STRICT
     up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = client_context.wrap_bio(down, up, server_hostname=name)
-    server = loaded(material.leaf).wrap_bio(up, down, server_side=True)
+    server = server_context_with(material.leaf).wrap_bio(up, down, server_side=True)
     for side in (client, server, client, server):
         try:
             side.do_handshake()
@@ -63,18 +63,18 @@ def test_a_client_that_trusts_another_ca_does_not_believe_it() -> None:
 
 def test_the_lives_are_ten_years_and_ninety_days() -> None:
     made = create(NAMES, NOW)
-    assert (made.ca.ends, made.leaf.ends) == (NOW + CA_LIFE, NOW + LEAF_LIFE)
+    assert (made.ca.ends, made.leaf.ends) == (NOW + CA_LIFETIME, NOW + LEAF_LIFETIME)
     assert names_of(made.leaf.certificate) == NAMES
 
 
 def test_a_fresh_one_stays_as_it_is() -> None:
     made = create(NAMES, NOW)
-    assert advance(made, reversed(NAMES), NOW + timedelta(days=50), made.bundle()) is made
+    assert rotate(made, reversed(NAMES), NOW + timedelta(days=50), made.bundle()) is made
 
 
 def test_the_certificate_is_renewed_from_the_same_ca_before_two_thirds_of_its_life() -> None:
     made = create(NAMES, NOW)
-    renewed = advance(made, NAMES, NOW + LEAF_LIFE * 2 / 3, made.bundle())
+    renewed = rotate(made, NAMES, NOW + LEAF_LIFETIME * 2 / 3, made.bundle())
     assert renewed.leaf != made.leaf
     assert (renewed.ca, renewed.bundle()) == (made.ca, made.bundle())
     assert is_issued_by(renewed.leaf, made.ca)
@@ -82,7 +82,7 @@ def test_the_certificate_is_renewed_from_the_same_ca_before_two_thirds_of_its_li
 
 def test_other_names_mean_another_certificate() -> None:
     made = create(NAMES, NOW)
-    renewed = advance(made, (*NAMES, "catalogs.example.com"), NOW, made.bundle())
+    renewed = rotate(made, (*NAMES, "catalogs.example.com"), NOW, made.bundle())
     assert names_of(renewed.leaf.certificate) == tuple(sorted((*NAMES, "catalogs.example.com")))
     assert renewed.ca == made.ca
 
@@ -94,8 +94,8 @@ def test_a_certificate_does_not_outlive_its_ca() -> None:
 
 def test_an_expired_ca_is_replaced_at_once() -> None:
     made = create(NAMES, NOW)
-    later = NOW + CA_LIFE + timedelta(days=1)
-    again = advance(made, NAMES, later, made.bundle())
+    later = NOW + CA_LIFETIME + timedelta(days=1)
+    again = rotate(made, NAMES, later, made.bundle())
     assert again.ca != made.ca
     assert again.leaf.is_valid(later)
     assert not again.old_ca
@@ -109,10 +109,10 @@ def test_over_thirty_years_every_client_that_is_a_day_behind_trusts_what_is_serv
     for day in range(30 * 365):
         now = NOW + timedelta(days=day)
         published = yesterday.bundle()
-        material = advance(yesterday, NAMES, now, published)
+        material = rotate(yesterday, NAMES, now, published)
         for served in (material, yesterday):
             for trusted in (material.bundle(), published):
-                assert holds(trusted, served.ca), f"day {day}"
+                assert contains_ca(trusted, served.ca), f"day {day}"
         assert material.leaf.is_valid(now)
         assert material.ca.is_valid(now)
         authorities.add(material.ca.chain)
@@ -123,21 +123,21 @@ def test_over_thirty_years_every_client_that_is_a_day_behind_trusts_what_is_serv
 
 def test_the_key_is_not_switched_before_clients_are_told_of_the_new_ca() -> None:
     made = create(NAMES, NOW)
-    late = NOW + CA_LIFE * 0.61
-    with_next = advance(advance(made, NAMES, late, made.bundle()), NAMES, late, made.bundle())
+    late = NOW + CA_LIFETIME * 0.61
+    with_next = rotate(rotate(made, NAMES, late, made.bundle()), NAMES, late, made.bundle())
     assert with_next.next_ca is not None
-    told = advance(with_next, NAMES, late + OVERLAP, with_next.bundle())
+    told = rotate(with_next, NAMES, late + CA_OVERLAP, with_next.bundle())
     assert told.ca == with_next.next_ca
-    untold = advance(with_next, NAMES, late + OVERLAP, made.bundle())
+    untold = rotate(with_next, NAMES, late + CA_OVERLAP, made.bundle())
     assert untold.ca == made.ca
 
 
 def test_what_was_trusted_before_stays_trusted_for_a_while_when_all_is_made_again() -> None:
     old = create(NAMES, NOW)
     again = create(NAMES, NOW, old.bundle())
-    assert holds(again.bundle(), old.ca)
-    assert holds(again.bundle(), again.ca)
-    assert not holds(advance(again, NAMES, NOW + OVERLAP, again.bundle()).bundle(), old.ca)
+    assert contains_ca(again.bundle(), old.ca)
+    assert contains_ca(again.bundle(), again.ca)
+    assert not contains_ca(rotate(again, NAMES, NOW + CA_OVERLAP, again.bundle()).bundle(), old.ca)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_what_was_trusted_before_stays_trusted_for_a_while_when_all_is_made_agai
     [
         pytest.param(b"nothing of that sort", id="no PEM"),
         pytest.param(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", id="a broken certificate"),
-        pytest.param(make_ca(NOW - CA_LIFE * 2).chain, id="one that has expired"),
+        pytest.param(make_ca(NOW - CA_LIFETIME * 2).chain, id="one that has expired"),
     ],
 )
 def test_what_is_no_use_is_not_trusted_on(trusted: bytes) -> None:
@@ -154,9 +154,9 @@ def test_what_is_no_use_is_not_trusted_on(trusted: bytes) -> None:
 
 def test_it_survives_being_stored() -> None:
     made = create(NAMES, NOW, make_ca(NOW).chain)
-    late = advance(create(NAMES, NOW), NAMES, NOW + CA_LIFE * 0.6, b"")
+    late = rotate(create(NAMES, NOW), NAMES, NOW + CA_LIFETIME * 0.6, b"")
     for each in (made, late):
-        assert Material.read(each.dump()) == each
+        assert CertificateSet.read(each.dump()) == each
 
 
 def rsa_key() -> bytes:
@@ -167,7 +167,7 @@ def rsa_key() -> bytes:
 def rsa_ca() -> dict[str, bytes]:
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     name = x509.Name([])
-    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, NOW, NOW + CA_LIFE)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, NOW, NOW + CA_LIFETIME)
 
     made = builder.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM)
     return {"ca.crt": made, "ca.key": key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())}
@@ -192,8 +192,8 @@ OTHER = create(NAMES, NOW).dump()
     ],
 )
 def test_what_cannot_be_served_with_is_refused_without_a_word_of_the_key(change: dict[str, bytes], said: str) -> None:
-    with pytest.raises(BadPair, match=said) as refused:
-        Material.read({**GOOD, **change})
+    with pytest.raises(BadKeyPair, match=said) as refused:
+        CertificateSet.read({**GOOD, **change})
     assert "BEGIN" not in str(refused.value)
 
 
@@ -201,8 +201,8 @@ def test_an_encrypted_key_is_refused() -> None:
 
     ca = make_ca(NOW)
     key = ca.private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"x"))
-    with pytest.raises(BadPair, match="encrypted with a password"):
-        Pair.read(ca.chain, key)
+    with pytest.raises(BadKeyPair, match="encrypted with a password"):
+        KeyPair.read(ca.chain, key)
 
 
 def test_no_key_is_in_a_repr() -> None:

@@ -18,9 +18,9 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from olmkit.errors import OlmError
-from olmkit.tls.certificate_authority import LEAF_LIFE, issue, make_ca
-from olmkit.tls.certificate_watcher import CertificateFolder
-from olmkit.tls.key_pair import Pair, general_names
+from olmkit.tls.certificate_authority import LEAF_LIFETIME, issue, make_ca
+from olmkit.tls.certificate_watcher import CertificateWatcher
+from olmkit.tls.key_pair import KeyPair, general_names
 from olmkit.tls.peers import Peers
 from olmkit.tls.server_tls import ServerTls
 from tests.servers.https_site import Site, serve, session, shown
@@ -30,18 +30,18 @@ CA = make_ca(NOW)
 NAMES = ("127.0.0.1", "localhost")
 
 
-def pair(begins: datetime = NOW) -> Pair:
+def pair(begins: datetime = NOW) -> KeyPair:
     return issue(CA, NAMES, begins)
 
 
-def rsa_pair() -> Pair:
+def rsa_pair() -> KeyPair:
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     name = x509.Name([])
-    builder = x509.CertificateBuilder(CA.certificate.subject, name, key.public_key(), 7, NOW, NOW + LEAF_LIFE)
+    builder = x509.CertificateBuilder(CA.certificate.subject, name, key.public_key(), 7, NOW, NOW + LEAF_LIFETIME)
     builder = builder.add_extension(general_names(NAMES), critical=True)
     signed = builder.sign(CA.private_key, hashes.SHA256())  # type: ignore[arg-type]  # a CA's key can sign
     secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return Pair.read(signed.public_bytes(Encoding.PEM), secret)
+    return KeyPair.read(signed.public_bytes(Encoding.PEM), secret)
 
 
 @dataclass
@@ -74,20 +74,20 @@ class Running:
 
     mount: Mount
     tls: ServerTls
-    folder: CertificateFolder
-    first: Pair
+    folder: CertificateWatcher
+    first: KeyPair
     site: Site = field(default_factory=Site)
 
     async def shows(self) -> bytes:
         return await shown(self.site.port, CA.chain)
 
-    async def until_shown(self, wanted: Pair) -> None:
+    async def until_shown(self, wanted: KeyPair) -> None:
         async with asyncio.timeout(20):
             while await self.shows() != der(wanted):  # noqa: ASYNC110 a server tells nobody what it loaded
                 await asyncio.sleep(0.02)
 
 
-def der(wanted: Pair) -> bytes:
+def der(wanted: KeyPair) -> bytes:
     return wanted.certificate.public_bytes(Encoding.DER)
 
 
@@ -95,7 +95,7 @@ def der(wanted: Pair) -> bytes:
 async def running(tmp_path: Path) -> AsyncIterator[Running]:
     mount, tls, first = Mount(tmp_path / "mount"), ServerTls(), pair()
     mount.put(first.chain, first.key)
-    folder = CertificateFolder(mount.folder, tls, look_seconds=0.05)
+    folder = CertificateWatcher(mount.folder, tls, look_seconds=0.05)
     folder.load()
     follower = asyncio.create_task(folder.follow())
     async with serve(tls.context) as site:
@@ -154,7 +154,7 @@ async def test_a_key_of_another_kind_leaves_nothing_of_the_old_one(running: Runn
         pytest.param(pair().chain, b"nothing", "the key is no PEM private key", id="no key"),
         pytest.param(pair().chain, pair().key, "the key does not belong to the certificate", id="another's key"),
         pytest.param(
-            *(lambda old: (old.chain, old.key))(pair(NOW - LEAF_LIFE * 2)),
+            *(lambda old: (old.chain, old.key))(pair(NOW - LEAF_LIFETIME * 2)),
             "the certificate expired on",
             id="an expired pair",
         ),
@@ -194,7 +194,7 @@ async def test_two_files_that_are_written_one_after_the_other_are_no_trouble(
     first, second, tls = pair(), pair(), ServerTls()
     (tmp_path / "tls.crt").write_bytes(first.chain)
     (tmp_path / "tls.key").write_bytes(first.key)
-    folder = CertificateFolder(tmp_path, tls)
+    folder = CertificateWatcher(tmp_path, tls)
     folder.load()
     (tmp_path / "tls.crt").write_bytes(second.chain)
     folder.look(NOW)
@@ -227,10 +227,10 @@ def test_a_certificate_that_expires_while_it_is_served_is_said_once(caplog: pyte
 def test_an_expired_certificate_is_better_than_none_and_is_said(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    old = pair(NOW - LEAF_LIFE * 2)
+    old = pair(NOW - LEAF_LIFETIME * 2)
     Mount(tmp_path / "mount").put(old.chain, old.key)
     tls = ServerTls()
-    CertificateFolder(tmp_path / "mount", tls).load()
+    CertificateWatcher(tmp_path / "mount", tls).load()
     assert tls.pair == old
     assert "expired on" in caplog.text
 
@@ -247,7 +247,7 @@ def test_without_a_certificate_the_process_does_not_start(tmp_path: Path, chain:
         (tmp_path / "tls.crt").write_bytes(chain)
         (tmp_path / "tls.key").write_bytes(chain)
     with pytest.raises(OlmError, match=said) as refused:
-        CertificateFolder(tmp_path, ServerTls()).load()
+        CertificateWatcher(tmp_path, ServerTls()).load()
     assert "must hold tls.crt and tls.key" in str(refused.value)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from olmkit.errors import Blocked
-from olmkit.sources.addresses import AddressGuard, SourceAddresses, literal
+from olmkit.sources.addresses import AddressGuard, SourceAddresses, literal_address
 from olmkit.sources.errors import BadReference
 
 
@@ -116,14 +116,14 @@ def test_an_address_is_one_in_every_way_of_writing_it(plain: ipaddress.IPv4Addre
         f"{parts[0]}.{value & 0xFFFFFF}",
         f"{parts[0]}.{parts[1]}.{value & 0xFFFF}",
     ):
-        assert literal(written) == plain, written
+        assert literal_address(written) == plain, written
 
 
 @pytest.mark.parametrize(
     "host", ["quay.io", "a", "1.2.3.4.5", "1.2.3.4 x", "256.1.1.1", "0xg", "1e3", "", "4294967296"]
 )
 def test_a_name_is_no_address(host: str) -> None:
-    assert literal(host) is None
+    assert literal_address(host) is None
 
 
 @pytest.mark.parametrize(

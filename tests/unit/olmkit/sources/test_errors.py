@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 
 from olmkit.errors import OlmError
 from olmkit.sources.addresses import AddressRefused
-from olmkit.sources.errors import BadContent, BadReference, ImageNotFound, Reason, quoted, shown_path
+from olmkit.sources.errors import BadContent, BadReference, ImageNotFound, SourceReason, quoted, shown_path
 
 
 @pytest.mark.parametrize(
@@ -39,10 +39,10 @@ def test_any_text_can_be_shown(text: str) -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        BadReference(Reason.INVALID_REFERENCE, "text"),
-        BadContent(Reason.UNSAFE, "text", "quay.io/a@sha256:0"),
-        ImageNotFound(Reason.NOT_FOUND, "text", timedelta(seconds=5)),
-        AddressRefused(Reason.ADDRESS_REFUSED, "text", timedelta(seconds=5)),
+        BadReference(SourceReason.INVALID_REFERENCE, "text"),
+        BadContent(SourceReason.UNSAFE, "text", "quay.io/a@sha256:0"),
+        ImageNotFound(SourceReason.NOT_FOUND, "text", timedelta(seconds=5)),
+        AddressRefused(SourceReason.ADDRESS_REFUSED, "text", timedelta(seconds=5)),
     ],
     ids=lambda error: type(error).__name__,
 )

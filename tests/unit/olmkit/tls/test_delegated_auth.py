@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 
-from olmkit.tls.delegated_auth import NAME_LENGTH, REMEMBERED, Remembered, for_status_line
+from olmkit.tls.delegated_auth import MAX_CACHED_REVIEWS, MAX_NAME_LENGTH, ExpiringCache, for_status_line
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from olmkit.tls.delegated_auth import NAME_LENGTH, REMEMBERED, Remembered, for_s
         pytest.param("jane doe@example.com", "jane doe@example.com", id="a person"),
         pytest.param("J\xf8rgen", "J?rgen", id="letters of other languages"),
         pytest.param("x\r\nSet-Cookie: a=b", "x??Set-Cookie: a=b", id="the end of a line"),
-        pytest.param("x" * 5000, "x" * NAME_LENGTH, id="a long one"),
+        pytest.param("x" * 5000, "x" * MAX_NAME_LENGTH, id="a long one"),
     ],
 )
 def test_a_name_is_quoted_as_a_status_line_can_hold_it(name: str, expected: str) -> None:
@@ -23,7 +23,7 @@ def test_a_name_is_quoted_as_a_status_line_can_hold_it(name: str, expected: str)
 
 def test_a_value_is_remembered_for_its_time() -> None:
     now = [0.0]
-    kept: Remembered[str] = Remembered(lambda: now[0])
+    kept: ExpiringCache[str] = ExpiringCache(lambda: now[0])
     kept.put("a", "x", 10)
     now[0] = 9.9
     assert kept.get("a") == "x"
@@ -32,7 +32,7 @@ def test_a_value_is_remembered_for_its_time() -> None:
 
 
 def test_a_long_key_takes_no_more_room_than_a_short_one() -> None:
-    kept: Remembered[bool] = Remembered(lambda: 0.0)
+    kept: ExpiringCache[bool] = ExpiringCache(lambda: 0.0)
     tracemalloc.start()
     try:
         for number in range(100):
@@ -46,8 +46,8 @@ def test_a_long_key_takes_no_more_room_than_a_short_one() -> None:
 
 
 def test_of_too_many_the_one_that_was_used_longest_ago_goes() -> None:
-    kept: Remembered[int] = Remembered(lambda: 0.0)
-    for number in range(REMEMBERED):
+    kept: ExpiringCache[int] = ExpiringCache(lambda: 0.0)
+    for number in range(MAX_CACHED_REVIEWS):
         kept.put(str(number), number, 10)
     assert kept.get("0") == 0
     kept.put("one more", -1, 10)

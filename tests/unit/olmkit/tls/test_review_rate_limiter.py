@@ -4,51 +4,60 @@ from __future__ import annotations
 
 import pytest
 
-from olmkit.tls.review_rate_limiter import MAX_CLIENTS, OF_PATHS, OF_TOKENS, Rates, ReviewLimits, client_of
+from olmkit.tls.review_rate_limiter import (
+    ACCESS_REVIEW_RATES,
+    MAX_CLIENTS,
+    TOKEN_REVIEW_RATES,
+    ReviewRateLimiter,
+    ReviewRates,
+    client_of,
+)
 
 
-def taken(limits: ReviewLimits, now: float, *addresses: str, times: int = 1000) -> int:
+def taken(limits: ReviewRateLimiter, now: float, *addresses: str, times: int = 1000) -> int:
     """How many of the reviews that these clients ask for are allowed."""
     return sum(limits.take(address, now) for _ in range(times) for address in addresses)
 
 
-BOTH = pytest.mark.parametrize("rates", [pytest.param(OF_TOKENS, id="tokens"), pytest.param(OF_PATHS, id="paths")])
+BOTH = pytest.mark.parametrize(
+    "rates", [pytest.param(TOKEN_REVIEW_RATES, id="tokens"), pytest.param(ACCESS_REVIEW_RATES, id="paths")]
+)
 
 
 @BOTH
-def test_a_client_has_its_burst_and_then_its_rate(rates: Rates) -> None:
-    limits = ReviewLimits(rates)
+def test_a_client_has_its_burst_and_then_its_rate(rates: ReviewRates) -> None:
+    limits = ReviewRateLimiter(rates)
     assert taken(limits, 0.0, "a") == rates.burst
     assert taken(limits, 1.0, "a") == rates.rate
     assert taken(limits, 1000.0, "a") == rates.burst
 
 
 @BOTH
-def test_a_client_that_is_refused_leaves_the_others_what_there_is(rates: Rates) -> None:
-    limits = ReviewLimits(rates)
+def test_a_client_that_is_refused_leaves_the_others_what_there_is(rates: ReviewRates) -> None:
+    limits = ReviewRateLimiter(rates)
     assert taken(limits, 0.0, "a") == rates.burst
     assert limits.take("b", 0.0)
 
 
 @BOTH
-def test_all_clients_together_have_a_limit(rates: Rates) -> None:
-    limits = ReviewLimits(rates)
+def test_all_clients_together_have_a_limit(rates: ReviewRates) -> None:
+    limits = ReviewRateLimiter(rates)
     many = [str(number) for number in range(50)]
     assert taken(limits, 0.0, *many, times=20) == rates.total_burst
     assert taken(limits, 1.0, *many, times=20) == rates.total_rate
 
 
 def test_what_is_given_back_can_be_taken_again_and_no_more() -> None:
-    limits = ReviewLimits(OF_PATHS)
-    assert taken(limits, 0.0, "a") == OF_PATHS.burst
+    limits = ReviewRateLimiter(ACCESS_REVIEW_RATES)
+    assert taken(limits, 0.0, "a") == ACCESS_REVIEW_RATES.burst
     limits.give_back("a")
     assert taken(limits, 0.0, "a") == 1
-    fresh = ReviewLimits(OF_PATHS)
+    fresh = ReviewRateLimiter(ACCESS_REVIEW_RATES)
     fresh.give_back("a")
     assert fresh.take("a", 0.0)
     fresh.give_back("a")
     fresh.give_back("a")
-    assert taken(fresh, 0.0, "a") == OF_PATHS.burst
+    assert taken(fresh, 0.0, "a") == ACCESS_REVIEW_RATES.burst
 
 
 @pytest.mark.parametrize(
@@ -69,7 +78,7 @@ def test_whose_share_it_is(first: str, second: str, is_one: bool) -> None:
 
 
 def test_memory_is_bounded() -> None:
-    limits = ReviewLimits(OF_TOKENS)
+    limits = ReviewRateLimiter(TOKEN_REVIEW_RATES)
     for number in range(MAX_CLIENTS + 100):
         limits.take(str(number), float(number))
     assert limits.remembered == MAX_CLIENTS

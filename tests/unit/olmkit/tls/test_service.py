@@ -2,7 +2,7 @@
 
 import pytest
 
-from olmkit.tls.service import CATALOGS, host_of, netloc
+from olmkit.tls.service import CATALOG_SERVICE, host_of, netloc
 
 OWN = (
     *("127.0.0.1", "::1", "catalogd-catalogserver", "catalogd-catalogserver.olm", "catalogd-catalogserver.olm.svc"),
@@ -23,7 +23,7 @@ OWN = (
 def test_a_certificate_is_for_the_service_the_machine_and_the_addresses_it_is_given(
     addresses: tuple[str, ...], more: tuple[str, ...]
 ) -> None:
-    assert CATALOGS.names("olm", *addresses) == tuple(sorted({*OWN, *more}))
+    assert CATALOG_SERVICE.names("olm", *addresses) == tuple(sorted({*OWN, *more}))
 
 
 @pytest.mark.parametrize(

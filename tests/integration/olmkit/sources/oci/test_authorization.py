@@ -15,7 +15,7 @@ from aiohttp import web
 from devcluster.cluster import Cluster
 from olmkit.errors import Waiting
 from olmkit.sources.addresses import SourceAddresses
-from olmkit.sources.ca_bundle import Trust
+from olmkit.sources.ca_bundle import CABundle
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.oci import image
 from olmkit.sources.oci.registries_conf import Registries, parse
@@ -208,7 +208,7 @@ async def test_where_a_registry_redirects_nobody_is_believed_about_tokens(
         proxy.on("/manifests/", redirect(f"https://{elsewhere}/v2/x"))
         rules = parse("".join(f'[[registry]]\nlocation = "{each}"\n' for each in (proxy.address, elsewhere)))
         credentials = Credentials.from_secret(docker_config({proxy.address: entry}))
-        registries = Registries(rules, trust=Trust.load(kept.keys), credentials=credentials)
+        registries = Registries(rules, trust=CABundle.load(kept.keys), credentials=credentials)
         with pytest.raises(Waiting, match=r"wants credentials for .* none are sent there"):
             await image.resolve(f"{proxy.address}/{kept.repository}:v1", registries)
     assert len(heard) == 1
@@ -306,7 +306,7 @@ async def test_a_registry_without_tls_is_not_believed_about_where_tokens_are(kep
 
 async def test_over_tls_the_token_service_that_a_registry_names_gets_the_login(kept: Kept, tmp_path: Path) -> None:
     service = TokenService(kept.keys)
-    trust = Trust.load(kept.keys)
+    trust = CABundle.load(kept.keys)
     async with (
         served(service.answer, server_context(kept.keys)) as realm,
         own_registry(kept.folder, {**token_auth(f"https://{realm}/token", kept.keys), **tls(kept.keys)}) as address,
@@ -321,7 +321,7 @@ async def test_over_tls_the_token_service_that_a_registry_names_gets_the_login(k
 
 async def test_a_token_service_without_tls_gets_no_login_of_a_registry_with_it(kept: Kept) -> None:
     service = TokenService(kept.keys)
-    trust = Trust.load(kept.keys)
+    trust = CABundle.load(kept.keys)
     async with (
         served(service.answer) as realm,
         own_registry(kept.folder, {**token_auth(f"http://{realm}/token", kept.keys), **tls(kept.keys)}) as address,

@@ -16,8 +16,9 @@ from devcluster.cluster import Cluster
 from olmkit.errors import Waiting
 from olmkit.sources.errors import BadContent, ImageNotFound
 from olmkit.sources.oci import image
-from olmkit.sources.oci.image import ContentLimits, FromLabel
+from olmkit.sources.oci.image import FromLabel
 from olmkit.sources.oci.registries_conf import Registries
+from olmkit.sources.tree import ContentLimits
 from tests import images
 from tests.images import Compression, Media, digest_of, file, folder, link, tar
 
@@ -67,14 +68,14 @@ async def test_a_tag_is_resolved_to_its_digest_and_moves(
     for layers in ([CATALOG], [CATALOG, CATALOG]):
         digest = images.push(cluster.registry, repository, "latest", layers, LABELS)
         by_address = await image.resolve(f"{cluster.registry}/{repository}", registries)
-        assert by_address == image.ResolvedRef(f"{cluster.registry}/{repository}@{digest}", digest)
-        assert await image.resolve(repository, registries) == image.ResolvedRef(f"{repository}@{digest}", digest)
+        assert by_address == image.ResolvedImage(f"{cluster.registry}/{repository}@{digest}", digest)
+        assert await image.resolve(repository, registries) == image.ResolvedImage(f"{repository}@{digest}", digest)
 
 
 async def test_a_digest_needs_no_answer_to_be_resolved() -> None:
     digest = "sha256:" + "0" * 64
     resolved = await image.resolve(f"registry.invalid/a:v1@{digest}", Registries())
-    assert resolved == image.ResolvedRef(f"registry.invalid/a@{digest}", digest)
+    assert resolved == image.ResolvedImage(f"registry.invalid/a@{digest}", digest)
 
 
 async def test_a_digest_pins_what_a_tag_has_left_behind(
@@ -108,7 +109,7 @@ async def test_an_index_gives_the_image_for_this_machine(
     assert content(into) == {"name": "mine"}
     assert pulled.digest == index, "the digest is the index's, as kubectl and skopeo show it"
     assert pulled.labels == {"is": "mine"}
-    assert await image.resolve(f"quay.io/{repository}:v1", registries) == image.ResolvedRef(
+    assert await image.resolve(f"quay.io/{repository}:v1", registries) == image.ResolvedImage(
         f"quay.io/{repository}@{index}", index
     )
 

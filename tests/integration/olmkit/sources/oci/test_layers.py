@@ -15,8 +15,8 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from olmkit.sources.errors import Reason
-from olmkit.sources.tree import BUNDLE, CATALOG, ContentLimits, LayerError
+from olmkit.sources.errors import SourceReason
+from olmkit.sources.tree import BUNDLE_LIMITS, CATALOG_LIMITS, ContentLimits, TreeError
 from tests.images import Entry, file, folder, hard_link, link, tar
 from tests.integration.olmkit.sources.merging import files, merge
 
@@ -75,73 +75,77 @@ LARGE = tar([file("a", os.urandom(300_000)), file("b", "2")])
     ],
 )
 def test_an_archive_that_is_broken_is_never_taken_for_a_short_one(tmp_path: Path, layer: bytes) -> None:
-    with pytest.raises(LayerError, match="is no complete tar archive") as raised:
+    with pytest.raises(TreeError, match="is no complete tar archive") as raised:
         merge(tmp_path / "into", [layer])
-    assert raised.value.reason == Reason.UNSUPPORTED
+    assert raised.value.reason == SourceReason.UNSUPPORTED
 
 
 @pytest.mark.parametrize(
     ("limits", "layers"),
     [
-        pytest.param(replace(CATALOG, bytes=100_000), [[file("x/a", bytes(200_000))]], id="one file too large"),
+        pytest.param(replace(CATALOG_LIMITS, bytes=100_000), [[file("x/a", bytes(200_000))]], id="one file too large"),
         pytest.param(
-            replace(CATALOG, bytes=100_000), [[file("etc/a", bytes(200_000))]], id="the same where nobody looks"
+            replace(CATALOG_LIMITS, bytes=100_000), [[file("etc/a", bytes(200_000))]], id="the same where nobody looks"
         ),
         pytest.param(
-            replace(CATALOG, bytes=100_000),
+            replace(CATALOG_LIMITS, bytes=100_000),
             [[file("x/a", bytes(60_000))], [file("x/a", bytes(60_000))]],
             id="two layers together",
         ),
-        pytest.param(replace(CATALOG, files=5), [[file(f"x/{number}") for number in range(6)]], id="too many files"),
         pytest.param(
-            replace(CATALOG, files=5), [[folder("etc")] * 3, [folder("etc")] * 3], id="too many entries, unwanted"
+            replace(CATALOG_LIMITS, files=5), [[file(f"x/{number}") for number in range(6)]], id="too many files"
         ),
         pytest.param(
-            replace(CATALOG, bytes=100_000),
+            replace(CATALOG_LIMITS, files=5),
+            [[folder("etc")] * 3, [folder("etc")] * 3],
+            id="too many entries, unwanted",
+        ),
+        pytest.param(
+            replace(CATALOG_LIMITS, bytes=100_000),
             [[file("x/a", bytes(40_000)), *(hard_link(f"x/{number}", "x/a") for number in range(9))]],
             id="one file many times over",
         ),
         pytest.param(
-            replace(CATALOG, bytes=100_000),
+            replace(CATALOG_LIMITS, bytes=100_000),
             [[file("x/a", bytes(40_000)), *(link(f"x/{number}", "a") for number in range(9))]],
             id="one file many times over, by links",
         ),
         pytest.param(
-            replace(CATALOG, files=100),
+            replace(CATALOG_LIMITS, files=100),
             [[file(f"x/{number}/{'d/' * 40}f") for number in range(3)]],
             id="few files in many folders that no entry names",
         ),
         pytest.param(
-            replace(CATALOG, bytes=100_000),
+            replace(CATALOG_LIMITS, bytes=100_000),
             [[folder(f"x/{number}") for number in range(30)]],
             id="folders are bytes too",
         ),
         pytest.param(
-            replace(CATALOG, files=100),
+            replace(CATALOG_LIMITS, files=100),
             [layer for number in range(3) for layer in ([file(f"x/{'d/' * 40}f")], [file("x/.wh.d")])],
             id="folders that are hidden and made again",
         ),
     ],
 )
 def test_limits_hold(tmp_path: Path, limits: ContentLimits, layers: list[list[Entry]]) -> None:
-    with pytest.raises(LayerError) as raised:
+    with pytest.raises(TreeError) as raised:
         merge(tmp_path / "into", layers, ("x",), limits)
-    assert raised.value.reason == Reason.TOO_LARGE
+    assert raised.value.reason == SourceReason.TOO_LARGE
 
 
 def test_a_small_layer_does_not_make_a_hundred_thousand_folders(tmp_path: Path) -> None:
     layer = gzip.compress(tar([file(f"x/{number}/{'d/' * 60}f") for number in range(1500)]))
     assert len(layer) < 100_000
-    with pytest.raises(LayerError, match="larger than 268,435,456 bytes, folders included"):
-        merge(tmp_path / "into", [layer], ("x",), BUNDLE)
+    with pytest.raises(TreeError, match="larger than 268,435,456 bytes, folders included"):
+        merge(tmp_path / "into", [layer], ("x",), BUNDLE_LIMITS)
 
 
 def test_a_bomb_is_stopped_by_what_it_becomes(tmp_path: Path) -> None:
     bomb = gzip.compress(tar([file("x/a", bytes(50_000_000))]))
     assert len(bomb) < 100_000
-    with pytest.raises(LayerError) as raised:
-        merge(tmp_path / "into", [bomb], ("x",), replace(CATALOG, bytes=1_000_000))
-    assert raised.value.reason == Reason.TOO_LARGE
+    with pytest.raises(TreeError) as raised:
+        merge(tmp_path / "into", [bomb], ("x",), replace(CATALOG_LIMITS, bytes=1_000_000))
+    assert raised.value.reason == SourceReason.TOO_LARGE
     written = sum(path.stat().st_size for path in (tmp_path / "into").rglob("*"))
     assert written <= 2_000_000
 
@@ -166,17 +170,17 @@ def header(kind: bytes, size: int, name: str = "x") -> bytes:
     ],
 )
 def test_headers_that_eat_memory_are_refused(tmp_path: Path, layer: bytes) -> None:
-    with pytest.raises(LayerError, match="tar headers larger than any real file needs"):
+    with pytest.raises(TreeError, match="tar headers larger than any real file needs"):
         merge(tmp_path / "into", [layer])
 
 
 def test_a_sparse_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(LayerError, match="a sparse file"):
+    with pytest.raises(TreeError, match="a sparse file"):
         merge(tmp_path / "into", [header(tarfile.GNUTYPE_SPARSE, 0) + bytes(1024)])
 
 
 def test_a_size_below_zero_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(LayerError):
+    with pytest.raises(TreeError):
         merge(tmp_path / "into", [tar([Entry("a", b"x", pax={"size": "-512"})])])
 
 
@@ -189,7 +193,7 @@ def test_noise_never_gets_out(tmp_path_factory: pytest.TempPathFactory, noise: b
     blob = io.BytesIO(archive)
     blob.seek(at)
     blob.write(noise)
-    with suppress(LayerError):
+    with suppress(TreeError):
         merge(base / "into", [blob.getvalue()])
     assert sorted(os.listdir(base)) == ["into", "layer-1"]
     assert not any(path.is_symlink() for path in (base / "into").rglob("*"))

@@ -12,8 +12,8 @@ from dulwich.object_format import SHA1
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from olmkit.sources.errors import Reason
-from olmkit.sources.git.pack import FILE, OFS_DELTA, REF_DELTA, TREE, Objects, PackError, PackLimits, read_pack
+from olmkit.sources.errors import SourceReason
+from olmkit.sources.git.pack import FILE, OFS_DELTA, REF_DELTA, TREE, PackError, PackLimits, PackObjects, read_pack
 
 LIMITS = PackLimits(bytes=1_000_000, objects=100, one=200_000, shape=50_000)
 
@@ -57,11 +57,11 @@ def name(kind: bytes, data: bytes) -> bytes:
     return hashlib.sha1(kind + b" " + str(len(data)).encode() + b"\0" + data).digest()
 
 
-def read(data: bytes, limits: PackLimits = LIMITS) -> Objects:
+def read(data: bytes, limits: PackLimits = LIMITS) -> PackObjects:
     return read_pack(io.BytesIO(data), io.BytesIO(), SHA1, limits, lambda line: None)
 
 
-def text(objects: Objects, found: bytes) -> bytes:
+def text(objects: PackObjects, found: bytes) -> bytes:
     file = objects.file(found)
     assert file is not None
     return file.read()
@@ -95,14 +95,14 @@ def test_a_delta_that_claims_a_terabyte_gets_no_memory() -> None:
     delta = number(100) + number(10**12) + b"\x90\x64" * 10
     with pytest.raises(PackError) as raised:
         read(pack([first, entry(OFS_DELTA, delta, back(len(first)))]))
-    assert raised.value.reason is Reason.TOO_LARGE
+    assert raised.value.reason is SourceReason.TOO_LARGE
     assert "holds a file of 1,000,000,000,000 bytes" in raised.value.words
 
 
 def test_an_object_that_claims_a_terabyte_gets_no_memory() -> None:
     with pytest.raises(PackError) as raised:
         read(pack([entry(FILE, b"x" * 100, claimed=10**12)]))
-    assert raised.value.reason is Reason.TOO_LARGE
+    assert raised.value.reason is SourceReason.TOO_LARGE
 
 
 def test_deltas_that_grow_together() -> None:
@@ -131,7 +131,7 @@ def test_too_many_bytes_of_folders() -> None:
     limits = PackLimits(bytes=1_000_000, objects=100, one=200_000, shape=100)
     with pytest.raises(PackError) as raised:
         read(pack([entry(TREE, b"100644 a\0" + b"x" * 200)]), limits)
-    assert raised.value.reason is Reason.TOO_LARGE
+    assert raised.value.reason is SourceReason.TOO_LARGE
 
 
 FIRST = entry(FILE, b"0123456789")
@@ -171,7 +171,7 @@ FIRST = entry(FILE, b"0123456789")
 def test_packs_that_are_none(data: bytes) -> None:
     with pytest.raises(PackError) as raised:
         read(data)
-    assert raised.value.reason is Reason.SOURCE_UNAVAILABLE
+    assert raised.value.reason is SourceReason.SOURCE_UNAVAILABLE
     assert raised.value.words == "sends a pack that cannot be read: it is broken or cut off"
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as some
 
 from olmkit.sources.oci import manifests
 from olmkit.sources.oci.manifests import (
-    DOCKER_LIST,
     DOCKER_MANIFEST,
+    DOCKER_MANIFEST_LIST,
     OCI_INDEX,
     OCI_MANIFEST,
     Descriptor,
@@ -58,7 +58,7 @@ def without(value: dict[str, Any], key: str) -> dict[str, Any]:
             without(image(), "mediaType"), OCI_MANIFEST, id="the header says the type, as old OCI images need"
         ),
         pytest.param(without(image(), "mediaType"), "text/plain", id="nobody says the type, its shape does"),
-        pytest.param(image(), DOCKER_LIST, id="the type inside wins over the header"),
+        pytest.param(image(), DOCKER_MANIFEST_LIST, id="the type inside wins over the header"),
     ],
 )
 def test_an_image_is_read(document: dict[str, Any], content_type: str) -> None:
@@ -68,7 +68,7 @@ def test_an_image_is_read(document: dict[str, Any], content_type: str) -> None:
     assert [layer.digest[7] for layer in manifest.layers] == ["1", "2"]
 
 
-@pytest.mark.parametrize("media_type", [OCI_INDEX, DOCKER_LIST])
+@pytest.mark.parametrize("media_type", [OCI_INDEX, DOCKER_MANIFEST_LIST])
 def test_an_index_is_read(media_type: str) -> None:
     document = {"mediaType": media_type, "manifests": [entry("a", "linux/amd64"), entry("b")]}
     index = manifests.parse(orjson.dumps(document), media_type)
@@ -114,7 +114,7 @@ def test_where_no_platform_will_do_those_there_are_are_named() -> None:
     document = {"manifests": [entry("1", "windows/amd64"), entry("2", "darwin/arm64"), entry("3", "windows/amd64")]}
     index = manifests.parse(orjson.dumps(document), OCI_INDEX)
     assert isinstance(index, Index)
-    with pytest.raises(manifests.ManifestError) as raised:
+    with pytest.raises(manifests.InvalidManifest) as raised:
         manifests.choose(index, "x86_64")
     assert str(raised.value) == 'has no image for linux, only for "darwin/arm64, windows/amd64"'
 
@@ -178,12 +178,12 @@ def test_where_no_platform_will_do_those_there_are_are_named() -> None:
     ],
 )
 def test_what_is_refused(data: bytes, why: str) -> None:
-    with pytest.raises(manifests.ManifestError, match=why):
+    with pytest.raises(manifests.InvalidManifest, match=why):
         manifests.parse(data, "text/plain")
 
 
 def test_an_index_without_images_is_refused() -> None:
-    with pytest.raises(manifests.ManifestError, match="without an image"):
+    with pytest.raises(manifests.InvalidManifest, match="without an image"):
         manifests.choose(Index((Descriptor(OCI_MANIFEST, "sha256:" + "0" * 64, 1, ("unknown", "unknown")),)), "x86_64")
 
 
@@ -217,13 +217,13 @@ JSON = some.recursive(
 )
 
 
-@given(JSON, some.sampled_from([OCI_MANIFEST, OCI_INDEX, DOCKER_LIST, ""]))
+@given(JSON, some.sampled_from([OCI_MANIFEST, OCI_INDEX, DOCKER_MANIFEST_LIST, ""]))
 def test_any_json_is_a_manifest_or_refused(document: Any, content_type: str) -> None:
     data = orjson.dumps(document)
     said = ""
     for read in (lambda: manifests.parse(data, content_type), lambda: manifests.labels(data)):
         try:
             read()
-        except manifests.ManifestError as error:
+        except manifests.InvalidManifest as error:
             said = str(error)
     assert said.startswith(("has a ", "is no image but ")) or not said

@@ -7,11 +7,11 @@ import threading
 
 import pytest
 
-from olmkit.sources.oci.read_ahead import BLOCK, DEPTH, read_ahead
+from olmkit.sources.oci.read_ahead import BLOCK_BYTES, MAX_QUEUED_BLOCKS, read_ahead
 
 
 def test_all_blocks_come_in_order_and_then_nothing() -> None:
-    data = bytes(range(256)) * (BLOCK // 64)
+    data = bytes(range(256)) * (BLOCK_BYTES // 64)
     with read_ahead(io.BytesIO(data).read) as next_block:
         found = [next_block() for _ in range(6)]
     assert b"".join(found) == data
@@ -38,5 +38,5 @@ def test_no_more_than_a_few_blocks_are_read_ahead_and_no_thread_stays() -> None:
 
     with read_ahead(read) as next_block:
         assert next_block() == b"x"
-    assert len(asked) <= DEPTH + 4
+    assert len(asked) <= MAX_QUEUED_BLOCKS + 4
     assert threading.active_count() == before
