@@ -35,7 +35,7 @@ RETRY_AFTER = "2"
 
 class Replication:
     """The routes over one shelf. `check` takes the header Authorization, a path and the client's address, and raises
-    web.HTTPException for those who may not get it: olmkit.tls.delegated_auth.TokenCheck.check."""
+    web.HTTPException for those who may not get it: olmkit.tls.delegated_auth.DelegatedAuth.check."""
 
     def __init__(self, shelf: Shelf, check: AuthorizationCheck) -> None:
         self._shelf = shelf

@@ -25,7 +25,7 @@ TEXT_STARTS = (b"<", b"{", b"#", b"version https://git-lfs")
 
 
 def unpack(archive: IO[bytes], tree: Tree) -> None:
-    """Everything in it. Raises LayerError with words that fit "archive X ..."."""
+    """Everything in it. Raises TreeError with words that fit "archive X ..."."""
     archive.seek(0)
     start = archive.read(512)
     _refuse_others(start)

@@ -4,7 +4,7 @@ Filled by layers.py, finished by image.py. The shape of the tree is kept in memo
 disk or elsewhere. There is never a link there, so no path can lead anywhere else: symbolic links are noted and become second
 names of the files they mean when all layers are in.
 
-Every method takes paths relative to the image's root, already checked to have no `..`, and raises LayerError with words that fit
+Every method takes paths relative to the image's root, already checked to have no `..`, and raises TreeError with words that fit
 "layer N of image X ...".
 """
 
@@ -69,7 +69,7 @@ class _Counted:
         self._count = count
 
     def read(self, size: int, /) -> bytes:
-        """Raises LayerError(TooLarge)."""
+        """Raises TreeError(TooLarge)."""
         chunk = self._data.read(size)
         self._node.size += len(chunk)
         self._count(len(chunk))

@@ -48,7 +48,7 @@ class CertificateSet:
 
     @classmethod
     def read(cls, data: Mapping[str, bytes]) -> CertificateSet:
-        """From a Secret's decoded data. Raises BadPair when it cannot be served with."""
+        """From a Secret's decoded data. Raises BadKeyPair when it cannot be served with."""
         leaf = KeyPair.read(data.get(_CERTIFICATE, b""), data.get(_KEY, b""))
         ca = KeyPair.read(data.get("ca.crt", b""), data.get("ca.key", b""))
         next_ca = KeyPair.read(data["next-ca.crt"], data.get("next-ca.key", b"")) if data.get("next-ca.crt") else None

@@ -69,7 +69,7 @@ class CertificateWatcher:
             self._doubt(found, str(error))
 
     def _take(self, found: tuple[bytes, bytes], now: datetime) -> None:
-        """Raises BadPair when they cannot be used, or what is served is better."""
+        """Raises BadKeyPair when they cannot be used, or what is served is better."""
         pair = KeyPair.read(*found)
         if complaint := pair.complaint(now):
             served = self._tls.pair

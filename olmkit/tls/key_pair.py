@@ -30,7 +30,7 @@ class KeyPair:
 
     @classmethod
     def read(cls, chain: bytes, key: bytes) -> KeyPair:
-        """From two PEM texts. Raises BadPair when one cannot be read or they do not belong together."""
+        """From two PEM texts. Raises BadKeyPair when one cannot be read or they do not belong together."""
         certificates = read_certificates(chain)
         if not certificates:
             raise BadKeyPair("the certificate is no PEM certificate")
@@ -70,7 +70,7 @@ class KeyPair:
 
 
 def read_certificates(text: bytes) -> list[x509.Certificate]:
-    """All certificates of a PEM text, none when there is none in it. Raises BadPair when one of them is broken."""
+    """All certificates of a PEM text, none when there is none in it. Raises BadKeyPair when one of them is broken."""
     if b"-----BEGIN CERTIFICATE-----" not in text:
         return []
     try:
@@ -80,7 +80,7 @@ def read_certificates(text: bytes) -> list[x509.Certificate]:
 
 
 def read_key(text: bytes) -> PrivateKeyTypes:
-    """A private key. Raises BadPair."""
+    """A private key. Raises BadKeyPair."""
     try:
         return load_pem_private_key(text, password=None)
     except TypeError as error:

@@ -43,7 +43,7 @@ class ServerTls:
         self._told = ""
 
     def offer(self, pair: KeyPair) -> None:
-        """Serve new connections with it from now on. Raises BadPair, and then nothing has changed."""
+        """Serve new connections with it from now on. Raises BadKeyPair, and then nothing has changed."""
         self._inner = server_context_with(pair)
         self.pair = pair
         self._told = ""
@@ -82,7 +82,7 @@ def server_context() -> ssl.SSLContext:
 
 
 def server_context_with(pair: KeyPair) -> ssl.SSLContext:
-    """A server's context with that certificate. Raises BadPair when OpenSSL will not have it, or cannot be given it.
+    """A server's context with that certificate. Raises BadKeyPair when OpenSSL will not have it, or cannot be given it.
 
     OpenSSL reads files only: what is written for it is encrypted under a password that nobody else ever has.
     """

@@ -27,8 +27,8 @@ AuthorizationCheck = Callable[[str, str, str], Awaitable[None]]
 @dataclass(frozen=True)
 class SecureServing:
     """`context` is for the server's socket, None for plain HTTP; `authorize` is a middleware or None; `check` is
-    TokenCheck.check, for what is never given without a token; `peers` is for asking another replica of this component, None when
-    there is none."""
+    DelegatedAuth.check, for what is never given without a token; `peers` is for asking another replica of this component, None
+    when there is none."""
 
     context: ssl.SSLContext | None
     authorize: Middleware | None

@@ -22,7 +22,7 @@ MISSING_OBJECT = "sends a pack that lacks a part of the commit"
 
 
 def check_out(objects: PackObjects, root: bytes, tree: Tree) -> None:
-    """Fill `tree` from the folder `root`. Raises LayerError with words that fit "commit C of X ..."; may raise one of BROKEN."""
+    """Fill `tree` from the folder `root`. Raises TreeError with words that fit "commit C of X ..."; may raise one of BROKEN."""
     tree.layer = 1
     left = tree.limits.files
     folders: list[tuple[bytes, str, int]] = [(root, "", 0)]

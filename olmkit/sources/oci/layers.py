@@ -1,7 +1,7 @@
 """One layer, a tar archive that is plain, gzip or zstd, into a Tree: streamed, each member judged before it is touched.
 
 Called by image.py with a blob whose digest has been verified. tarfile only parses headers here; nothing is ever extracted by it.
-Raises LayerError (tree.py) with words that fit "layer N of image X ..."; never writes outside of the tree's folder.
+Raises TreeError (tree.py) with words that fit "layer N of image X ..."; never writes outside of the tree's folder.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ class Budget:
     """What sentences call that which the limits are for."""
 
     def take_bytes(self, count: int) -> None:
-        """Raises LayerError(TooLarge)."""
+        """Raises TreeError(TooLarge)."""
         self.bytes -= count
         if self.bytes < 0:
             raise TreeError(SourceReason.TOO_LARGE, f"makes the {self.noun} larger than what is read of one")
 
     def take_file(self) -> None:
-        """Raises LayerError(TooLarge)."""
+        """Raises TreeError(TooLarge)."""
         self.files -= 1
         if self.files < 0:
             raise TreeError(SourceReason.TOO_LARGE, "brings more files than are read of one")
@@ -245,7 +245,7 @@ def _white_out(tree: Tree, folder: str, name: str) -> None:
 
 
 def _path(name: str, tree: Tree) -> str:
-    """The name without `.` and double slashes. Raises LayerError for what leads out of the image or is too long or too deep."""
+    """The name without `.` and double slashes. Raises TreeError for what leads out of the image or is too long or too deep."""
     if name.startswith("/"):
         raise TreeError(SourceReason.UNSAFE, f"holds {quoted(name)}: an absolute path")
     parts = [part for part in name.split("/") if part not in ("", ".")]

@@ -1,6 +1,6 @@
 """Manifests: bytes of a registry into values, for the OCI and Docker forms, and the choice of a platform out of an index.
 
-Used by image.py. Pure; trusts nothing: whatever the JSON holds, the outcome is a value or a ManifestError.
+Used by image.py. Pure; trusts nothing: whatever the JSON holds, the outcome is a value or a InvalidManifest.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Index:
 
 
 def parse(data: bytes, content_type: str) -> Manifest | Index:
-    """Read a manifest or an index; the media type inside wins over the header. Raises ManifestError."""
+    """Read a manifest or an index; the media type inside wins over the header. Raises InvalidManifest."""
     document = _object(data, "has a manifest that")
     stated = document.get("mediaType")
     kind = stated if isinstance(stated, str) and stated else content_type
@@ -98,7 +98,7 @@ def choose(index: Index, machine: str) -> Descriptor:
     """The entry for linux on this machine (os.uname().machine), else linux/amd64, else the first for linux or for no platform.
 
     Content is not run, so another architecture's will do; another system's has its files elsewhere. What is chosen may be an
-    index again. Raises ManifestError, naming the platforms there are.
+    index again. Raises InvalidManifest, naming the platforms there are.
     """
     images = sorted(filter(_is_image, index.entries), key=lambda entry: entry.media_type in INDEX_MEDIA_TYPES)
     for architecture in (ARCHITECTURES.get(machine, machine), "amd64"):
@@ -115,7 +115,7 @@ def choose(index: Index, machine: str) -> Descriptor:
 
 
 def labels(config: bytes) -> dict[str, str]:
-    """The labels of an image's config. Raises ManifestError."""
+    """The labels of an image's config. Raises InvalidManifest."""
     inner = _object(config, "has a config that").get("config")
     found = inner.get("Labels") if isinstance(inner, dict) else None
     if not isinstance(found, dict):

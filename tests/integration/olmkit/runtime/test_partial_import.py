@@ -19,9 +19,9 @@ def fresh(code: str) -> list[str]:
 def test_a_module_of_a_bare_package_comes_alone() -> None:
     code = """
 import sys
-from olmkit.runtime.partial_import import bare_package
-bare_package("xml")
-bare_package("xml.etree")
+from olmkit.runtime.partial_import import package_without_init
+package_without_init("xml")
+package_without_init("xml.etree")
 import xml.etree.ElementPath
 print(*sorted(each for each in sys.modules if each.split(".")[0] == "xml"))
 """

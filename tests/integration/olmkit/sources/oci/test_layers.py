@@ -187,7 +187,7 @@ def test_a_size_below_zero_is_refused(tmp_path: Path) -> None:
 @settings(max_examples=200, deadline=None)
 @given(some.binary(max_size=3000), some.integers(0, 3000))
 def test_noise_never_gets_out(tmp_path_factory: pytest.TempPathFactory, noise: bytes, at: int) -> None:
-    """Whatever bytes stand in an archive, the outcome is a tree or a LayerError, and only `into` is written to."""
+    """Whatever bytes stand in an archive, the outcome is a tree or a TreeError, and only `into` is written to."""
     base = tmp_path_factory.mktemp("noise")
     archive = tar([file("a/b", "1"), link("l", "a/b"), hard_link("h", "a/b"), file("../../x", "1"), file("c", "2")])
     blob = io.BytesIO(archive)
