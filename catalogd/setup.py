@@ -40,7 +40,7 @@ async def build(manager: Manager, ahead: Ahead | None = None) -> None:
     """Serve what was served before, then wire the controller; `ahead` has begun to verify it."""
     access, memory = _checked_access(manager), job_memory_budget(manager.settings.jobs_memory)
     shelf = Shelf(manager.settings.cache_dir, ahead=ahead)
-    known = manager.informer(catalogs.KIND, project=without_managed_fields)
+    known = manager.informer(catalogs.KIND, transform=without_managed_fields)
     # What is restored says first what is expected: who asks before it is there is told to come again.
     _, base_url = await asyncio.gather(shelf.restore(), _serve(manager, shelf, known, memory))
     controller = _controller(manager, shelf, known, access, memory, base_url)
@@ -53,7 +53,7 @@ async def build(manager: Manager, ahead: Ahead | None = None) -> None:
 async def _serve(manager: Manager, shelf: Shelf, known: Informer, memory: MemoryBudget) -> str:
     """Have the shelf kept tidy and served, to clients and to other replicas; returns the URL."""
     flags = manager.settings.extra
-    manager.serve(shelf.run)
+    manager.add_runnable(shelf.run)
     serving = await setup.secure_serving(
         manager, CATALOG_SERVICE, flags.external_address or _reached_at(flags.catalogs_server_addr, 0)
     )
@@ -84,9 +84,9 @@ def _controller(
     scope = {"namespace": settings.system_namespace, "metadata_only": True}
     secrets, config_maps = manager.informer(SECRETS, **scope), manager.informer(CONFIG_MAPS, **scope)
     reach = Reach(manager.client, settings.system_namespace, secrets, config_maps, flags.pull_secret)
-    offered = manager.informer(packages.KIND, project=package_diff.project)
+    offered = manager.informer(packages.KIND, transform=package_diff.project)
     offered_bundles = (
-        manager.informer(bundlemetadata.KIND, project=package_diff.project) if flags.bundle_metadata else None
+        manager.informer(bundlemetadata.KIND, transform=package_diff.project) if flags.bundle_metadata else None
     )
     reconciler = Catalogs(
         client=manager.client,
@@ -100,7 +100,7 @@ def _controller(
         publisher=Publisher(manager.client, catalogs.KIND, MANAGER, known),
         base_url=base_url,
     )
-    manager.on_lead(reconciler.begin)
+    manager.on_started_leading(reconciler.begin)
     _measured(manager, known, reconciler)
     controller = Controller(MANAGER, reconciler.reconciler())
     controller.watch(known, keys_of_catalog)
@@ -123,7 +123,7 @@ def _encodings(manager: Manager, shelf: Shelf, memory: MemoryBudget) -> Encoding
     """gzip and zstd of what is on the shelf, made on every replica."""
     encodings = Encodings(manager.settings.cache_dir, shelf, memory)
     manager.on_close(encodings.close)
-    manager.serve(encodings.run)
+    manager.add_runnable(encodings.run)
     return encodings
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
-_TETHER = Path(__file__).resolve().parent / "tether.py"
+_PARENT_DEATH_SIGNAL = Path(__file__).resolve().parent / "parent_death_signal.py"
 # One thread for the whole life of this process: what it starts is tied to this thread, not to that of a caller's caller.
 _starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="devcluster-starter")
 
@@ -24,7 +24,7 @@ def tethered(program: Path | str, arguments: Sequence[str], signal_number: int =
     plain = [str(program), *arguments]
     if sys.platform != "linux":
         return plain
-    return [sys.executable, "-I", "-S", str(_TETHER), str(os.getpid()), str(int(signal_number)), *plain]
+    return [sys.executable, "-I", "-S", str(_PARENT_DEATH_SIGNAL), str(os.getpid()), str(int(signal_number)), *plain]
 
 
 def start_logged(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:

@@ -94,7 +94,7 @@ class Listed:
             self._settled.pop(write.name, None)
         else:
             self._settled[write.name] = written["metadata"]["resourceVersion"]
-        self._informer.saw(written)
+        self._informer.record_write(written)
         verb = CHANGED if write.uid else CREATED
         log.debug("%s %s %s", verb, self._listing.kind.kind, write.name)
         return verb
@@ -105,9 +105,9 @@ class Listed:
         try:
             is_gone = await self._client.delete(self._listing.kind, name, uid=uid)
         except NotFound:
-            self._informer.saw_deleted(name, uid)
+            self._informer.record_deletion(name, uid)
             return ""
         if is_gone:
-            self._informer.saw_deleted(name, uid)
+            self._informer.record_deletion(name, uid)
         log.debug("%s %s %s", DELETED, self._listing.kind.kind, name)
         return DELETED

@@ -105,7 +105,7 @@ class Catalogs:
         """This process leads from now on: what it read and remembered before may be older than what another one serves."""
         self.jobs.cancel_all()
         self.memories.clear()
-        self.publisher.begin()
+        self.publisher.reset()
 
     def looked(self, name: str) -> datetime | None:
         """When this process last asked that Catalog's source with success."""
@@ -262,7 +262,7 @@ class Catalogs:
         metadata = {"name": world.name, "uid": world.catalog.metadata.uid, "labels": {NAME_LABEL: world.name}}
         kind = catalogs.KIND
         with suppress(Conflict):  # gone, or made anew: the informer tells
-            self.catalogs.saw(
+            self.catalogs.record_write(
                 await self.client.apply(
                     kind, {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}, MANAGER
                 )
@@ -285,7 +285,7 @@ class Catalogs:
         if world.raw is None or current is None or _version(current) != _version(world.raw):
             return
         if world.catalog is not None and not world.catalog.metadata.deleting:
-            await self.publisher(dict(world.raw), told.status.dump(), told.transitions)
+            await self.publisher(world.raw, told)
 
 
 def _version(raw: Mapping[str, Any]) -> str:

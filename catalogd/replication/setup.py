@@ -26,7 +26,7 @@ def join(manager: Manager, shelf: Shelf, known: Informer, address: str, peers: P
         return Leader(manager.leader_annotations.get(ADDRESS, ""), manager.lease_term)
 
     manager.lease_annotations[ADDRESS] = netloc(address)
-    manager.serve(Follower(shelf, leader, lambda: wanted(known), peers).run)
+    manager.add_runnable(Follower(shelf, leader, lambda: wanted(known), peers).run)
 
 
 def wanted(known: Informer) -> Mapping[str, str] | None:

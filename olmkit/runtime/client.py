@@ -29,13 +29,13 @@ __all__ = ["Client", "Discovery", "DiscoveryCache"]
 
 Query = Mapping[str, str | int | None]
 
-CONNECTIONS = 1000
+MAX_CONNECTIONS = 1000
 """Connections to the API server at once: each watch holds one."""
-CONNECT_TIMEOUT = 5.0
-REQUEST_TIMEOUT = 30.0
-WATCH_IDLE = 90.0
+CONNECT_TIMEOUT_SECONDS = 5.0
+REQUEST_TIMEOUT_SECONDS = 30.0
+WATCH_IDLE_TIMEOUT_SECONDS = 90.0
 """Seconds without a byte after which a watch is given up: bookmarks come every minute."""
-PAGE = 500
+PAGE_SIZE = 500
 
 _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -72,7 +72,7 @@ class Client:
             parts = await asyncio.to_thread(driver)
             configuration: Any = parts.configuration()
             reload = await load(configuration, self._kubeconfig)
-            configuration.connection_pool_maxsize = CONNECTIONS
+            configuration.connection_pool_maxsize = MAX_CONNECTIONS
             # The CAs of many clusters lack the identifiers it asks for.
             configuration.disable_strict_ssl_verification = True
             self._api = parts.transport(configuration)
@@ -117,7 +117,7 @@ class Client:
         label_selector: str | None = None,
         *,
         metadata_only: bool = False,
-        limit: int = PAGE,
+        limit: int = PAGE_SIZE,
     ) -> tuple[builtins.list[Object], str]:
         """All objects, read in pages of `limit`, and the resourceVersion of the list."""
         items: builtins.list[Object] = []
@@ -135,7 +135,7 @@ class Client:
         *,
         field_selector: str | None = None,
         metadata_only: bool = False,
-        limit: int = PAGE,
+        limit: int = PAGE_SIZE,
     ) -> AsyncIterator[tuple[builtins.list[Object], str]]:
         """(objects, resourceVersion) per page; objects carry apiVersion and kind.
 
@@ -176,7 +176,9 @@ class Client:
             "fieldSelector": field_selector,
             "timeoutSeconds": timeout_seconds,
         }
-        limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=WATCH_IDLE)
+        limits = aiohttp.ClientTimeout(
+            total=None, sock_connect=CONNECT_TIMEOUT_SECONDS, sock_read=WATCH_IDLE_TIMEOUT_SECONDS
+        )
         accept = _METADATA if metadata_only else "application/json"
         url = self._url(kind.path(namespace), query)
         async with self._answer("WATCH", url, limits, headers={"Accept": accept}) as response:
@@ -279,7 +281,7 @@ class Client:
 
         Gives up after 5 s without a connection and 30 s in all. Raises ApiError by the answer's code.
         """
-        limits = aiohttp.ClientTimeout(total=REQUEST_TIMEOUT, sock_connect=CONNECT_TIMEOUT)
+        limits = aiohttp.ClientTimeout(total=REQUEST_TIMEOUT_SECONDS, sock_connect=CONNECT_TIMEOUT_SECONDS)
         headers = {"Accept": accept or "application/json"}
         data: bytes | None = None
         if body is not None:

@@ -21,7 +21,7 @@ from olmkit.runtime.logs import pass_facts
 from olmkit.runtime.queue import Queue, QueueShutDown
 
 Reconcile = Callable[[str], Awaitable[timedelta | None]]
-Keys = Callable[[Change], Iterable[str]]
+MapFunc = Callable[[Change], Iterable[str]]
 Handler = Callable[[Change], None]
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class Controller:
         self._workers = workers
         self._deadline = deadline
         self._resync = resync
-        self._watched: list[tuple[Informer, Keys, Handler]] = []
+        self._watched: list[tuple[Informer, MapFunc, Handler]] = []
         self._required: list[Informer] = []
         self._has_run = False
         self._queue: Queue | None = None
@@ -61,7 +61,7 @@ class Controller:
         """What must have synced before the first pass: what was watched before the first run()."""
         return self._required
 
-    def watch(self, informer: Informer, keys: Keys) -> None:
+    def watch(self, informer: Informer, keys: MapFunc) -> None:
         """Each change in `informer` gives a turn to the keys that `keys` names. May be called while the controller runs."""
 
         def handle(change: Change) -> None:
@@ -127,12 +127,12 @@ class Controller:
             await asyncio.wait(workers)
             sweep.cancel()
 
-    def _enqueue_all(self, keys: Keys, change: Change) -> None:
+    def _enqueue_all(self, keys: MapFunc, change: Change) -> None:
         if self._queue is not None:
             for key in self._keys(keys, change):
                 self._queue.add(key)
 
-    def _keys(self, keys: Keys, change: Change) -> list[str]:
+    def _keys(self, keys: MapFunc, change: Change) -> list[str]:
         """The keys of one change; an object that `keys` cannot read must not keep all others from their turns."""
         try:
             return list(keys(change))

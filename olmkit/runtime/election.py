@@ -27,14 +27,14 @@ from olmkit.runtime.client import Client
 from olmkit.runtime.watchdog import Watchdog
 
 LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases", namespaced=True)
-RELEASED_SECONDS = 1
+RELEASED_LEASE_SECONDS = 1
 """The duration written into a lease that is given up; 0 is refused by the API server."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Terms:
+class LeaseDurations:
     """How long a lease lasts, in seconds. An observer takes over at the latest `duration` after the last renewal."""
 
     duration: float = 15.0
@@ -69,7 +69,7 @@ class Term:
         )
 
 
-def identity() -> str:
+def holder_identity() -> str:
     """A holder no other process has, nor this one after a restart."""
     return f"{socket.gethostname()}_{uuid.uuid4()}"
 
@@ -88,11 +88,11 @@ class Election:
         namespace: str,
         *,
         holder: str = "",
-        terms: Terms = Terms(),
+        terms: LeaseDurations = LeaseDurations(),
         annotations: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
-        self.holder = holder or identity()
+        self.holder = holder or holder_identity()
         self._client = client
         self._namespace = namespace
         self._terms = terms
@@ -137,7 +137,7 @@ class Election:
             except Conflict:
                 pass  # another one was faster
             except (ApiError, TimeoutError) as error:
-                self._trouble(error)
+                self._log_failure(error)
             except asyncio.CancelledError:
                 await asyncio.gather(attempt, return_exceptions=True)  # it may have won: then it is released
                 raise
@@ -240,7 +240,7 @@ class Election:
         except Conflict:
             pass
         except (ApiError, TimeoutError) as error:
-            self._trouble(error)
+            self._log_failure(error)
 
     async def _read_own(self) -> Object | None:
         """The lease, None if it is not ours any more."""
@@ -270,7 +270,7 @@ class Election:
         self._lease = None
         if lease is None:
             return True
-        spec = {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": RELEASED_SECONDS}
+        spec = {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": RELEASED_LEASE_SECONDS}
         try:
             await self._write(lease, {**spec, "renewTime": _micro_time()})
         except Conflict:
@@ -280,7 +280,7 @@ class Election:
     def _facts(self) -> dict[str, str]:
         return {"lease": self.name, "holder": self.holder}
 
-    def _trouble(self, error: Exception) -> None:
+    def _log_failure(self, error: Exception) -> None:
         if not self._troubled:
             text = str(error) or type(error).__name__
             log.warning("lease cannot be read or written, trying again", extra={**self._facts(), "error": text})

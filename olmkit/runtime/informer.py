@@ -18,19 +18,19 @@ from types import MappingProxyType
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, Gone, NotFound
 from olmkit.runtime.backoff import Backoff
-from olmkit.runtime.client import PAGE, Client
+from olmkit.runtime.client import PAGE_SIZE, Client
 from olmkit.runtime.informer_store import Change, InformerStore, ObjectName
 
 __all__ = ["Change", "Informer"]
 
-RETRY = Backoff(first=0.1, cap=10.0)
-ABSENT_INTERVAL = 30.0
+RETRY_BACKOFF = Backoff(first=0.1, cap=10.0)
+ABSENT_KIND_RECHECK_SECONDS = 30.0
 """Seconds between two looks for a kind that is not served."""
-WATCH_SECONDS = (300, 600)
+WATCH_TIMEOUT_RANGE_SECONDS = (300, 600)
 """A watch is ended by the server after a time in between, so that a lost event could not stay lost and load spreads."""
-PAGE_TO_TRIM = 100
+TRANSFORMED_PAGE_SIZE = 100
 """Objects per page of a list that is trimmed: objects worth trimming are large."""
-CALM = 5.0
+STABLE_WATCH_SECONDS = 5.0
 """Seconds a watch must have lasted to count as one that worked, if it carried nothing."""
 
 METHOD_NOT_ALLOWED = 405
@@ -41,13 +41,13 @@ Handler = Callable[[Change], None]
 
 
 def without_managed_fields(obj: Object) -> Object:
-    """For `project`: the object without who owns which field, often the half of it."""
+    """For `transform`: the object without who owns which field, often the half of it."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
     return {**obj, "metadata": metadata}
 
 
 class Informer:
-    """One kind, in one namespace or all, by label or field or all; `project` trims what is kept, but for what identifies it.
+    """One kind, in one namespace or all, by label or field or all; `transform` trims what is kept, but for what identifies it.
 
     `absent_is_empty`: a kind that is not served counts as synced and empty and is looked for every 30 s or on poke(); without
     it the informer waits for the kind, unsynced.
@@ -62,7 +62,7 @@ class Informer:
         label_selector: str | None = None,
         field_selector: str | None = None,
         metadata_only: bool = False,
-        project: Callable[[Object], Object] | None = None,
+        transform: Callable[[Object], Object] | None = None,
         absent_is_empty: bool = False,
     ) -> None:
         self.kind = kind
@@ -74,16 +74,16 @@ class Informer:
         self._field_selector = field_selector
         self._metadata_only = metadata_only
         self._absent_is_empty = absent_is_empty
-        self._project = project
+        self._transform = transform
         self._store = InformerStore()
         self._handlers: list[Handler] = []
-        self._version = ""
+        self._resume_version = ""
         """Where the watch goes on; "" when a list is due."""
-        self._last = ""
+        self._newest_version = ""
         """The newest version that was listed or watched, kept when a list is due."""
-        self._poked = asyncio.Event()
+        self._recheck_requested = asyncio.Event()
         self._failures = 0
-        self._is_troubled = False
+        self._is_failing = False
 
     @property
     def objects(self) -> Mapping[ObjectName, Object]:
@@ -112,34 +112,34 @@ class Informer:
         """The objects of which index `name` says `key`, sorted by namespace and name."""
         return self._store.by_index(name, key)
 
-    def saw(self, obj: Object) -> None:
+    def record_write(self, obj: Object) -> None:
         """The API server's answer to an own write: it counts at once, unless something newer is known."""
-        self._tell(self._store.saw(self._trim(obj)))
+        self._notify(self._store.record_write(self._trim(obj)))
 
-    def saw_deleted(self, name: str, uid: str, namespace: str = "") -> None:
+    def record_deletion(self, name: str, uid: str, namespace: str = "") -> None:
         """An own deletion after which the object is gone (see Client.delete): it counts at once."""
-        self._tell(self._store.saw_deleted((namespace, name), uid))
+        self._notify(self._store.record_deletion((namespace, name), uid))
 
-    def poke(self) -> None:
+    def recheck(self) -> None:
         """A kind that was not served may be now: look at once."""
-        self._poked.set()
+        self._recheck_requested.set()
 
     async def run(self) -> None:
         """List and watch until cancelled."""
         while True:
             try:
-                if not self._version:
+                if not self._resume_version:
                     await self._list()
                 await self._watch()
             except Gone:
-                self._version = ""
+                self._resume_version = ""
                 await self._pause()
             except NotFound as error:
-                self._version = ""
+                self._resume_version = ""
                 await self._absent(error)
             except ApiError as error:
                 if error.status == METHOD_NOT_ALLOWED:  # an aggregated API without watch: list again and again
-                    self._version, self.stale = "", False
+                    self._resume_version, self.stale = "", False
                 self._failed(error)
                 await self._pause()
             else:
@@ -147,15 +147,15 @@ class Informer:
 
     async def _list(self) -> None:
         objects, version = await self._read_all()
-        rewound = self._last.isdecimal() and version.isdecimal() and int(version) < int(self._last)
+        rewound = self._newest_version.isdecimal() and version.isdecimal() and int(version) < int(self._newest_version)
         for change in self._store.replace(objects, version, rewound=rewound):
-            self._tell(change)
-        self._version = self._last = version
+            self._notify(change)
+        self._resume_version = self._newest_version = version
         self.synced.set()
 
     async def _read_all(self) -> tuple[list[Object], str]:
         try:
-            return await self._read_pages(PAGE if self._project is None else PAGE_TO_TRIM)
+            return await self._read_pages(PAGE_SIZE if self._transform is None else TRANSFORMED_PAGE_SIZE)
         except Gone:  # the list got too old between two pages
             return await self._read_pages(0)
 
@@ -179,48 +179,48 @@ class Informer:
         began = loop.time()
         events = self._client.watch(
             self.kind,
-            self._version,
+            self._resume_version,
             self._namespace,
             self._selector,
             field_selector=self._field_selector,
             metadata_only=self._metadata_only,
-            timeout_seconds=random.randint(*WATCH_SECONDS),
+            timeout_seconds=random.randint(*WATCH_TIMEOUT_RANGE_SECONDS),
         )
         try:
             async with aclosing(events):
                 async for event in events:
-                    self._heard(event)
+                    self._on_event(event)
         finally:
             self.stale = True
-            if loop.time() - began > CALM:
+            if loop.time() - began > STABLE_WATCH_SECONDS:
                 self._failures = 0
 
-    def _heard(self, event: Object) -> None:
+    def _on_event(self, event: Object) -> None:
         obj = event["object"]
         version = obj["metadata"]["resourceVersion"]
         if self.stale:
-            self._opened()
-        elif version.isdecimal() and self._version.isdecimal() and int(version) < int(self._version):
+            self._on_watch_open()
+        elif version.isdecimal() and self._resume_version.isdecimal() and int(version) < int(self._resume_version):
             raise Gone(410, "Expired", "the API server's versions went back")
         else:
             self._failures = 0
         if event["type"] != "BOOKMARK":
-            self._tell(self._store.event(event["type"], self._trim(obj)))
-        self._version = self._last = version
+            self._notify(self._store.event(event["type"], self._trim(obj)))
+        self._resume_version = self._newest_version = version
 
-    def _opened(self) -> None:
+    def _on_watch_open(self) -> None:
         self.stale = False
-        if self._is_troubled:
+        if self._is_failing:
             log.info("watch works again", extra=self._facts())
-        self._is_troubled = False
+        self._is_failing = False
 
     def _trim(self, obj: Object) -> Object:
         """What is kept of an object; one that the projection cannot read (anybody may have written it) is kept whole."""
-        if self._project is None:
+        if self._transform is None:
             return obj
         metadata = obj["metadata"]
         try:
-            trimmed = self._project(obj)
+            trimmed = self._transform(obj)
         except Exception as error:
             facts = {**self._facts(), "object": metadata.get("name"), "error": str(error)}
             log.error("object cannot be trimmed", extra=facts, exc_info=error)
@@ -228,15 +228,15 @@ class Informer:
         identity = {key: metadata[key] for key in _IDENTITY if key in metadata}
         return {**trimmed, "metadata": {**trimmed.get("metadata", {}), **identity}}
 
-    def _tell(self, change: Change | None) -> None:
+    def _notify(self, change: Change | None) -> None:
         if change is not None:
             for handler in tuple(self._handlers):
                 handler(change)
 
     def _failed(self, error: ApiError) -> None:
         """Log the beginning of a trouble, not each attempt; a cut that the next attempt mends is none."""
-        if self._failures >= 2 and not self._is_troubled:
-            self._is_troubled = True
+        if self._failures >= 2 and not self._is_failing:
+            self._is_failing = True
             log.warning("watch fails, trying again", extra={**self._facts(), "error": str(error)})
 
     def _facts(self) -> dict[str, str | None]:
@@ -248,17 +248,17 @@ class Informer:
             await self._pause()
             return
         for change in self._store.clear():
-            self._tell(change)
+            self._notify(change)
         self.synced.set()
         self.stale = False
-        self._poked.clear()
+        self._recheck_requested.clear()
         try:
-            async with asyncio.timeout(ABSENT_INTERVAL):
-                await self._poked.wait()
+            async with asyncio.timeout(ABSENT_KIND_RECHECK_SECONDS):
+                await self._recheck_requested.wait()
         except TimeoutError:
             pass
         self.stale = True
 
     async def _pause(self) -> None:
         self._failures += 1
-        await asyncio.sleep(RETRY.delay(self._failures))
+        await asyncio.sleep(RETRY_BACKOFF.delay(self._failures))

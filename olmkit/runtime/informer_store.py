@@ -18,7 +18,7 @@ from olmkit.api.meta import Object
 ObjectName = tuple[str, str]
 """(namespace, name); the namespace is "" for cluster-scoped objects."""
 
-TOMBSTONES = 4096
+MAX_DELETED_UIDS = 4096
 """Deleted uids that are remembered; an answer to an own write comes within seconds of the deletion it crossed."""
 
 
@@ -73,7 +73,7 @@ class InformerStore:
     def __init__(self) -> None:
         self.objects: dict[ObjectName, Object] = {}
         self._indexes: dict[str, _Index] = {}
-        self._gone: OrderedDict[str, None] = OrderedDict()
+        self._deleted_uids: OrderedDict[str, None] = OrderedDict()
 
     def add_index(self, name: str, keys: Callable[[Object], Iterable[str]]) -> None:
         """Find objects by what `keys` says of them."""
@@ -90,17 +90,17 @@ class InformerStore:
         if kind == "DELETED":
             return self._remove_event(obj)
         known = self.objects.get(object_name(obj))
-        if _uid(obj) in self._gone or (known is not None and not is_newer(_version(obj), _version(known))):
+        if _uid(obj) in self._deleted_uids or (known is not None and not is_newer(_version(obj), _version(known))):
             return None
         return self._put(obj)
 
-    def saw(self, obj: Object) -> Change | None:
+    def record_write(self, obj: Object) -> Change | None:
         """The answer to an own write; None when it is older than what is known or the object is known to be gone."""
         return self.event("MODIFIED", obj)
 
-    def saw_deleted(self, name: ObjectName, uid: str) -> Change | None:
+    def record_deletion(self, name: ObjectName, uid: str) -> Change | None:
         """An own deletion that the API server has carried out; None when it tells nothing new."""
-        self._bury(uid)
+        self._record_deleted_uid(uid)
         known = self.objects.get(name)
         return self._remove(name, known) if known is not None and _uid(known) == uid else None
 
@@ -130,7 +130,7 @@ class InformerStore:
 
     def _remove_event(self, obj: Object) -> Change | None:
         name = object_name(obj)
-        self._bury(_uid(obj))
+        self._record_deleted_uid(_uid(obj))
         known = self.objects.get(name)
         if known is None or (_uid(known) != _uid(obj) and is_newer(_version(known), _version(obj))):
             return None
@@ -140,23 +140,23 @@ class InformerStore:
         name = object_name(obj)
         known = self.objects.get(name)
         if known is not None and _uid(known) != _uid(obj):
-            self._bury(_uid(known))
-        self._gone.pop(_uid(obj), None)  # a restored backup brings back what was deleted
+            self._record_deleted_uid(_uid(known))
+        self._deleted_uids.pop(_uid(obj), None)  # a restored backup brings back what was deleted
         self.objects[name] = obj
         for index in self._indexes.values():
             index.move(name, known, obj)
         return Change(known, obj)
 
     def _remove(self, name: ObjectName, known: Object) -> Change:
-        self._bury(_uid(known))
+        self._record_deleted_uid(_uid(known))
         del self.objects[name]
         for index in self._indexes.values():
             index.move(name, known, None)
         return Change(known, None)
 
-    def _bury(self, uid: str) -> None:
+    def _record_deleted_uid(self, uid: str) -> None:
         if uid:
-            self._gone[uid] = None
-            self._gone.move_to_end(uid)
-            while len(self._gone) > TOMBSTONES:
-                self._gone.popitem(last=False)
+            self._deleted_uids[uid] = None
+            self._deleted_uids.move_to_end(uid)
+            while len(self._deleted_uids) > MAX_DELETED_UIDS:
+                self._deleted_uids.popitem(last=False)

@@ -29,16 +29,16 @@ from olmkit.runtime.watchdog import Watchdog
 
 __all__ = ["Manager", "Settings", "make_parser", "parse_settings", "run", "run_with"]
 
-DRAIN_SECONDS = 10.0
+DRAIN_TIMEOUT_SECONDS = 10.0
 """How long passes under way may go on after SIGTERM."""
 
-WORK_SECONDS = 20.0
+WORK_TIMEOUT_SECONDS = 20.0
 """How long the work may go on after SIGTERM, with all that follows its passes; then it is cancelled."""
 
-END_SECONDS = 25.0
+SHUTDOWN_TIMEOUT_SECONDS = 25.0
 """How long the whole end may take; a pod is killed 30 s after SIGTERM."""
 
-CLOSE_SECONDS = 5.0
+CLOSE_TIMEOUT_SECONDS = 5.0
 
 log = logging.getLogger(__name__)
 Build = Callable[["Manager"], Awaitable[None]]
@@ -79,7 +79,7 @@ class Manager:
                 self._start_informer(informer)
         return informer
 
-    async def drop_informer(self, informer: Informer) -> None:
+    async def remove_informer(self, informer: Informer) -> None:
         """End an informer that nobody needs any more; the next informer() with its arguments is a new one."""
         for controller in self._controllers:
             controller.unwatch(informer)
@@ -95,11 +95,11 @@ class Manager:
         """Run it while this process holds the lease; ready once its informers have synced."""
         self._controllers.append(controller)
 
-    def serve(self, service: Service, *, every_replica: bool = True) -> None:
+    def add_runnable(self, service: Service, *, every_replica: bool = True) -> None:
         """Run a coroutine function until the end: on every replica, or while holding the lease."""
         (self._services if every_replica else self._leader_services).append(service)
 
-    def on_lead(self, begin: Callable[[], None]) -> None:
+    def on_started_leading(self, begin: Callable[[], None]) -> None:
         """Call it each time this process begins to work, before any controller has a turn.
 
         What it remembers of a time before may be older than what another one did since: this is where it is dropped.
@@ -143,7 +143,7 @@ class Manager:
                 try:
                     await self._run_in(group, limit)
                 except BaseException:  # a task crashed, or the process is stopped otherwise
-                    limit.arm(time.monotonic() + END_SECONDS)
+                    limit.arm(time.monotonic() + SHUTDOWN_TIMEOUT_SECONDS)
                     raise
                 finally:
                     self._group = None
@@ -158,10 +158,10 @@ class Manager:
         work = group.create_task(self._work(), name=f"{self.name} work")
         await self._stopping.wait()
         log.info("stopping")
-        limit.arm(time.monotonic() + END_SECONDS)
+        limit.arm(time.monotonic() + SHUTDOWN_TIMEOUT_SECONDS)
         if not self._leading:
             work.cancel()
-        await asyncio.wait({work}, timeout=WORK_SECONDS)
+        await asyncio.wait({work}, timeout=WORK_TIMEOUT_SECONDS)
         for task in (work, *services, *self._informer_tasks.values()):
             task.cancel()
 
@@ -169,7 +169,7 @@ class Manager:
         """What on_close() asked for; each may take 5 s."""
         for close in reversed(self._closers):
             try:
-                async with asyncio.timeout(CLOSE_SECONDS):
+                async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
                     await close()
             except TimeoutError:
                 log.error("closing takes too long, left as it is", extra={"what": getattr(close, "__qualname__", "")})
@@ -203,7 +203,7 @@ class Manager:
                 for controller in self._controllers:
                     controller.stop()
                 if controllers:
-                    await asyncio.wait(controllers, timeout=DRAIN_SECONDS)
+                    await asyncio.wait(controllers, timeout=DRAIN_TIMEOUT_SECONDS)
                 for task in (*controllers, *services):
                     task.cancel()
         finally:

@@ -17,8 +17,8 @@ from aiohttp import web
 from olmkit.runtime import metrics
 from olmkit.runtime.listener.connections import Limits, Listener, tracked, with_a_place
 
-OFF = "0"
-LIMITS = Limits(connections=16)
+DISABLED_ADDRESS = "0"
+CONNECTION_LIMITS = Limits(connections=16)
 """Of each of the two ports."""
 Checks = Callable[[], Mapping[str, bool]]
 
@@ -56,7 +56,7 @@ async def serve_metrics(address: str) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _server(name: str, address: str, routes: Mapping[str, Any]) -> AsyncIterator[None]:
-    if address == OFF:
+    if address == DISABLED_ADDRESS:
         yield
         return
     application = web.Application(middlewares=[tracked, with_a_place])
@@ -65,7 +65,7 @@ async def _server(name: str, address: str, routes: Mapping[str, Any]) -> AsyncIt
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     assert runner.server is not None
-    listener = Listener(runner.server, None, LIMITS)
+    listener = Listener(runner.server, None, CONNECTION_LIMITS)
     try:
         host, port = await listener.start(address, name)
         log.info("listening", extra={"server": name, "address": f"{host}:{port}"})

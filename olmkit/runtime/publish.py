@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from olmkit.api.conditions import MAX_SUMMARY_BYTES, PendingEvent, Transition, truncate
+from olmkit.api.conditions import MAX_SUMMARY_BYTES, PendingEvent, StatusReport, Transition, truncate
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, Conflict, NotFound
 from olmkit.runtime.client import Client
@@ -32,10 +32,10 @@ REMOVED = "Removed"
 log = logging.getLogger(__name__)
 
 
-class Sees(Protocol):
+class WriteRecorder(Protocol):
     """The part of an informer that is told of own writes."""
 
-    def saw(self, obj: Object) -> None: ...
+    def record_write(self, obj: Object) -> None: ...
 
 
 def without_empties(value: Any) -> Any:
@@ -67,43 +67,38 @@ class Publisher:
     client: Client
     kind: Kind
     manager: str
-    informer: Sees
+    informer: WriteRecorder
     instance: str = field(default_factory=instance_name)
     _failures: OrderedDict[str, str] = field(default_factory=OrderedDict)
     """uid -> the failure that was last reported for the object and that has not been set right."""
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         """This process leads from now on: what it reported before may have been set right while another one led."""
         self._failures.clear()
 
-    async def __call__(
-        self,
-        raw: Object,
-        status: Mapping[str, Any],
-        transitions: Sequence[Transition] = (),
-        notices: Sequence[PendingEvent] = (),
-    ) -> None:
-        """Write `status` if it differs from raw's by more than empty lists and mappings, then log lines and Events: those of the
-        transitions, and `notices` as they are.
+    async def __call__(self, raw: Mapping[str, Any], report: StatusReport[Any]) -> None:
+        """Write the report's status if it differs from raw's by more than empty lists and mappings, then log lines and Events:
+        those of its transitions, and its notices as they are.
 
         Raises Conflict when raw is not the newest any more, NotFound when it is gone; a failed Event is only logged.
         """
+        status = report.status.dump()
         wanted = without_empties(status)
         if wanted != without_empties(raw.get("status") or {}):
             body = {"metadata": raw["metadata"], "status": wanted}
             try:
-                self.informer.saw(await self.client.apply_status(self.kind, body, self.manager))
+                self.informer.record_write(await self.client.apply_status(self.kind, body, self.manager))
             except NotFound:
                 self._failures.pop(raw["metadata"].get("uid", ""), None)
                 raise
         before, after = _conditions(raw.get("status") or {}), _conditions(status)
-        changed = (*transitions, *new_obstacles(before, after))
+        changed = (*report.transitions, *new_obstacles(before, after))
         for transition in changed:
             self._log(transition, transition.status, f"is {transition.status} ({transition.reason})")
         for gone in removed(before, after):
             self._log(gone, REMOVED, f"is removed (was {gone.status}, {gone.reason})")
         about = {"apiVersion": self.kind.api_version, "kind": self.kind.kind, "metadata": raw["metadata"]}
-        news = (*notices, *self._choose(raw, before, after, changed))
+        news = (*report.events, *self._choose(raw, before, after, changed))
         await asyncio.gather(*(self._emit(about, notice) for notice in news))
 
     def _log(self, transition: Transition, status: str, what: str) -> None:
@@ -116,12 +111,12 @@ class Publisher:
         log.info("%s %s: %s", transition.type, what, truncate(transition.message, MAX_SUMMARY_BYTES), extra=facts)
 
     def _choose(
-        self, raw: Object, before: Conditions, after: Conditions, changed: Sequence[Transition]
+        self, raw: Mapping[str, Any], before: Conditions, after: Conditions, changed: Sequence[Transition]
     ) -> tuple[PendingEvent, ...]:
         uid = raw["metadata"].get("uid", "")
         choice = choose(before, after, changed, self._failures.pop(uid, ""))
-        if choice.trouble:
-            self._failures[uid] = choice.trouble
+        if choice.failure:
+            self._failures[uid] = choice.failure
             while len(self._failures) > MAX_FAILURES_REMEMBERED:
                 self._failures.popitem(last=False)
         return choice.notices

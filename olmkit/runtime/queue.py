@@ -15,7 +15,7 @@ from datetime import timedelta
 from olmkit.runtime import metrics
 from olmkit.runtime.backoff import Backoff
 
-RETRY = Backoff(first=0.05, cap=300)
+RETRY_BACKOFF = Backoff(first=0.05, cap=300)
 """A key that failed: 50 ms, doubled each time, at most 5 minutes."""
 
 
@@ -34,7 +34,7 @@ class _Delayed:
 class Queue:
     """Keys that wait, keys whose turn runs and keys for later. `name` is the label of its metrics."""
 
-    def __init__(self, name: str = "", retry: Backoff = RETRY) -> None:
+    def __init__(self, name: str = "", retry: Backoff = RETRY_BACKOFF) -> None:
         self.name = name
         self._backoff = retry
         self._order: deque[str] = deque()
@@ -44,7 +44,7 @@ class Queue:
         self._failures: dict[str, int] = {}
         self._getters: deque[asyncio.Future[None]] = deque()
         self._shut_down = False
-        self._measure()
+        self._register_metrics()
 
     def __len__(self) -> int:
         """How many keys wait for a turn (those for later not counted)."""
@@ -75,7 +75,7 @@ class Queue:
             if known.when <= when:
                 return
             known.timer.cancel()
-        self._delayed[key] = _Delayed(when, loop.call_at(when, self._ripen, key))
+        self._delayed[key] = _Delayed(when, loop.call_at(when, self._on_timer, key))
 
     def retry(self, key: str) -> None:
         """Give the key a turn after a time that doubles with each retry since the last forget()."""
@@ -99,7 +99,7 @@ class Queue:
             try:
                 await getter
             except asyncio.CancelledError:
-                self._pass_on(getter)
+                self._hand_on_wake_up(getter)
                 raise
         if self._shut_down:
             raise QueueShutDown
@@ -131,7 +131,7 @@ class Queue:
         while self._getters:
             self._wake()
 
-    def _ripen(self, key: str) -> None:
+    def _on_timer(self, key: str) -> None:
         del self._delayed[key]
         self.add(key)
 
@@ -142,14 +142,14 @@ class Queue:
                 getter.set_result(None)
                 return
 
-    def _pass_on(self, getter: asyncio.Future[None]) -> None:
+    def _hand_on_wake_up(self, getter: asyncio.Future[None]) -> None:
         """A getter that was cancelled after it was woken hands its wake-up to the next one."""
         if getter in self._getters:
             self._getters.remove(getter)
         elif getter.done() and not getter.cancelled() and self._order:
             self._wake()
 
-    def _measure(self) -> None:
+    def _register_metrics(self) -> None:
         metrics.QUEUE_DEPTH.labels(self.name).set_function(lambda: len(self._waiting))
         metrics.QUEUE_UNFINISHED.labels(self.name).set_function(self._unfinished)
         metrics.QUEUE_LONGEST.labels(self.name).set_function(self._longest)

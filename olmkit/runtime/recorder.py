@@ -19,7 +19,7 @@ from olmkit.api.meta import Kind, Object
 
 EVENT = Kind("", "v1", "Event", "events", namespaced=True)
 """Events of core/v1: they alone may carry firstTimestamp, lastTimestamp and count, by which kubectl sorts and shows them."""
-MESSAGE_LIMIT = 1024
+MAX_MESSAGE_BYTES = 1024
 """Bytes of an Event's message; the API server refuses more in some versions, and nobody reads more."""
 CLUSTER_SCOPED_NAMESPACE = "default"
 """Where Events about cluster-scoped objects live; the API server accepts no other."""
@@ -53,7 +53,7 @@ class Choice:
     """The Events of one pass; `trouble` is the failure that holds after it (empty: none), to be given to the next choice."""
 
     notices: tuple[PendingEvent, ...] = ()
-    trouble: str = ""
+    failure: str = ""
 
 
 def severity(transition: Transition, *, calm: bool, waiting: bool = False) -> Severity:
@@ -270,7 +270,7 @@ def make_event(about: Object, notice: PendingEvent, reporter: Reporter, now: dat
         "involvedObject": {key: value for key, value in involved.items() if value},
         "type": notice.type,
         "reason": notice.reason,
-        "message": truncate(notice.message, MESSAGE_LIMIT),
+        "message": truncate(notice.message, MAX_MESSAGE_BYTES),
         "action": notice.action,
         "count": 1,
         "firstTimestamp": moment,

@@ -17,7 +17,7 @@ from olmkit.errors import ApiError, Unavailable, api_error
 
 _EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 _NOT_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-_TEXT_LIMIT = 200
+_MAX_QUOTED_CHARACTERS = 200
 _UNDECLARED = "failed to create typed patch object"
 """How the API server says that an apply names a field its schema lacks: with code 500 and no reason, so only the text tells."""
 
@@ -55,7 +55,7 @@ def parse_failure(code: int, phrase: str, raw: bytes) -> ApiError:
     if isinstance(status, dict) and status.get("kind") == "Status":
         message = status.get("message") or ""
         return api_error(422 if message.startswith(_UNDECLARED) else code, status.get("reason") or "", message)
-    text = raw[:_TEXT_LIMIT].decode(errors="replace").strip()
+    text = raw[:_MAX_QUOTED_CHARACTERS].decode(errors="replace").strip()
     return api_error(code, phrase, text or f"HTTP {code}")
 
 

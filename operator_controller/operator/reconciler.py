@@ -86,7 +86,7 @@ class Actions:
 
     def begin(self) -> None:
         """This process leads from now on: what it remembers of before may be older than what another one did since."""
-        self._publish.begin()
+        self._publish.reset()
         self._unseen.clear()
 
     async def observe(self, key: str) -> World | None:
@@ -160,7 +160,7 @@ class Actions:
                 return Done(plan)
             case ApplyBundleDeployment(deployment, after):
                 applied = await self._client.apply(bundledeployments.KIND, dict(deployment), NAME)
-                self._cluster.deployments.saw(applied)
+                self._cluster.deployments.record_write(applied)
                 _log_applied(world, applied)
                 return Done(plan, after)
             case DeleteBundleDeployment(deployment_name, uid):
@@ -178,7 +178,7 @@ class Actions:
         except NotFound:
             return
         if finalizers or not metadata.deleting:  # without the last finalizer it is gone by now
-            self._cluster.operators.saw(patched)
+            self._cluster.operators.record_write(patched)
 
     async def _delete(self, name: str, uid: str) -> None:
         try:
@@ -190,7 +190,7 @@ class Actions:
     async def publish(self, world: World, said: StatusReport[OperatorStatus] | None) -> None:
         """Write what is said, if anything. Raises NotFound when the Operator is gone."""
         if said is not None:
-            await self._publish(dict(world.raw), said.status.dump(), said.transitions, said.events)
+            await self._publish(world.raw, said)
 
 
 def _log_applied(world: World, applied: Object) -> None:
@@ -329,9 +329,9 @@ async def build(manager: Manager) -> None:
     folder: Path = manager.settings.cache_dir / "resolution"
     catalog_client = await flags.connect(manager, folder)
     manager.on_close(catalog_client.close)
-    manager.serve(lambda: keep_tidy(cluster, catalog_client), every_replica=False)
+    manager.add_runnable(lambda: keep_tidy(cluster, catalog_client), every_replica=False)
     actions = Actions(manager.client, cluster, catalog_client)
-    manager.on_lead(actions.begin)
+    manager.on_started_leading(actions.begin)
     manager.add_controller(make_controller(actions, cluster))
 
 

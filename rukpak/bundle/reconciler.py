@@ -71,7 +71,7 @@ def controller(manager: Manager, jobs: Jobs, store: Store) -> Controller:
     publisher = Publisher(manager.client, KIND, MANAGER, informer)
 
     async def publish(world: World, told: StatusReport[BundleStatus]) -> None:
-        await publisher(world.raw, told.status.dump(), told.transitions)
+        await publisher(world.raw, told)
 
     reconciler: Reconciler[World, Plan, None, Done, StatusReport[BundleStatus]] = Reconciler(
         unpacking.observe,
@@ -84,10 +84,10 @@ def controller(manager: Manager, jobs: Jobs, store: Store) -> Controller:
     result.watch(informer, keys)
     result.watch(informer, lambda change: kept_out(change, informer))
     result.watch(deployments, recorded_keys)
-    manager.on_lead(publisher.begin)
-    manager.on_lead(jobs.cancel_all)  # what they found may be older than what another replica said since
+    manager.on_started_leading(publisher.reset)
+    manager.on_started_leading(jobs.cancel_all)  # what they found may be older than what another replica said since
     manager.add_controller(result)
-    manager.serve(unpacking.tidy, every_replica=False)
+    manager.add_runnable(unpacking.tidy, every_replica=False)
     return result
 
 

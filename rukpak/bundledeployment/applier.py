@@ -79,7 +79,7 @@ class Hands:
     async def _patch(self, world: World, metadata: Mapping[str, Any]) -> Object:
         body = {"metadata": {"resourceVersion": world.deployment.metadata.resource_version, **metadata}}
         result = await self.client.patch(bundledeployments.KIND, world.name, body)
-        self.sight.deployments.saw(result)
+        self.sight.deployments.record_write(result)
         return result
 
     async def apply_bundle(self, world: World, plan: ApplyBundle) -> Done:
@@ -91,7 +91,7 @@ class Hands:
         name = body["metadata"]["name"]
         identity = {"resourceVersion": CREATE_ONLY} if plan.is_new else {"uid": world.bundles[name].uid}
         body["metadata"] = {**body["metadata"], **identity}
-        self.sight.bundles.saw(await self.client.apply(bundles.KIND, body, manager_name(world.name)))
+        self.sight.bundles.record_write(await self.client.apply(bundles.KIND, body, manager_name(world.name)))
         if plan.is_new and name == world.active:
             change = Change(ObjectKey(bundles.KIND.group, bundles.KIND.kind, "", name), Verb.RECREATED, DELETED)
             log.info("%s", change)
@@ -147,7 +147,7 @@ class Hands:
 
     def _saw(self, kind: Kind, result: Object) -> None:
         if kind.group_kind == NAMESPACE:
-            self.sight.namespaces.saw(result)
+            self.sight.namespaces.record_write(result)
         else:
             self.inventory.saw(kind, result)
 

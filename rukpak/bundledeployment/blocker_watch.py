@@ -62,7 +62,7 @@ class Blockers:
                 watched.names.discard(name)
                 if not watched.names and self._watched.get(blocker) is watched:
                     del self._watched[blocker]
-                    await self._informers.drop_informer(watched.informer)
+                    await self._informers.remove_informer(watched.informer)
 
     def _start(self, blocker: Blocker) -> Informer:
         informer = self._informers.informer(
@@ -70,7 +70,7 @@ class Blockers:
             namespace=blocker.namespace or None,
             field_selector=f"metadata.name={blocker.name}",
             metadata_only=True,
-            project=_identity,
+            transform=_identity,
             absent_is_empty=True,
         )
 

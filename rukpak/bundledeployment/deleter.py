@@ -214,7 +214,7 @@ class Withdrawal:
         identity = {"name": facts.name, "uid": facts.uid, "resourceVersion": facts.resource_version}
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": identity}
         with suppress(Conflict, NotFound, Invalid):
-            self.sight.namespaces.saw(await self.client.apply(NAMESPACES, body, manager_name(world.name)))
+            self.sight.namespaces.record_write(await self.client.apply(NAMESPACES, body, manager_name(world.name)))
             log.info("left %s (others use it, or it was there before)", _key(NAMESPACES, facts.name, ""))
 
     async def _release(self, kind: Kind, name: str, metadata: Mapping[str, Any]) -> None:

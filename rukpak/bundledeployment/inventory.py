@@ -35,7 +35,7 @@ class Informers(Protocol):
 
     def informer(self, kind: Kind, **options: Any) -> Informer: ...
 
-    async def drop_informer(self, informer: Informer) -> None: ...
+    async def remove_informer(self, informer: Informer) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Inventory:
         """The API server's answer to an own apply of an installed object."""
         informer = self._informer(kind.group_kind)
         if informer is not None:
-            informer.saw({**obj, "apiVersion": kind.api_version, "kind": kind.kind})
+            informer.record_write({**obj, "apiVersion": kind.api_version, "kind": kind.kind})
 
     def _informer(self, kind: GroupKind) -> Informer | None:
         if kind == CRDS.group_kind:
@@ -139,7 +139,7 @@ class Inventory:
             await self._end(watched.informer)
 
     async def _end(self, informer: Informer) -> None:
-        await self._informers.drop_informer(informer)
+        await self._informers.remove_informer(informer)
         # A cancellation of the pass that meets the end of the informer's task must not be taken for that end.
         task = asyncio.current_task()
         if task is not None and task.cancelling():
@@ -150,7 +150,7 @@ class Inventory:
             kind,
             label_selector=OWNER_UID_LABEL,
             metadata_only=kind.group_kind not in HEALTH_KINDS,
-            project=transforms.member,
+            transform=transforms.member,
             absent_is_empty=True,
         )
         informer.add_index(OWNER_INDEX, transforms.owner)

@@ -71,11 +71,11 @@ def controller(manager: Manager, store: Store, lost: Callable[[str], None]) -> C
     sight = Sight(
         deployments=manager.informer(bundledeployments.KIND),
         bundles=manager.informer(bundles.KIND),
-        namespaces=manager.informer(NAMESPACES, metadata_only=True, project=transforms.namespace),
-        crds=manager.informer(CRDS, project=transforms.definition),
+        namespaces=manager.informer(NAMESPACES, metadata_only=True, transform=transforms.namespace),
+        crds=manager.informer(CRDS, transform=transforms.definition),
     )
     sight.deployments.add_index(UID_INDEX, lambda obj: (obj["metadata"]["uid"],))
-    api_services = manager.informer(API_SERVICES, project=transforms.api_service)
+    api_services = manager.informer(API_SERVICES, transform=transforms.api_service)
     kinds = Kinds(manager.client, sight.crds, api_services)
     wakeups = Wakeups(sight.deployments)
 
@@ -91,10 +91,10 @@ def controller(manager: Manager, store: Store, lost: Callable[[str], None]) -> C
     suite_namespaces = (manager.settings.system_namespace, manager.settings.keys_namespace)
     contents = Contents(store, kinds, suite_namespaces, lost)
     observer = Observer(manager.client, sight, kinds, contents, inventory, wakeups, Blockers(manager, wake))
-    manager.on_lead(observer.begin)
+    manager.on_started_leading(observer.begin)
     hands = Hands(manager.client, kinds, contents, inventory, sight, wakeups.name)
     publisher = Publisher(manager.client, bundledeployments.KIND, MANAGER, sight.deployments)
-    manager.on_lead(publisher.begin)
+    manager.on_started_leading(publisher.reset)
     installer = Installer(observer, hands, Withdrawal(manager.client, kinds, sight, hands.limit), publisher)
     reconciler: Reconciler[World, Plan, None, Done, StatusReport[BundleDeploymentStatus]] = Reconciler(
         observer.observe,
@@ -255,4 +255,4 @@ class Installer:
         memory = self.observer.memories[world.name]
         if not memory.is_let_go:
             raw: Object = dict(memory.latest or world.raw)
-            await self.publisher(raw, told.status.dump(), told.transitions, told.events)
+            await self.publisher(raw, told)

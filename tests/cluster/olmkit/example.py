@@ -52,7 +52,7 @@ async def build(manager: Manager) -> None:
         time.sleep(float(obj["data"].get("blocked", "0")))  # noqa: ASYNC251 what no controller should do
         answer = {"data": {"answered": obj["data"]["asked"], "by": flags.who}}
         try:
-            informer.saw(await client.patch(CONFIG_MAP, key, answer, namespace))
+            informer.record_write(await client.patch(CONFIG_MAP, key, answer, namespace))
         except NotFound:
             return
 
@@ -68,7 +68,7 @@ async def build(manager: Manager) -> None:
         plural, _, group = flags.kind.partition(".")
         controller.watch(manager.informer(Kind(group, "v1", plural.title(), plural)), names)
     manager.add_controller(controller)
-    manager.serve(crash)
+    manager.add_runnable(crash)
     if flags.ready_file is not None:
         manager.add_ready_check("ready file", flags.ready_file.exists)
 

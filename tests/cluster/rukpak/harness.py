@@ -155,7 +155,7 @@ class Harbour:
     async def install(self, ref: str, name: str = "", provisioner: str = bundles.PLAIN) -> str:
         """Ask for a bundle (or for another one instead); returns the BundleDeployment's name."""
         body = self.body(ref, name, provisioner)
-        self.deployments.saw(await self.client.apply(bundledeployments.KIND, body, "test"))
+        self.deployments.record_write(await self.client.apply(bundledeployments.KIND, body, "test"))
         return str(body["metadata"]["name"])
 
     async def remove(self, name: str = "") -> None:

@@ -120,7 +120,9 @@ async def test_a_watch_ends_after_the_time_asked_for(client: Client, namespace: 
 async def test_a_watch_that_falls_silent_is_given_up(
     cluster: Cluster, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_module, "WATCH_IDLE", 3.0)  # the API server has as long to accept the watch
+    monkeypatch.setattr(
+        client_module, "WATCH_IDLE_TIMEOUT_SECONDS", 3.0
+    )  # the API server has as long to accept the watch
     async with proxied(cluster, tmp_path) as (between, client):
         _, version = await client.list(CONFIG_MAP, namespace)
         events = client.watch(CONFIG_MAP, version, namespace, "test=runtime")

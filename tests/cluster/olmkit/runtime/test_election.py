@@ -12,13 +12,13 @@ import pytest
 
 from devcluster.cluster import Cluster
 from olmkit.runtime.client import Client
-from olmkit.runtime.election import LEASE, Election, Term, Terms
+from olmkit.runtime.election import LEASE, Election, LeaseDurations, Term
 from olmkit.runtime.informer import Informer
 from tests.cluster.olmkit.conftest import CONFIG_MAP, View, proxied, running
 from tests.cluster.olmkit.processes import Asker, Process, example
 from tests.cluster.proxy import Proxy
 
-DURATION = Terms().duration
+DURATION = LeaseDurations().duration
 SLACK = 8.0
 """Seconds a loaded machine may take for what a test awaits, beside the time that is promised (and a second for two looks at the
 lease). With it 2 s are still less than the 13 s at least that pass before a lease runs out that was not given up."""
@@ -189,7 +189,7 @@ class Work:
             self.ended_at = time.monotonic()
 
 
-QUICK = Terms(duration=9, renew_deadline=4, renew_period=0.3, observe_period=0.1)
+QUICK = LeaseDurations(duration=9, renew_deadline=4, renew_period=0.3, observe_period=0.1)
 """The deadline and the duration are not that quick: work that has not ended in the time between them ends this very process."""
 
 

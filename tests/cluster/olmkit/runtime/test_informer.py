@@ -72,7 +72,7 @@ async def test_an_own_write_counts_at_once_and_is_told_once(client: Client, name
     view = View(informer)
     async with running(informer):
         written = await client.apply(CONFIG_MAP, config_map(namespace, "a", key="1"), "test")
-        informer.saw(written)
+        informer.record_write(written)
         assert informer.get("a", namespace) == written
         await settle(client, namespace, informer, view)
         assert view.count == 2
@@ -101,10 +101,10 @@ async def test_an_object_that_stops_matching_the_selector_is_gone(client: Client
 
 
 async def test_one_object_that_cannot_be_trimmed_stops_nothing(client: Client, namespace: str) -> None:
-    def project(obj: Object) -> Object:
+    def transform(obj: Object) -> Object:
         return {"key": obj["data"]["key"]}
 
-    informer = Informer(client, CONFIG_MAP, namespace=namespace, label_selector="test=runtime", project=project)
+    informer = Informer(client, CONFIG_MAP, namespace=namespace, label_selector="test=runtime", transform=transform)
     view = View(informer)
     async with running(informer):
         await client.create(CONFIG_MAP, config_map(namespace, "odd"))
@@ -151,7 +151,7 @@ async def test_a_server_out_of_reach_leaves_what_is_known_and_says_that_it_is_ol
 async def test_a_connection_that_falls_silent_is_replaced(
     cluster: Cluster, client: Client, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("olmkit.runtime.client.WATCH_IDLE", 1.0)
+    monkeypatch.setattr("olmkit.runtime.client.WATCH_IDLE_TIMEOUT_SECONDS", 1.0)
     async with watched(cluster, tmp_path, namespace) as (between, informer, view):
         await settle(client, namespace, informer, view)
         before = between.accepted
@@ -309,7 +309,7 @@ async def test_a_reader_too_slow_for_the_server_loses_nothing(
 async def test_a_kind_that_may_be_absent_is_empty_until_it_is_there_and_again_when_it_went(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(informer_module, "ABSENT_INTERVAL", 600.0)
+    monkeypatch.setattr(informer_module, "ABSENT_KIND_RECHECK_SECONDS", 600.0)
     kind = Kind("runtime.example.com", "v1", "Guest", "guests")
     informer = Informer(client, kind, absent_is_empty=True)
     view = View(informer)
@@ -320,7 +320,7 @@ async def test_a_kind_that_may_be_absent_is_empty_until_it_is_there_and_again_wh
         try:
             guest = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": "a"}}
             await client.create(kind, guest)
-            informer.poke()
+            informer.recheck()
             await view.until(lambda: "a" in view.objects, "the kind is found when poked")
         finally:
             await client.delete(DEFINITION, f"{kind.plural}.{kind.group}")

@@ -17,7 +17,7 @@ from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.controller import Controller
 from olmkit.runtime.election import LEASE
-from olmkit.runtime.manager import END_SECONDS, Manager, Settings
+from olmkit.runtime.manager import SHUTDOWN_TIMEOUT_SECONDS, Manager, Settings
 from tests.cluster.olmkit.conftest import CONFIG_MAP, config_map, until
 from tests.cluster.olmkit.example import names
 from tests.cluster.olmkit.processes import Process, example
@@ -184,7 +184,7 @@ async def test_a_pass_that_cannot_be_cancelled_keeps_it_no_longer_than_the_end_m
     await client.create(CONFIG_MAP, config_map(namespace, "stubborn", asked="1", stubborn="yes"))
     await answer(client, namespace)
     process.send(signal.SIGTERM)
-    assert await process.ended(within=END_SECONDS + 4) == 1
+    assert await process.ended(within=SHUTDOWN_TIMEOUT_SECONDS + 4) == 1
     assert await process.logged("the end takes too long: exiting")
 
 
@@ -251,7 +251,7 @@ async def test_informers_come_and_go_while_it_runs(client: Client, namespace: st
     assert manager.informer(CONFIG_MAP, **options) is informer, "shared"
     controller.watch(informer, names)
     await until(lambda: turns == ["a"], "what it finds has a turn")
-    await manager.drop_informer(informer)
+    await manager.remove_informer(informer)
     assert manager.informer(CONFIG_MAP, **options) is not informer
     await client.create(CONFIG_MAP, config_map(namespace, "b"))
     again = manager.informer(CONFIG_MAP, **options)
@@ -264,7 +264,7 @@ async def test_informers_come_and_go_while_it_runs(client: Client, namespace: st
 async def test_what_was_opened_is_closed_last_first_and_not_waited_for_for_ever(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("olmkit.runtime.manager.CLOSE_SECONDS", 0.1)
+    monkeypatch.setattr("olmkit.runtime.manager.CLOSE_TIMEOUT_SECONDS", 0.1)
     manager = Manager("closing", Settings(tmp_path), client)
     closed: list[str] = []
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
 
 from devcluster.cluster import Cluster
 from olmkit.api import catalogs
-from olmkit.api.conditions import PendingEvent, Transition
+from olmkit.api.catalogs import CatalogStatus
+from olmkit.api.conditions import PendingEvent, StatusReport, Transition
 from olmkit.errors import Conflict, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.publish import Publisher
@@ -20,13 +21,13 @@ from tests.cluster.olmkit.conftest import Object, until_allowed
 BROKEN = Transition("Ready", "False", "NotServed", "nothing is served")
 
 
-class Told:
+class Written:
     """Remembers own writes, as an informer does."""
 
     def __init__(self) -> None:
         self.last: Object = {}
 
-    def saw(self, obj: Object) -> None:
+    def record_write(self, obj: Object) -> None:
         self.last = obj
 
 
@@ -50,31 +51,39 @@ async def catalog(client: Client, definitions: Cluster) -> AsyncIterator[Object]
     await client.delete(catalogs.KIND, name)
 
 
-@pytest.fixture
-def told() -> Told:
-    return Told()
+def report(
+    status: Object, transitions: Sequence[Transition] = (), notices: Sequence[PendingEvent] = ()
+) -> StatusReport[CatalogStatus]:
+    return StatusReport(CatalogStatus.model_validate(status), tuple(transitions), tuple(notices))
 
 
 @pytest.fixture
-def publish(client: Client, told: Told) -> Publisher:
-    return Publisher(client, catalogs.KIND, "catalogd", told)
+def written() -> Written:
+    return Written()
+
+
+@pytest.fixture
+def publish(client: Client, written: Written) -> Publisher:
+    return Publisher(client, catalogs.KIND, "catalogd", written)
 
 
 async def test_a_new_object_has_the_default_status_and_the_first_one_replaces_it(
-    catalog: Object, publish: Publisher, told: Told
+    catalog: Object, publish: Publisher, written: Written
 ) -> None:
     assert catalog["status"] == {"observedGeneration": -1}
     status = {"observedGeneration": 1, "conditions": [condition()], "contentURL": "http://catalog"}
-    await publish(catalog, status)
-    assert told.last["status"] == status
-    assert told.last["spec"] == catalog["spec"]
+    await publish(catalog, report(status))
+    assert written.last["status"] == status
+    assert written.last["spec"] == catalog["spec"]
 
 
-async def test_what_is_said_no_more_goes(catalog: Object, publish: Publisher, told: Told) -> None:
+async def test_what_is_said_no_more_goes(catalog: Object, publish: Publisher, written: Written) -> None:
     other = condition(type="Serving")
-    await publish(catalog, {"observedGeneration": 1, "conditions": [condition(), other], "contentURL": "http://x"})
-    await publish(told.last, {"observedGeneration": 1, "conditions": [condition()]})
-    assert told.last["status"] == {"observedGeneration": 1, "conditions": [condition()]}
+    await publish(
+        catalog, report({"observedGeneration": 1, "conditions": [condition(), other], "contentURL": "http://x"})
+    )
+    await publish(written.last, report({"observedGeneration": 1, "conditions": [condition()]}))
+    assert written.last["status"] == {"observedGeneration": 1, "conditions": [condition()]}
 
 
 @pytest.mark.parametrize(
@@ -86,23 +95,23 @@ async def test_what_is_said_no_more_goes(catalog: Object, publish: Publisher, to
     ],
 )
 async def test_the_same_status_is_not_written_again(
-    client: Client, catalog: Object, publish: Publisher, told: Told, status: Object
+    client: Client, catalog: Object, publish: Publisher, written: Written, status: Object
 ) -> None:
-    await publish(catalog, status)
+    await publish(catalog, report(status))
     first = await client.get(catalogs.KIND, catalog["metadata"]["name"])
-    told.last = {}
-    await publish(first, status)
-    assert told.last == {}, "nothing was sent"
+    written.last = {}
+    await publish(first, report(status))
+    assert written.last == {}, "nothing was sent"
     assert await client.get(catalogs.KIND, catalog["metadata"]["name"]) == first
 
 
 async def test_a_pass_over_an_old_object_overwrites_nothing(
-    client: Client, catalog: Object, publish: Publisher, told: Told
+    client: Client, catalog: Object, publish: Publisher, written: Written
 ) -> None:
     newer = {"observedGeneration": 1, "conditions": [condition()]}
-    await publish(catalog, newer)
+    await publish(catalog, report(newer))
     with pytest.raises(Conflict):
-        await publish(catalog, {"observedGeneration": 1, "conditions": [condition("False")]}, [BROKEN])
+        await publish(catalog, report({"observedGeneration": 1, "conditions": [condition("False")]}, [BROKEN]))
     assert (await client.get(catalogs.KIND, catalog["metadata"]["name"]))["status"] == newer
     assert await events(client, catalog) == [], "what was not written did not happen"
 
@@ -113,11 +122,11 @@ async def test_an_object_that_is_gone_or_another_by_now_is_not_found_or_a_confli
     name = catalog["metadata"]["name"]
     await client.delete(catalogs.KIND, name)
     with pytest.raises(NotFound):
-        await publish(catalog, {"observedGeneration": 1})
+        await publish(catalog, report({"observedGeneration": 1}))
     again = {key: catalog[key] for key in ("apiVersion", "kind", "spec")}
     await client.create(catalogs.KIND, {**again, "metadata": {"name": name}})
     with pytest.raises(Conflict):
-        await publish(catalog, {"observedGeneration": 1})
+        await publish(catalog, report({"observedGeneration": 1}))
 
 
 async def test_a_failure_is_one_event_that_kubectl_can_sort(
@@ -129,7 +138,7 @@ async def test_a_failure_is_one_event_that_kubectl_can_sort(
         condition(entry.status, type=entry.type, reason=entry.reason, message=entry.message)
         for entry in (failed, BROKEN, stalled)
     ]
-    await publish(catalog, {"observedGeneration": 1, "conditions": conditions}, [failed, BROKEN, stalled])
+    await publish(catalog, report({"observedGeneration": 1, "conditions": conditions}, [failed, BROKEN, stalled]))
     (event,) = await events(client, catalog)
     assert (event["type"], event["reason"], event["action"]) == ("Warning", "UnpackFailed", "Unpacked")
     assert event["message"].startswith("ééé")
@@ -140,25 +149,28 @@ async def test_a_failure_is_one_event_that_kubectl_can_sort(
 
 
 async def test_what_happens_again_is_counted_once_for_each_version_of_the_object(
-    client: Client, catalog: Object, publish: Publisher, told: Told
+    client: Client, catalog: Object, publish: Publisher, written: Written
 ) -> None:
     repaired = PendingEvent("Warning", "DriftRepaired", "set it back", "Repair")
-    await publish(catalog, catalog["status"], notices=[repaired])
-    await publish(catalog, catalog["status"], notices=[repaired])
+    await publish(catalog, report(catalog["status"], notices=[repaired]))
+    await publish(catalog, report(catalog["status"], notices=[repaired]))
     (event,) = await events(client, catalog)
     assert event["count"] == 1, "the same version of the object: the pass was repeated"
-    await publish(catalog, {"observedGeneration": 1})
-    await publish(told.last, told.last["status"], notices=[repaired])
+    await publish(catalog, report({"observedGeneration": 1}))
+    await publish(written.last, report(written.last["status"], notices=[repaired]))
     (event,) = await events(client, catalog)
-    assert (event["count"], event["involvedObject"]["resourceVersion"]) == (2, told.last["metadata"]["resourceVersion"])
+    assert (event["count"], event["involvedObject"]["resourceVersion"]) == (
+        2,
+        written.last["metadata"]["resourceVersion"],
+    )
 
 
 async def test_a_recovery_is_an_event_that_names_the_failure(
-    client: Client, catalog: Object, publish: Publisher, told: Told
+    client: Client, catalog: Object, publish: Publisher, written: Written
 ) -> None:
-    await publish(catalog, {"observedGeneration": 1, "conditions": [broken()]}, [BROKEN])
+    await publish(catalog, report({"observedGeneration": 1, "conditions": [broken()]}, [BROKEN]))
     served = Transition("Ready", "True", "Succeeded", "served")
-    await publish(told.last, {"observedGeneration": 1, "conditions": [condition()]}, [served])
+    await publish(written.last, report({"observedGeneration": 1, "conditions": [condition()]}, [served]))
     found = {event["reason"]: event for event in await events(client, catalog)}
     assert set(found) == {"NotServed", "Recovered"}
     assert (found["Recovered"]["type"], found["Recovered"]["message"]) == (
@@ -168,12 +180,12 @@ async def test_a_recovery_is_an_event_that_names_the_failure(
 
 
 async def test_another_obstacle_under_the_same_reason_is_a_log_line_and_an_event(
-    client: Client, catalog: Object, publish: Publisher, told: Told, caplog: pytest.LogCaptureFixture
+    client: Client, catalog: Object, publish: Publisher, written: Written, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await publish(catalog, {"observedGeneration": 1, "conditions": [broken()]}, [BROKEN])
+    await publish(catalog, report({"observedGeneration": 1, "conditions": [broken()]}, [BROKEN]))
     caplog.set_level("INFO", "olmkit.runtime.publish")
     for message in ("0 of 1 is served", "1 of 2 is served", "1 of 2 is served"):
-        await publish(told.last, {"observedGeneration": 1, "conditions": [{**broken(), "message": message}]})
+        await publish(written.last, report({"observedGeneration": 1, "conditions": [{**broken(), "message": message}]}))
     assert [record.getMessage() for record in caplog.records if record.name == "olmkit.runtime.publish"] == [
         "Ready is False (NotServed): 0 of 1 is served"
     ]
@@ -182,14 +194,14 @@ async def test_another_obstacle_under_the_same_reason_is_a_log_line_and_an_event
 
 
 async def test_a_recovery_that_another_process_reported_is_not_reported_again(
-    client: Client, catalog: Object, publish: Publisher, told: Told
+    client: Client, catalog: Object, publish: Publisher, written: Written
 ) -> None:
     served, conditions = Transition("Ready", "True", "Succeeded", "served"), [condition()]
-    await publish(catalog, {"observedGeneration": 1, "conditions": [broken()]}, [BROKEN])
-    other = Publisher(client, catalogs.KIND, "catalogd", told)
-    await other(told.last, {"observedGeneration": 1, "conditions": conditions}, [served])
-    publish.begin()  # this process leads again
-    await publish(told.last, {"observedGeneration": 1, "conditions": conditions})
+    await publish(catalog, report({"observedGeneration": 1, "conditions": [broken()]}, [BROKEN]))
+    other = Publisher(client, catalogs.KIND, "catalogd", written)
+    await other(written.last, report({"observedGeneration": 1, "conditions": conditions}, [served]))
+    publish.reset()  # this process leads again
+    await publish(written.last, report({"observedGeneration": 1, "conditions": conditions}))
     found = [(event["reason"], event["count"]) for event in await events(client, catalog)]
     assert sorted(found) == [("NotServed", 1), ("Recovered", 1)]
 
@@ -198,25 +210,25 @@ async def test_each_transition_is_a_log_line(
     catalog: Object, publish: Publisher, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "olmkit.runtime.publish")
-    await publish(catalog, {"observedGeneration": 1, "conditions": [broken()]}, [BROKEN])
+    await publish(catalog, report({"observedGeneration": 1, "conditions": [broken()]}, [BROKEN]))
     (record,) = [record for record in caplog.records if record.name == "olmkit.runtime.publish"]
     assert record.getMessage() == "Ready is False (NotServed): nothing is served"
     assert (vars(record)["kind"], vars(record)["condition"]) == ("Catalog", "Ready")
 
 
 async def test_a_condition_that_goes_away_is_a_log_line(
-    catalog: Object, publish: Publisher, told: Told, caplog: pytest.LogCaptureFixture
+    catalog: Object, publish: Publisher, written: Written, caplog: pytest.LogCaptureFixture
 ) -> None:
     stalled = condition(type="Stalled", reason="Blocked", message="nothing is served")
-    await publish(catalog, {"observedGeneration": 1, "conditions": [condition(), stalled]})
+    await publish(catalog, report({"observedGeneration": 1, "conditions": [condition(), stalled]}))
     caplog.set_level("INFO", "olmkit.runtime.publish")
-    await publish(told.last, {"observedGeneration": 1, "conditions": [condition()]})
+    await publish(written.last, report({"observedGeneration": 1, "conditions": [condition()]}))
     (record,) = [record for record in caplog.records if record.name == "olmkit.runtime.publish"]
     assert record.getMessage() == "Stalled is removed (was True, Blocked): nothing is served"
     facts = ("Catalog", "Stalled", "Removed", "Blocked")
     assert tuple(vars(record)[key] for key in ("kind", "condition", "status", "reason")) == facts
     caplog.clear()
-    await publish(told.last, {"observedGeneration": 1, "conditions": [condition()]})
+    await publish(written.last, report({"observedGeneration": 1, "conditions": [condition()]}))
     assert not caplog.records, "once"
 
 
@@ -225,7 +237,7 @@ async def test_who_may_not_write_events_still_writes_the_status(
     client: Client,
     namespace: str,
     catalog: Object,
-    told: Told,
+    written: Written,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     definitions.kubectl("create", "serviceaccount", "writer", f"--namespace={namespace}")
@@ -237,11 +249,11 @@ async def test_who_may_not_write_events_still_writes_the_status(
     try:
         await until_allowed(client, f"{namespace}:writer", resourceAttributes=allowed)
         async with await Client.connect(str(definitions.token_kubeconfig(namespace, "writer"))) as writer:
-            publish = Publisher(writer, catalogs.KIND, "catalogd", told)
-            await publish(catalog, {"observedGeneration": 1}, [BROKEN])
+            publish = Publisher(writer, catalogs.KIND, "catalogd", written)
+            await publish(catalog, report({"observedGeneration": 1}, [BROKEN]))
     finally:
         definitions.kubectl("delete", "clusterrolebinding,clusterrole", namespace)
-    assert told.last["status"] == {"observedGeneration": 1}
+    assert written.last["status"] == {"observedGeneration": 1}
     warned = [
         record for record in caplog.records if record.name == "olmkit.runtime.publish" and record.levelname == "WARNING"
     ]

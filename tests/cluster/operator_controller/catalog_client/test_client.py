@@ -359,7 +359,9 @@ async def test_content_of_packages_that_nobody_asks_for_is_dropped(
     operator = {"apiVersion": operators.KIND.api_version, "kind": "Operator", "metadata": {"name": package}}
     async with await Client.connect(str(definitions.kubeconfig)) as api, client(tmp_path) as ours:
         known = make_cluster(lambda kind: Informer(api, kind))
-        known.catalogs.saw({**catalog(server.address), "metadata": {"name": "c", "uid": "u", "resourceVersion": "1"}})
+        known.catalogs.record_write(
+            {**catalog(server.address), "metadata": {"name": "c", "uid": "u", "resourceVersion": "1"}}
+        )
         known.catalogs.synced.set()
         await ours.get_offer(catalog(server.address), "left-from-before")
         await api.create(operators.KIND, {**operator, "spec": {"packageName": package}})

@@ -37,8 +37,8 @@ def cluster_with(catalog_object: dict[str, Any]) -> Cluster:
     client = Client()
     known = make_cluster(lambda kind: Informer(client, kind))
     metadata = {"name": "alpha", "uid": "u", "resourceVersion": "1", "generation": 1}
-    known.operators.saw({"metadata": metadata, "spec": {"packageName": "p"}})
-    known.catalogs.saw({**catalog_object, "metadata": {**catalog_object["metadata"], "resourceVersion": "1"}})
+    known.operators.record_write({"metadata": metadata, "spec": {"packageName": "p"}})
+    known.catalogs.record_write({**catalog_object, "metadata": {**catalog_object["metadata"], "resourceVersion": "1"}})
     return known
 
 

@@ -100,7 +100,7 @@ async def test_an_object_that_could_not_be_read_does_not_end_the_informer() -> N
     kinds = Kinds(nobody, crds, api_services)
     odd = {"metadata": {"name": "odd", "resourceVersion": "1"}}
     for informer in (crds, api_services):
-        informer.saw(odd)
+        informer.record_write(odd)
     assert list(kinds.served()) == []
     assert kinds.failed_groups == frozenset()
 
@@ -110,7 +110,7 @@ async def test_a_group_is_away_as_soon_as_its_api_service_says_so() -> None:
     api_services = Informer(nobody, API_SERVICES)
     kinds = Kinds(nobody, Informer(nobody, CRDS), api_services)
     service = {"metadata": {"name": "v1.m", "resourceVersion": "1"}, "remote": ("m", False)}
-    api_services.saw(service)
+    api_services.record_write(service)
     assert kinds.failed_groups == {"m"}
-    api_services.saw({"metadata": {"name": "v1.m", "resourceVersion": "2"}, "remote": ("m", True)})
+    api_services.record_write({"metadata": {"name": "v1.m", "resourceVersion": "2"}, "remote": ("m", True)})
     assert kinds.failed_groups == frozenset()

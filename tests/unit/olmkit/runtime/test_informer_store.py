@@ -63,7 +63,7 @@ def test_an_event_tells_what_was_and_what_is() -> None:
 )
 def test_events_that_come_after_an_own_write(event: tuple[str, Object], expected: dict[str, str]) -> None:
     store = InformerStore()
-    store.saw(thing("a", 5))
+    store.record_write(thing("a", 5))
     change = store.event(*event)
     assert names(store) == expected
     assert (change is None) == (expected == {"a": "5"})
@@ -80,15 +80,15 @@ def test_an_own_write_after_a_deletion(own: Object, expected: dict[str, str]) ->
     store = InformerStore()
     store.event("ADDED", thing("a", 5))
     store.event("DELETED", thing("a", 6))
-    store.saw(own)
+    store.record_write(own)
     assert names(store) == expected
 
 
 def test_an_own_deletion_counts_at_once_and_is_not_undone_by_what_comes_late() -> None:
     store = InformerStore()
     store.event("ADDED", thing("a", 5))
-    assert store.saw_deleted(("space", "a"), "another uid") is None
-    assert store.saw_deleted(("space", "a"), "uid-a") == Change(thing("a", 5), None)
+    assert store.record_deletion(("space", "a"), "another uid") is None
+    assert store.record_deletion(("space", "a"), "uid-a") == Change(thing("a", 5), None)
     assert store.event("MODIFIED", thing("a", 6)) is None
     assert list(store.replace([thing("a", 6)], "6")) == []
     assert store.event("DELETED", thing("a", 7)) is None
@@ -111,14 +111,14 @@ def test_a_list_takes_away_what_it_does_not_hold() -> None:
     store.event("ADDED", b)
     newer = thing("b", 8)
     assert list(store.replace([newer], "9")) == [Change(b, newer), Change(a, None)]
-    store.saw(thing("a", 5))
+    store.record_write(thing("a", 5))
     assert names(store) == {"b": "8"}, "what a list took away does not come back by a late own write"
 
 
 def test_a_list_keeps_what_was_written_after_it_was_read() -> None:
     store = InformerStore()
-    store.saw(thing("new", 12))
-    store.saw(thing("changed", 13))
+    store.record_write(thing("new", 12))
+    store.record_write(thing("changed", 13))
     assert list(store.replace([thing("changed", 4)], "10")) == []
     assert names(store) == {"new": "12", "changed": "13"}
 
@@ -137,7 +137,7 @@ def test_an_object_made_anew_under_its_name_is_a_change() -> None:
     old, new = thing("a", 1, uid="one"), thing("a", 5, uid="two")
     store.event("ADDED", old)
     assert list(store.replace([new], "6")) == [Change(old, new)]
-    assert store.saw(thing("a", 9, uid="one")) is None
+    assert store.record_write(thing("a", 9, uid="one")) is None
 
 
 def test_an_index_follows_its_objects() -> None:
@@ -196,10 +196,10 @@ def test_own_writes_heard_at_any_time_never_change_the_end(
 
     for index, (kind, obj) in enumerate(events):
         for _, own in [entry for entry in at if entry[0] == index]:
-            tell(store.saw(own))
+            tell(store.record_write(own))
         tell(store.event(kind, obj))
     for _, own in [entry for entry in at if entry[0] == len(events)]:
-        tell(store.saw(own))
+        tell(store.record_write(own))
     assert names(store) == truth
     assert {name: obj["metadata"]["resourceVersion"] for name, obj in view.items()} == truth
 

@@ -9,7 +9,7 @@ import pytest
 
 from olmkit.api.conditions import ConditionValue, PendingEvent, Transition
 from olmkit.runtime.recorder import (
-    MESSAGE_LIMIT,
+    MAX_MESSAGE_BYTES,
     Choice,
     Reporter,
     choose,
@@ -400,11 +400,11 @@ def test_an_obstacle_that_is_another_is_one_event(
 
 def test_a_recovery_names_the_failure_even_when_work_came_between() -> None:
     failed = pass_from(ROLLING_OUT, UNHEALTHY)
-    assert failed.trouble == "d: no progress"
-    again = pass_from(UNHEALTHY, ROLLING_OUT, failed.trouble)
+    assert failed.failure == "d: no progress"
+    again = pass_from(UNHEALTHY, ROLLING_OUT, failed.failure)
     assert brief(again) == ["Normal Progressing: 0 of 1"]
-    assert brief(pass_from(ROLLING_OUT, READY, again.trouble)) == ["Normal Recovered: set right: d: no progress; done"]
-    assert pass_from(ROLLING_OUT, READY, again.trouble).trouble == ""
+    assert brief(pass_from(ROLLING_OUT, READY, again.failure)) == ["Normal Recovered: set right: d: no progress; done"]
+    assert pass_from(ROLLING_OUT, READY, again.failure).failure == ""
 
 
 READING_ANOTHER = conditions(
@@ -425,10 +425,10 @@ SERVING_ANOTHER = WRITING_ANOTHER[:-1]
 def test_a_recovery_names_what_is_served_when_the_work_has_ended() -> None:
     reading = pass_from(OLD_CONTENT, READING_ANOTHER, "no such tag")
     assert reading == Choice((), "no such tag"), "what is served is the old content still"
-    writing = pass_from(READING_ANOTHER, WRITING_ANOTHER, reading.trouble)
+    writing = pass_from(READING_ANOTHER, WRITING_ANOTHER, reading.failure)
     assert writing == Choice((), "no such tag"), "one Event for the outcome"
-    end = pass_from(WRITING_ANOTHER, SERVING_ANOTHER, writing.trouble)
-    assert (brief(end), end.trouble) == (["Normal Recovered: set right: no such tag; serving v2"], "")
+    end = pass_from(WRITING_ANOTHER, SERVING_ANOTHER, writing.failure)
+    assert (brief(end), end.failure) == (["Normal Recovered: set right: no such tag; serving v2"], "")
 
 
 def test_a_failure_that_holds_is_not_reported_again_and_is_no_recovery() -> None:
@@ -465,7 +465,7 @@ def test_an_event_of_a_namespaced_object_lives_beside_it() -> None:
 
 def test_a_long_message_is_cut_and_a_long_name_fits() -> None:
     made = event(about(name="n" * 253), message="é" * 2000)
-    assert len(made["message"].encode()) <= MESSAGE_LIMIT
+    assert len(made["message"].encode()) <= MAX_MESSAGE_BYTES
     assert len(made["metadata"]["name"]) <= 253
 
 

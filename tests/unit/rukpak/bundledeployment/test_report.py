@@ -625,7 +625,7 @@ def told_after(steps: list[tuple[World, Done | Exception]]) -> list[tuple[str, s
         before, after = (each.dump().get("conditions", []) for each in (status, told.status))
         choice = choose(before, after, told.transitions, trouble)
         events += [(notice.type, notice.reason) for notice in (*told.events, *choice.notices)]
-        status, trouble = told.status, choice.trouble
+        status, trouble = told.status, choice.failure
     return events
 
 
