@@ -16,7 +16,7 @@ from catalogd.catalog.reconciler import MANAGER, Catalogs
 from catalogd.catalog.source_inputs import CONFIG_MAPS, SECRETS, Reach
 from catalogd.http.compression import Encodings
 from catalogd.http.server import Server
-from catalogd.ingest.load_request import JOB, LIMITS, Loader
+from catalogd.ingest.load_request import LOAD_JOB_MODULE, LOAD_LIMITS, LoadTaskFactory
 from catalogd.replication import setup as replicas
 from catalogd.replication.server import Replication
 from catalogd.storage.catalog_store import Shelf
@@ -78,7 +78,13 @@ def _controller(
     """What fills the shelf, and says so in the Catalogs' status and the Packages."""
     settings, flags = manager.settings, manager.settings.extra
     sandbox = Sandbox(reads=(*access.files(), shelf.folder))
-    jobs = Jobs(lambda name: controller.enqueue(name), limits=LIMITS, preload=[JOB], sandbox=sandbox, memory=memory)
+    jobs = Jobs(
+        lambda name: controller.enqueue(name),
+        limits=LOAD_LIMITS,
+        preload=[LOAD_JOB_MODULE],
+        sandbox=sandbox,
+        memory=memory,
+    )
     jobs.warm_up()
     manager.on_close(jobs.close)
     scope = {"namespace": settings.system_namespace, "metadata_only": True}
@@ -95,7 +101,7 @@ def _controller(
         bundles=Listed(manager.client, package_diff.BUNDLES, offered_bundles, MANAGER) if offered_bundles else None,
         jobs=jobs,
         shelf=shelf,
-        loader=Loader(shelf.folder, access, flags.bundle_metadata),
+        loader=LoadTaskFactory(shelf.folder, access, flags.bundle_metadata),
         reach=reach,
         publisher=Publisher(manager.client, catalogs.KIND, MANAGER, known),
         base_url=base_url,

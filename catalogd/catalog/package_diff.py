@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sys import intern
 from typing import Any
 
-from catalogd.ingest.package_objects import Offer, fingerprint
+from catalogd.ingest.package_objects import ObjectFingerprint, fingerprint
 from olmkit.api import bundlemetadata, catalogs, packages
 from olmkit.api.meta import Kind
 from olmkit.api.names import is_dns1123_subdomain, is_label_value, safe_name
@@ -91,7 +91,7 @@ NO_DIFFERENCE = Difference()
 def difference(
     listing: Listing,
     catalog: tuple[str, str],
-    offers: Iterable[Offer],
+    offers: Iterable[ObjectFingerprint],
     existing: Iterable[Existing],
     holder: Callable[[str], tuple[str, str] | None],
 ) -> Difference:
@@ -103,21 +103,21 @@ def difference(
     """
     name_of_catalog, uid = catalog
     known = {each.name: each for each in existing}
-    wanted: dict[str, Offer] = {}
+    wanted: dict[str, ObjectFingerprint] = {}
     renamed = []
     for offer in offers:
-        own = (name_of_catalog, offer.package)
+        own = (name_of_catalog, offer.subject)
 
         def is_held(name: str, own: tuple[str, str] = own) -> bool:
             return name in wanted or holder(name) not in (None, own)
 
-        name = listing.object_name(name_of_catalog, offer.package, is_held)
+        name = listing.object_name(name_of_catalog, offer.subject, is_held)
         wanted[name] = offer
-        if name != listing.plain_name(name_of_catalog, offer.package):
-            renamed.append((offer.package, name))
+        if name != listing.plain_name(name_of_catalog, offer.subject):
+            renamed.append((offer.subject, name))
     leaving = {each.name for each in known.values() if each.owner and (each.owner != uid or each.name not in wanted)}
     writes = (
-        Write(name, offer.package, known[name].uid if name in known else "")
+        Write(name, offer.subject, known[name].uid if name in known else "")
         for name, offer in wanted.items()
         if name not in leaving and not _stands(known.get(name), uid, offer)
     )
@@ -128,10 +128,10 @@ def difference(
     )
 
 
-def _stands(existing: Existing | None, uid: str, offer: Offer) -> bool:
+def _stands(existing: Existing | None, uid: str, offer: ObjectFingerprint) -> bool:
     if existing is None:
         return False
-    same = existing.package == offer.package and existing.fingerprint == offer.fingerprint
+    same = existing.package == offer.subject and existing.fingerprint == offer.fingerprint
     return existing.settled or (same and existing.owner == uid and existing.labelled)
 
 

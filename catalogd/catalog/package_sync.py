@@ -13,7 +13,7 @@ from typing import Any
 
 from catalogd.catalog import package_diff
 from catalogd.catalog.package_diff import Difference, Listing, Write
-from catalogd.ingest.package_objects import Offer, fingerprint
+from catalogd.ingest.package_objects import ObjectFingerprint, fingerprint
 from olmkit.api.catalogs import Catalog
 from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
@@ -47,7 +47,7 @@ class Listed:
         self._settled: dict[str, str] = {}
         informer.add_index(BY_CATALOG, catalog_of)
 
-    def difference(self, catalog: Catalog, offers: Sequence[Offer]) -> Difference:
+    def difference(self, catalog: Catalog, offers: Sequence[ObjectFingerprint]) -> Difference:
         """What separates the objects of a Catalog from what it offers."""
         name = catalog.metadata.name
         there = (

@@ -38,7 +38,7 @@ from catalogd.catalog.world import (
     Withdraw,
     World,
 )
-from catalogd.ingest.load_request import Loader
+from catalogd.ingest.load_request import LoadTaskFactory
 from catalogd.storage.catalog_store import Shelf, Shelved
 from olmkit.api import catalogs
 from olmkit.api.catalogs import MAX_REFRESH_LENGTH, NAME_LABEL, REFRESH_ANNOTATION, Catalog, CatalogStatus
@@ -50,8 +50,8 @@ from olmkit.runtime.informer import Informer
 from olmkit.runtime.publish import Publisher
 from olmkit.runtime.reconciler import Decision, Reconciler
 from olmkit.sources.errors import BadContent
-from olmkit.store.store import FAILED, FULL, unreadable
-from olmkit.store.store import Reason as StoreReason
+from olmkit.store.store import DISK_FAILED_ERRNOS, DISK_FULL_ERRNOS, unreadable_error
+from olmkit.store.store import StoreReason as StoreReason
 
 MANAGER = "catalogd"
 
@@ -85,7 +85,7 @@ class Catalogs:
     bundles: Listed | None
     jobs: Jobs
     shelf: Shelf
-    loader: Loader
+    loader: LoadTaskFactory
     reach: Reach
     publisher: Publisher
     base_url: str
@@ -143,7 +143,7 @@ class Catalogs:
             read_at=memory.read_at,
             lost=self.shelf.lost(name),
             foreign=shelved is not on_shelf,
-            lacking=self.bundles is not None and shelved is not None and not shelved.content.has_bundles,
+            lacking=self.bundles is not None and shelved is not None and not shelved.content.has_bundle_metadata,
         )
 
     def _job(self, name: str, memory: Memory) -> Job | None:
@@ -176,7 +176,9 @@ class Catalogs:
         if shelved is None:
             return Difference()
         content = shelved.content
-        return listed.difference(catalog, content.offers if listed is self.packages else content.bundle_offers)
+        return listed.difference(
+            catalog, content.package_fingerprints if listed is self.packages else content.bundle_fingerprints
+        )
 
     async def act(self, world: World, plan: Plan) -> Done:
         """Carry out one Plan. Raises ApiError when an object cannot be written, OSError when the disk fails."""
@@ -245,10 +247,10 @@ class Catalogs:
             self.jobs.forget(world.name)  # removed or damaged since the job ended: it is read again
             return
         except OSError as error:
-            if error.errno in FULL | FAILED:
+            if error.errno in DISK_FULL_ERRNOS | DISK_FAILED_ERRNOS:
                 text = f"the cache folder cannot be written: {error.strerror}"
                 raise Waiting(StoreReason.DISK_FULL, text, timedelta(minutes=1)) from error
-            raise unreadable(error.strerror or str(error)) from error
+            raise unreadable_error(error.strerror or str(error)) from error
         log.info("serving", extra={"catalog": world.name, "content": record.resolved_ref, "digest": record.digest})
         self._read(world)
 

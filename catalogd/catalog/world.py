@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 from catalogd.catalog.package_diff import NO_DIFFERENCE, Difference
-from catalogd.ingest.catalog_summary import Summary
+from catalogd.ingest.catalog_summary import CatalogSummary
 from catalogd.storage.record import Record as Record
 from olmkit.api.catalogs import Catalog
 from olmkit.errors import OlmError
@@ -20,7 +20,7 @@ class Served:
     """What HTTP serves for the Catalog, and what there is to say about it."""
 
     record: Record
-    summary: Summary
+    summary: CatalogSummary
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from catalogd.http.compression_job import ENCODINGS, FILES, MADE_OF, made_of
 from catalogd.storage.catalog_store import Shelf
 from olmkit.errors import OlmError
 from olmkit.jobs import Failed, Finished, Jobs, Limits, MemoryBudget, Running, Sandbox, Task
-from olmkit.store.store import Store, unreadable
+from olmkit.store.store import Store, unreadable_error
 
 JOB = "catalogd.http.compression_job"
 IDENTITY = "1"
@@ -92,7 +92,7 @@ class Encodings:
             self._jobs.cancel(digest)
         self._asked &= wanted
         self._failed &= wanted
-        await asyncio.to_thread(self._store.collect, wanted | self._shelf.digests)
+        await asyncio.to_thread(self._store.collect_garbage, wanted | self._shelf.digests)
         for digest in sorted(wanted - self._forms.keys()):
             await self._look(digest)
         if not self._asked:
@@ -133,18 +133,18 @@ class Encodings:
         # The bytes last: what is noted cannot be read before the sizes are known, and may spare them.
         is_of_it = self._store.verify(digest, only_sizes=True) and _noted(folder) == sources
         if not (is_of_it and self._store.verify(digest)):
-            self._store.forget(digest)
+            self._store.remove(digest)
             return None
-        manifest = self._store.manifest(digest)
+        manifest = self._store.checksums(digest)
         if manifest is None:
-            raise unreadable("its manifest")
+            raise unreadable_error("its manifest")
         found: dict[str, dict[str, Form]] = {}
         for name in FILES:
             plain = sources["files"].get(name, [0])[0]
             for encoding, ending in ENCODINGS.items():
                 file = manifest.files.get(name + ending)
                 if file is not None and file.size < plain:
-                    tag = hashlib.sha256("".join(file.portions).encode()).hexdigest()[:8]
+                    tag = hashlib.sha256("".join(file.chunk_digests).encode()).hexdigest()[:8]
                     found.setdefault(name, {})[encoding] = Form(folder / (name + ending), file.size, tag)
         return found
 

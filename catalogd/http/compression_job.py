@@ -66,11 +66,11 @@ def encode(arguments: Mapping[str, Any], progress: Callable[[str], None]) -> dic
 
 def made_of(content: Store, digest: str) -> dict[str, Any] | None:
     """What MADE_OF says of files made of that content as it is now; None when it is not there."""
-    manifest = content.manifest(digest)
+    manifest = content.checksums(digest)
     if manifest is None:
         return None
     found = {name: manifest.files[name] for name in FILES if name in manifest.files}
-    return {"format": FORMAT, "files": {name: [file.size, *file.portions] for name, file in found.items()}}
+    return {"format": FORMAT, "files": {name: [file.size, *file.chunk_digests] for name, file in found.items()}}
 
 
 def _encode(source: Path, target: Path) -> None:

@@ -22,7 +22,7 @@ from prometheus_client import Counter
 
 from catalogd.http.conditional_requests import Representation, answer
 from catalogd.http.content_negotiation import IDENTITY
-from catalogd.ingest.blob_index import Range
+from catalogd.ingest.blob_index import ByteRange
 
 CHUNK = 256 * 1024
 """Bytes read and sent at a time. Larger ones are no faster, and TLS keeps a buffer of the largest one per connection."""
@@ -65,7 +65,7 @@ class Body:
 
     owner: object
     path: Path | None
-    ranges: Sequence[Range]
+    ranges: Sequence[ByteRange]
     media_type: str
     encoding: str = IDENTITY
     tag: str = ""
@@ -153,7 +153,7 @@ def _joined(request: web.Request) -> Mapping[str, str]:
     return {name: ", ".join(headers.getall(name)) for name in names if name in headers}
 
 
-async def _send(response: web.StreamResponse, body: Body, file: int | bytes, wanted: Iterator[Range]) -> None:
+async def _send(response: web.StreamResponse, body: Body, file: int | bytes, wanted: Iterator[ByteRange]) -> None:
     for batch in batches(wanted):
         with _held(sum(length for _, length in batch)):
             portion = await _read(file, batch)
@@ -180,7 +180,7 @@ def _chunk() -> int:
     return max(LEAST_CHUNK, min(CHUNK, (UNDER_WAY - _in_memory) // 4))
 
 
-def within(ranges: Sequence[Range], start: int, length: int) -> Iterator[Range]:
+def within(ranges: Sequence[ByteRange], start: int, length: int) -> Iterator[ByteRange]:
     """The part of the ranges, laid end to end, that begins at `start`."""
     at = 0
     for offset, size in ranges:
@@ -191,9 +191,9 @@ def within(ranges: Sequence[Range], start: int, length: int) -> Iterator[Range]:
         at += size
 
 
-def batches(ranges: Iterator[Range]) -> Iterator[list[Range]]:
+def batches(ranges: Iterator[ByteRange]) -> Iterator[list[ByteRange]]:
     """Ranges in portions of about a chunk, as large as a chunk may be by then; larger ones are cut."""
-    batch: list[Range] = []
+    batch: list[ByteRange] = []
     room = _chunk()
     for offset, length in ranges:
         while length > 0:
@@ -207,7 +207,7 @@ def batches(ranges: Iterator[Range]) -> Iterator[list[Range]]:
         yield batch
 
 
-async def _read(file: int | bytes, ranges: Sequence[Range]) -> bytes | bytearray:
+async def _read(file: int | bytes, ranges: Sequence[ByteRange]) -> bytes | bytearray:
     """What is in memory comes at once; for the disk a thread waits."""
     if isinstance(file, bytes):
         return b"".join(file[offset : offset + length] for offset, length in ranges)
@@ -223,7 +223,7 @@ async def _read(file: int | bytes, ranges: Sequence[Range]) -> bytes | bytearray
     return await asyncio.to_thread(_portion, file, ranges)
 
 
-def _portion(file: int, ranges: Sequence[Range]) -> bytes:
+def _portion(file: int, ranges: Sequence[ByteRange]) -> bytes:
     parts = [os.pread(file, length, offset) for offset, length in ranges]
     if any(len(part) != length for part, (_, length) in zip(parts, ranges, strict=True)):
         raise Torn

@@ -27,7 +27,7 @@ from catalogd.http.content_negotiation import IDENTITY, accepts, encoding, name_
 from catalogd.http.middlewares import RETRY, bodiless, measured, refusals_as_json
 from catalogd.http.responses import Body, OpenFiles, Refused, Torn, respond
 from catalogd.http.routes import PROVIDED_PATTERN, ROUTES, Route
-from catalogd.ingest.content import FORMAT
+from catalogd.ingest.content import CONTENT_FORMAT
 from catalogd.storage.catalog_store import Shelf, Shelved
 from olmkit.api.names import is_digest
 from olmkit.runtime.listener.connections import Limits, Listener, connections_allowed, tracked, with_a_place
@@ -153,7 +153,9 @@ class Server:
             if not filters:
                 return _whole(shelved, route)
             index = shelved.content.index
-            return Body(shelved.content, shelved.content.blobs, index.ranges(index.find(**filters)), route.media_type)
+            return Body(
+                shelved.content, shelved.content.blobs_path, index.byte_ranges(index.find(**filters)), route.media_type
+            )
 
         return await self._send(request, route, body)
 
@@ -161,7 +163,7 @@ class Server:
         _parameters(request, route)
 
         def body(shelved: Shelved) -> Body:
-            path = shelved.content.summaries
+            path = shelved.content.summaries_path
             return Body(shelved.content, path, [(0, path.stat().st_size)], route.media_type, is_whole=True)
 
         return await self._send(request, route, body)
@@ -171,12 +173,12 @@ class Server:
         package = request.match_info["package"]
 
         def body(shelved: Shelved) -> Body:
-            found = shelved.content.icon(package)
+            found = shelved.content.icon_range(package)
             if found is None:
                 raise Refused(404, "the catalog has no such package, or it has no icon", _named(shelved))
             place, media_type = found
             media_type, headers = _harmless(media_type)
-            return Body(shelved.content, shelved.content.icons, [place], media_type, headers=headers)
+            return Body(shelved.content, shelved.content.icons_path, [place], media_type, headers=headers)
 
         return await self._send(request, route, body)
 
@@ -187,12 +189,12 @@ class Server:
 
         def body(shelved: Shelved) -> Body:
             content = shelved.content
-            if package and content.resolution(package) is None:
+            if package and content.resolution_range(package) is None:
                 raise Refused(404, "the catalog has no such package", _named(shelved))
-            names = content.providers(provided) if provided else content.resolved
-            places = [place for name in names if package in ("", name) and (place := content.resolution(name))]
+            names = content.providers(provided) if provided else content.resolution_packages
+            places = [place for name in names if package in ("", name) and (place := content.resolution_range(name))]
             kind = route.media_type if package and not provided else route.also
-            return Body(content, content.resolutions, places, kind)
+            return Body(content, content.resolution_path, places, kind)
 
         return await self._send(request, route, body)
 
@@ -244,7 +246,7 @@ class Server:
         body = replace(self._encode(request, digest, body), headers=headers)
         since = datetime.fromisoformat(shelved.record.unpacked).astimezone(UTC)
         # The same catalog is other bytes after a catalogd that writes content in another way.
-        there = Representation(body.size, f"{digest}.{FORMAT}{body.tag}", since)
+        there = Representation(body.size, f"{digest}.{CONTENT_FORMAT}{body.tag}", since)
         with self._files.reading(body) as file:
             try:
                 return await respond(request, there, body, file)
@@ -311,7 +313,7 @@ def _named(shelved: Shelved) -> dict[str, str]:
 
 def _whole(shelved: Shelved, route: Route) -> Body:
     everything = [(0, shelved.content.index.size)]
-    return Body(shelved.content, shelved.content.blobs, everything, route.media_type, is_whole=True)
+    return Body(shelved.content, shelved.content.blobs_path, everything, route.media_type, is_whole=True)
 
 
 def _harmless(media_type: str) -> tuple[str, dict[str, str]]:

@@ -18,11 +18,11 @@ import orjson
 from olmkit.fbc.schemas import PACKAGE
 
 _Numbers = dict[int, "array[int]"]
-Range = tuple[int, int]
+ByteRange = tuple[int, int]
 """Offset and length in bytes."""
 
 
-class Index:
+class BlobIndex:
     """The envelope of every blob and its place. Blobs lie one after the other from the start of the file."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Index:
 
         A package's own olm.package blob belongs to it, although its envelope names no package (olmv1.md 5.3, trap 14).
         """
-        asked = _Asked(*(self._texts.get(text, -1) for text in (schema, package, name)))
+        asked = _Query(*(self._texts.get(text, -1) for text in (schema, package, name)))
         if -1 in (asked.schema, asked.package, asked.name):
             return ()
         candidates = self._candidates(asked)
@@ -66,23 +66,23 @@ class Index:
         for schema, package, name in zip(self._schema, self._package, self._name, strict=True):
             yield texts[schema], texts[package], texts[name]
 
-    def reordered(self, numbers: Iterable[int]) -> Index:
+    def reordered(self, numbers: Iterable[int]) -> BlobIndex:
         """The index of a file in which the blobs of these numbers follow each other; a number may come several times."""
-        texts, other = list(self._texts), Index()
+        texts, other = list(self._texts), BlobIndex()
         for number in numbers:
             schema, package, name = (texts[column[number]] for column in (self._schema, self._package, self._name))
-            other.add(schema, package, name, self.range(number)[1])
+            other.add(schema, package, name, self.byte_range(number)[1])
         return other
 
-    def range(self, number: int) -> Range:
+    def byte_range(self, number: int) -> ByteRange:
         """The place of one blob."""
         return self._start[number], self._start[number + 1] - self._start[number]
 
-    def ranges(self, numbers: Iterable[int]) -> list[Range]:
+    def byte_ranges(self, numbers: Iterable[int]) -> list[ByteRange]:
         """The places of blobs, neighbours made one."""
-        found: list[Range] = []
+        found: list[ByteRange] = []
         for number in numbers:
-            start, length = self.range(number)
+            start, length = self.byte_range(number)
             if found and sum(found[-1]) == start:
                 found[-1] = (found[-1][0], found[-1][1] + length)
             else:
@@ -99,7 +99,7 @@ class Index:
         return b"".join((*parts, b"}"))
 
     @classmethod
-    def load(cls, data: bytes) -> Index:
+    def load(cls, data: bytes) -> BlobIndex:
         """What dump() wrote."""
         stored: dict[str, Any] = orjson.loads(data)
         index, texts = cls(), stored["texts"]
@@ -120,7 +120,7 @@ class Index:
     def _number(self, text: str) -> int:
         return self._texts.setdefault(text, len(self._texts))
 
-    def _candidates(self, asked: _Asked) -> list[int] | None:
+    def _candidates(self, asked: _Query) -> list[int] | None:
         """The smallest list that holds every match, then those in it that match; None: nothing was asked."""
         lists: list[Sequence[int]] = []
         by_schema, _, by_name = self._lists()
@@ -139,7 +139,7 @@ class Index:
         own = [n for n in by_name.get(package, ()) if self._is_package_blob(n) and self._package[n] != package]
         return array("L", sorted([*own, *by_package.get(package, ())]))
 
-    def _matches(self, number: int, asked: _Asked) -> bool:
+    def _matches(self, number: int, asked: _Query) -> bool:
         return (
             (not asked.schema or self._schema[number] == asked.schema)
             and (not asked.name or self._name[number] == asked.name)
@@ -165,7 +165,7 @@ def _by_text(texts: Iterable[int]) -> _Numbers:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Query:
     """The numbers of the texts asked for; 0 (the empty text) asks nothing, -1 is a text no blob has."""
 
     schema: int

@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from catalogd.ingest.content_writer import Writer
-from catalogd.ingest.expansion_limit import Growth
-from catalogd.ingest.serialized_blobs import Entry, entry
-from catalogd.ingest.yaml_worker import Part
-from catalogd.ingest.yaml_worker_pool import Readers
+from catalogd.ingest.content_writer import ContentWriter
+from catalogd.ingest.expansion_limit import ExpansionLimit
+from catalogd.ingest.serialized_blobs import SerializedBlob, serialize_blob
+from catalogd.ingest.yaml_worker import FileBlobs
+from catalogd.ingest.yaml_worker_pool import YamlWorkerPool
 from olmkit.fbc.blobs import parse_blob
 from olmkit.fbc.documents import Document, RawDocument, split_documents
 from olmkit.fbc.errors import BadCatalog, BadDocument
@@ -23,7 +23,7 @@ from olmkit.fbc.indexignore import IGNORE_FILE, MAX_IGNORE_FILE_BYTES, ignore_fi
 from olmkit.sources.errors import shown_path
 from olmkit.sources.tree_storage import ByteReader
 
-LARGE = 1024 * 1024
+MAX_WORKER_DOCUMENT_BYTES = 1024 * 1024
 """Bytes of a document that the job always reads itself: no two such shall be in memory at a time."""
 
 
@@ -38,14 +38,14 @@ class _Segment:
 class _Counted:
     """The bytes of a file, counted as they are read."""
 
-    def __init__(self, data: ByteReader, growth: Growth) -> None:
+    def __init__(self, data: ByteReader, growth: ExpansionLimit) -> None:
         self._data = data
         self._growth = growth
 
     def read(self, size: int, /) -> bytes:
         """See Data."""
         part = self._data.read(size)
-        self._growth.read(len(part))
+        self._growth.count_read(len(part))
         return part
 
 
@@ -55,7 +55,7 @@ class CatalogFiles:
     `readers` read YAML; without them it is read here, like JSON. Methods raise what theirs do.
     """
 
-    def __init__(self, writer: Writer, folder: Path, readers: Readers | None = None) -> None:
+    def __init__(self, writer: ContentWriter, folder: Path, readers: YamlWorkerPool | None = None) -> None:
         self.folder = folder
         self._writer = writer
         self._readers = readers
@@ -78,7 +78,7 @@ class CatalogFiles:
         segment = self._segments[path] = _Segment()
         self._read.append(segment)
         try:
-            for document in split_documents(_Counted(data, self._writer.growth)):
+            for document in split_documents(_Counted(data, self._writer.expansion)):
                 if segment.fault:
                     break
                 self._add(segment, document)
@@ -88,27 +88,31 @@ class CatalogFiles:
 
     def _add(self, segment: _Segment, document: Document | RawDocument) -> None:
         """Have a document of the file that is read become a blob. Raises BadDocument."""
-        if self._readers is not None and isinstance(document, RawDocument) and len(document.text) < LARGE:
+        if (
+            self._readers is not None
+            and isinstance(document, RawDocument)
+            and len(document.text) < MAX_WORKER_DOCUMENT_BYTES
+        ):
             self._readers.add(len(self._read) - 1, document, self._take)
             return
         self._drain()
         if not segment.fault:
             read = document if isinstance(document, Document) else document.parse()
-            self._put(segment, entry(parse_blob(read), bundle_metadata=self._writer.bundle_metadata))
+            self._put(segment, serialize_blob(parse_blob(read), bundle_metadata=self._writer.bundle_metadata))
 
     def _drain(self) -> None:
         if self._readers is not None:
             self._readers.drain(self._take)
 
-    def _take(self, part: Part) -> None:
+    def _take(self, part: FileBlobs) -> None:
         segment = self._read[part.file]
-        for made in part.entries:
+        for made in part.blobs:
             self._put(segment, made)
-        segment.fault = part.fault
+        segment.fault = part.error
 
-    def _put(self, segment: _Segment, made: Entry) -> None:
+    def _put(self, segment: _Segment, made: SerializedBlob) -> None:
         first = segment.blobs.start if segment.blobs else self._writer.blob_count
-        self._writer.put(made)
+        self._writer.add_serialized(made)
         segment.blobs = range(first, self._writer.blob_count)
 
     def remove(self, path: str) -> None:

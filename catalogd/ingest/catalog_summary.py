@@ -11,7 +11,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Summary:
+class CatalogSummary:
     """What a catalog holds, for its status. `problems` are the first sentences about what could not be read or does not fit
     together, `problem_count` counts all; `notes` say what Package objects had to leave out."""
 
@@ -34,7 +34,7 @@ class Summary:
         }
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Summary:
+    def from_json(cls, value: Mapping[str, Any]) -> CatalogSummary:
         """What to_json() gave."""
         return cls(
             tuple(value["packageNames"]),

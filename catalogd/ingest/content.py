@@ -20,20 +20,20 @@ from typing import Any
 
 import orjson
 
-from catalogd.ingest.blob_index import Index, Range
-from catalogd.ingest.catalog_summary import Summary
-from catalogd.ingest.package_objects import Offer
+from catalogd.ingest.blob_index import BlobIndex, ByteRange
+from catalogd.ingest.catalog_summary import CatalogSummary
+from catalogd.ingest.package_objects import ObjectFingerprint
 
-FORMAT = 3
+CONTENT_FORMAT = 3
 """Of the files above, all together. Content of another format is read again."""
-BLOBS, INDEX, PACKAGES, RESOLUTION, FACTS = (
+BLOBS_FILE, INDEX_FILE, PACKAGES_FILE, RESOLUTION_FILE, METADATA_FILE = (
     "all.jsonl",
     "index.json",
     "packages.jsonl",
     "resolution.jsonl",
     "content.json",
 )
-SUMMARIES, ICONS, BUNDLES = "summaries.json", "icons", "bundles.jsonl"
+SUMMARIES_FILE, ICONS_FILE, BUNDLES_FILE = "summaries.json", "icons", "bundles.jsonl"
 
 
 class Content:
@@ -43,25 +43,31 @@ class Content:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._facts = folder / FACTS
+        self._facts = folder / METADATA_FILE
         self._opened_as = _identity(self._facts)
         facts = orjson.loads(self._facts.read_bytes())
-        if facts.get("format") != FORMAT:
+        if facts.get("format") != CONTENT_FORMAT:
             raise LookupError("it was written by another version")
-        self.index = Index.load((folder / INDEX).read_bytes())
-        self.summary = Summary.from_json(facts["summary"])
-        self.blobs = folder / BLOBS
-        self.resolutions = folder / RESOLUTION
-        self.summaries = folder / SUMMARIES
-        self.icons = folder / ICONS
-        self.offers = tuple(Offer(package, fingerprint) for package, fingerprint, _, _ in facts["packages"])
-        self._packages = _Lines(folder / PACKAGES, facts["packages"])
-        self.has_bundles = facts["bundles"] is not None
-        self.bundle_offers = tuple(Offer(subject, fingerprint) for subject, fingerprint, _, _ in facts["bundles"] or ())
-        self._bundles = _Lines(folder / BUNDLES, facts["bundles"] or ())
-        self._documents: dict[str, Range] = {package: (start, length) for package, start, length in facts["resolution"]}
+        self.index = BlobIndex.load((folder / INDEX_FILE).read_bytes())
+        self.summary = CatalogSummary.from_json(facts["summary"])
+        self.blobs_path = folder / BLOBS_FILE
+        self.resolution_path = folder / RESOLUTION_FILE
+        self.summaries_path = folder / SUMMARIES_FILE
+        self.icons_path = folder / ICONS_FILE
+        self.package_fingerprints = tuple(
+            ObjectFingerprint(package, fingerprint) for package, fingerprint, _, _ in facts["packages"]
+        )
+        self._packages = _Lines(folder / PACKAGES_FILE, facts["packages"])
+        self.has_bundle_metadata = facts["bundles"] is not None
+        self.bundle_fingerprints = tuple(
+            ObjectFingerprint(subject, fingerprint) for subject, fingerprint, _, _ in facts["bundles"] or ()
+        )
+        self._bundles = _Lines(folder / BUNDLES_FILE, facts["bundles"] or ())
+        self._documents: dict[str, ByteRange] = {
+            package: (start, length) for package, start, length in facts["resolution"]
+        }
         self._providers: dict[str, list[str]] = facts["provides"]
-        self._icons: dict[str, tuple[Range, str]] = {
+        self._icons: dict[str, tuple[ByteRange, str]] = {
             package: ((start, length), media_type) for package, (start, length, media_type) in facts["icons"].items()
         }
 
@@ -72,12 +78,12 @@ class Content:
         except OSError:
             return False
 
-    def resolution(self, package: str) -> Range | None:
+    def resolution_range(self, package: str) -> ByteRange | None:
         """Where in `resolutions` the document of a package lies; None for a package that no blob names."""
         return self._documents.get(package)
 
     @property
-    def resolved(self) -> Iterable[str]:
+    def resolution_packages(self) -> Iterable[str]:
         """The packages that have a resolution document, sorted."""
         return self._documents.keys()
 
@@ -85,7 +91,7 @@ class Content:
         """The packages of which a bundle provides a `<group>/<kind>`, sorted."""
         return self._providers.get(kind, ())
 
-    def icon(self, package: str) -> tuple[Range, str] | None:
+    def icon_range(self, package: str) -> tuple[ByteRange, str] | None:
         """Where in `icons` the picture of a package lies, and its media type as the catalog has it; None without one."""
         return self._icons.get(package)
 
@@ -108,7 +114,7 @@ class _Lines:
 
     def __init__(self, path: Path, places: Any) -> None:
         self._path = path
-        self._places: dict[str, Range] = {name: (start, length) for name, _, start, length in places}
+        self._places: dict[str, ByteRange] = {name: (start, length) for name, _, start, length in places}
 
     def read(self, name: str) -> dict[str, Any]:
         start, length = self._places[name]

@@ -19,27 +19,27 @@ from typing import Any, Self
 
 import orjson
 
-from catalogd.ingest.blob_index import Index
-from catalogd.ingest.catalog_summary import Summary
-from catalogd.ingest.content import BLOBS, BUNDLES, FACTS, FORMAT, INDEX
-from catalogd.ingest.expansion_limit import Growth
-from catalogd.ingest.hashing_writer import Appended
-from catalogd.ingest.package_index import Blobs, Derived
-from catalogd.ingest.serialized_blobs import Entry, entry
+from catalogd.ingest.blob_index import BlobIndex
+from catalogd.ingest.catalog_summary import CatalogSummary
+from catalogd.ingest.content import BLOBS_FILE, BUNDLES_FILE, CONTENT_FORMAT, INDEX_FILE, METADATA_FILE
+from catalogd.ingest.expansion_limit import ExpansionLimit
+from catalogd.ingest.hashing_writer import HashingWriter
+from catalogd.ingest.package_index import BlobReader, PackageIndexWriter
+from catalogd.ingest.serialized_blobs import SerializedBlob, serialize_blob
 from olmkit.fbc.blobs import Blob
 from olmkit.fbc.errors import BadCatalog
-from olmkit.store.checksums import File
+from olmkit.store.checksums import FileChecksums
 
-BUFFER = 1024 * 1024
-COPY_SIZE = 1024 * 1024
-BLOB_LIMIT = 300_000
+WRITE_BUFFER_BYTES = 1024 * 1024
+COPY_CHUNK_BYTES = 1024 * 1024
+MAX_BLOBS = 300_000
 """Blobs of one catalog: whoever serves it keeps the place of each in memory. The largest public catalogs have 20,000."""
-NAMES_LIMIT = 32 * 1024 * 1024
+MAX_NAMES_LENGTH = 32 * 1024 * 1024
 """Characters of the schemas, packages and names of all blobs, which are kept with the places."""
 _UNORDERED = "all.unordered"
 
 
-class Writer:
+class ContentWriter:
     """Writes one catalog's files into `folder`; `catalog_digest` is what the resolution documents name it by.
 
     `bundle_metadata`: also what BundleMetadata objects say. `growth` counts what is written, all files together; without it
@@ -47,20 +47,20 @@ class Writer:
     """
 
     def __init__(
-        self, folder: Path, catalog_digest: str, *, bundle_metadata: bool = False, growth: Growth | None = None
+        self, folder: Path, catalog_digest: str, *, bundle_metadata: bool = False, growth: ExpansionLimit | None = None
     ) -> None:
-        self.hashed: dict[str, File] = {}
-        self.growth = growth or Growth(limited=False)
+        self.checksums: dict[str, FileChecksums] = {}
+        self.expansion = growth or ExpansionLimit(limited=False)
         self.bundle_metadata = bundle_metadata
         self._folder = folder
         self._digest = catalog_digest
-        self._blobs = Appended(folder / BLOBS)
-        self._parts = tempfile.TemporaryFile(dir=folder, buffering=BUFFER)  # noqa: SIM115 closed by __exit__
-        self._bundles = open(folder / BUNDLES, "wb", buffering=BUFFER) if bundle_metadata else None  # noqa: SIM115
+        self._blobs = HashingWriter(folder / BLOBS_FILE)
+        self._parts = tempfile.TemporaryFile(dir=folder, buffering=WRITE_BUFFER_BYTES)  # noqa: SIM115 closed by __exit__
+        self._bundles = open(folder / BUNDLES_FILE, "wb", buffering=WRITE_BUFFER_BYTES) if bundle_metadata else None  # noqa: SIM115
         self._bundle_places: dict[int, tuple[str, str, int, int]] = {}
         self._notes: list[str] = []
         self._names = 0
-        self._index = Index()
+        self._index = BlobIndex()
         self._with_parts, self._part_ends = array("Q"), array("Q", [0])
 
     def __enter__(self) -> Self:
@@ -81,15 +81,15 @@ class Writer:
 
     def add(self, blob: Blob) -> None:
         """The next blob of the catalog. Raises BadCatalog when it is one too many, or too much."""
-        self.put(entry(blob, bundle_metadata=self.bundle_metadata))
+        self.add_serialized(serialize_blob(blob, bundle_metadata=self.bundle_metadata))
 
-    def put(self, made: Entry) -> None:
+    def add_serialized(self, made: SerializedBlob) -> None:
         """The same of what was made of a blob elsewhere, with this writer's `bundle_metadata`. Raises BadCatalog."""
         self._names += len(made.schema) + len(made.package) + len(made.name)
         _check_count(len(self._index) + 1)
-        if self._names > NAMES_LIMIT:
-            raise BadCatalog(f"the names of the catalog's blobs take more than {NAMES_LIMIT // 1024**2} MiB")
-        self.growth.write(len(made.line) + len(made.part) + len(made.spec))
+        if self._names > MAX_NAMES_LENGTH:
+            raise BadCatalog(f"the names of the catalog's blobs take more than {MAX_NAMES_LENGTH // 1024**2} MiB")
+        self.expansion.count_written(len(made.line) + len(made.part) + len(made.spec))
         self._blobs.write(made.line)
         number = self._index.add(made.schema, made.package, made.name, len(made.line))
         if made.part:
@@ -103,30 +103,35 @@ class Writer:
         if made.note:
             self._notes.append(made.note)
 
-    def finish(self, ranges: Sequence[range] | None = None) -> Summary:
+    def finish(self, ranges: Sequence[range] | None = None) -> CatalogSummary:
         """Write what could not be written before all blobs were known. Nothing may be added afterwards.
 
         `ranges` are numbers of the blobs that count, in the catalog's order: without it all do, as they were added. Raises
         BadCatalog.
         """
         _check_count(sum(map(len, ranges or ())))  # links may name a blob many times
-        self.hashed[BLOBS] = self._blobs.finish()
+        self.checksums[BLOBS_FILE] = self._blobs.finish()
         self._parts.flush()
         numbers: Sequence[int] = range(len(self._index))
         if ranges is not None and not _follow_each_other(ranges, len(self._index)):
             numbers = array("Q", chain.from_iterable(ranges))
             self._reorder(ranges, numbers)
         blobs = _Written(self._blobs, self._index, numbers, self._part)
-        derived = Derived(self._folder, self._digest, blobs, self.growth)
+        derived = PackageIndexWriter(self._folder, self._digest, blobs, self.expansion)
         facts = derived.write()
         summary = derived.summary(self._notes)
-        self._write(INDEX, self._index.dump())
-        facts = {"format": FORMAT, **facts, "summary": summary.to_json(), "bundles": self._bundle_facts(numbers)}
-        self._write(FACTS, orjson.dumps(facts))
+        self._write(INDEX_FILE, self._index.dump())
+        facts = {
+            "format": CONTENT_FORMAT,
+            **facts,
+            "summary": summary.to_json(),
+            "bundles": self._bundle_facts(numbers),
+        }
+        self._write(METADATA_FILE, orjson.dumps(facts))
         return summary
 
     def _write(self, name: str, data: bytes) -> None:
-        self.growth.write(len(data))
+        self.expansion.count_written(len(data))
         (self._folder / name).write_bytes(data)
 
     def _bundle_facts(self, numbers: Iterable[int]) -> list[tuple[str, str, int, int]] | None:
@@ -140,16 +145,16 @@ class Writer:
     def _reorder(self, ranges: Iterable[range], numbers: Iterable[int]) -> None:
         """Write the blobs again, in another order. Links may name one many times."""
         before, index = self._blobs, self._index.reordered(numbers)
-        self.growth.write(max(index.size - before.size, 0))
-        (self._folder / BLOBS).rename(self._folder / _UNORDERED)
+        self.expansion.count_written(max(index.size - before.size, 0))
+        (self._folder / BLOBS_FILE).rename(self._folder / _UNORDERED)
         with before:
-            self._blobs = Appended(self._folder / BLOBS)
+            self._blobs = HashingWriter(self._folder / BLOBS_FILE)
             for each in ranges:
                 if each:
-                    start, end = self._index.range(each[0])[0], sum(self._index.range(each[-1]))
-                    for at in range(start, end, COPY_SIZE):
-                        self._blobs.write(before.read(at, min(COPY_SIZE, end - at)))
-            self.hashed[BLOBS] = self._blobs.finish()
+                    start, end = self._index.byte_range(each[0])[0], sum(self._index.byte_range(each[-1]))
+                    for at in range(start, end, COPY_CHUNK_BYTES):
+                        self._blobs.write(before.read(at, min(COPY_CHUNK_BYTES, end - at)))
+            self.checksums[BLOBS_FILE] = self._blobs.finish()
         (self._folder / _UNORDERED).unlink()
         self._index = index
 
@@ -161,10 +166,10 @@ class Writer:
         return part
 
 
-class _Written(Blobs):
+class _Written(BlobReader):
     """The blobs in the catalog's order, for what is derived from them. `numbers` are those they were added under."""
 
-    def __init__(self, file: Appended, index: Index, numbers: Sequence[int], part: Any) -> None:
+    def __init__(self, file: HashingWriter, index: BlobIndex, numbers: Sequence[int], part: Any) -> None:
         self.index = index
         self._file = file
         self._numbers = numbers
@@ -172,15 +177,15 @@ class _Written(Blobs):
 
     def value(self, number: int) -> Any:
         """See Blobs, as below."""
-        return orjson.loads(self._file.read(*self.index.range(number)))
+        return orjson.loads(self._file.read(*self.index.byte_range(number)))
 
     def bundle_part(self, number: int) -> Any:
         return self._part(self._numbers[number])
 
 
 def _check_count(count: int) -> None:
-    if count > BLOB_LIMIT:
-        raise BadCatalog(f"the catalog holds more than {BLOB_LIMIT:,} blobs")
+    if count > MAX_BLOBS:
+        raise BadCatalog(f"the catalog holds more than {MAX_BLOBS:,} blobs")
 
 
 def _follow_each_other(ranges: Iterable[range], count: int) -> bool:

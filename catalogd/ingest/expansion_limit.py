@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from olmkit.fbc.errors import BadCatalog
 
-FACTOR = 8
+MAX_EXPANSION_FACTOR = 8
 """Ordinary catalogs write once to three times what was read: the blobs, and what is derived of them."""
-MOST_BEYOND = 1024**3
+MAX_EXPANSION_BYTES = 1024**3
 """Bytes."""
-ALWAYS_ALLOWED = 16 * 1024**2
+ALWAYS_ALLOWED_BYTES = 16 * 1024**2
 """Bytes."""
 
 
-class Growth:
+class ExpansionLimit:
     """Bytes read and bytes written of one catalog. What is written must stay below the lesser of 8 times what was read and 1 GiB
     beyond it, but may always be 16 MiB. Not `limited`: nothing is too much."""
 
@@ -25,16 +25,17 @@ class Growth:
         self._read = 0
         self._written = 0
 
-    def read(self, count: int) -> None:
+    def count_read(self, count: int) -> None:
         """More of the catalog's files was read."""
         self._read += count
 
-    def write(self, count: int) -> None:
+    def count_written(self, count: int) -> None:
         """More is about to be written. Raises BadCatalog when that is too much."""
         self._written += count
-        limit = max(ALWAYS_ALLOWED, min(FACTOR * self._read, self._read + MOST_BEYOND))
+        limit = max(ALWAYS_ALLOWED_BYTES, min(MAX_EXPANSION_FACTOR * self._read, self._read + MAX_EXPANSION_BYTES))
         if self._limited and self._written > limit:
             raise BadCatalog(
-                f"the catalog grows to more than {FACTOR} times the size of its files, or {MOST_BEYOND // 1024**3} GiB beyond it,"
-                " when it is read: write out the values that its YAML aliases (*name) repeat, or leave them out"
+                f"the catalog grows to more than {MAX_EXPANSION_FACTOR} times the size of its files, or"
+                f" {MAX_EXPANSION_BYTES // 1024**3} GiB beyond it, when it is read: write out the values that its YAML aliases"
+                " (*name) repeat, or leave them out"
             )

@@ -15,17 +15,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from olmkit.store.checksums import PORTION, File
+from olmkit.store.checksums import HASH_CHUNK_SIZE, FileChecksums
 
-BATCH = 1024 * 1024
+WRITE_BATCH_BYTES = 1024 * 1024
 """Bytes handed over at a time, about: enough that taking Python's lock for each costs nothing."""
-PIECES = 512
+MAX_BATCH_PIECES = 512
 """Pieces of a batch: what orjson wrote keeps the place it had while it grew, a few KB for a line of ten bytes."""
-DEPTH = 2
+MAX_QUEUED_BATCHES = 2
 """Batches that may wait."""
 
 
-class Appended:
+class HashingWriter:
     """Bytes one after the other into a new file at `path`."""
 
     def __init__(self, path: Path) -> None:
@@ -35,8 +35,8 @@ class Appended:
         self._batched = 0
         self._error: BaseException | None = None
         self._portions: list[str] = []
-        self._hashing, self._room = hashlib.sha256(), PORTION
-        self._queue: queue.Queue[Sequence[bytes] | None] = queue.Queue(DEPTH)
+        self._hashing, self._room = hashlib.sha256(), HASH_CHUNK_SIZE
+        self._queue: queue.Queue[Sequence[bytes] | None] = queue.Queue(MAX_QUEUED_BATCHES)
         self._thread: threading.Thread | None = threading.Thread(target=self._work, name="append", daemon=True)
         self._thread.start()
 
@@ -56,16 +56,16 @@ class Appended:
         self._batch.append(data)
         self._batched += len(data)
         self.size += len(data)
-        if self._batched >= BATCH or len(self._batch) >= PIECES:
+        if self._batched >= WRITE_BATCH_BYTES or len(self._batch) >= MAX_BATCH_PIECES:
             self._hand_over()
 
-    def finish(self) -> File:
+    def finish(self) -> FileChecksums:
         """Its size and hashes, when all of it is in the file; nothing may be written afterwards. Raises OSError."""
         self._hand_over()
         self._end()
         if self._error is not None:
             raise self._error
-        return File(self.size, tuple(self._portions))
+        return FileChecksums(self.size, tuple(self._portions))
 
     def read(self, start: int, length: int) -> bytes:
         """Of what is written; only after `finish`."""
@@ -90,7 +90,7 @@ class Appended:
                     self._append(b"".join(batch))
                 except BaseException as error:  # told to the writer, who is in the middle of something else
                     self._error = error
-        if self._room < PORTION:
+        if self._room < HASH_CHUNK_SIZE:
             self._portions.append(self._hashing.hexdigest())
 
     def _append(self, data: bytes) -> None:
@@ -101,4 +101,4 @@ class Appended:
             left, self._room = left[written:], self._room - written
             if self._room == 0:
                 self._portions.append(self._hashing.hexdigest())
-                self._hashing, self._room = hashlib.sha256(), PORTION
+                self._hashing, self._room = hashlib.sha256(), HASH_CHUNK_SIZE

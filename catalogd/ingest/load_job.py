@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from catalogd.ingest.catalog_files import CatalogFiles
-from catalogd.ingest.content_writer import Writer
-from catalogd.ingest.expansion_limit import Growth
-from catalogd.ingest.staged_content import is_here
-from catalogd.ingest.yaml_worker_pool import ReaderDied, Readers
+from catalogd.ingest.content_writer import ContentWriter
+from catalogd.ingest.expansion_limit import ExpansionLimit
+from catalogd.ingest.staged_content import is_stored
+from catalogd.ingest.yaml_worker_pool import WorkerDied, YamlWorkerPool
 from olmkit.errors import OlmError
 from olmkit.fbc.errors import NO_BLOBS_MESSAGE, BadCatalog
 from olmkit.fbc.folder import read_folder
@@ -31,16 +31,16 @@ from olmkit.sources.open import OpenedSource, open_source
 from olmkit.sources.source import from_json
 from olmkit.sources.tree import CATALOG_LIMITS
 from olmkit.sources.unpack import Fetched, unpack
-from olmkit.store.checksums import File
-from olmkit.store.store import Store, fill
+from olmkit.store.checksums import FileChecksums
+from olmkit.store.store import Store, fill_staging
 
-LABEL = "operators.operatorframework.io.index.configs.v1"
+CONFIGS_LABEL = "operators.operatorframework.io.index.configs.v1"
 """The label of a catalog image that names the folder of its files."""
 
-NO_CATALOG = "NotACatalog"
+NOT_A_CATALOG = "NotACatalog"
 """The reason of BadContent when the image's files cannot be read as a catalog."""
 
-SWITCH_SECONDS = 0.0005
+SWITCH_INTERVAL_SECONDS = 0.0005
 """How long a thread that needs Python's lock waits at most until it is given."""
 
 M_ARENA_MAX = -8
@@ -60,9 +60,9 @@ async def load(arguments: Mapping[str, Any], progress: Progress, parse: Parse) -
     BadContent for what is no catalog.
     """
     source, access = from_json(arguments["source"]), Access.from_json(arguments["access"])
-    store, known = Store(Path(arguments["store"]), make=False), arguments["known"]
+    store, known = Store(Path(arguments["store"]), create=False), arguments["known"]
     staging, staged = Path(arguments["staging"]), False
-    validator = arguments["validator"] if known and is_here(store, known, arguments["bundleMetadata"]) else ""
+    validator = arguments["validator"] if known and is_stored(store, known, arguments["bundleMetadata"]) else ""
     async with AsyncExitStack() as stack:
         with _named():
             opening = open_source(source, access, validator, scratch=staging)
@@ -78,17 +78,17 @@ async def load(arguments: Mapping[str, Any], progress: Progress, parse: Parse) -
         return {**_told(opened), "staged": staged}
 
 
-async def look(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+async def probe(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
     """What load() would return, if an image is still what is served; None otherwise. For Task.look: asks for a digest, and for
     the manifest when the source has not shown it yet."""
-    store = Store(Path(arguments["store"]), make=False)
+    store = Store(Path(arguments["store"]), create=False)
     source, access = from_json(arguments["source"]), Access.from_json(arguments["access"])
     async with AsyncExitStack() as stack:
         with _named():
             opened = await stack.enter_async_context(open_source(source, access))
         if arguments["bad"] and opened.ref and arguments["bad"][2] == opened.ref:
             raise BadContent(*arguments["bad"])
-        if opened.digest != arguments["known"] or not is_here(store, opened.digest, arguments["bundleMetadata"]):
+        if opened.digest != arguments["known"] or not is_stored(store, opened.digest, arguments["bundleMetadata"]):
             return None
         if opened.digest != arguments["answered"]:
             with _named():
@@ -98,7 +98,7 @@ async def look(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _is_whole(store: Store, digest: str, arguments: Mapping[str, Any]) -> bool:
     """Whether the content need not be read; what is served was verified before it was. Raises Waiting(CacheUnreadable)."""
-    if not is_here(store, digest, arguments["bundleMetadata"]):
+    if not is_stored(store, digest, arguments["bundleMetadata"]):
         return False
     return digest == arguments["known"] or store.verify(digest)
 
@@ -114,10 +114,10 @@ def _told(opened: OpenedSource) -> dict[str, Any]:
 
 
 async def _stage(opened: OpenedSource, staging: Path, bundle_metadata: bool, progress: Progress, parse: Parse) -> None:
-    known: dict[str, File] = {}
-    with fill(staging, opened.digest, known=known) as folder:
+    known: dict[str, FileChecksums] = {}
+    with fill_staging(staging, opened.digest, known=known) as folder:
         with _named():
-            fetched = await opened.fetch(folder, FromLabel(LABEL), CATALOG_LIMITS, progress)
+            fetched = await opened.fetch(folder, FromLabel(CONFIGS_LABEL), CATALOG_LIMITS, progress)
         wanted = {
             "facts": fetched.facts,
             "folder": str(folder),
@@ -125,19 +125,19 @@ async def _stage(opened: OpenedSource, staging: Path, bundle_metadata: bool, pro
             "ref": opened.ref,
             "bundleMetadata": bundle_metadata,
         }
-        made = await parse(f"{__name__}:read", wanted, fetched.files, folder, progress)
-        known.update({name: File(size, tuple(portions)) for name, (size, portions) in made["hashed"].items()})
+        made = await parse(f"{__name__}:parse_catalog", wanted, fetched.files, folder, progress)
+        known.update({name: FileChecksums(size, tuple(portions)) for name, (size, portions) in made["hashed"].items()})
 
 
-def read(arguments: Mapping[str, Any], files: Sequence[IO[bytes]], progress: Progress) -> dict[str, Any]:
+def parse_catalog(arguments: Mapping[str, Any], files: Sequence[IO[bytes]], progress: Progress) -> dict[str, Any]:
     """Make the content of what was fetched in `folder`: {"hashed": name -> [size, portions]} of files that were hashed.
 
     For the process that parses. Raises BadContent and Waiting.
     """
     try:
         return {"hashed": _read(arguments, files, progress)}
-    except ReaderDied as error:
-        error.repeat()
+    except WorkerDied as error:
+        error.raise_signal()
         raise
 
 
@@ -145,9 +145,11 @@ def _read(arguments: Mapping[str, Any], files: Sequence[IO[bytes]], progress: Pr
     _share_one_heap()
     folder, bundle_metadata = Path(arguments["folder"]), arguments["bundleMetadata"]
     with (
-        Readers(bundle_metadata=bundle_metadata) as readers,  # first: processes are forked before there are threads
+        YamlWorkerPool(
+            bundle_metadata=bundle_metadata
+        ) as readers,  # first: processes are forked before there are threads
         _short_turns(),
-        Writer(folder, arguments["digest"], bundle_metadata=bundle_metadata, growth=Growth()) as writer,
+        ContentWriter(folder, arguments["digest"], bundle_metadata=bundle_metadata, growth=ExpansionLimit()) as writer,
     ):
         storage = CatalogFiles(writer, folder, readers)
         try:
@@ -156,8 +158,8 @@ def _read(arguments: Mapping[str, Any], files: Sequence[IO[bytes]], progress: Pr
             progress("reading the catalog")
             _finish(writer, storage.ranges(_within(root, folder)))
         except BadCatalog as error:
-            raise BadContent(NO_CATALOG, f"load FBC from filesystem: {error}", arguments["ref"]) from error
-        return {name: [file.size, list(file.portions)] for name, file in writer.hashed.items()}
+            raise BadContent(NOT_A_CATALOG, f"load FBC from filesystem: {error}", arguments["ref"]) from error
+        return {name: [file.size, list(file.chunk_digests)] for name, file in writer.checksums.items()}
 
 
 def _within(root: Path, folder: Path) -> str:
@@ -165,15 +167,15 @@ def _within(root: Path, folder: Path) -> str:
     return "" if path == "." else path
 
 
-def write(files: Path, folder: Path, digest: str) -> None:
+def write_content(files: Path, folder: Path, digest: str) -> None:
     """Read a catalog's files from a disk and write its content into `folder`. Raises BadCatalog."""
-    with Writer(folder, digest) as writer:
+    with ContentWriter(folder, digest) as writer:
         for blob in read_folder(files):
             writer.add(blob)
         _finish(writer, None)
 
 
-def _finish(writer: Writer, ranges: Sequence[range] | None) -> None:
+def _finish(writer: ContentWriter, ranges: Sequence[range] | None) -> None:
     """Raises BadCatalog when there is no blob at all."""
     if writer.finish(ranges).blob_count == 0:
         raise BadCatalog(NO_BLOBS_MESSAGE)
@@ -189,7 +191,7 @@ def _share_one_heap() -> None:
 def _short_turns() -> Iterator[None]:
     """Threads that inflate, write and hash need Python's lock for a moment only: they shall not wait for it as long as usual."""
     usual = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH_SECONDS)
+    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     try:
         yield
     finally:

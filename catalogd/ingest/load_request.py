@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from catalogd.catalog.world import Record
-from catalogd.ingest.staged_content import take_over
-from catalogd.ingest.yaml_worker_limits import READER_MEMORY, READERS
+from catalogd.ingest.staged_content import publish_job_output
+from catalogd.ingest.yaml_worker_limits import YAML_WORKER_MEMORY_BYTES, YAML_WORKERS
 from olmkit.jobs import Limits, Staging, Task
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
@@ -19,13 +19,13 @@ from olmkit.sources.errors import BadContent
 from olmkit.sources.source import ImageSource, Source, to_json
 from olmkit.store.store import Store
 
-JOB = "catalogd.ingest.load_job"
-LIMITS = Limits(helper_memory_bytes=READERS * READER_MEMORY)
+LOAD_JOB_MODULE = "catalogd.ingest.load_job"
+LOAD_LIMITS = Limits(helper_memory_bytes=YAML_WORKERS * YAML_WORKER_MEMORY_BYTES)
 """Of a job that loads."""
 
 
 @dataclass(frozen=True)
-class Loader:
+class LoadTaskFactory:
     """What all loading jobs of a process have in common: the store's folder, and how sources are reached.
 
     `bundle_metadata`: contents also hold what BundleMetadata objects say.
@@ -57,8 +57,8 @@ class Loader:
             "bundleMetadata": self.bundle_metadata,
         }
         is_cheap = known is not None and isinstance(source, ImageSource)
-        store = Store(self.store, make=False)
+        store = Store(self.store, create=False)
         image = source.ref if isinstance(source, ImageSource) else ""
-        staging = Staging(store.stage, partial(take_over, store, self.bundle_metadata, image))
-        look = f"{JOB}:look" if is_cheap else ""
-        return Task(f"{JOB}:load", arguments, look=look, parses=True, staging=staging)
+        staging = Staging(store.stage, partial(publish_job_output, store, self.bundle_metadata, image))
+        look = f"{LOAD_JOB_MODULE}:probe" if is_cheap else ""
+        return Task(f"{LOAD_JOB_MODULE}:load", arguments, look=look, parses=True, staging=staging)

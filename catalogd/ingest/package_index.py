@@ -17,38 +17,38 @@ from typing import IO, Any, Protocol, TypeVar
 import orjson
 
 from catalogd.ingest import resolution_document
-from catalogd.ingest.blob_index import Index
-from catalogd.ingest.catalog_summary import Summary
-from catalogd.ingest.content import ICONS, PACKAGES, RESOLUTION, SUMMARIES
-from catalogd.ingest.expansion_limit import Growth
-from catalogd.ingest.package_objects import fingerprint, package_columns, package_spec, said
-from catalogd.ingest.package_summaries import Head, head, summary
+from catalogd.ingest.blob_index import BlobIndex
+from catalogd.ingest.catalog_summary import CatalogSummary
+from catalogd.ingest.content import ICONS_FILE, PACKAGES_FILE, RESOLUTION_FILE, SUMMARIES_FILE
+from catalogd.ingest.expansion_limit import ExpansionLimit
+from catalogd.ingest.package_objects import fingerprint, object_body, package_columns, package_spec
+from catalogd.ingest.package_summaries import ChannelHead, channel_head, package_summary
 from olmkit.fbc import catalog
 from olmkit.fbc.catalog import Channel, Deprecations, Package
 from olmkit.fbc.checks import package_check
 from olmkit.fbc.errors import BadBlob, BadCatalog
 from olmkit.sources.errors import quoted
 
-BUFFER = 1024 * 1024
-PROBLEMS_KEPT = 100
-PROBLEM_LIMIT = 500
+WRITE_BUFFER_BYTES = 1024 * 1024
+MAX_PROBLEMS = 100
+MAX_PROBLEM_LENGTH = 500
 """Characters of a sentence that are kept; it may hold all names of a catalog."""
 
-PACKAGE_LIMIT = 10_000
+MAX_PACKAGES = 10_000
 """Packages of one catalog: each is an object of the cluster. The largest public catalogs have 400."""
-BLOB_LIMIT = 20_000
+MAX_BLOBS_PER_PACKAGE = 20_000
 """Blobs of one package, which are looked at together; a package of more is left out. The largest public packages have 500."""
 
-NAME_SHOWN = 100
+MAX_QUOTED_NAME_LENGTH = 100
 """Characters of a name in a sentence."""
 
 Value = TypeVar("Value")
 
 
-class Blobs(Protocol):
+class BlobReader(Protocol):
     """All blobs of a catalog, by their number in its order."""
 
-    index: Index
+    index: BlobIndex
 
     def value(self, number: int) -> Any:
         """A blob, read again."""
@@ -103,13 +103,13 @@ class _Package:
         return {part["name"]: (number, part) for number, (part, _, _) in self.bundles}
 
 
-class Derived:
+class PackageIndexWriter:
     """Writes the derived files of one content into `folder`, and gathers what there is to say about the catalog.
 
     Methods raise BadCatalog when there is too much of something; `growth` says so of bytes.
     """
 
-    def __init__(self, folder: Path, catalog_digest: str, blobs: Blobs, growth: Growth) -> None:
+    def __init__(self, folder: Path, catalog_digest: str, blobs: BlobReader, growth: ExpansionLimit) -> None:
         self._folder = folder
         self._growth = growth
         self._digest = catalog_digest
@@ -128,8 +128,8 @@ class Derived:
         packages = self._packages()
         with ExitStack() as stack:
             specs, documents, icons, summaries = (
-                stack.enter_context(open(self._folder / name, "wb", buffering=BUFFER))
-                for name in (PACKAGES, RESOLUTION, ICONS, SUMMARIES)
+                stack.enter_context(open(self._folder / name, "wb", buffering=WRITE_BUFFER_BYTES))
+                for name in (PACKAGES_FILE, RESOLUTION_FILE, ICONS_FILE, SUMMARIES_FILE)
             )
             summaries.write(b'{"packages":[')
             for name in sorted(packages):
@@ -142,9 +142,9 @@ class Derived:
         places = {"packages": self._specs, "resolution": self._documents, "icons": self._icons}
         return {**places, "provides": self._providers}
 
-    def summary(self, notes: Iterable[str] = ()) -> Summary:
+    def summary(self, notes: Iterable[str] = ()) -> CatalogSummary:
         """What there is, after `write`."""
-        return Summary(
+        return CatalogSummary(
             tuple(name for name, *_ in self._specs),
             self._bundle_count,
             len(self._blobs.index),
@@ -161,13 +161,13 @@ class Derived:
             elif schema in (catalog.CHANNEL, catalog.BUNDLE, catalog.DEPRECATIONS):
                 found.setdefault(package, _Numbers()).by_schema[schema].append(number)
                 self._bundle_count += schema == catalog.BUNDLE
-            if len(found) > PACKAGE_LIMIT:
-                raise BadCatalog(f"the catalog holds more than {PACKAGE_LIMIT:,} packages")
-        for name in [each for each, numbers in found.items() if numbers.count > BLOB_LIMIT]:
+            if len(found) > MAX_PACKAGES:
+                raise BadCatalog(f"the catalog holds more than {MAX_PACKAGES:,} packages")
+        for name in [each for each, numbers in found.items() if numbers.count > MAX_BLOBS_PER_PACKAGE]:
             del found[name]
             self._problem_count += 1
             self._keep_problem(
-                f"package {quoted(name, NAME_SHOWN)} has more than {BLOB_LIMIT:,} blobs: "
+                f"package {quoted(name, MAX_QUOTED_NAME_LENGTH)} has more than {MAX_BLOBS_PER_PACKAGE:,} blobs: "
                 "they are served as they are, and none of it can be installed"
             )
         return found
@@ -200,21 +200,23 @@ class Derived:
     def _check(self, package: _Package) -> None:
         verdict = package_check.check_package(package.parts())
         self._problem_count += verdict.count
-        if verdict.count and len(self._problems) < PROBLEMS_KEPT:
+        if verdict.count and len(self._problems) < MAX_PROBLEMS:
             for sentence in verdict.sentences():
                 self._keep_problem(sentence)
-                if len(self._problems) == PROBLEMS_KEPT:
+                if len(self._problems) == MAX_PROBLEMS:
                     break
 
     def _keep_problem(self, sentence: str) -> None:
-        if len(self._problems) < PROBLEMS_KEPT:
-            self._problems.append(sentence if len(sentence) <= PROBLEM_LIMIT else f"{sentence[:PROBLEM_LIMIT]}…")
+        if len(self._problems) < MAX_PROBLEMS:
+            self._problems.append(
+                sentence if len(sentence) <= MAX_PROBLEM_LENGTH else f"{sentence[:MAX_PROBLEM_LENGTH]}…"
+            )
 
     def _document(self, package: _Package, file: IO[bytes]) -> None:
         faults = [fault for number, fault in sorted(package.faults) if not self._is_bundle(package, number)]
         if not package.packages:
             faults.append(f'unknown package "{package.name}"')
-        parts = resolution_document.Parts(
+        parts = resolution_document.PackageBlobs(
             package.name,
             package.packages[-1][1] if package.packages else None,
             package.last_channels(),
@@ -222,11 +224,11 @@ class Derived:
             [each for _, each in package.deprecations],
             faults,
         )
-        document = resolution_document.document(parts, self._digest)
+        document = resolution_document.build_document(parts, self._digest)
         self._documents.append((package.name, file.tell(), len(document)))
-        for kind in sorted(resolution_document.provided(document)):
+        for kind in sorted(resolution_document.provided_kinds(document)):
             self._providers.setdefault(kind, []).append(package.name)
-        self._growth.write(len(document))
+        self._growth.count_written(len(document))
         file.write(document)
 
     @staticmethod
@@ -240,24 +242,24 @@ class Derived:
         spec, left_out = package_spec(described, channels)
         if left_out:
             self._notes.append(
-                f"the Package of {quoted(package.name, NAME_SHOWN)} is too large and does without {left_out}"
+                f"the Package of {quoted(package.name, MAX_QUOTED_NAME_LENGTH)} is too large and does without {left_out}"
             )
         bundles = package.last_bundles()
         heads = {channel.name: self._head(channel, bundles) for channel in channels}
         newest = heads.get(described.default_channel)
         versions = {name: str(part.get("version", "")) for name, (_, part) in bundles.items()}
-        told = said(spec, package_columns(channels, newest.version if newest else "", versions))
+        told = object_body(spec, package_columns(channels, newest.version if newest else "", versions))
         line = orjson.dumps(told, option=orjson.OPT_APPEND_NEWLINE)
         if self._specs:
             summaries.write(b",")
         self._specs.append((package.name, fingerprint(told), specs.tell(), len(line)))
-        self._growth.write(len(line))
+        self._growth.count_written(len(line))
         specs.write(line)
         deprecations = [each for _, each in package.deprecations]
         bundle = self._bundle(bundles.get(newest.name) if newest else None)
         has_icon = self._icon(described, icons)
-        short = orjson.dumps(summary(described, heads, deprecations, bundle, has_icon=has_icon))
-        self._growth.write(len(short))
+        short = orjson.dumps(package_summary(described, heads, deprecations, bundle, has_icon=has_icon))
+        self._growth.count_written(len(short))
         summaries.write(short)
 
     def _icon(self, package: Package, file: IO[bytes]) -> bool:
@@ -266,16 +268,16 @@ class Derived:
             picture = base64.b64decode(data)
         except ValueError:
             return False
-        self._growth.write(len(picture))
+        self._growth.count_written(len(picture))
         if picture:
             self._icons[package.name] = (file.tell(), file.write(picture), media_type)
         return bool(picture)
 
     @staticmethod
-    def _head(channel: Channel, bundles: Mapping[str, tuple[int, Any]]) -> Head | None:
-        name = head(channel)
+    def _head(channel: Channel, bundles: Mapping[str, tuple[int, Any]]) -> ChannelHead | None:
+        name = channel_head(channel)
         _, part = bundles.get(name) or (None, {})
-        return Head(name, part.get("version", "")) if name else None
+        return ChannelHead(name, part.get("version", "")) if name else None
 
     def _bundle(self, found: tuple[int, Any] | None) -> catalog.Bundle | None:
         if found is None:

@@ -21,14 +21,14 @@ from olmkit.gocompat.versions import BadVersion, Order, parse_bundle_version
 if TYPE_CHECKING:
     from olmkit.fbc.catalog import Bundle, Channel, Package
 
-SHOWN = 60
+MAX_COLUMN_LENGTH = 60
 """Characters of a column."""
 MAX_VERSIONS_SHOWN = 20
 """Versions in the column of a wide list."""
-SIZE_LIMIT = 1_000_000
+MAX_SPEC_BYTES = 1_000_000
 """Bytes of a spec as the API server writes it: etcd refuses a request of 1.5 MiB, and an object also has metadata. What is
 sent to the API server stays below 1 MiB then, which aiohttp sends as one piece."""
-ESCAPED = (("<", 5), (">", 5), ("&", 5), ("\u2028", 3), ("\u2029", 3))
+ESCAPED_CHARACTERS = (("<", 5), (">", 5), ("&", 5), ("\u2028", 3), ("\u2029", 3))
 """What Go writes as six bytes, and how many that is more."""
 
 
@@ -48,7 +48,7 @@ def package_spec(package: Package, channels: Sequence[Channel]) -> tuple[dict[st
         spec["icon"] = {"data": data, "mediatype": media_type}
     left_out = []
     for part in ("icon", *sorted(("channels", "description"), key=lambda part: _size(spec[part]), reverse=True)):
-        if part in spec and _size(spec) > SIZE_LIMIT:
+        if part in spec and _size(spec) > MAX_SPEC_BYTES:
             left_out.append(part)
             if part == "icon":
                 del spec[part]
@@ -69,7 +69,11 @@ def package_columns(channels: Sequence[Channel], latest: str, versions: Mapping[
     """The annotations that lists show; one that would be empty is left out. `versions` are those of the bundles, by name."""
     names = ",".join(channel.name for channel in channels)
     columns = {LATEST_VERSION_ANNOTATION: latest, CHANNELS_ANNOTATION: names}
-    shown = {key: text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…" for key, text in columns.items() if text}
+    shown = {
+        key: text if len(text) <= MAX_COLUMN_LENGTH else f"{text[: MAX_COLUMN_LENGTH - 1]}…"
+        for key, text in columns.items()
+        if text
+    }
     entries = {entry.name for channel in channels for entry in channel.entries}
     to_pin = _newest_first({versions[name] for name in entries if name in versions})
     return {**shown, VERSIONS_ANNOTATION: to_pin} if to_pin else shown
@@ -110,7 +114,7 @@ def bundle_spec(blob: Mapping[str, Any], bundle: Bundle) -> tuple[dict[str, Any]
         ],
     }
     spec = {key: value for key, value in spec.items() if value or key == "package"}
-    if _size(spec) <= SIZE_LIMIT:
+    if _size(spec) <= MAX_SPEC_BYTES:
         return spec, ""
     return {key: value for key, value in spec.items() if key in ("package", "bundleName")}, "all but its name"
 
@@ -121,12 +125,12 @@ def _related(image: Mapping[str, Any]) -> dict[str, str]:
 
 def _size(spec: Any) -> int:
     data = orjson.dumps(spec)
-    if len(data) > SIZE_LIMIT or 6 * len(data) <= SIZE_LIMIT:
+    if len(data) > MAX_SPEC_BYTES or 6 * len(data) <= MAX_SPEC_BYTES:
         return len(data)
-    return len(data) + sum(more * data.count(character.encode()) for character, more in ESCAPED)
+    return len(data) + sum(more * data.count(character.encode()) for character, more in ESCAPED_CHARACTERS)
 
 
-def said(spec: Mapping[str, Any], annotations: Mapping[str, str] | None = None) -> dict[str, Any]:
+def object_body(spec: Mapping[str, Any], annotations: Mapping[str, str] | None = None) -> dict[str, Any]:
     """What an object of this module says, as far as it comes from the catalog's content."""
     return {"metadata": {"annotations": {**annotations}} if annotations else {}, "spec": spec}
 
@@ -144,8 +148,8 @@ def fingerprint(obj: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Offer:
+class ObjectFingerprint:
     """A package that a catalog offers: its true name, and the fingerprint its object should have."""
 
-    package: str
+    subject: str
     fingerprint: str

@@ -14,33 +14,33 @@ from urllib.parse import quote
 from olmkit.fbc import bundle_objects, catalog
 from olmkit.fbc.catalog import Bundle, Channel, Deprecations, Package
 
-DESCRIPTION_LIMIT = 200
+MAX_DESCRIPTION_LENGTH = 200
 """Characters."""
-TEXT_LIMIT = 100
+MAX_TEXT_LENGTH = 100
 """Characters of a name, a provider, a category or a keyword."""
-LIST_LIMIT = 20
+MAX_LIST_ITEMS = 20
 """Categories and keywords that are named."""
 _CSV_METADATA, _OBJECT = "olm.csv.metadata", "olm.bundle.object"
 
 
 @dataclass(frozen=True)
-class Head:
+class ChannelHead:
     """The newest bundle of a channel: the one that no other replaces or skips."""
 
     name: str
     version: str
 
 
-def head(channel: Channel) -> str:
+def channel_head(channel: Channel) -> str:
     """The name of the channel's head: the first entry that may be it, "" without entries. A bad graph has some head too."""
     replaced = {each for entry in channel.entries for each in (entry.replaces, *entry.skips)}
     heads = [entry.name for entry in channel.entries if entry.name not in replaced]
     return heads[0] if heads else channel.entries[0].name if channel.entries else ""
 
 
-def summary(
+def package_summary(
     package: Package,
-    heads: Mapping[str, Head | None],
+    heads: Mapping[str, ChannelHead | None],
     deprecations: Iterable[Deprecations],
     newest: Bundle | None,
     *,
@@ -52,7 +52,7 @@ def summary(
     line = {
         "name": package.name,
         **told,
-        "description": _short(description, DESCRIPTION_LIMIT),
+        "description": _short(description, MAX_DESCRIPTION_LENGTH),
         "defaultChannel": package.default_channel,
         "channels": [_channel(name, head) for name, head in heads.items()],
         "deprecated": _deprecated(deprecations),
@@ -61,7 +61,7 @@ def summary(
     return {key: value for key, value in line.items() if value}
 
 
-def _channel(name: str, head: Head | None) -> dict[str, Any]:
+def _channel(name: str, head: ChannelHead | None) -> dict[str, Any]:
     if head is None:
         return {"name": name}
     return {"name": name, "head": {"name": head.name, **({"version": head.version} if head.version else {})}}
@@ -71,7 +71,7 @@ def _deprecated(deprecations: Iterable[Deprecations]) -> str | bool:
     for blob in deprecations:
         for each in blob.entries:
             if each.schema == catalog.PACKAGE:
-                return _short(each.message, DESCRIPTION_LIMIT) or True
+                return _short(each.message, MAX_DESCRIPTION_LENGTH) or True
     return False
 
 
@@ -80,8 +80,8 @@ def _told(bundle: Bundle) -> dict[str, Any]:
     spec, annotations = _description(bundle)
     return {
         "displayName": _text(spec.get("displayName")),
-        "description": _text(annotations.get("description"), DESCRIPTION_LIMIT)
-        or _text(spec.get("description"), DESCRIPTION_LIMIT),
+        "description": _text(annotations.get("description"), MAX_DESCRIPTION_LENGTH)
+        or _text(spec.get("description"), MAX_DESCRIPTION_LENGTH),
         "provider": _text(_mapping(spec.get("provider")).get("name")),
         "categories": _texts(_text(annotations.get("categories"), 1000).split(",")),
         "keywords": _texts(spec.get("keywords")),
@@ -101,7 +101,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _text(value: Any, limit: int = TEXT_LIMIT) -> str:
+def _text(value: Any, limit: int = MAX_TEXT_LENGTH) -> str:
     return _short(value, limit) if isinstance(value, str) else ""
 
 
@@ -109,7 +109,7 @@ def _texts(values: Any) -> list[str]:
     if not isinstance(values, list):
         return []
     found = dict.fromkeys(_text(each).strip() for each in values)
-    return [each for each in found if each][:LIST_LIMIT]
+    return [each for each in found if each][:MAX_LIST_ITEMS]
 
 
 def _short(text: str, limit: int) -> str:

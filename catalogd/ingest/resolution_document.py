@@ -17,12 +17,12 @@ from olmkit.fbc.catalog import Bundle, Channel, Deprecations, Package
 from olmkit.fbc.errors import BadBlob
 from olmkit.fbc.schemas import CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE_REQUIRED
 
-RESOLVED_BY = frozenset({GVK, GVK_REQUIRED, PACKAGE_REQUIRED, CONSTRAINT, "olm.maxOpenShiftVersion"})
+RESOLUTION_PROPERTY_TYPES = frozenset({GVK, GVK_REQUIRED, PACKAGE_REQUIRED, CONSTRAINT, "olm.maxOpenShiftVersion"})
 """Types of the properties that bear on resolution."""
 
 
 @dataclass(frozen=True)
-class Parts:
+class PackageBlobs:
     """One package as its blobs say. `bundles` are parts made by bundle_part or bad_bundle_part.
 
     `faults` are sentences about blobs of the package that could not be read: then no bundle of it may be chosen, for nobody
@@ -48,7 +48,9 @@ def bundle_part(bundle: Bundle, checked: tuple[str, str] | None = None) -> dict[
         "version": "",
         "mediaType": bundle.media_type(),
         "properties": [
-            {"type": each.type, "value": each.value} for each in bundle.properties if each.type in RESOLVED_BY
+            {"type": each.type, "value": each.value}
+            for each in bundle.properties
+            if each.type in RESOLUTION_PROPERTY_TYPES
         ],
     }
     try:
@@ -60,12 +62,12 @@ def bundle_part(bundle: Bundle, checked: tuple[str, str] | None = None) -> dict[
     return {**part, **{key: value for key, value in demands.items() if value}}
 
 
-def bad_bundle_part(name: str, problem: str) -> dict[str, Any]:
+def invalid_bundle_part(name: str, problem: str) -> dict[str, Any]:
     """What stands for a bundle whose blob could not be read."""
     return {"name": name, "image": "", "version": "", "mediaType": "", "properties": [], "problem": problem}
 
 
-def document(parts: Parts, catalog_digest: str) -> bytes:
+def build_document(parts: PackageBlobs, catalog_digest: str) -> bytes:
     """The document as one line of JSON, keys sorted. `digest` is that of all the rest but `catalogDigest`."""
     rest = {
         "package": parts.name,
@@ -79,7 +81,7 @@ def document(parts: Parts, catalog_digest: str) -> bytes:
     return orjson.dumps(whole, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
 
 
-def provided(document: bytes) -> set[str]:
+def provided_kinds(document: bytes) -> set[str]:
     """The kinds that bundles of a document provide, as `<group>/<kind>`; an olm.gvk that says none gives none."""
     kinds = set()
     for bundle in orjson.loads(document)["bundles"] if orjson.dumps(GVK) in document else ():

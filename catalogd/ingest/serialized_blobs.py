@@ -11,7 +11,7 @@ import msgspec
 import orjson
 
 from catalogd.ingest import resolution_document
-from catalogd.ingest.package_objects import bundle_spec, fingerprint, said
+from catalogd.ingest.package_objects import bundle_spec, fingerprint, object_body
 from olmkit.fbc import catalog
 from olmkit.fbc.blobs import Blob
 from olmkit.fbc.checks import package_check
@@ -19,7 +19,7 @@ from olmkit.fbc.errors import BadBlob
 from olmkit.sources.errors import quoted
 
 
-class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class SerializedBlob(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One blob: its envelope, the line it is kept as, and if it is a bundle what is needed of it later.
 
     `part` is JSON, [resolution.bundle_part, check_bundle as JSON, why neither ("" nothing)]. `spec` is the line of what a
@@ -37,17 +37,17 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     note: str = ""
 
 
-def entry(blob: Blob, *, bundle_metadata: bool) -> Entry:
+def serialize_blob(blob: Blob, *, bundle_metadata: bool) -> SerializedBlob:
     """What there is to write of a blob; `bundle_metadata`: also what BundleMetadata objects say."""
     if blob.schema != catalog.BUNDLE:
-        return Entry(blob.schema, blob.package, blob.name, blob.line)
+        return SerializedBlob(blob.schema, blob.package, blob.name, blob.line)
     try:
         bundle = catalog.bundle(blob.value)
     except BadBlob as error:
-        bad = {**resolution_document.bad_bundle_part(blob.name, str(error)), "properties": "[]"}
-        return Entry(blob.schema, blob.package, blob.name, blob.line, orjson.dumps([bad, None, str(error)]))
+        bad = {**resolution_document.invalid_bundle_part(blob.name, str(error)), "properties": "[]"}
+        return SerializedBlob(blob.schema, blob.package, blob.name, blob.line, orjson.dumps([bad, None, str(error)]))
     offered = _offered(blob, bundle) if bundle_metadata and bundle.name else ()
-    return Entry(blob.schema, blob.package, blob.name, blob.line, orjson.dumps(_part(bundle)), *offered)
+    return SerializedBlob(blob.schema, blob.package, blob.name, blob.line, orjson.dumps(_part(bundle)), *offered)
 
 
 def _part(bundle: catalog.Bundle) -> list[Any]:
@@ -61,7 +61,7 @@ def _part(bundle: catalog.Bundle) -> list[Any]:
 def _offered(blob: Blob, bundle: catalog.Bundle) -> tuple[bytes, str, str, str]:
     """Entry's last four."""
     spec, left_out = bundle_spec(blob.value, bundle)
-    line = orjson.dumps(said(spec), option=orjson.OPT_APPEND_NEWLINE)
+    line = orjson.dumps(object_body(spec), option=orjson.OPT_APPEND_NEWLINE)
     note = (
         f"the BundleMetadata of {quoted(bundle.name, 100)} is too large and does without {left_out}" if left_out else ""
     )

@@ -11,23 +11,25 @@ from typing import Any
 
 from catalogd.ingest.content import Content
 from olmkit.sources.oci.reference import check_job_result
-from olmkit.store.store import Store, check_is_damage
+from olmkit.store.store import Store, raise_unless_corrupt
 
 
-def is_here(store: Store, digest: str, bundle_metadata: bool) -> bool:
+def is_stored(store: Store, digest: str, bundle_metadata: bool) -> bool:
     """Whether the content is in the store, in this version's format and with all that is asked for. Raises
     Waiting(CacheUnreadable) when that cannot be told now: nothing is fetched that may be here."""
     try:
         folder = store.path(digest)
-        return folder is not None and (not bundle_metadata or Content(folder).has_bundles)
+        return folder is not None and (not bundle_metadata or Content(folder).has_bundle_metadata)
     except OSError as error:
-        check_is_damage(error)
+        raise_unless_corrupt(error)
         return False
     except (ValueError, LookupError, TypeError, AttributeError):
         return False
 
 
-def take_over(store: Store, bundle_metadata: bool, image: str, folder: Path, result: dict[str, Any]) -> dict[str, Any]:
+def publish_job_output(
+    store: Store, bundle_metadata: bool, image: str, folder: Path, result: dict[str, Any]
+) -> dict[str, Any]:
     """Put what a loading job left in `folder` under the digest that it names. Blocks; see olmkit.jobs.staging.
 
     `image` is the reference that it was asked for, whose digest that has to be; "" for other kinds of sources.
@@ -36,7 +38,7 @@ def take_over(store: Store, bundle_metadata: bool, image: str, folder: Path, res
     digest: str = result["digest"]
     if image:
         check_job_result(image, result["ref"], digest)
-    if result.pop("staged") and not (is_here(store, digest, bundle_metadata) and store.verify(digest)):
+    if result.pop("staged") and not (is_stored(store, digest, bundle_metadata) and store.verify(digest)):
         # What is damaged, or lacks what is asked for now, is served until this moment.
-        store.place(folder, digest)
+        store.publish_staged(folder, digest)
     return result

@@ -18,50 +18,50 @@ from typing import IO, Final, NoReturn
 
 import msgspec
 
-from catalogd.ingest.serialized_blobs import Entry, entry
+from catalogd.ingest.serialized_blobs import SerializedBlob, serialize_blob
 from olmkit.fbc.blobs import parse_blob
 from olmkit.fbc.documents import RawDocument
 from olmkit.fbc.errors import BadDocument
 from olmkit.jobs import child, syscalls
 
-FRAME_BYTES = 256 * 1024
+MAX_FRAME_BYTES = 256 * 1024
 """Of what was made of documents; with more of it the frame is sent. It may hold one document more."""
-FRAME_ENTRIES = 512
+MAX_FRAME_BLOBS = 512
 """The same: a line takes some KB while it is kept, however short it is."""
-UNEXPECTED_LIMIT = 500
+MAX_ERROR_LENGTH = 500
 """Characters."""
 
 _HEAD: Final = struct.Struct("<I")
 
 
-class Batch(msgspec.Struct, array_like=True):
+class DocumentBatch(msgspec.Struct, array_like=True):
     """Documents of one or more files: number of the file, line in it, text."""
 
     documents: list[tuple[int, int, bytes]]
 
 
-class Part(msgspec.Struct, array_like=True):
+class FileBlobs(msgspec.Struct, array_like=True):
     """What some documents of one file are, in their order. `fault` is what stopped its reading behind them ("" nothing)."""
 
     file: int
-    entries: list[Entry]
-    fault: str = ""
+    blobs: list[SerializedBlob]
+    error: str = ""
 
 
 class Frame(msgspec.Struct, array_like=True):
     """Some of what a batch holds, or why there is no more. `memory`: it would need more than there may be."""
 
-    parts: list[Part]
+    parts: list[FileBlobs]
     is_last: bool = False
-    memory: bool = False
-    unexpected: str = ""
+    out_of_memory: bool = False
+    unexpected_error: str = ""
 
 
-_DECODER: Final = msgspec.msgpack.Decoder(Batch)
-_NO_MEMORY: Final = msgspec.msgpack.encode(Frame([], memory=True))
+_DECODER: Final = msgspec.msgpack.Decoder(DocumentBatch)
+_NO_MEMORY: Final = msgspec.msgpack.encode(Frame([], out_of_memory=True))
 
 
-def live(channel: int, parent: int, memory: int, *, bundle_metadata: bool) -> NoReturn:
+def run_worker(channel: int, parent: int, memory: int, *, bundle_metadata: bool) -> NoReturn:
     """Read what arrives on `channel`, a socket, and end the process. To be called right after the fork. `memory` in bytes."""
     code = 1
     try:
@@ -102,27 +102,29 @@ class _Reading:
         except Exception as error:
             _log_error()
             text = f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
-            last = msgspec.msgpack.encode(Frame([], unexpected=text[:UNEXPECTED_LIMIT]))
+            last = msgspec.msgpack.encode(Frame([], unexpected_error=text[:MAX_ERROR_LENGTH]))
         # Whatever filled the memory hung on the traceback's frames.
         _send(connection, last)
 
-    def frames(self, batch: Batch) -> Iterator[Frame]:
+    def frames(self, batch: DocumentBatch) -> Iterator[Frame]:
         """What there is to say about a batch, as it is read."""
-        parts: list[Part] = []
+        parts: list[FileBlobs] = []
         size = count = 0
         for file, line, text in batch.documents:
             if file == self._stopped_in:
                 continue
             if not parts or parts[-1].file != file:
-                parts.append(Part(file, []))
+                parts.append(FileBlobs(file, []))
             try:
-                made = entry(parse_blob(RawDocument(text, line).parse()), bundle_metadata=self._bundle_metadata)
+                made = serialize_blob(
+                    parse_blob(RawDocument(text, line).parse()), bundle_metadata=self._bundle_metadata
+                )
             except BadDocument as error:
-                parts[-1].fault, self._stopped_in = str(error), file
+                parts[-1].error, self._stopped_in = str(error), file
                 continue
-            parts[-1].entries.append(made)
+            parts[-1].blobs.append(made)
             size, count = size + len(made.line) + len(made.part) + len(made.spec), count + 1
-            if size >= FRAME_BYTES or count >= FRAME_ENTRIES:
+            if size >= MAX_FRAME_BYTES or count >= MAX_FRAME_BLOBS:
                 yield Frame(parts)
                 parts, size, count = [], 0, 0
         yield Frame(parts, is_last=True)
@@ -133,7 +135,7 @@ def _log_error() -> None:
         traceback.print_exc()
 
 
-def _next(batches: IO[bytes]) -> Batch | None:
+def _next(batches: IO[bytes]) -> DocumentBatch | None:
     head = batches.read(_HEAD.size)
     return _DECODER.decode(batches.read(_HEAD.unpack(head)[0])) if len(head) == _HEAD.size else None
 

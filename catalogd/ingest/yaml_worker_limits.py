@@ -5,6 +5,6 @@ Used by catalogd.ingest.yaml_worker_pool and catalogd.ingest.load_request. Only 
 
 from __future__ import annotations
 
-READERS = 2
-READER_MEMORY = 256 * 1024 * 1024
+YAML_WORKERS = 2
+YAML_WORKER_MEMORY_BYTES = 256 * 1024 * 1024
 """Of each, in bytes: a document is small (catalogd.ingest.catalog_files.LARGE), and what is under way is bounded."""

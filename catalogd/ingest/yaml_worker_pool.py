@@ -5,7 +5,7 @@ in batches; what they make of them (catalogd.ingest.serialized_blobs) comes back
 waits for a reader without also sending to it, so neither waits for the other; what is under way is bounded, however large the
 values in the documents are.
 
-A reader has the job's limits for itself, and less memory. How one ends without an answer is how the job ends: see ReaderDied.
+A reader has the job's limits for itself, and less memory. How one ends without an answer is how the job ends: see WorkerDied.
 """
 
 from __future__ import annotations
@@ -23,48 +23,50 @@ from typing import Final, Self
 import msgspec
 
 from catalogd.ingest import yaml_worker
-from catalogd.ingest.yaml_worker import Batch, Frame, Part
-from catalogd.ingest.yaml_worker_limits import READER_MEMORY, READERS
+from catalogd.ingest.yaml_worker import DocumentBatch, FileBlobs, Frame
+from catalogd.ingest.yaml_worker_limits import YAML_WORKER_MEMORY_BYTES, YAML_WORKERS
 from olmkit.fbc.documents import RawDocument
 
-BATCH_BYTES = 128 * 1024
+DOCUMENT_BATCH_BYTES = 128 * 1024
 """Of documents, about. So much fits into a socket twice: a reader need not wait for the job."""
-UNDER_WAY = 3
+MAX_BATCHES_IN_FLIGHT = 3
 """Batches per reader that are sent and not answered."""
-AHEAD_BYTES = 512 * 1024
+MAX_BUFFERED_BYTES = 512 * 1024
 """Of answers of one reader that may wait for answers of another."""
 RECEIVE_BYTES = 256 * 1024
 
-Take = Callable[[Part], None]
+BlobsCallback = Callable[[FileBlobs], None]
 _HEAD: Final = struct.Struct("<I")
 _DECODER: Final = msgspec.msgpack.Decoder(Frame)
 
 
-class ReaderDied(Exception):
+class WorkerDied(Exception):
     """A reader ended without an answer; `signal` is what ended it, 0 nothing did."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"a process that reads YAML ended ({signal.Signals(number).name if number else 'no signal'})")
         self.signal = number
 
-    def repeat(self) -> None:
+    def raise_signal(self) -> None:
         """End this process in the same way, so that whoever waits for it learns why. Returns when there is no such way."""
         if self.signal:
             os.kill(os.getpid(), self.signal)
 
 
-class Readers:
+class YamlWorkerPool:
     """`count` readers, ended by leaving the `with` block, by the end of this process and by that of the thread that made them.
 
     `bundle_metadata` as in catalogd.ingest.serialized_blobs. The `take` of methods is given what came back: all parts of a
     file that was added before come before those of the next, and after a part with a fault there is nothing more of its file.
-    Raises ReaderDied, MemoryError when a reader needed more than its limit, and RuntimeError for an error nobody foresaw.
+    Raises WorkerDied, MemoryError when a reader needed more than its limit, and RuntimeError for an error nobody foresaw.
     """
 
-    def __init__(self, *, bundle_metadata: bool, count: int = READERS, batch_bytes: int = BATCH_BYTES) -> None:
+    def __init__(
+        self, *, bundle_metadata: bool, count: int = YAML_WORKERS, batch_bytes: int = DOCUMENT_BATCH_BYTES
+    ) -> None:
         self._batch_bytes = batch_bytes
-        self._all: deque[_Reader] = deque()
-        self._turns: deque[_Reader] = deque()
+        self._all: deque[_Worker] = deque()
+        self._turns: deque[_Worker] = deque()
         self._batch: list[tuple[int, int, bytes]] = []
         self._size = 0
         self._fault_in = -1
@@ -83,16 +85,16 @@ class Readers:
     ) -> None:
         self._end()
 
-    def add(self, file: int, document: RawDocument, take: Take) -> None:
+    def add(self, file: int, document: RawDocument, take: BlobsCallback) -> None:
         """Have a document read. `file` is the file's number; files come one after the other."""
         self._batch.append((file, document.line, document.text))
         self._size += len(document.text)
         if self._size >= self._batch_bytes:
             self._send()
-            while len(self._turns) > UNDER_WAY * len(self._all):
+            while len(self._turns) > MAX_BATCHES_IN_FLIGHT * len(self._all):
                 self._receive(take)
 
-    def drain(self, take: Take) -> None:
+    def drain(self, take: BlobsCallback) -> None:
         """Wait until everything that was added is read."""
         self._send()
         while self._turns:
@@ -102,32 +104,32 @@ class Readers:
         if self._batch:
             self._all.rotate()
             self._turns.append(self._all[0])
-            self._all[0].send(Batch(self._batch))
+            self._all[0].send(DocumentBatch(self._batch))
             self._batch, self._size = [], 0
 
-    def _receive(self, take: Take) -> None:
+    def _receive(self, take: BlobsCallback) -> None:
         """Take the next part of what the reader says whose turn it is."""
         turn = self._turns[0]
         while not turn.frames:
             self._exchange(turn)
         frame = _DECODER.decode(turn.frames.popleft())
-        if frame.memory:
+        if frame.out_of_memory:
             raise MemoryError
-        if frame.unexpected:
-            raise RuntimeError(frame.unexpected)
+        if frame.unexpected_error:
+            raise RuntimeError(frame.unexpected_error)
         for part in frame.parts:
             if part.file != self._fault_in:
-                if part.fault:
+                if part.error:
                     self._fault_in = part.file
                 take(part)
         if frame.is_last:
             self._turns.popleft()
 
-    def _exchange(self, turn: _Reader) -> None:
+    def _exchange(self, turn: _Worker) -> None:
         """Wait until a reader has something to say, or takes what it has not been sent yet."""
         poll, by_number = select.poll(), {each.connection.fileno(): each for each in self._all}
         for number, each in by_number.items():
-            hear = select.POLLIN if each is turn or each.held < AHEAD_BYTES else 0
+            hear = select.POLLIN if each is turn or each.held < MAX_BUFFERED_BYTES else 0
             poll.register(number, hear | (select.POLLOUT if each.unsent else 0))
         for number, events in poll.poll():
             if events & select.POLLOUT:
@@ -142,7 +144,7 @@ class Readers:
             each.end()
 
 
-class _Reader:
+class _Worker:
     """The job's side of one reader. No method waits, but the last."""
 
     def __init__(self, pid: int, connection: socket.socket) -> None:
@@ -158,7 +160,7 @@ class _Reader:
         """Bytes that it said and nobody took."""
         return len(self._heard) + sum(map(len, self.frames))
 
-    def send(self, batch: Batch) -> None:
+    def send(self, batch: DocumentBatch) -> None:
         """Send as much as it takes now, keep the rest."""
         data = msgspec.msgpack.encode(batch)
         self.unsent += (memoryview(_HEAD.pack(len(data))), memoryview(data))
@@ -198,7 +200,7 @@ class _Reader:
     def _died(self) -> None:
         status = os.waitpid(self._pid, 0)[1]
         self._pid = 0
-        raise ReaderDied(os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0)
+        raise WorkerDied(os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0)
 
     def end(self) -> None:
         """Kill it, and wait until it is gone."""
@@ -214,11 +216,11 @@ class _Reader:
             os.waitpid(self._pid, 0)
 
 
-def _start(bundle_metadata: bool) -> _Reader:
+def _start(bundle_metadata: bool) -> _Worker:
     ours, theirs = socket.socketpair()
     with theirs:
         for end in (ours, theirs):
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * BATCH_BYTES)
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * DOCUMENT_BATCH_BYTES)
         parent = os.getpid()
         try:
             pid = os.fork()
@@ -226,5 +228,5 @@ def _start(bundle_metadata: bool) -> _Reader:
             ours.close()
             raise
         if pid == 0:
-            yaml_worker.live(theirs.fileno(), parent, READER_MEMORY, bundle_metadata=bundle_metadata)
-        return _Reader(pid, ours)
+            yaml_worker.run_worker(theirs.fileno(), parent, YAML_WORKER_MEMORY_BYTES, bundle_metadata=bundle_metadata)
+        return _Worker(pid, ours)

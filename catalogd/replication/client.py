@@ -17,7 +17,7 @@ from yarl import URL
 
 from catalogd.replication.server import CONTENT, RECORDS
 from catalogd.storage.state_file import Note, parse
-from olmkit.store.checksums import Manifest
+from olmkit.store.checksums import Checksums
 
 CONNECT_SECONDS = 5.0
 IDLE_SECONDS = 20.0
@@ -82,11 +82,11 @@ class Source:
         """Keep no records: they are asked for whole the next time."""
         self._known = None
 
-    async def manifest(self, address: str, digest: str) -> Manifest:
+    async def manifest(self, address: str, digest: str) -> Checksums:
         """What a content holds."""
         async with self._get(address, f"{CONTENT}/{digest}") as answer:
             try:
-                return Manifest.parse(await _small(answer), digest)
+                return Checksums.parse(await _small(answer), digest)
             except ValueError as error:
                 raise Trouble(f"the leader's answer cannot be used: {error}") from None
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from catalogd.replication.client import Interrupted, Source, Trouble
 from catalogd.storage.completion import to_its_end
-from olmkit.store.checksums import Manifest
+from olmkit.store.checksums import Checksums
 from olmkit.store.store import Store
 
 PATIENCE = 60.0
@@ -37,14 +37,14 @@ class Copier:
         """Content `digest` is in the store, whole. Raises Trouble, Waiting for the disk, OSError and ValueError."""
         if await asyncio.to_thread(self.store.verify, digest):
             return
-        await asyncio.to_thread(self.store.forget, digest)
+        await asyncio.to_thread(self.store.remove, digest)
         manifest = await self.source.manifest(self._leader(), digest)
         async with _publishing(self.store, manifest) as folder:
             for name, file in manifest.files.items():
                 await asyncio.to_thread((folder / name).parent.mkdir, parents=True, exist_ok=True)
                 await self._fetch(folder / name, manifest, name, file.size)
 
-    async def _fetch(self, path: Path, manifest: Manifest, name: str, size: int) -> None:
+    async def _fetch(self, path: Path, manifest: Checksums, name: str, size: int) -> None:
         deadline = time.monotonic() + self.patience
         with await asyncio.to_thread(open, path, "wb", 0) as file:
             while True:
@@ -58,14 +58,14 @@ class Copier:
                         raise
                 await self._another_attempt(manifest, deadline)
 
-    async def _read(self, file: Any, manifest: Manifest, name: str, size: int) -> None:
+    async def _read(self, file: Any, manifest: Checksums, name: str, size: int) -> None:
         if file.tell() == size > 0:
             return
         async with aclosing(self.source.read(self._leader(), manifest.digest, name, file.tell(), size)) as pieces:
             async for piece in pieces:
                 await asyncio.to_thread(_write, file, piece)
 
-    async def _another_attempt(self, manifest: Manifest, deadline: float) -> None:
+    async def _another_attempt(self, manifest: Checksums, deadline: float) -> None:
         """Wait until there is a leader that has the same files. Raises Trouble when it has others, or none."""
         while True:
             await asyncio.sleep(AGAIN_SECONDS)
@@ -90,7 +90,7 @@ def _write(file: Any, data: bytes) -> None:
 
 
 @asynccontextmanager
-async def _publishing(store: Store, manifest: Manifest) -> AsyncIterator[Path]:
+async def _publishing(store: Store, manifest: Checksums) -> AsyncIterator[Path]:
     """Store.publish for what is awaited: hashing and removing are done in a thread."""
     publishing = store.publish(manifest.digest, manifest)
     folder = publishing.__enter__()

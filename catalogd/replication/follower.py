@@ -32,7 +32,7 @@ from catalogd.storage.record import Record
 from olmkit.errors import OlmError, Waiting
 from olmkit.runtime.backoff import Backoff
 from olmkit.runtime.election import Term
-from olmkit.store.store import Reason
+from olmkit.store.store import StoreReason
 
 POLL_SECONDS = 2.0
 AT_ONCE = 4
@@ -207,7 +207,7 @@ class Follower:
             await self._fail(record.digest, error)
 
     async def _fail(self, digest: str, error: Exception) -> None:
-        is_full = isinstance(error, Waiting) and error.reason == Reason.DISK_FULL
+        is_full = isinstance(error, Waiting) and error.reason == StoreReason.DISK_FULL
         COPIES.labels("disk full" if is_full else "failure").inc()
         before = self._failed.get(digest)
         times = before.times + 1 if before else 1

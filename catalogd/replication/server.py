@@ -21,7 +21,7 @@ from aiohttp.typedefs import Handler
 
 from catalogd.storage.catalog_store import Shelf
 from catalogd.storage.state_file import dump
-from olmkit.store.checksums import Manifest
+from olmkit.store.checksums import Checksums
 from olmkit.tls.setup import AuthorizationCheck
 
 ADDRESS = "catalogd.operatorframework.io/address"
@@ -88,11 +88,11 @@ class Replication:
             folder / name, chunk_size=1024 * 1024, headers={"Content-Type": "application/octet-stream"}
         )
 
-    async def _manifest(self, digest: str) -> Manifest:
+    async def _manifest(self, digest: str) -> Checksums:
         """Of content on the shelf. Raises 404, and 503 when it cannot be read."""
         if digest not in self._shelf.digests:
             raise web.HTTPNotFound(reason="there is no such content here")
-        manifest = await asyncio.to_thread(self._shelf.store.manifest, digest)
+        manifest = await asyncio.to_thread(self._shelf.store.checksums, digest)
         if manifest is None:
             self._report(digest)
             raise _unavailable("the content is damaged")

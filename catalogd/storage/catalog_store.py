@@ -27,8 +27,8 @@ from catalogd.storage.disk import ShelfDisk, log
 from catalogd.storage.record import Record
 from catalogd.storage.startup_verifier import AT_ONCE, CONTENT, Ahead
 from catalogd.storage.state_file import KeptRecord, Note
-from olmkit.store.checksums import State
-from olmkit.store.store import FULL
+from olmkit.store.checksums import Integrity
+from olmkit.store.store import DISK_FULL_ERRNOS
 
 KEEP = timedelta(minutes=10)
 """How long replaced content stays."""
@@ -150,7 +150,7 @@ class Shelf:
             try:
                 await self._note(name, record)
             except OSError as error:
-                if error.errno not in FULL:
+                if error.errno not in DISK_FULL_ERRNOS:
                     raise
                 await self._let_kept_go()
                 await self._note(name, record)
@@ -196,8 +196,8 @@ class Shelf:
     async def _look_at(self, digest: str) -> None:
         try:
             async with self._changes:
-                check = await asyncio.to_thread(self.store.check, digest)
-                if check.state is State.DAMAGED:
+                check = await asyncio.to_thread(self.store.check_integrity, digest)
+                if check.state is Integrity.CORRUPT:
                     await self._lose(digest, check.why)
         finally:
             self._suspected.discard(digest)
@@ -248,7 +248,7 @@ class Shelf:
             names = [name for name, record in note.records.items() if record.digest == digest]
             async with turns:
                 content, check = await asyncio.to_thread(self._disk.verified, digest, names)
-            if check.state is State.UNKNOWN:
+            if check.state is Integrity.UNKNOWN:
                 return
             self._unverified = self._unverified.without_content(digest)
             if content is None:

@@ -18,8 +18,8 @@ from catalogd.storage.record import Record
 from catalogd.storage.startup_verifier import CONTENT, NOTE, Ahead
 from catalogd.storage.state_file import KeptRecord, Note, dump, parse
 from olmkit.errors import OlmError
-from olmkit.store.checksums import DAMAGE_ERRORS, Check, State
-from olmkit.store.store import Reason, Store
+from olmkit.store.checksums import CORRUPTION_ERRNOS, Integrity, IntegrityCheck
+from olmkit.store.store import Store, StoreReason
 
 UNWANTED = timedelta(minutes=10)
 """How old content is that nobody asked for, when it goes: a job that has ended may be about to tell of a younger one."""
@@ -43,9 +43,9 @@ class ShelfDisk:
         except FileNotFoundError:
             return Note()
         except OSError as error:
-            if error.errno not in DAMAGE_ERRORS:
+            if error.errno not in CORRUPTION_ERRNOS:
                 text = f"{self._file} cannot be read ({error.strerror}): let this process read it, or remove it"
-                raise OlmError(Reason.UNUSABLE, text) from error
+                raise OlmError(StoreReason.UNUSABLE, text) from error
             note = Note(faults=(str(error.strerror),))
         for fault in note.faults:
             log.warning("catalogs are read again: the note of what was served is damaged", extra={"fault": fault})
@@ -60,19 +60,19 @@ class ShelfDisk:
             os.fsync(file.fileno())
         fresh.replace(self._file)
 
-    def verified(self, digest: str, names: Collection[str]) -> tuple[Content | None, Check]:
+    def verified(self, digest: str, names: Collection[str]) -> tuple[Content | None, IntegrityCheck]:
         """The content when every byte of it is there; else None and why not, logged. What is damaged is removed."""
         check = self._ahead.check(digest) if self._ahead is not None else None
-        if check is None or check.state is State.UNKNOWN:
-            check = self.store.check(digest)
-        if check.state is State.INTACT:
+        if check is None or check.state is Integrity.UNKNOWN:
+            check = self.store.check_integrity(digest)
+        if check.state is Integrity.INTACT:
             try:
                 return self.opened(digest), check
             except LookupError as error:
-                check = Check(State.DAMAGED, str(error))
+                check = IntegrityCheck(Integrity.CORRUPT, str(error))
             except (OSError, MemoryError) as error:
-                check = Check(State.UNKNOWN, str(error) or "there is not enough memory to read it")
-        if check.state is State.UNKNOWN:
+                check = IntegrityCheck(Integrity.UNKNOWN, str(error) or "there is not enough memory to read it")
+        if check.state is Integrity.UNKNOWN:
             facts = {"digest": digest, "error": check.why, "catalogs": sorted(names)}
             log.warning("content on disk cannot be read now: it is left alone, and tried again", extra=facts)
             return None, check
@@ -90,7 +90,7 @@ class ShelfDisk:
         try:
             return Content(folder)
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            if isinstance(error, OSError) and error.errno not in DAMAGE_ERRORS:
+            if isinstance(error, OSError) and error.errno not in CORRUPTION_ERRNOS:
                 raise
             self.forget({digest})
             raise LookupError(f"its index cannot be read: {error}") from error
@@ -99,22 +99,22 @@ class ShelfDisk:
         """Remove content; what cannot be removed is logged and left to the next start."""
         for digest in sorted(digests):
             try:
-                self.store.forget(digest)
+                self.store.remove(digest)
             except (OSError, OlmError) as error:
                 log.warning("content cannot be removed", extra={"digest": digest, "error": str(error)})
 
     def collect(self, keep: set[str], older_than: timedelta = UNWANTED) -> None:
         """Remove content that nobody asked for, and what killed jobs left."""
         try:
-            self.store.sweep()
-            self.store.collect(keep, older_than)
+            self.store.remove_abandoned_staging()
+            self.store.collect_garbage(keep, older_than)
         except OSError as error:
             log.warning("the cache folder cannot be tidied", extra={"error": str(error)})
 
     def look(self, digests: Iterable[str]) -> dict[str, str]:
         """Those of which files are missing or of another size, and what is wrong."""
-        checks = {digest: self.store.check(digest, only_sizes=True) for digest in digests}
-        return {digest: check.why for digest, check in checks.items() if check.state is State.DAMAGED}
+        checks = {digest: self.store.check_integrity(digest, only_sizes=True) for digest in digests}
+        return {digest: check.why for digest, check in checks.items() if check.state is Integrity.CORRUPT}
 
     @staticmethod
     def say_damaged(digest: str, fault: str, names: Iterable[str]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from catalogd.storage.state_file import parse
 from olmkit.errors import OlmError
-from olmkit.store.checksums import Check
+from olmkit.store.checksums import IntegrityCheck
 from olmkit.store.store import Store
 
 CONTENT = "content"
@@ -26,16 +26,16 @@ class Ahead:
     none."""
 
     def __init__(self, root: Path) -> None:
-        self._checks: dict[str, Future[Check]] = {}
+        self._checks: dict[str, Future[IntegrityCheck]] = {}
         with suppress(OSError, OlmError, RuntimeError):  # the last: no thread can be started
             note = parse((root / NOTE).read_bytes())
             store = Store(root / CONTENT)
             threads = ThreadPoolExecutor(AT_ONCE, "ahead")
             for digest in sorted({record.digest for record in note.records.values()}):
-                self._checks[digest] = threads.submit(store.check, digest)
+                self._checks[digest] = threads.submit(store.check_integrity, digest)
             threads.shutdown(wait=False)
 
-    def check(self, digest: str) -> Check | None:
+    def check(self, digest: str) -> IntegrityCheck | None:
         """What Store.check says of that content, waited for; None when it was not looked at, or this was asked before."""
         found = self._checks.pop(digest, None)
         return None if found is None else found.result()

@@ -10,7 +10,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from olmkit.store.folders import locked_folder, remove_tree, remove_unlocked
+from olmkit.store.folders import create_locked_folder, remove_if_unlocked, remove_tree
 
 FOLDER_PREFIX = "olm-suite-jobs-"
 
@@ -21,7 +21,7 @@ class ScratchFolder:
     def __init__(self) -> None:
         parent = Path(tempfile.gettempdir())
         _remove_abandoned(parent)
-        self.folder, self._lock = locked_folder(parent, FOLDER_PREFIX)
+        self.folder, self._lock = create_locked_folder(parent, FOLDER_PREFIX)
 
     def close(self) -> None:
         """Remove it."""
@@ -32,4 +32,4 @@ class ScratchFolder:
 def _remove_abandoned(parent: Path) -> None:
     for folder in parent.glob(f"{FOLDER_PREFIX}*"):
         with suppress(OSError):  # locked, another user's, or gone meanwhile
-            remove_unlocked(folder)
+            remove_if_unlocked(folder)

@@ -26,104 +26,108 @@ from typing import Any
 
 import orjson
 
-FORMAT = 2
-PORTION = 16 * 1024 * 1024
+CHECKSUMS_FORMAT = 2
+HASH_CHUNK_SIZE = 16 * 1024 * 1024
 """Bytes hashed as one, so that a large file keeps several threads busy."""
-SMALL = 2 * PORTION
+SINGLE_THREAD_MAX_BYTES = 2 * HASH_CHUNK_SIZE
 """Content up to this size is not worth threads."""
-THREADS = 4
-READ_SIZE = 4 * 1024 * 1024
+MAX_HASH_THREADS = 4
+HASH_READ_SIZE = 4 * 1024 * 1024
 """So much at a time that a thread which hashes seldom needs the interpreter, which others may be busy with."""
-READ_SIZE_IN_JOB = 1024 * 1024
-DAMAGE_ERRORS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP})
+JOB_HASH_READ_SIZE = 1024 * 1024
+CORRUPTION_ERRNOS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP})
 """What an OSError says that is about the content itself: it is missing, or something else is in its place. All others (no file
 descriptor, no memory, a device that fails, no permission) say nothing about it."""
 
 
 @dataclass(frozen=True)
-class File:
+class FileChecksums:
     """Size in bytes, and the sha256 of each portion as hex digits."""
 
     size: int
-    portions: tuple[str, ...]
+    chunk_digests: tuple[str, ...]
 
 
-NOTHING: Mapping[str, File] = MappingProxyType({})
+NO_FILES: Mapping[str, FileChecksums] = MappingProxyType({})
 
 
-class State(StrEnum):
+class Integrity(StrEnum):
     """What a comparison of content with its manifest found."""
 
     INTACT = "intact"
-    DAMAGED = "damaged"  # missing, or of the wrong size, hash or form
+    CORRUPT = "damaged"  # missing, or of the wrong size, hash or form
     UNKNOWN = "unknown"  # it cannot be read now
 
 
 @dataclass(frozen=True)
-class Check:
+class IntegrityCheck:
     """The outcome; `why` is a few words, "" for content that is intact."""
 
-    state: State
+    state: Integrity
     why: str = ""
 
 
-INTACT = Check(State.INTACT)
+INTACT = IntegrityCheck(Integrity.INTACT)
 
 
-def failed_check(error: Exception) -> Check:
+def failed_check(error: Exception) -> IntegrityCheck:
     """What an error means that ended a comparison: OSError, ValueError, or anything that this process lacks."""
     match error:
         case OSError():
-            state = State.DAMAGED if error.errno in DAMAGE_ERRORS else State.UNKNOWN
-            return Check(state, f"{os.path.basename(str(error.filename or 'a file'))}: {error.strerror or error}")
+            state = Integrity.CORRUPT if error.errno in CORRUPTION_ERRNOS else Integrity.UNKNOWN
+            return IntegrityCheck(
+                state, f"{os.path.basename(str(error.filename or 'a file'))}: {error.strerror or error}"
+            )
         case ValueError():
-            return Check(State.DAMAGED, str(error))
+            return IntegrityCheck(Integrity.CORRUPT, str(error))
         case MemoryError():
-            return Check(State.UNKNOWN, "there is not enough memory to read it")
+            return IntegrityCheck(Integrity.UNKNOWN, "there is not enough memory to read it")
         case _:
-            return Check(State.UNKNOWN, str(error))
+            return IntegrityCheck(Integrity.UNKNOWN, str(error))
 
 
 @dataclass(frozen=True)
-class Manifest:
+class Checksums:
     """The files of the content `digest`, by their path with slashes."""
 
     digest: str
-    files: Mapping[str, File]
+    files: Mapping[str, FileChecksums]
 
     def to_bytes(self) -> bytes:
         """As JSON."""
-        files = {path: [file.size, file.portions] for path, file in self.files.items()}
-        return orjson.dumps({"format": FORMAT, "digest": self.digest, "files": files}, option=orjson.OPT_SORT_KEYS)
+        files = {path: [file.size, file.chunk_digests] for path, file in self.files.items()}
+        return orjson.dumps(
+            {"format": CHECKSUMS_FORMAT, "digest": self.digest, "files": files}, option=orjson.OPT_SORT_KEYS
+        )
 
     @classmethod
-    def parse(cls, data: bytes, digest: str) -> Manifest:
+    def parse(cls, data: bytes, digest: str) -> Checksums:
         """What to_bytes() gave for that digest. Raises ValueError, with a sentence, for anything else."""
         try:
             value = orjson.loads(data)
         except ValueError:
             raise ValueError("the manifest is torn") from None
-        if not isinstance(value, dict) or value.get("format") != FORMAT:
+        if not isinstance(value, dict) or value.get("format") != CHECKSUMS_FORMAT:
             raise ValueError("the manifest is of another format")
         if value.get("digest") != digest:
             raise ValueError("the manifest is that of another content")
         return cls(digest, dict(_files(value.get("files"))))
 
 
-def _files(value: Any) -> Iterator[tuple[str, File]]:
+def _files(value: Any) -> Iterator[tuple[str, FileChecksums]]:
     if not isinstance(value, dict):
         raise ValueError("the manifest lists no files")
     for path, each in value.items():
         match each:
             case [int(size), list(portions)] if size >= 0 and len(portions) == _count(size) and _is_inside(path):
                 if all(isinstance(portion, str) for portion in portions):
-                    yield path, File(size, tuple(portions))
+                    yield path, FileChecksums(size, tuple(portions))
                     continue
         raise ValueError("the manifest lists what is no file of a content")
 
 
 def _count(size: int) -> int:
-    return -(-size // PORTION)
+    return -(-size // HASH_CHUNK_SIZE)
 
 
 def _is_inside(path: str) -> bool:
@@ -132,7 +136,7 @@ def _is_inside(path: str) -> bool:
     return path == "/".join(parts) and bool(parts) and not {"..", "/"} & set(parts) and "\0" not in path
 
 
-def describe(folder: Path, digest: str, known: Mapping[str, File] = NOTHING) -> Manifest:
+def compute_checksums(folder: Path, digest: str, known: Mapping[str, FileChecksums] = NO_FILES) -> Checksums:
     """The manifest of what is in `folder` now; files of `known` with that size were hashed while they were written.
 
     Raises OSError for links and devices, ValueError for names that are not UTF-8.
@@ -140,27 +144,27 @@ def describe(folder: Path, digest: str, known: Mapping[str, File] = NOTHING) -> 
     sizes = {path: size for path, size in _walk(folder)}
     files = {path: file for path, file in known.items() if sizes.get(path) == file.size}
     unknown = {path: size for path, size in sizes.items() if path not in files}
-    files.update((path, File(sizes[path], tuple(hashes))) for path, hashes in _hashes(folder, unknown).items())
-    return Manifest(digest, files)
+    files.update((path, FileChecksums(sizes[path], tuple(hashes))) for path, hashes in _hashes(folder, unknown).items())
+    return Checksums(digest, files)
 
 
-def compare(folder: Path, manifest: Manifest, *, only_sizes: bool = False) -> Check:
+def check_integrity(folder: Path, manifest: Checksums, *, only_sizes: bool = False) -> IntegrityCheck:
     """Whether every file is there with the same bytes, and no other. `only_sizes` reads no file: names and sizes only."""
     try:
         sizes = dict(_walk(folder))
         fault = _of_sizes(sizes, manifest) or ("" if only_sizes else _of_bytes(folder, sizes, manifest))
     except (OSError, ValueError, MemoryError, RuntimeError) as error:  # the last: no thread can be started
         return failed_check(error)
-    return Check(State.DAMAGED, fault) if fault else INTACT
+    return IntegrityCheck(Integrity.CORRUPT, fault) if fault else INTACT
 
 
-def _of_bytes(folder: Path, sizes: Mapping[str, int], manifest: Manifest) -> str:
+def _of_bytes(folder: Path, sizes: Mapping[str, int], manifest: Checksums) -> str:
     hashes = _hashes(folder, sizes)
-    other = next((path for path, found in hashes.items() if tuple(found) != manifest.files[path].portions), None)
+    other = next((path for path, found in hashes.items() if tuple(found) != manifest.files[path].chunk_digests), None)
     return f"{other} has other bytes than were published" if other is not None else ""
 
 
-def _of_sizes(sizes: Mapping[str, int], manifest: Manifest) -> str:
+def _of_sizes(sizes: Mapping[str, int], manifest: Checksums) -> str:
     for path, file in manifest.files.items():
         if path not in sizes:
             return f"{path} is missing"
@@ -189,8 +193,10 @@ def _hashes(folder: Path, sizes: Mapping[str, int]) -> dict[str, list[str]]:
     found = {path: [""] * _count(size) for path, size in sizes.items()}
     portions = [(path, number) for path, hashes in found.items() for number in range(len(hashes))]
     in_job = _is_in_job()
-    count = 1 if in_job or sum(sizes.values()) <= SMALL else min(THREADS, os.cpu_count() or 1)
-    size = min(READ_SIZE_IN_JOB if in_job else READ_SIZE, max(sizes.values(), default=0)) or 1
+    count = (
+        1 if in_job or sum(sizes.values()) <= SINGLE_THREAD_MAX_BYTES else min(MAX_HASH_THREADS, os.cpu_count() or 1)
+    )
+    size = min(JOB_HASH_READ_SIZE if in_job else HASH_READ_SIZE, max(sizes.values(), default=0)) or 1
     with ExitStack() as stack:
         buffers: SimpleQueue[memoryview] = SimpleQueue()
         for _ in range(count):
@@ -198,10 +204,10 @@ def _hashes(folder: Path, sizes: Mapping[str, int]) -> dict[str, list[str]]:
 
         def work(portion: tuple[str, int]) -> None:
             path, number = portion
-            start = number * PORTION
+            start = number * HASH_CHUNK_SIZE
             buffer = buffers.get()
             try:
-                found[path][number] = _hash(folder / path, start, min(PORTION, sizes[path] - start), buffer)
+                found[path][number] = _hash(folder / path, start, min(HASH_CHUNK_SIZE, sizes[path] - start), buffer)
             finally:
                 buffers.put(buffer)
 

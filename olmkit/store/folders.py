@@ -15,7 +15,7 @@ from pathlib import Path
 _FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def locked_folder(parent: Path, prefix: str | None = None) -> tuple[Path, int]:
+def create_locked_folder(parent: Path, prefix: str | None = None) -> tuple[Path, int]:
     """A new folder and the descriptor that locks it, to be closed by the caller. Raises OSError.
 
     Until it is locked another process may take it for abandoned and remove it: then another one is made.
@@ -34,7 +34,7 @@ def locked_folder(parent: Path, prefix: str | None = None) -> tuple[Path, int]:
             os.close(lock)
 
 
-def remove_unlocked(folder: Path) -> None:
+def remove_if_unlocked(folder: Path) -> None:
     """Remove a folder that nobody has locked. Raises OSError, also when somebody has."""
     lock = os.open(folder, _FLAGS)
     try:
@@ -50,7 +50,7 @@ def remove_tree(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes) -> None:
     """A file that only this user may read, in a folder that is made when missing: whoever reads finds the old one or the new.
 
     Not flushed to the disk. Raises OSError, and leaves nothing then.

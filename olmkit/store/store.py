@@ -25,22 +25,31 @@ from pathlib import Path
 
 from olmkit.api.names import is_digest
 from olmkit.errors import OlmError, Waiting
-from olmkit.store.checksums import DAMAGE_ERRORS, Check, File, Manifest, State, compare, describe, failed_check
-from olmkit.store.folders import locked_folder, remove_tree, remove_unlocked
+from olmkit.store.checksums import (
+    CORRUPTION_ERRNOS,
+    Checksums,
+    FileChecksums,
+    Integrity,
+    IntegrityCheck,
+    check_integrity,
+    compute_checksums,
+    failed_check,
+)
+from olmkit.store.folders import create_locked_folder, remove_if_unlocked, remove_tree
 
-STAGING = ".staging"
-CONTENT = "content"
-MANIFEST = "manifest.json"
-FULL = {errno.ENOSPC, errno.EDQUOT}
-FAILED = {errno.EROFS, errno.EIO}
-MANIFEST_LIMIT = 64 * 1024 * 1024
-RETRY_DELAY = timedelta(seconds=30)
+STAGING_FOLDER = ".staging"
+CONTENT_FOLDER = "content"
+CHECKSUMS_FILE = "manifest.json"
+DISK_FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
+DISK_FAILED_ERRNOS = {errno.EROFS, errno.EIO}
+MAX_CHECKSUMS_BYTES = 64 * 1024 * 1024
+UNREADABLE_RETRY_DELAY = timedelta(seconds=30)
 """After content could not be read."""
 
 log = logging.getLogger(__name__)
 
 
-class Reason(StrEnum):
+class StoreReason(StrEnum):
     """Why content could not be kept or read."""
 
     DISK_FULL = "DiskFull"  # ENOSPC or a quota
@@ -52,14 +61,14 @@ class Reason(StrEnum):
 class Store:
     """Content under `root`, which is made when missing. Several processes may use one root; each digest is published once.
 
-    With `make=False` nothing is made: for a process that only reads there. Raises OlmError(CacheUnusable) when `root` is no
+    With `create=False` nothing is made: for a process that only reads there. Raises OlmError(CacheUnusable) when `root` is no
     folder and cannot be made one.
     """
 
-    def __init__(self, root: Path, *, make: bool = True) -> None:
+    def __init__(self, root: Path, *, create: bool = True) -> None:
         self._root = root
-        self._staging = root / STAGING
-        if make:
+        self._staging = root / STAGING_FOLDER
+        if create:
             try:
                 self._staging.mkdir(parents=True, exist_ok=True)
             except OSError as error:
@@ -68,11 +77,11 @@ class Store:
     def path(self, digest: str) -> Path | None:
         """The folder of that content, None when it is not here. Raises ValueError for what is no digest, and OSError when it
         cannot be told now."""
-        content = self._home(digest) / CONTENT
+        content = self._home(digest) / CONTENT_FOLDER
         try:
             return content if stat.S_ISDIR(os.stat(content).st_mode) else None
         except OSError as error:
-            if error.errno in DAMAGE_ERRORS:
+            if error.errno in CORRUPTION_ERRNOS:
                 return None
             raise
 
@@ -83,7 +92,7 @@ class Store:
 
     @contextmanager
     def publish(
-        self, digest: str, wanted: Manifest | None = None, known: Mapping[str, File] | None = None
+        self, digest: str, wanted: Checksums | None = None, known: Mapping[str, FileChecksums] | None = None
     ) -> Iterator[Path]:
         """An empty folder to fill; when the block ends it stands under `digest` with its manifest.
 
@@ -94,7 +103,7 @@ class Store:
         """
         home = self._home(digest)
         with self.stage() as work:
-            with fill(work, digest, wanted, known) as content:
+            with fill_staging(work, digest, wanted, known) as content:
                 yield content
             # Not flushed to the disk: what a power cut tears does not verify, and is fetched again.
             _place(work, home)
@@ -110,11 +119,11 @@ class Store:
                 self._staging.mkdir(parents=True, exist_ok=True)  # somebody may have tidied up
             except (FileExistsError, NotADirectoryError) as error:
                 raise self._unusable(error) from error
-            self.sweep()
+            self.remove_abandoned_staging()
             with self._work() as work:
                 yield work
 
-    def place(self, work: Path, digest: str) -> None:
+    def publish_staged(self, work: Path, digest: str) -> None:
         """What another process filled `work` with, a folder of `stage`, stands under `digest` from now on, in place of what was
         there: whether that may go is the caller's to check.
 
@@ -123,43 +132,45 @@ class Store:
         """
         home = self._home(digest)
         with _disk_said():
-            if sorted(os.listdir(work)) != [CONTENT, MANIFEST]:
+            if sorted(os.listdir(work)) != [CONTENT_FOLDER, CHECKSUMS_FILE]:
                 raise ValueError("the folder does not hold a content and its manifest, and nothing else")
-            if not stat.S_ISDIR(os.lstat(work / CONTENT).st_mode):
+            if not stat.S_ISDIR(os.lstat(work / CONTENT_FOLDER).st_mode):
                 raise ValueError("the content is no folder")
-            found = compare(work / CONTENT, Manifest.parse(_read_manifest(work), digest), only_sizes=True)
-            if found.state is State.UNKNOWN:
-                raise unreadable(found.why)
-            if found.state is State.DAMAGED:
+            found = check_integrity(
+                work / CONTENT_FOLDER, Checksums.parse(_read_manifest(work), digest), only_sizes=True
+            )
+            if found.state is Integrity.UNKNOWN:
+                raise unreadable_error(found.why)
+            if found.state is Integrity.CORRUPT:
                 raise ValueError(f"not what its manifest says: {found.why}")
-            self.forget(digest)
+            self.remove(digest)
             _place(work, home)
 
-    def manifest(self, digest: str) -> Manifest | None:
+    def checksums(self, digest: str) -> Checksums | None:
         """What was published; None when it is not here or its manifest cannot be read."""
         try:
             return self._manifest(digest)
         except (OSError, ValueError):
             return None
 
-    def check(self, digest: str, *, only_sizes: bool = False) -> Check:
+    def check_integrity(self, digest: str, *, only_sizes: bool = False) -> IntegrityCheck:
         """Whether every file that was published is here with the same bytes, and no other; damaged when nothing is here.
         `only_sizes` reads no file but the manifest. Raises nothing for a file that cannot be read: that is State.UNKNOWN."""
         try:
             manifest = self._manifest(digest)
         except (OSError, ValueError, MemoryError) as error:
             return failed_check(error)
-        return compare(self._home(digest) / CONTENT, manifest, only_sizes=only_sizes)
+        return check_integrity(self._home(digest) / CONTENT_FOLDER, manifest, only_sizes=only_sizes)
 
     def verify(self, digest: str, *, only_sizes: bool = False) -> bool:
         """Whether that content is intact, as far as `check` looks. Raises Waiting(CacheUnreadable) when that cannot be told now:
         who would fetch the content again, or remove what is here, tries later."""
-        found = self.check(digest, only_sizes=only_sizes)
-        if found.state is State.UNKNOWN:
-            raise unreadable(found.why)
-        return found.state is State.INTACT
+        found = self.check_integrity(digest, only_sizes=only_sizes)
+        if found.state is Integrity.UNKNOWN:
+            raise unreadable_error(found.why)
+        return found.state is Integrity.INTACT
 
-    def forget(self, digest: str) -> None:
+    def remove(self, digest: str) -> None:
         """Remove that content; nothing happens when it is not here. Files that are open can be read to their end.
 
         Raises Waiting(DiskFailed) when the disk cannot be written.
@@ -171,19 +182,19 @@ class Store:
             home.rename(trash)
             _remove(trash)
 
-    def collect(self, keep: set[str], older_than: timedelta = timedelta(0)) -> set[str]:
+    def collect_garbage(self, keep: set[str], older_than: timedelta = timedelta(0)) -> set[str]:
         """Forget all but `keep` and what has been here for less than `older_than`; returns what was removed."""
         removed = set()
         for digest in sorted(self.digests() - keep):
             try:
                 if time.time() - self._home(digest).stat().st_ctime >= older_than.total_seconds():
-                    self.forget(digest)
+                    self.remove(digest)
                     removed.add(digest)
             except (OSError, OlmError) as error:
                 log.warning("content cannot be removed", extra={"digest": digest, "error": str(error)})
         return removed
 
-    def sweep(self) -> None:
+    def remove_abandoned_staging(self) -> None:
         """Remove what killed jobs and crashes left behind. Work that is under way, in any process, is not touched.
 
         For the start of a controller; `publish` does it too.
@@ -193,14 +204,14 @@ class Store:
                 if entry.is_symlink() or not entry.is_dir():
                     entry.unlink()
                 else:
-                    remove_unlocked(entry)
+                    remove_if_unlocked(entry)
 
-    def _manifest(self, digest: str) -> Manifest:
-        return Manifest.parse(_read_manifest(self._home(digest)), digest)
+    def _manifest(self, digest: str) -> Checksums:
+        return Checksums.parse(_read_manifest(self._home(digest)), digest)
 
     def _unusable(self, error: OSError) -> OlmError:
         text = f"content cannot be kept in {self._root}: {error.strerror}: name a folder that can be written"
-        return OlmError(Reason.UNUSABLE, text)
+        return OlmError(StoreReason.UNUSABLE, text)
 
     def _home(self, digest: str) -> Path:
         if not is_digest(digest):
@@ -210,7 +221,7 @@ class Store:
     @contextmanager
     def _work(self) -> Iterator[Path]:
         """A folder of our own, locked as long as this process lives, so that sweep knows it is in use."""
-        work, lock = locked_folder(self._staging)
+        work, lock = create_locked_folder(self._staging)
         try:
             yield work
         finally:
@@ -219,38 +230,42 @@ class Store:
 
 
 @contextmanager
-def fill(
-    work: Path, digest: str, wanted: Manifest | None = None, known: Mapping[str, File] | None = None
+def fill_staging(
+    work: Path, digest: str, wanted: Checksums | None = None, known: Mapping[str, FileChecksums] | None = None
 ) -> Iterator[Path]:
     """An empty folder below `work`, which is one of `Store.stage`; when the block ends its manifest is beside it.
 
     Writes below `work` only. Arguments and errors are those of `Store.publish`.
     """
     with _disk_said():
-        content = work / CONTENT
+        content = work / CONTENT_FOLDER
         content.mkdir()
         yield content
-        found = describe(content, digest, known or {})
+        found = compute_checksums(content, digest, known or {})
         if wanted is not None and found != wanted:
-            raise ValueError(f"not what the manifest says: {compare(content, wanted).why}")
-        (work / MANIFEST).write_bytes(found.to_bytes())
+            raise ValueError(f"not what the manifest says: {check_integrity(content, wanted).why}")
+        (work / CHECKSUMS_FILE).write_bytes(found.to_bytes())
 
 
 def _read_manifest(home: Path) -> bytes:
     """Raises OSError, also for a link; never waits, whatever is there."""
-    with open(os.open(home / MANIFEST, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        return file.read(min(os.fstat(file.fileno()).st_size, MANIFEST_LIMIT))
+    with open(os.open(home / CHECKSUMS_FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        return file.read(min(os.fstat(file.fileno()).st_size, MAX_CHECKSUMS_BYTES))
 
 
-def unreadable(why: str) -> Waiting:
+def unreadable_error(why: str) -> Waiting:
     """The error for content that may be intact and cannot be read; `why` is a few words, such as those of a Check."""
-    return Waiting(Reason.UNREADABLE, f"the content that is kept on the disk cannot be read now ({why})", RETRY_DELAY)
+    return Waiting(
+        StoreReason.UNREADABLE,
+        f"the content that is kept on the disk cannot be read now ({why})",
+        UNREADABLE_RETRY_DELAY,
+    )
 
 
-def check_is_damage(error: OSError) -> None:
+def raise_unless_corrupt(error: OSError) -> None:
     """Raises Waiting(CacheUnreadable) for an error that says nothing about the content."""
-    if error.errno not in DAMAGE_ERRORS:
-        raise unreadable(error.strerror or str(error)) from error
+    if error.errno not in CORRUPTION_ERRNOS:
+        raise unreadable_error(error.strerror or str(error)) from error
 
 
 def _place(work: Path, home: Path) -> None:
@@ -277,10 +292,10 @@ def _disk_said() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in FULL:
+        if error.errno in DISK_FULL_ERRNOS:
             text = "the disk that keeps the content is full: free some space or give the cache a larger volume"
-            raise Waiting(Reason.DISK_FULL, text, timedelta(minutes=1)) from error
-        if error.errno in FAILED:
+            raise Waiting(StoreReason.DISK_FULL, text, timedelta(minutes=1)) from error
+        if error.errno in DISK_FAILED_ERRNOS:
             text = f"the disk that keeps the content cannot be used ({error.strerror}): mount it to be written, or replace it"
-            raise Waiting(Reason.DISK_FAILED, text, timedelta(minutes=1)) from error
+            raise Waiting(StoreReason.DISK_FAILED, text, timedelta(minutes=1)) from error
         raise

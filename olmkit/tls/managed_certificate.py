@@ -22,7 +22,7 @@ from pathlib import Path
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, Conflict, NotFound
 from olmkit.runtime.client import Client
-from olmkit.store.folders import write_whole
+from olmkit.store.folders import write_atomically
 from olmkit.tls.certificate_authority import CertificateSet, contains_ca, create, rotate
 from olmkit.tls.key_pair import BadKeyPair, KeyPair, names_of
 from olmkit.tls.server_tls import ServerTls
@@ -221,6 +221,6 @@ def _parted(text: bytes) -> tuple[bytes, bytes]:
 def _save(path: Path, pair: KeyPair) -> None:
     """For nobody else's eyes; a folder that cannot be written costs the copy only."""
     try:
-        write_whole(path, pair.chain + pair.key)
+        write_atomically(path, pair.chain + pair.key)
     except OSError as error:
         log.warning("the serving certificate is not kept on disk", extra={"error": str(error)})

@@ -21,7 +21,7 @@ import orjson
 from olmkit.api.catalogs import Catalog, ConditionType
 from olmkit.api.conditions import find_condition, is_condition_true
 from olmkit.runtime.client import Client
-from olmkit.store.folders import remove_tree, write_whole
+from olmkit.store.folders import remove_tree, write_atomically
 from olmkit.tls.client_tls import ClientTls
 from operator_controller.catalog_client.cache import CachedPackage, PackageCache
 from operator_controller.catalog_client.http import (
@@ -255,7 +255,7 @@ def _write_file(path: Path, fresh: _FetchedPackage) -> None:
         "document": orjson.Fragment(fresh.body),
     }
     try:
-        write_whole(path, orjson.dumps(facts))
+        write_atomically(path, orjson.dumps(facts))
     except OSError as error:
         log.warning("catalog content is not kept on disk", extra={"error": str(error)})
 

@@ -220,7 +220,7 @@ class Unpacking:
     async def tidy(self) -> None:
         """Once at the start: leftovers of killed jobs, and content of Bundles that went while nobody looked."""
         await self.informer.synced.wait()
-        await asyncio.to_thread(self.store.sweep)
+        await asyncio.to_thread(self.store.remove_abandoned_staging)
         await self.collect()
 
     async def collect(self) -> None:
@@ -242,7 +242,7 @@ class Unpacking:
                 if isinstance(state, Finished):
                     wanted.add(state.result["digest"])
             for digest in sorted(here - wanted):
-                await asyncio.to_thread(self.store.forget, digest)
+                await asyncio.to_thread(self.store.remove, digest)
                 log.info("content removed (no Bundle has it)", extra={"digest": digest})
 
     def _arguments(self, plan: Unpack, denied: tuple[str, ...]) -> Object:

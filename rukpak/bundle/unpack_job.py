@@ -19,7 +19,7 @@ from olmkit.sources.oci.image import FetchedImage, fetch, resolve, verify_access
 from olmkit.sources.oci.image import unpack as unpack_image
 from olmkit.sources.oci.reference import check_job_result
 from olmkit.sources.tree import BUNDLE_LIMITS
-from olmkit.store.store import Store, check_is_damage, fill
+from olmkit.store.store import Store, fill_staging, raise_unless_corrupt
 from rukpak.format import BadBundle, Bundle, from_json, read_plain, read_registry, to_json
 from rukpak.format.bundle import FORMAT_VERSION, MAX_BUNDLE_BYTES, MAX_BUNDLE_VALUES
 
@@ -45,7 +45,7 @@ async def unpack(arguments: dict[str, Any], progress: Progress, parse: Parse) ->
     Returns {ref: by digest, digest, staged: whether it is in that folder} and, when the content can never be used, problem: a
     sentence. Raises Waiting for what may pass, Blocked for a reference or a configuration that cannot be used.
     """
-    store, staging = Store(Path(arguments["root"]), make=False), Path(arguments["staging"])
+    store, staging = Store(Path(arguments["root"]), create=False), Path(arguments["staging"])
     content_type: str = arguments["type"]
     registries = Access.from_json(arguments["access"]).registries()
     progress("looking up the image")
@@ -56,7 +56,7 @@ async def unpack(arguments: dict[str, Any], progress: Progress, parse: Parse) ->
         await verify_access(resolved.ref_by_digest, registries)
         return found
     try:
-        with fill(staging, resolved.digest) as folder:
+        with fill_staging(staging, resolved.digest) as folder:
             only = _FOLDERS[content_type]
             ref = resolved.ref_by_digest
             fetched = await fetch(ref, folder, registries, only=only, limits=BUNDLE_LIMITS, progress=progress)
@@ -83,7 +83,7 @@ def take_over(
     if result.pop("staged"):
         here = whole_type_of(store, digest)
         if not here or (digest == replaceable and here != content_type):
-            store.place(folder, digest)
+            store.publish_staged(folder, digest)
     return result
 
 
@@ -119,7 +119,7 @@ def type_of(store: Store, digest: str) -> str:
     except ValueError:  # no text, or no digest
         return ""
     except OSError as error:
-        check_is_damage(error)
+        raise_unless_corrupt(error)
         return ""
     return content_type if number == str(FORMAT_VERSION) else ""
 
@@ -141,7 +141,7 @@ def load(store: Store, digest: str) -> Bundle | None:
     except (ValueError, KeyError, TypeError):
         return None
     except OSError as error:
-        check_is_damage(error)
+        raise_unless_corrupt(error)
         return None
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from catalogd.ingest.content import BLOBS, Content
-from catalogd.ingest.load_job import write
+from catalogd.ingest.content import BLOBS_FILE, Content
+from catalogd.ingest.load_job import write_content
 from olmkit.api.annotations import CHANNELS_ANNOTATION, LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
 from olmkit.fbc.folder import read_folder
 
@@ -31,7 +31,7 @@ def source(corpus: Path) -> Path:
 def folder(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The content that catalogd makes of all packages."""
     made = tmp_path_factory.mktemp("content")
-    write(source, made, DIGEST)
+    write_content(source, made, DIGEST)
     return made
 
 
@@ -42,7 +42,7 @@ def _blobs(source: Path) -> Iterator[dict[str, Any]]:
 
 
 def test_every_blob_is_kept_in_its_place_with_its_value(source: Path, folder: Path) -> None:
-    with open(folder / BLOBS, "rb") as kept:
+    with open(folder / BLOBS_FILE, "rb") as kept:
         for number, (line, expected) in enumerate(zip(kept, _blobs(source), strict=True)):
             assert json.loads(line) == expected, f"blob {number}"
             assert (
@@ -54,9 +54,9 @@ def test_all_packages_are_offered_without_a_problem(source: Path, folder: Path) 
     content = Content(folder)
     assert list(content.summary.package_names) == sorted(path.name for path in source.iterdir())
     assert (content.summary.problem_count, content.summary.notes) == (0, ())
-    for offer in content.offers:
-        told = content.package_object(offer.package)
-        assert told["spec"]["packageName"] == offer.package
+    for offer in content.package_fingerprints:
+        told = content.package_object(offer.subject)
+        assert told["spec"]["packageName"] == offer.subject
         assert told["metadata"]["annotations"].keys() == {
             LATEST_VERSION_ANNOTATION,
             CHANNELS_ANNOTATION,
@@ -67,7 +67,7 @@ def test_all_packages_are_offered_without_a_problem(source: Path, folder: Path) 
 def test_summaries_are_small_enough_for_a_list_of_all_packages(folder: Path) -> None:
     """DESIGN 4: under 200 KB gzipped for 276 packages."""
     content = Content(folder)
-    data = content.summaries.read_bytes()
+    data = content.summaries_path.read_bytes()
     lines = json.loads(data)["packages"]
     assert [line["name"] for line in lines] == list(content.summary.package_names)
     assert len(gzip.compress(data)) / len(lines) * 276 < 200_000
@@ -78,10 +78,10 @@ def test_summaries_are_small_enough_for_a_list_of_all_packages(folder: Path) -> 
 
 def test_icons_are_those_of_the_packages(source: Path, folder: Path) -> None:
     content = Content(folder)
-    pictures = content.icons.read_bytes()
+    pictures = content.icons_path.read_bytes()
     for blob in _blobs(source):
         if blob["schema"] == "olm.package" and "icon" in blob:
-            found = content.icon(blob["name"])
+            found = content.icon_range(blob["name"])
             assert found is not None
             (start, length), media_type = found
             assert pictures[start : start + length] == base64.b64decode(blob["icon"]["base64data"])
@@ -104,8 +104,8 @@ def test_the_index_finds_what_a_search_finds(source: Path, folder: Path) -> None
 
 def test_resolution_documents_are_a_small_part_of_the_whole_and_have_every_bundle(source: Path, folder: Path) -> None:
     content = Content(folder)
-    assert content.resolutions.stat().st_size < content.blobs.stat().st_size / 8
-    documents = [json.loads(line) for line in content.resolutions.read_bytes().splitlines()]
+    assert content.resolution_path.stat().st_size < content.blobs_path.stat().st_size / 8
+    documents = [json.loads(line) for line in content.resolution_path.read_bytes().splitlines()]
     found = {(each["package"], bundle["name"]) for each in documents for bundle in each["bundles"]}
     assert found == {(blob["package"], blob["name"]) for blob in _blobs(source) if blob["schema"] == "olm.bundle"}
     assert all(bundle["version"] and "problem" not in bundle for each in documents for bundle in each["bundles"])
@@ -133,5 +133,5 @@ def test_catalogs_that_opm_refuses_are_read_all_the_same(corpus: Path, tmp_path:
         if package.is_dir():
             made = tmp_path / package.name
             made.mkdir()
-            write(package, made, DIGEST)
+            write_content(package, made, DIGEST)
             assert Content(made).summary.blob_count == len((package / "catalog.json").read_text().splitlines())

@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 
 from catalogd.__main__ import add_flags
-from catalogd.ingest.load_job import LABEL
+from catalogd.ingest.load_job import CONFIGS_LABEL
 from catalogd.setup import build
 from devcluster.allocation import spare_port
 from devcluster.cluster import Cluster
@@ -96,7 +96,7 @@ class World:
 
     async def push_layers(self, layers: list[bytes], tag: str = "v1", labels: Mapping[str, str] | None = None) -> str:
         """Push an image of these layers; the catalog's label unless others are given."""
-        labels = {LABEL: "/configs"} if labels is None else labels
+        labels = {CONFIGS_LABEL: "/configs"} if labels is None else labels
         return await asyncio.to_thread(push, self.cluster.registry, f"catalogs/{self.name}", tag, layers, labels)
 
     async def catalog(self, ref: str, name: str = "", poll: str = "1h") -> str:

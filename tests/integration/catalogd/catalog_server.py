@@ -15,15 +15,15 @@ from catalogd.catalog.world import Record
 from catalogd.http.compression import Encodings
 from catalogd.http.responses import CHUNK
 from catalogd.http.server import Server
-from catalogd.ingest.content import FORMAT
-from catalogd.ingest.content_writer import Writer
+from catalogd.ingest.content import CONTENT_FORMAT
+from catalogd.ingest.content_writer import ContentWriter
 from catalogd.storage.catalog_store import Shelf
 from olmkit.fbc.blobs import parse_blob
 from olmkit.fbc.documents import Document
 from olmkit.store.store import Store
 
 DIGEST = "sha256:" + "1" * 64
-TAG = f'"{DIGEST}.{FORMAT}"'
+TAG = f'"{DIGEST}.{CONTENT_FORMAT}"'
 """The entity tag of the content DIGEST, as it is."""
 UNPACKED = "2026-01-02T03:04:05Z"
 MODIFIED = "Fri, 02 Jan 2026 03:04:05 GMT"
@@ -66,7 +66,7 @@ class Site:
 
 async def put(shelf: Shelf, name: str, digest: str, blobs: Sequence[Mapping[str, Any]] = BLOBS, uid: str = "") -> None:
     """Write that content and serve it under the name, for the Catalog with that uid."""
-    with Store(shelf.folder).publish(digest) as folder, Writer(folder, digest) as writer:
+    with Store(shelf.folder).publish(digest) as folder, ContentWriter(folder, digest) as writer:
         for each in blobs:
             writer.add(parse_blob(Document(dict(each), b"", 1)))
         writer.finish()

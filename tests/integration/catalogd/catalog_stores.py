@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from catalogd.catalog.world import Record
-from catalogd.ingest.content_writer import Writer
+from catalogd.ingest.content_writer import ContentWriter
 from catalogd.storage.catalog_store import KEEP, Shelf
 from olmkit.fbc.blobs import parse_blob
 from olmkit.fbc.documents import Document
@@ -27,7 +27,7 @@ def publish(root: Path, digest: str, name: str = "p", size: int = 0) -> None:
 
 def write(folder: Path, digest: str, name: str = "p", size: int = 0) -> None:
     """The same content into a folder."""
-    with Writer(folder, digest) as writer:
+    with ContentWriter(folder, digest) as writer:
         writer.add(parse_blob(Document({"schema": "olm.package", "name": name}, b"", 1)))
         for line in range(0, size, PIECE):
             text = f"{digest} " * (PIECE // (len(digest) + 1))
@@ -59,7 +59,7 @@ async def shelved(root: Path, keep: timedelta = KEEP, **digests: str) -> Shelf:
 def blobs_of(shelf: Shelf, name: str) -> Path:
     found = shelf.get(name)
     assert found is not None
-    return found.content.blobs
+    return found.content.blobs_path
 
 
 def on_disk(root: Path) -> set[str]:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from catalogd.ingest.package_objects import SIZE_LIMIT
+from catalogd.ingest.package_objects import MAX_SPEC_BYTES
 from tests.cluster.catalogd.conftest import World, lines, package
 
 ROOM = 2_000
@@ -20,16 +20,16 @@ def with_icon(name: str, size: int) -> list[dict[str, Any]]:
 async def test_packages_as_large_as_they_may_be_are_written_whole_and_larger_ones_say_what_they_lose(
     world: World, catalogd: Path
 ) -> None:
-    edges = [{"name": f"many.v{number}.0.0", "skips": ["x" * 1000]} for number in range(SIZE_LIMIT // 1000)]
+    edges = [{"name": f"many.v{number}.0.0", "skips": ["x" * 1000]} for number in range(MAX_SPEC_BYTES // 1000)]
     many = package("many", "1.0.0")
     many[1]["entries"] = edges
     await world.push(
         lines(
-            with_icon("fits", SIZE_LIMIT - ROOM),
-            with_icon("icon", SIZE_LIMIT),
+            with_icon("fits", MAX_SPEC_BYTES - ROOM),
+            with_icon("icon", MAX_SPEC_BYTES),
             # Go writes each of them as six bytes: the largest object that there can be, on its way through the API server too.
-            package("escaped", "1.0.0", description="<" * ((SIZE_LIMIT - ROOM) // 6)),
-            package("too-escaped", "1.0.0", description="<" * (SIZE_LIMIT // 6)),
+            package("escaped", "1.0.0", description="<" * ((MAX_SPEC_BYTES - ROOM) // 6)),
+            package("too-escaped", "1.0.0", description="<" * (MAX_SPEC_BYTES // 6)),
             many,
         )
     )
@@ -38,9 +38,9 @@ async def test_packages_as_large_as_they_may_be_are_written_whole_and_larger_one
     specs = {each["spec"]["packageName"]: each["spec"] for each in world.packages().values()}
     whole = {name: _raw(world, name) for name in ("fits", "icon", "escaped", "too-escaped", "many")}
     assert specs.keys() == whole.keys()
-    assert len(whole["fits"]["icon"]["data"]) > SIZE_LIMIT - ROOM - 4
+    assert len(whole["fits"]["icon"]["data"]) > MAX_SPEC_BYTES - ROOM - 4
     assert "icon" not in whole["icon"]
-    assert len(whole["escaped"]["description"]) == (SIZE_LIMIT - ROOM) // 6
+    assert len(whole["escaped"]["description"]) == (MAX_SPEC_BYTES - ROOM) // 6
     assert (whole["too-escaped"]["description"], whole["too-escaped"]["channels"][0]["name"]) == ("", "stable")
     assert whole["many"]["channels"] == []
     said = json.dumps(found["status"])

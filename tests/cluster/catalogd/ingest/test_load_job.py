@@ -16,8 +16,8 @@ import pytest
 from aiohttp import web
 
 from catalogd.ingest.content import Content
-from catalogd.ingest.load_job import LABEL, SWITCH_SECONDS, load
-from catalogd.ingest.load_request import Loader
+from catalogd.ingest.load_job import CONFIGS_LABEL, SWITCH_INTERVAL_SECONDS, load
+from catalogd.ingest.load_request import LoadTaskFactory
 from catalogd.storage.record import Record
 from devcluster.cluster import Cluster
 from olmkit.errors import Waiting
@@ -25,7 +25,7 @@ from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadContent
 from olmkit.sources.source import ConfigMapsSource, HttpSource, ImageSource, Source
-from olmkit.store.checksums import State
+from olmkit.store.checksums import Integrity
 from olmkit.store.store import Store
 from tests.cluster.catalogd.conftest import lines, package
 from tests.images import push, tar
@@ -33,7 +33,7 @@ from tests.parse_here import parse_here
 from tests.servers.registry_proxy import RegistryProxy
 from tests.servers.web_server import WebServer
 
-LABELS = {LABEL: "/configs"}
+LABELS = {CONFIGS_LABEL: "/configs"}
 NUMBERS = itertools.count()
 FILES = lines(package("p", "1.0.0", "1.1.0"))
 OTHER = lines(package("q", "1.0.0"))
@@ -82,13 +82,13 @@ class Setting:
         answered: bool = False,
     ) -> dict[str, Any]:
         record = Record("", "", known, "") if known else None
-        loader = Loader(self.folder, self._access, bundles)
+        loader = LoadTaskFactory(self.folder, self._access, bundles)
         task = loader.task(source, Credentials(), record, bad, answered=answered)
         assert task.staging is not None
         with task.staging.open() as folder:
             arguments = json.loads(json.dumps(task.at(folder).arguments))
             found = task.staging.finish(folder, await load(arguments, lambda line: None, parse_here))
-        assert sys.getswitchinterval() > SWITCH_SECONDS
+        assert sys.getswitchinterval() > SWITCH_INTERVAL_SECONDS
         return found
 
     def content(self, digest: str) -> Content:
@@ -131,23 +131,23 @@ async def test_content_that_is_damaged_is_read_again(setting: Setting) -> None:
     assert folder is not None
     data = (folder / "all.jsonl").read_bytes()
     (folder / "all.jsonl").write_bytes(b"X" + data[1:])
-    assert setting.store.check(digest).state is State.DAMAGED
+    assert setting.store.check_integrity(digest).state is Integrity.CORRUPT
     await setting.load(setting.image)
-    assert setting.content(digest).blobs.read_bytes().startswith(b"{")
+    assert setting.content(digest).blobs_path.read_bytes().startswith(b"{")
 
 
 async def test_content_without_bundles_is_read_again_when_they_are_asked_for(setting: Setting) -> None:
     digest = setting.push(FILES)
     await setting.load(setting.image)
-    assert not setting.content(digest).has_bundles
+    assert not setting.content(digest).has_bundle_metadata
     await setting.load(setting.image, known=digest, bundles=True)
     found = setting.content(digest)
-    assert [offer.package for offer in found.bundle_offers] == ["p/p.v1.0.0", "p/p.v1.1.0"]
+    assert [offer.subject for offer in found.bundle_fingerprints] == ["p/p.v1.0.0", "p/p.v1.1.0"]
     asked = setting.blobs_asked()
     await setting.load(setting.image, known=digest, bundles=True)
     await setting.load(setting.image, known=digest)
     assert setting.blobs_asked() == asked
-    assert setting.content(digest).has_bundles
+    assert setting.content(digest).has_bundle_metadata
 
 
 async def test_what_was_refused_before_is_not_fetched_again(setting: Setting) -> None:

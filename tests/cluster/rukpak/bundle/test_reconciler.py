@@ -252,7 +252,7 @@ async def test_content_that_an_older_suite_wrote_is_unpacked_again(
     async with unpacking(cluster, tmp_path) as store:
         name = await stage.create(stage.image())
         await stage.when(name, "Unpacked")
-    store.forget(digest)
+    store.remove(digest)
     with store.publish(digest) as staging:
         (staging / "bundle.json").write_bytes(b'{"format": 0}')
         (staging / "type").write_text("registry+v1")

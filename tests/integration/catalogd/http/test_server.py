@@ -262,7 +262,7 @@ async def test_a_catalog_that_is_withdrawn_is_gone_at_once(site: Site) -> None:
 
 
 async def test_content_that_vanished_from_the_disk_is_unavailable(site: Site) -> None:
-    Store(site.shelf.folder).forget(DIGEST)
+    Store(site.shelf.folder).remove(DIGEST)
     assert (await site.ask("/catalogs/c/all.json"))[0] == 503
 
 

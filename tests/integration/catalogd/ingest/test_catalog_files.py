@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalogd.ingest.catalog_files import CatalogFiles
-from catalogd.ingest.content import BLOBS
-from catalogd.ingest.content_writer import Writer
+from catalogd.ingest.content import BLOBS_FILE
+from catalogd.ingest.content_writer import ContentWriter
 from olmkit.fbc.errors import BadCatalog
 from olmkit.fbc.folder import read_folder
 from olmkit.sources.oci.layers import Budget, unpack
@@ -29,7 +29,7 @@ DIGEST = "sha256:" + "c" * 64
 
 def names(into: Path, layers: Sequence[Sequence[Entry] | bytes], root: str = "configs") -> list[str]:
     """The names of the blobs that are kept, in order, of an image whose label names `root`."""
-    with Writer(into, DIGEST) as writer:
+    with ContentWriter(into, DIGEST) as writer:
         files = CatalogFiles(writer, into)
         tree = Tree(files, (root,), CATALOG_LIMITS)
         budget = Budget(CATALOG_LIMITS.bytes, CATALOG_LIMITS.files)
@@ -38,7 +38,7 @@ def names(into: Path, layers: Sequence[Sequence[Entry] | bytes], root: str = "co
             unpack(io.BytesIO(layer if isinstance(layer, bytes) else tar(layer)), tree, budget)
         tree.finish()
         writer.finish(files.ranges(root))
-    return [json.loads(line)["name"] for line in (into / BLOBS).read_bytes().splitlines()]
+    return [json.loads(line)["name"] for line in (into / BLOBS_FILE).read_bytes().splitlines()]
 
 
 def a(path: str, *blobs: str) -> Entry:
@@ -220,7 +220,7 @@ def test_a_bomb_costs_neither_memory_nor_disk(
     layer = bomb(start, piece, size)
     assert len(layer) < size / 100
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with Writer(tmp_path, DIGEST) as writer:
+    with ContentWriter(tmp_path, DIGEST) as writer:
         files = CatalogFiles(writer, tmp_path)
         unpack(
             io.BytesIO(layer),
@@ -239,7 +239,7 @@ def test_a_bomb_costs_neither_memory_nor_disk(
 )
 def test_a_million_files_are_refused_at_the_limit(tmp_path: Path, name: str) -> None:
     layer = gzip.compress(b"".join(header(name % number, 0) for number in range(1000)))
-    with Writer(tmp_path, DIGEST) as writer:
+    with ContentWriter(tmp_path, DIGEST) as writer:
         tree = Tree(CatalogFiles(writer, tmp_path), ("configs",), CATALOG_LIMITS)
         with pytest.raises(TreeError) as caught:
             unpack(io.BytesIO(layer * 1000), tree, Budget(CATALOG_LIMITS.bytes, CATALOG_LIMITS.files))

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from catalogd.ingest.content import BLOBS, Content
-from catalogd.ingest.content_writer import Writer
-from catalogd.ingest.package_index import PROBLEMS_KEPT
+from catalogd.ingest.content import BLOBS_FILE, Content
+from catalogd.ingest.content_writer import ContentWriter
+from catalogd.ingest.package_index import MAX_PROBLEMS
 from catalogd.ingest.package_objects import fingerprint
 from olmkit.api.annotations import CHANNELS_ANNOTATION, LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
 from olmkit.fbc import documents
 from olmkit.fbc.blobs import Blob, parse_blob
 from olmkit.fbc.documents import Document
 from olmkit.fbc.errors import BadCatalog
-from olmkit.store.checksums import describe
+from olmkit.store.checksums import compute_checksums
 
 DIGEST = "sha256:" + "c" * 64
 Value = dict[str, Any]
@@ -65,7 +65,7 @@ def blobs(values: Iterable[Mapping[str, Any]]) -> list[Blob]:
 
 def content(folder: Path, *values: Mapping[str, Any]) -> Content:
     """What is found after these blobs were written."""
-    with Writer(folder, DIGEST) as writer:
+    with ContentWriter(folder, DIGEST) as writer:
         for each in blobs(values):
             writer.add(each)
         told = writer.finish()
@@ -75,10 +75,10 @@ def content(folder: Path, *values: Mapping[str, Any]) -> Content:
 
 
 def resolution(found: Content, name: str) -> Value:
-    place = found.resolution(name)
+    place = found.resolution_range(name)
     assert place is not None
     start, length = place
-    document: Value = json.loads(found.resolutions.read_bytes()[start : start + length])
+    document: Value = json.loads(found.resolution_path.read_bytes()[start : start + length])
     return document
 
 
@@ -87,7 +87,7 @@ GOOD = [package("p", description="d"), channel("p", "p.v1.0.0"), bundle("p", "1.
 
 def test_blobs_are_kept_as_their_lines_in_their_order(tmp_path: Path) -> None:
     content(tmp_path, *GOOD)
-    assert (tmp_path / BLOBS).read_bytes() == b"".join(each.line for each in blobs(GOOD))
+    assert (tmp_path / BLOBS_FILE).read_bytes() == b"".join(each.line for each in blobs(GOOD))
 
 
 def test_nothing_but_the_content_is_left_in_the_folder(tmp_path: Path) -> None:
@@ -105,12 +105,12 @@ def test_a_good_catalog_is_counted_and_offered(tmp_path: Path) -> None:
     told = found.package_object("p")
     spec = told["spec"]
     assert (spec["packageName"], spec["description"], spec["channels"][0]["name"]) == ("p", "d", "stable")
-    assert [offer.fingerprint for offer in found.offers if offer.package == "p"] == [fingerprint(told)]
+    assert [offer.fingerprint for offer in found.package_fingerprints if offer.subject == "p"] == [fingerprint(told)]
     assert told["metadata"] == {
         "annotations": {LATEST_VERSION_ANNOTATION: "1.0.0", CHANNELS_ANNOTATION: "stable", VERSIONS_ANNOTATION: "1.0.0"}
     }
     assert resolution(found, "p")["bundles"][0]["version"] == "1.0.0"
-    assert found.resolution("q") is None
+    assert found.resolution_range("q") is None
 
 
 def test_a_package_whose_blobs_are_scattered_is_whole(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_what_is_wrong_with_a_package_is_counted_and_costs_nobody_else(
     assert found.summary.problem_count == len(problems)
     assert [each.get("problem") for each in resolution(found, "p")["bundles"]] == against
     assert "problem" not in resolution(found, "other")["bundles"][0]
-    assert len((tmp_path / BLOBS).read_bytes().splitlines()) == len(values) + 3
+    assert len((tmp_path / BLOBS_FILE).read_bytes().splitlines()) == len(values) + 3
 
 
 def test_of_blobs_that_are_there_twice_the_last_counts(tmp_path: Path) -> None:
@@ -242,13 +242,13 @@ def test_blobs_of_no_package_are_counted_and_offered_to_nobody(tmp_path: Path) -
         'package name must be set for bundle ".v1.0.0"',
     )
     assert found.summary.package_names == ("p",)
-    assert found.resolution("") is None
+    assert found.resolution_range("") is None
 
 
 def test_only_the_first_problems_are_kept_but_all_are_counted(tmp_path: Path) -> None:
-    found = content(tmp_path, *(bundle("p", f"1.0.{number}") for number in range(PROBLEMS_KEPT + 5)))
-    assert len(found.summary.problems) == PROBLEMS_KEPT
-    assert found.summary.problem_count == PROBLEMS_KEPT + 5
+    found = content(tmp_path, *(bundle("p", f"1.0.{number}") for number in range(MAX_PROBLEMS + 5)))
+    assert len(found.summary.problems) == MAX_PROBLEMS
+    assert found.summary.problem_count == MAX_PROBLEMS + 5
 
 
 def test_a_package_that_is_too_large_for_an_object_says_what_it_lost(tmp_path: Path) -> None:
@@ -259,11 +259,11 @@ def test_a_package_that_is_too_large_for_an_object_says_what_it_lost(tmp_path: P
 
 def written(folder: Path, ranges: list[range], *values: Value) -> Content:
     """The same blobs in another order than they came."""
-    with Writer(folder, DIGEST, bundle_metadata=True) as writer:
+    with ContentWriter(folder, DIGEST, bundle_metadata=True) as writer:
         for each in blobs(values):
             writer.add(each)
         writer.finish(ranges)
-        assert writer.hashed[BLOBS] == describe(folder, DIGEST).files[BLOBS]
+        assert writer.checksums[BLOBS_FILE] == compute_checksums(folder, DIGEST).files[BLOBS_FILE]
     return Content(folder)
 
 
@@ -289,9 +289,9 @@ def test_blobs_count_in_the_order_that_is_told_at_the_end(tmp_path: Path, ranges
         if file not in ("content.json", "bundles.jsonl"):
             assert (told / file).read_bytes() == (plain / file).read_bytes(), file
     assert found.summary == expected.summary
-    assert found.bundle_offers == expected.bundle_offers
-    for offer in found.bundle_offers:
-        assert found.bundle_object(offer.package) == expected.bundle_object(offer.package)
+    assert found.bundle_fingerprints == expected.bundle_fingerprints
+    for offer in found.bundle_fingerprints:
+        assert found.bundle_object(offer.subject) == expected.bundle_object(offer.subject)
 
 
 def test_a_large_catalog_is_hashed_by_portions_while_it_is_written(tmp_path: Path) -> None:
@@ -300,17 +300,17 @@ def test_a_large_catalog_is_hashed_by_portions_while_it_is_written(tmp_path: Pat
     reordered = tmp_path / "again"
     reordered.mkdir()
     written(reordered, [range(5, 10), range(0, 5)], *large)
-    assert len(describe(reordered, DIGEST).files[BLOBS].portions) == 3
+    assert len(compute_checksums(reordered, DIGEST).files[BLOBS_FILE].chunk_digests) == 3
 
 
 def test_bundles_are_told_when_they_are_asked_for(tmp_path: Path) -> None:
     more = {"type": "olm.bundle.object", "value": {"data": "eA=="}}
     value = bundle("p", "1.0.0", relatedImages=[{"name": "", "image": "r"}])
     found = written(tmp_path, [range(3)], *whole("p")[:2], {**value, "properties": [*value["properties"], more]})
-    assert found.has_bundles
-    (offer,) = found.bundle_offers
+    assert found.has_bundle_metadata
+    (offer,) = found.bundle_fingerprints
     told = found.bundle_object("p/p.v1.0.0")
-    assert (offer.package, offer.fingerprint) == ("p/p.v1.0.0", fingerprint(told))
+    assert (offer.subject, offer.fingerprint) == ("p/p.v1.0.0", fingerprint(told))
     assert told["spec"] == {
         "package": "p",
         "bundleName": "p.v1.0.0",
@@ -334,23 +334,23 @@ def test_what_the_api_server_would_refuse_is_not_told(
     tmp_path: Path, fields: dict[str, Any], related: tuple[Any, ...] | None
 ) -> None:
     found = written(tmp_path, [range(3)], *whole("p")[:2], {**bundle("p", "1.0.0"), **fields})
-    specs = [found.bundle_object(offer.package)["spec"] for offer in found.bundle_offers]
+    specs = [found.bundle_object(offer.subject)["spec"] for offer in found.bundle_fingerprints]
     assert [tuple(spec.get("relatedImages", ())) for spec in specs] == ([] if related is None else [related])
 
 
 def test_bundles_are_not_told_when_nobody_asks(tmp_path: Path) -> None:
     found = content(tmp_path, *whole("p"))
-    assert (found.has_bundles, found.bundle_offers) == (False, ())
+    assert (found.has_bundle_metadata, found.bundle_fingerprints) == (False, ())
 
 
 def test_numbers_beyond_64_bits_and_floats_go_through_all_files(tmp_path: Path) -> None:
     huge = '{"schema":"olm.bundle","name":"b","package":"p","properties":[{"type":"olm.constraint","value":{"a":1%s,"b":1.0}}]}'
     (document,) = documents.read_documents(io.BytesIO((huge % ("0" * 30)).encode()))
-    with Writer(tmp_path, DIGEST, bundle_metadata=True) as writer:
+    with ContentWriter(tmp_path, DIGEST, bundle_metadata=True) as writer:
         writer.add(parse_blob(document))
         writer.finish()
     expected = b'{"a":1' + b"0" * 30 + b',"b":1}'
-    assert expected in (tmp_path / BLOBS).read_bytes()
+    assert expected in (tmp_path / BLOBS_FILE).read_bytes()
     assert expected in (tmp_path / "resolution.jsonl").read_bytes()
     assert expected in (tmp_path / "bundles.jsonl").read_bytes()
 
@@ -359,8 +359,8 @@ def test_icons_are_decoded_and_found(tmp_path: Path) -> None:
     first = {"base64data": "PHN2Zy8+", "mediatype": "image/svg+xml"}
     second = {"base64data": "iVBORw==", "mediatype": "image/png"}
     found = content(tmp_path, package("p", icon=first), package("q"), package("r", icon=second))
-    pictures = found.icons.read_bytes()
-    got = {name: found.icon(name) for name in "pqr"}
+    pictures = found.icons_path.read_bytes()
+    got = {name: found.icon_range(name) for name in "pqr"}
     assert got["q"] is None
     assert got["p"] == ((0, 6), "image/svg+xml")
     assert got["r"] == ((6, 4), "image/png")
@@ -369,7 +369,7 @@ def test_icons_are_decoded_and_found(tmp_path: Path) -> None:
 
 def test_summaries_are_one_answer_in_the_order_of_names(tmp_path: Path) -> None:
     found = content(tmp_path, *whole("q"), *whole("p", "2.0.0", "1.0.0"))
-    answer = json.loads(found.summaries.read_bytes())
+    answer = json.loads(found.summaries_path.read_bytes())
     assert answer == {
         "packages": [
             {
@@ -398,7 +398,7 @@ def test_files_that_do_not_belong_together_are_noticed(tmp_path: Path) -> None:
 
 
 def write(folder: Path, values: Iterable[Blob], ranges: Sequence[range] | None = None) -> None:
-    with Writer(folder, DIGEST) as writer:
+    with ContentWriter(folder, DIGEST) as writer:
         for each in values:
             writer.add(each)
         writer.finish(ranges)
@@ -435,7 +435,7 @@ def test_more_than_can_be_served_is_refused(
 def test_a_package_of_too_many_blobs_costs_nobody_but_itself(tmp_path: Path) -> None:
     large = (parse_blob(Document(channel("large", name=f"c{number}"), b"", 0)) for number in range(20_000))
     others = blobs([package("large"), package("q"), channel("q"), bundle("q", "1.0.0")])
-    with Writer(tmp_path, DIGEST) as writer:
+    with ContentWriter(tmp_path, DIGEST) as writer:
         for each in (*large, *others):
             writer.add(each)
         writer.finish()
@@ -446,10 +446,10 @@ def test_a_package_of_too_many_blobs_costs_nobody_but_itself(tmp_path: Path) -> 
     )
     assert "q" in written.summary.package_names
     assert "large" not in written.summary.package_names
-    assert written.resolution("large") is None
-    assert written.resolution("q") is not None
+    assert written.resolution_range("large") is None
+    assert written.resolution_range("q") is not None
     assert written.summary.blob_count == 20_004
-    assert len(written.index.ranges(written.index.find(package="large"))) >= 1
+    assert len(written.index.byte_ranges(written.index.find(package="large"))) >= 1
 
 
 def test_a_file_under_very_many_names_is_refused(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from catalogd.ingest.hashing_writer import BATCH, Appended
-from olmkit.store.checksums import PORTION, File, describe
+from catalogd.ingest.hashing_writer import WRITE_BATCH_BYTES, HashingWriter
+from olmkit.store.checksums import HASH_CHUNK_SIZE, FileChecksums, compute_checksums
 
 DIGEST = "sha256:" + "c" * 64
 
@@ -21,22 +21,22 @@ DIGEST = "sha256:" + "c" * 64
     [
         pytest.param([], id="nothing"),
         pytest.param([0, 1, 0], id="a byte"),
-        pytest.param([PORTION], id="one portion to the byte"),
-        pytest.param([PORTION + 1], id="a byte more than a portion"),
+        pytest.param([HASH_CHUNK_SIZE], id="one portion to the byte"),
+        pytest.param([HASH_CHUNK_SIZE + 1], id="a byte more than a portion"),
         pytest.param([1000] * 20_000, id="many pieces over a portion's end"),
-        pytest.param([BATCH * 3, 1, PORTION * 2], id="pieces larger than a batch and a portion"),
+        pytest.param([WRITE_BATCH_BYTES * 3, 1, HASH_CHUNK_SIZE * 2], id="pieces larger than a batch and a portion"),
     ],
 )
 def test_the_hashes_are_those_of_the_file(tmp_path: Path, sizes: list[int]) -> None:
     pieces = [bytes([number % 256]) * size for number, size in enumerate(sizes)]
-    with Appended(tmp_path / "f") as file:
+    with HashingWriter(tmp_path / "f") as file:
         for piece in pieces:
             file.write(piece)
         told = file.finish()
         if sum(sizes) > 5:
             assert file.read(sum(sizes) - 5, 5) == b"".join(pieces)[-5:]
     assert (tmp_path / "f").read_bytes() == b"".join(pieces)
-    assert told == describe(tmp_path, DIGEST).files["f"]
+    assert told == compute_checksums(tmp_path, DIGEST).files["f"]
 
 
 def test_small_pieces_do_not_cost_what_they_were_before_they_shrank(tmp_path: Path) -> None:
@@ -49,14 +49,14 @@ _SMALL = """
 import sys
 import orjson
 from pathlib import Path
-from catalogd.ingest.hashing_writer import Appended
+from catalogd.ingest.hashing_writer import HashingWriter
 
 def peak():  # of this program alone: what getrusage says begins with the size of the process that started it
     (line,) = (line for line in open("/proc/self/status") if line.startswith("VmHWM:"))
     return int(line.split()[1])
 
 before = peak()
-with Appended(Path(sys.argv[1])) as file:
+with HashingWriter(Path(sys.argv[1])) as file:
     for number in range(200_000):
         file.write(orjson.dumps({"schema": number}))
     file.finish()
@@ -65,22 +65,22 @@ print(peak() - before)
 
 
 def fill(path: Path) -> None:
-    with Appended(path) as file:
+    with HashingWriter(path) as file:
         for _ in range(100):
-            file.write(bytes(BATCH))
+            file.write(bytes(WRITE_BATCH_BYTES))
         file.finish()
 
 
 def give_up(path: Path) -> None:
-    with Appended(path) as file:
-        file.write(bytes(3 * BATCH))
+    with HashingWriter(path) as file:
+        file.write(bytes(3 * WRITE_BATCH_BYTES))
         raise KeyError
 
 
 def test_a_disk_that_fails_is_told_and_no_thread_stays(tmp_path: Path) -> None:
     before = threading.active_count()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (BATCH, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (WRITE_BATCH_BYTES, hard))
     try:
         with pytest.raises(OSError, match="File too large"):
             fill(tmp_path / "f")
@@ -98,6 +98,8 @@ def test_who_gives_up_leaves_no_thread(tmp_path: Path) -> None:
 
 def test_a_manifest_takes_hashes_that_are_known_for_files_of_that_size_only(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"12345")
-    true = describe(tmp_path, DIGEST).files["f"]
-    assert describe(tmp_path, DIGEST, {"f": File(5, ("known",))}).files["f"] == File(5, ("known",))
-    assert describe(tmp_path, DIGEST, {"f": File(6, ("known",)), "gone": true}).files == {"f": true}
+    true = compute_checksums(tmp_path, DIGEST).files["f"]
+    assert compute_checksums(tmp_path, DIGEST, {"f": FileChecksums(5, ("known",))}).files["f"] == FileChecksums(
+        5, ("known",)
+    )
+    assert compute_checksums(tmp_path, DIGEST, {"f": FileChecksums(6, ("known",)), "gone": true}).files == {"f": true}

@@ -20,11 +20,11 @@ from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalogd.ingest.catalog_files import LARGE, CatalogFiles
-from catalogd.ingest.content_writer import Writer
-from catalogd.ingest.load_request import Loader
-from catalogd.ingest.yaml_worker import Part
-from catalogd.ingest.yaml_worker_pool import ReaderDied, Readers
+from catalogd.ingest.catalog_files import MAX_WORKER_DOCUMENT_BYTES, CatalogFiles
+from catalogd.ingest.content_writer import ContentWriter
+from catalogd.ingest.load_request import LoadTaskFactory
+from catalogd.ingest.yaml_worker import FileBlobs
+from catalogd.ingest.yaml_worker_pool import WorkerDied, YamlWorkerPool
 from devcluster.processes import children
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.fbc.documents import RawDocument
@@ -43,9 +43,9 @@ DIGEST = "sha256:" + "c" * 64
 Layers = Sequence[Sequence[Entry]]
 
 
-def found(layers: Layers, readers: Readers | None) -> dict[str, bytes] | str:
+def found(layers: Layers, readers: YamlWorkerPool | None) -> dict[str, bytes] | str:
     """All files of the content, or the error."""
-    with tempfile.TemporaryDirectory() as folder, Writer(Path(folder), DIGEST, bundle_metadata=True) as writer:
+    with tempfile.TemporaryDirectory() as folder, ContentWriter(Path(folder), DIGEST, bundle_metadata=True) as writer:
         files = CatalogFiles(writer, Path(folder), readers)
         tree = Tree(files, ("configs",), CATALOG_LIMITS)
         for number, layer in enumerate(layers, start=1):
@@ -102,7 +102,7 @@ ENTRIES = st.tuples(NAMES, FILES).map(lambda each: file(f"configs/{each[0]}", ea
 @settings(deadline=None, max_examples=100)
 @given(st.lists(st.lists(ENTRIES, max_size=4), min_size=1, max_size=2), st.sampled_from([1, 200, 1000, 100_000]))
 def test_what_readers_read_is_what_the_job_would_have_read(layers: Layers, batch_bytes: int) -> None:
-    with Readers(bundle_metadata=True, batch_bytes=batch_bytes) as readers:
+    with YamlWorkerPool(bundle_metadata=True, batch_bytes=batch_bytes) as readers:
         assert found(layers, readers) == found(layers, None)
 
 
@@ -112,7 +112,7 @@ def test_the_first_fault_of_a_file_counts_wherever_it_is(fault: str) -> None:
     for place in range(len(documents)):
         faulty = [*documents[:place], fault, *documents[place + 1 :], "- later\n"]
         layers = [[file("configs/a", "---\n".join(documents)), file("configs/b", "---\n".join(faulty))]]
-        with Readers(bundle_metadata=True, batch_bytes=(1, 1000, 100_000)[place % 3]) as readers:
+        with YamlWorkerPool(bundle_metadata=True, batch_bytes=(1, 1000, 100_000)[place % 3]) as readers:
             told = found(layers, readers)
         assert isinstance(told, str)
         assert told == found(layers, None)
@@ -120,12 +120,12 @@ def test_the_first_fault_of_a_file_counts_wherever_it_is(fault: str) -> None:
 
 
 def test_large_documents_keep_their_place() -> None:
-    large = f"schema: x\nname: large\ntext: {'x' * LARGE}\n"
+    large = f"schema: x\nname: large\ntext: {'x' * MAX_WORKER_DOCUMENT_BYTES}\n"
     layers = [[file("configs/a", "---\n".join([bundle(1), large, bundle(2), "- no mapping\n", large]))]]
     layers.append([file("configs/b", "---\n".join([bundle(3), large, bundle(4)]))])
-    with Readers(bundle_metadata=True) as readers:
+    with YamlWorkerPool(bundle_metadata=True) as readers:
         assert found(layers, readers) == found(layers, None)
-    with Readers(bundle_metadata=True) as readers:
+    with YamlWorkerPool(bundle_metadata=True) as readers:
         assert found(layers[1:], readers) == found(layers[1:], None)
 
 
@@ -142,12 +142,12 @@ def test_answers_may_be_larger_than_anything_that_waits_for_them() -> None:
     )
     names: list[str] = []
 
-    def take(part: Part) -> None:
-        assert not part.fault
-        names.extend(made.name for made in part.entries)
-        assert all(len(made.line) > 270_000 for made in part.entries)
+    def take(part: FileBlobs) -> None:
+        assert not part.error
+        names.extend(made.name for made in part.blobs)
+        assert all(len(made.line) > 270_000 for made in part.blobs)
 
-    with Readers(bundle_metadata=False, batch_bytes=20_000) as readers:
+    with YamlWorkerPool(bundle_metadata=False, batch_bytes=20_000) as readers:
         for number in range(200):
             readers.add(number // 3, RawDocument(text % number, 1), take)
         readers.drain(take)
@@ -155,7 +155,7 @@ def test_answers_may_be_larger_than_anything_that_waits_for_them() -> None:
 
 
 def test_an_error_that_nobody_foresaw_is_told() -> None:
-    with Readers(bundle_metadata=False, count=1) as readers:
+    with YamlWorkerPool(bundle_metadata=False, count=1) as readers:
         readers.add(0, RawDocument(b"schema: x", "no number"), lambda part: None)  # type: ignore[arg-type]
         with pytest.raises(RuntimeError, match="ValidationError: "):
             readers.drain(lambda part: None)
@@ -163,7 +163,7 @@ def test_an_error_that_nobody_foresaw_is_told() -> None:
 
 def test_readers_end_with_their_block() -> None:
     descriptors, before = os.listdir("/proc/self/fd"), set(children(os.getpid()))
-    with Readers(bundle_metadata=False, count=3) as readers:
+    with YamlWorkerPool(bundle_metadata=False, count=3) as readers:
         assert len(set(children(os.getpid())) - before) == 3
         readers.add(0, RawDocument(b"schema: x", 1), lambda part: None)
     assert set(children(os.getpid())) == before
@@ -172,7 +172,7 @@ def test_readers_end_with_their_block() -> None:
 
 def test_a_reader_inherits_nothing_but_its_socket() -> None:
     before = set(children(os.getpid()))
-    with open("/dev/null") as ours, Readers(bundle_metadata=False) as readers:
+    with open("/dev/null") as ours, YamlWorkerPool(bundle_metadata=False) as readers:
         os.set_inheritable(ours.fileno(), True)
         readers.add(0, RawDocument(b"schema: x", 1), lambda part: None)
         readers.drain(lambda part: None)
@@ -196,16 +196,16 @@ def no_stacks(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
 def test_a_reader_that_dies_is_noticed(number: signal.Signals) -> None:
     before = set(children(os.getpid()))
-    with Readers(bundle_metadata=False) as readers:
+    with YamlWorkerPool(bundle_metadata=False) as readers:
         for child in set(children(os.getpid())) - before:
             os.kill(child, number)
-        with pytest.raises(ReaderDied) as caught:
+        with pytest.raises(WorkerDied) as caught:
             have_read_much(readers)
         assert caught.value.signal == number
     assert set(children(os.getpid())) == before
 
 
-def have_read_much(readers: Readers) -> None:
+def have_read_much(readers: YamlWorkerPool) -> None:
     """More than waits in any buffer."""
     for _ in range(1000):
         readers.add(0, RawDocument(b"schema: " + b"x" * 100_000, 1), lambda part: None)
@@ -217,7 +217,7 @@ class Desk:
     def __init__(self, folder: Path) -> None:
         self.ends: asyncio.Queue[str] = asyncio.Queue()
         limits = Limits(memory_bytes=768 << 20, cpu_seconds=60, timeout=timedelta(seconds=60))
-        preload = ["catalogd.ingest.load_job", "tests.unit.catalogd.readers_work"]
+        preload = ["catalogd.ingest.load_job", "tests.integration.catalogd.ingest.yaml_worker_jobs"]
         sandbox = Sandbox(writes=(folder,))
         self._mine = set(children(os.getpid()))
         self.jobs = Jobs(self.ends.put_nowait, concurrent=1, limits=limits, preload=preload, sandbox=sandbox)
@@ -256,7 +256,7 @@ LOTS = "---\n".join(f"schema: x\nname: '{number}'\ntext: {'x' * 500}\n" for numb
 def load(folder: Path, text: str) -> Task:
     """The job that reads a catalog of two files."""
     source = ConfigMapsSource((("a.yaml", text.encode()), ("b.yaml", b"schema: x\nname: last\n")))
-    return Loader(folder, Access()).task(source, Credentials(), None, None)
+    return LoadTaskFactory(folder, Access()).task(source, Credentials(), None, None)
 
 
 async def test_a_job_reads_yaml_with_its_readers(desk: Desk, tmp_path: Path) -> None:
@@ -306,10 +306,19 @@ async def test_a_job_ends_as_its_reader_did(
 
 async def test_a_reader_that_needs_too_much_memory_ends_the_job(desk: Desk) -> None:
     limits = Limits(memory_bytes=72 << 20, cpu_seconds=60, timeout=timedelta(seconds=60))
-    jobs = Jobs(desk.ends.put_nowait, concurrent=1, limits=limits, preload=["tests.unit.catalogd.readers_work"])
+    jobs = Jobs(
+        desk.ends.put_nowait,
+        concurrent=1,
+        limits=limits,
+        preload=["tests.integration.catalogd.ingest.yaml_worker_jobs"],
+    )
     try:
         for letters, kind in ((10, Finished), (20 << 20, Failed)):
-            jobs.ensure("key", str(letters), Task("tests.unit.catalogd.readers_work:read_one", {"letters": letters}))
+            jobs.ensure(
+                "key",
+                str(letters),
+                Task("tests.integration.catalogd.ingest.yaml_worker_jobs:read_one", {"letters": letters}),
+            )
             async with asyncio.timeout(60):
                 await desk.ends.get()
             state = jobs.state("key")

@@ -137,7 +137,7 @@ async def test_what_was_replaced_is_found_by_its_digest_and_only_by_that(tmp_pat
     current, before = shelf.find("a", TWO), shelf.find("a", ONE)
     assert current is shelf.get("a")
     assert before is not None
-    assert before.content.blobs.exists()
+    assert before.content.blobs_path.exists()
     assert shelf.find("b", ONE) is None
     assert shelf.find("c", ONE) is None
     assert shelf.digests == {ONE, TWO}

@@ -97,9 +97,9 @@ def test_a_shelf_that_is_killed_at_any_line(tmp_path: Path) -> None:
         ours = Shelf(root)
         await ours.restore()
         with ours.store.stage() as work:
-            with store.fill(work, THREE) as folder:
+            with store.fill_staging(work, THREE) as folder:
                 write(folder, THREE)
-            ours.store.place(work, THREE)
+            ours.store.publish_staged(work, THREE)
         await ours.put("a", record(THREE))
         await ours.drop("b")
         await ours.make_room()

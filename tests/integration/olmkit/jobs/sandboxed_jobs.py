@@ -14,10 +14,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from catalogd.ingest.yaml_worker_pool import Readers
+from catalogd.ingest.yaml_worker_pool import YamlWorkerPool
 from olmkit.errors import Blocked
 from olmkit.jobs import Parse
-from olmkit.store.store import fill
+from olmkit.store.store import fill_staging
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 PTRACE, IO_URING_SETUP, PROCESS_VM_READV = {"x86_64": (101, 425, 310), "aarch64": (117, 425, 270)}[os.uname().machine]
@@ -103,7 +103,7 @@ def attempt(arguments: dict[str, Any], progress: Callable[[str], None]) -> dict[
 def leave(arguments: dict[str, Any], progress: Callable[[str], None]) -> dict[str, Any]:
     """Content in the staging folder with the manifest of `manifest`; then try `ways`, and say that it is `ref` by `digest`."""
     staging, digest = Path(arguments["staging"]), arguments["digest"]
-    with fill(staging, arguments.get("manifest", digest)) as folder:
+    with fill_staging(staging, arguments.get("manifest", digest)) as folder:
         (folder / "type").write_text("left")
     if arguments.get("hang"):
         progress("filled")
@@ -269,7 +269,7 @@ def end_readers_apart(
     arguments: dict[str, Any], files: Sequence[IO[bytes]], progress: Callable[[str], None]
 ) -> dict[str, Any]:
     """End the processes that this one started."""
-    with Readers(bundle_metadata=False) as readers:
+    with YamlWorkerPool(bundle_metadata=False) as readers:
         started = [each._pid for each in readers._all]
         progress(f"{len(started)} readers")
     return {"started": len(started), "left": sum(map(is_there, started))}

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from catalogd.ingest.staged_content import take_over as take_catalog
+from catalogd.ingest.staged_content import publish_job_output as take_catalog
 from olmkit.jobs import Failed, Finished, Jobs, JobState, Running, Sandbox, Staging, Task, landlock
 from olmkit.jobs.job import JobReason
 from olmkit.store.store import Store

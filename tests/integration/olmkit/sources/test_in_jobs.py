@@ -93,7 +93,7 @@ async def test_an_image_becomes_content_that_survives(desk: Desk, cluster: Clust
     assert isinstance(state, Finished)
     assert state.result == {"ref": f"quay.io/{repository}@{digest}", "digest": digest, "files": 2}
     again = Store(desk.root)
-    again.sweep()
+    again.remove_abandoned_staging()
     path = again.path(digest)
     assert path is not None
     assert (path / "a" / "b").read_text() == "1"
@@ -137,7 +137,7 @@ async def test_a_pull_that_is_cancelled_leaves_only_what_sweep_removes(
         assert len(os.listdir(desk.root / ".staging")) == 1
         desk.jobs.cancel("key")
         await desk.jobs.close()
-    desk.store.sweep()
+    desk.store.remove_abandoned_staging()
     assert os.listdir(desk.root / ".staging") == []
     assert desk.store.digests() == set()
 
@@ -158,7 +158,7 @@ async def test_tls_that_is_trusted(
         assert isinstance(state, Finished), state
         assert state.result["digest"] == digest
 
-        desk.store.forget(digest)
+        desk.store.remove(digest)
         proxy.on("/blobs/", redirect_to(cluster.registry))
         state = await desk.pull(f"{proxy.address}/{repository}:v1")
         assert isinstance(state, Failed)
@@ -189,7 +189,7 @@ async def test_a_folder_of_authorities_is_read_for_each_job(
             (desk.authorities / "private.crt").write_bytes((keys / "ca.crt").read_bytes())
             state = await desk.pull(f"{proxy.address}/{repository}:v1")
             assert isinstance(state, Finished), state
-            desk.store.forget(digest)
+            desk.store.remove(digest)
 
     (desk.authorities / "other.pem").write_text("-----BEGIN CERTIFICATE-----\nQQ==\n-----END CERTIFICATE-----\n")
     state = await desk.pull(f"{cluster.registry}/{repository}:v1")
@@ -274,7 +274,7 @@ async def what_is_seen(desk: Desk, ref: str) -> list[object]:
         seen += [state.error, state.error.message, *traceback.format_exception(state.error)]
     if isinstance(state, Finished):
         seen.append(state.result)
-        desk.store.forget(state.result["digest"])
+        desk.store.remove(state.result["digest"])
     return seen
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from olmkit.errors import OlmError, Waiting
-from olmkit.store.checksums import INTACT, Check, Manifest, State
+from olmkit.store.checksums import INTACT, Checksums, Integrity, IntegrityCheck
 from olmkit.store.store import Store
 
 DIGEST = "sha256:" + "a" * 64
@@ -121,10 +121,10 @@ def test_damage_is_found_and_said(store: Store, tmp_path: Path, how: str, what: 
         case _:
             path.write_text(how)
     assert not store.verify(DIGEST)
-    assert fault in store.check(DIGEST).why
+    assert fault in store.check_integrity(DIGEST).why
     if how != "flipped":
-        assert fault in store.check(DIGEST, only_sizes=True).why
-    store.forget(DIGEST)
+        assert fault in store.check_integrity(DIGEST, only_sizes=True).why
+    store.remove(DIGEST)
     assert store.digests() == set()
 
 
@@ -132,7 +132,7 @@ def test_a_manifest_of_another_content_is_none_of_this(store: Store, tmp_path: P
     fill(store)
     three = DIGEST.replace("a", "3").replace("sh3", "sha")
     (tmp_path / "content" / DIGEST.replace(":", "-")).rename(tmp_path / "content" / three.replace(":", "-"))
-    assert "of another content" in store.check(three).why
+    assert "of another content" in store.check_integrity(three).why
 
 
 @pytest.mark.parametrize("place", [0, 16 * 1024 * 1024 - 1, 16 * 1024 * 1024, 40 * 1024 * 1024 - 1])
@@ -145,8 +145,8 @@ def test_one_byte_of_many_that_differs_is_found(store: Store, place: int) -> Non
     with open(path / "large", "r+b") as file:
         file.seek(place)
         file.write(b"x")
-    assert "large has other bytes" in store.check(DIGEST).why
-    assert store.check(DIGEST, only_sizes=True) == INTACT
+    assert "large has other bytes" in store.check_integrity(DIGEST).why
+    assert store.check_integrity(DIGEST, only_sizes=True) == INTACT
 
 
 LITTLE_MEMORY = """
@@ -171,19 +171,19 @@ from tests.descriptors import use_up
 store = Store(Path(sys.argv[1]))
 use_up()
 for only_sizes in (True, False):
-    print(store.check(sys.argv[2], only_sizes=only_sizes))
+    print(store.check_integrity(sys.argv[2], only_sizes=only_sizes))
 try:
     store.verify(sys.argv[2])
 except Waiting as error:
     print(error.reason)
-print(store.manifest(sys.argv[2]))
+print(store.checksums(sys.argv[2]))
 """
 
 
 def test_without_file_descriptors_it_is_not_known_whether_content_is_whole(store: Store, tmp_path: Path) -> None:
     fill(store)
     command = [sys.executable, "-c", NO_DESCRIPTORS, str(tmp_path / "content"), DIGEST]
-    unknown = str(Check(State.UNKNOWN, "manifest.json: Too many open files"))
+    unknown = str(IntegrityCheck(Integrity.UNKNOWN, "manifest.json: Too many open files"))
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert said == [unknown, unknown, "CacheUnreadable", "None"]
     assert store.verify(DIGEST)
@@ -197,21 +197,21 @@ def test_a_job_that_may_have_little_memory_hashes_as_well(store: Store, tmp_path
 
 
 def test_what_was_published_can_be_asked_for(store: Store) -> None:
-    assert store.manifest(DIGEST) is None
+    assert store.checksums(DIGEST) is None
     path = fill(store)
-    manifest = store.manifest(DIGEST)
+    manifest = store.checksums(DIGEST)
     assert manifest is not None
     assert {name: file.size for name, file in manifest.files.items()} == {"a.json": 2, "deep/er/b": 256}
-    assert Manifest.parse(manifest.to_bytes(), DIGEST) == manifest
+    assert Checksums.parse(manifest.to_bytes(), DIGEST) == manifest
     (path.parent / "manifest.json").write_bytes(b"{")
-    assert store.manifest(DIGEST) is None
+    assert store.checksums(DIGEST) is None
 
 
 def test_content_that_is_not_what_was_promised_is_not_published(store: Store, tmp_path: Path) -> None:
     fill(store)
-    promised = store.manifest(DIGEST)
+    promised = store.checksums(DIGEST)
     assert promised is not None
-    store.forget(DIGEST)
+    store.remove(DIGEST)
     with pytest.raises(ValueError, match=r"deep/er/b is missing"), store.publish(DIGEST, promised) as staging:
         (staging / "a.json").write_text("{}")
     assert store.digests() == set()
@@ -224,7 +224,7 @@ def test_what_is_not_here_is_not_verified(store: Store) -> None:
 
 def test_a_damaged_content_can_be_forgotten_and_published_again(store: Store) -> None:
     (fill(store) / "a.json").unlink()
-    store.forget(DIGEST)
+    store.remove(DIGEST)
     assert store.path(DIGEST) is None
     fill(store)
     assert store.verify(DIGEST)
@@ -233,16 +233,16 @@ def test_a_damaged_content_can_be_forgotten_and_published_again(store: Store) ->
 def test_collect_removes_all_but_what_is_wanted(store: Store, tmp_path: Path) -> None:
     fill(store)
     fill(store, OTHER)
-    assert store.collect({OTHER}) == {DIGEST}
+    assert store.collect_garbage({OTHER}) == {DIGEST}
     assert store.digests() == {OTHER}
-    assert store.collect({OTHER, DIGEST}) == set()
-    store.forget(DIGEST)
+    assert store.collect_garbage({OTHER, DIGEST}) == set()
+    store.remove(DIGEST)
     assert leftovers(store, tmp_path) == []
 
 
 def test_a_reader_reads_to_the_end_what_is_collected_meanwhile(store: Store) -> None:
     with (fill(store) / "deep" / "er" / "b").open("rb") as file:
-        store.collect(set())
+        store.collect_garbage(set())
         assert file.read() == bytes(range(256))
 
 
@@ -263,7 +263,7 @@ def test_only_digests_are_names(store: Store, digest: str) -> None:
     with pytest.raises(ValueError, match="is no digest"):
         store.path(digest)
     with pytest.raises(ValueError, match="is no digest"):
-        store.forget(digest)
+        store.remove(digest)
 
 
 KILLED = """
@@ -283,11 +283,11 @@ def test_sweep_removes_what_killed_jobs_left_and_nothing_that_is_in_use(store: S
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as job:
         assert job.stdout is not None
         assert job.stdout.readline() == "ready\n"
-        store.sweep()
+        store.remove_abandoned_staging()
         assert len(leftovers(store, tmp_path)) == 1, "its job still runs"
         job.send_signal(signal.SIGKILL)
     assert len(leftovers(store, tmp_path)) == 1
-    store.sweep()
+    store.remove_abandoned_staging()
     assert leftovers(store, tmp_path) == []
     assert store.digests() == set()
 
@@ -359,9 +359,9 @@ def test_foreign_files_in_the_way_of_work_are_swept_and_others_left(store: Store
     (staging / "file").touch()
     (staging / "link").symlink_to(tmp_path)
     foreign.mkdir()
-    store.sweep()
+    store.remove_abandoned_staging()
     assert leftovers(store, tmp_path) == []
-    assert store.collect(set()) == set()
+    assert store.collect_garbage(set()) == set()
     assert foreign.exists()
     assert tmp_path.exists()
 
@@ -374,8 +374,8 @@ def test_publishing_goes_on_when_somebody_tidied_up(store: Store, tmp_path: Path
 
 def test_what_is_young_is_not_collected_when_asked_so(store: Store) -> None:
     fill(store)
-    assert store.collect(set(), older_than=timedelta(minutes=1)) == set()
-    assert store.collect(set()) == {DIGEST}
+    assert store.collect_garbage(set(), older_than=timedelta(minutes=1)) == set()
+    assert store.collect_garbage(set()) == {DIGEST}
 
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:

@@ -59,20 +59,20 @@ def test_content_can_be_removed_from_a_full_disk(disk: Path) -> None:
     store = Store(disk)
     publish(store, OTHER, 1000)
     fill_up(disk)
-    assert store.collect(set()) == {OTHER}
+    assert store.collect_garbage(set()) == {OTHER}
 
 
 def test_a_read_only_disk_is_said_and_read(disk: Path, caplog: pytest.LogCaptureFixture) -> None:
     publish(Store(disk), OTHER, 1000)
     remount(disk, "ro")
     store = Store(disk)
-    store.sweep()
+    store.remove_abandoned_staging()
     assert store.verify(OTHER)
     with pytest.raises(Waiting, match="Read-only file system"):
         publish(store, DIGEST, 1)
     with pytest.raises(Waiting, match="mount it to be written"):
-        store.forget(OTHER)
-    assert store.collect(set()) == set()
+        store.remove(OTHER)
+    assert store.collect_garbage(set()) == set()
     assert "content cannot be removed" in caplog.text
     assert store.verify(OTHER)
 

@@ -57,7 +57,7 @@ async def test_content_that_is_missing_or_damaged_is_asked_for_again_and_not_rem
     content = await shelf.rendered()
     assert isinstance(content, Rendered)
     shelf.contents.settle("ship")
-    shelf.store.forget(DIGEST)
+    shelf.store.remove(DIGEST)
     with pytest.raises(KeyError):
         await shelf.contents.bodies(content, "ship")
     assert shelf.lost == ["ship-a", "ship-a"]
@@ -68,7 +68,7 @@ async def test_one_image_that_another_bundle_reads_otherwise_is_rendered_anew(tm
     as_plain = await shelf.rendered("ship-a")
     assert isinstance(as_plain, Rendered)
     assert as_plain.faults
-    shelf.store.forget(DIGEST)
+    shelf.store.remove(DIGEST)
     with shelf.store.publish(DIGEST) as staging:
         (staging / BUNDLE_FILE).write_bytes(to_json(bundle()))
         (staging / TYPE_FILE).write_text(f"{REGISTRY} {FORMAT_VERSION}")

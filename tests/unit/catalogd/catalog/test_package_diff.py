@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from catalogd.catalog import package_diff
 from catalogd.catalog.package_diff import Difference, Existing, Write
-from catalogd.ingest.package_objects import Offer, fingerprint, said
+from catalogd.ingest.package_objects import ObjectFingerprint, fingerprint, object_body
 from olmkit.api.annotations import LATEST_VERSION_ANNOTATION
 from olmkit.api.names import is_dns1123_subdomain
 
-SAID = said(
+SAID = object_body(
     {
         "packageName": "p",
         "defaultChannel": "stable",
@@ -59,13 +59,13 @@ def there(name: str = "c-p", **changes: Any) -> Existing:
     return Existing(**{**values, **changes})
 
 
-def differ(offers: list[Offer], *existing: Existing) -> Difference:
+def differ(offers: list[ObjectFingerprint], *existing: Existing) -> Difference:
     held = {each.name: (each.catalog, each.package) for each in existing}
     own = [each for each in existing if each.catalog == "c"]
     return package_diff.difference(package_diff.PACKAGES, ("c", "ours"), offers, own, held.get)
 
 
-P = Offer("p", "f")
+P = ObjectFingerprint("p", "f")
 CREATE, UPDATE = Write("c-p", "p"), Write("c-p", "p", "uid of c-p")
 DELETE = ("c-p", "uid of c-p")
 
@@ -112,19 +112,22 @@ DELETE = ("c-p", "uid of c-p")
     ],
 )
 def test_differences(
-    offers: list[Offer], existing: list[Existing], writes: tuple[Write, ...], deletes: tuple[tuple[str, str], ...]
+    offers: list[ObjectFingerprint],
+    existing: list[Existing],
+    writes: tuple[Write, ...],
+    deletes: tuple[tuple[str, str], ...],
 ) -> None:
     found = differ(offers, *existing)
     assert (found.writes, found.deletes) == (writes, deletes)
 
 
 def test_names_that_are_not_the_guides_are_told() -> None:
-    found = differ([Offer("A", "f"), P])
+    found = differ([ObjectFingerprint("A", "f"), P])
     assert [package for package, _ in found.renamed] == ["A"]
 
 
 def test_two_packages_of_one_catalog_never_share_an_object() -> None:
-    found = differ([Offer("a_b", "f"), Offer("a-b", "f"), Offer("A-B", "f")])
+    found = differ([ObjectFingerprint("a_b", "f"), ObjectFingerprint("a-b", "f"), ObjectFingerprint("A-B", "f")])
     assert len({write.name for write in found.writes}) == 3
 
 
@@ -135,7 +138,7 @@ def test_an_object_as_it_is_written_is_seen_as_right() -> None:
     assert written["metadata"]["annotations"] == {LATEST_VERSION_ANNOTATION: "1.0.0"}
     written["metadata"]["uid"] = "uid of c-p"
     seen = package_diff.existing(package_diff.PACKAGES, package_diff.project(written))
-    assert differ([Offer("p", fingerprint(SAID))], seen) == Difference()
+    assert differ([ObjectFingerprint("p", fingerprint(SAID))], seen) == Difference()
 
 
 @pytest.mark.parametrize(
@@ -154,7 +157,7 @@ def test_packages_are_selected_by_catalog_and_package(
     catalog: str, package: str, labels: dict[str, str], listed: package_diff.Listing
 ) -> None:
     spec = {listed.fields[0]: package, "bundleName": "b"}
-    written = package_diff.wanted_object(listed, catalog, "ours", Write("n", package), said(spec))
+    written = package_diff.wanted_object(listed, catalog, "ours", Write("n", package), object_body(spec))
     assert written["metadata"]["labels"] == labels
     assert package_diff.existing(listed, package_diff.project(written)).labelled
     del written["metadata"]["labels"]["package" if "package" in labels else "catalog"]
@@ -162,7 +165,7 @@ def test_packages_are_selected_by_catalog_and_package(
 
 
 def test_an_update_names_the_object_it_means() -> None:
-    metadata = package_diff.wanted_object(package_diff.PACKAGES, "c", "ours", UPDATE, said({}))["metadata"]
+    metadata = package_diff.wanted_object(package_diff.PACKAGES, "c", "ours", UPDATE, object_body({}))["metadata"]
     assert metadata["uid"] == "uid of c-p"
     assert "resourceVersion" not in metadata
 
@@ -175,7 +178,7 @@ def test_an_object_is_left_as_it_is_only_at_the_version_it_was_left_at() -> None
 
 
 def test_bundles_of_one_name_in_two_packages_get_an_object_each() -> None:
-    offers = [Offer("a/x.v1", "f"), Offer("b/x.v1", "f")]
+    offers = [ObjectFingerprint("a/x.v1", "f"), ObjectFingerprint("b/x.v1", "f")]
     first = package_diff.difference(package_diff.BUNDLES, ("c", "ours"), offers, [], lambda name: None)
     safe = "c-x.v1-" + hashlib.sha256(b"c/b/x.v1").hexdigest()[:8]
     assert first.writes == (Write("c-x.v1", "a/x.v1"), Write(safe, "b/x.v1"))
@@ -185,13 +188,13 @@ def test_bundles_of_one_name_in_two_packages_get_an_object_each() -> None:
 def test_a_bundle_is_known_by_its_package_and_its_name() -> None:
     write = Write("c-x.v1", "a/x.v1")
     spec = {"package": "a", "bundleName": "x.v1", "image": "i"}
-    written = package_diff.wanted_object(package_diff.BUNDLES, "c", "ours", write, said(spec))
+    written = package_diff.wanted_object(package_diff.BUNDLES, "c", "ours", write, object_body(spec))
     assert (written["kind"], written["spec"]["catalog"]) == ("BundleMetadata", {"name": "c"})
     seen = package_diff.existing(
         package_diff.BUNDLES, package_diff.project({**written, "metadata": {**written["metadata"], "uid": "u"}})
     )
     assert (seen.catalog, seen.package) == ("c", "a/x.v1")
-    offers = [Offer("a/x.v1", fingerprint(said(spec)))]
+    offers = [ObjectFingerprint("a/x.v1", fingerprint(object_body(spec)))]
     assert (
         package_diff.difference(package_diff.BUNDLES, ("c", "ours"), offers, [seen], lambda name: ("c", "a/x.v1"))
         == Difference()

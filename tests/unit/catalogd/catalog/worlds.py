@@ -9,7 +9,7 @@ from catalogd.catalog.decide import BATCH
 from catalogd.catalog.desired_source import wished
 from catalogd.catalog.package_diff import Difference, Write
 from catalogd.catalog.world import Load, Needed, Record, Served, Wish, World
-from catalogd.ingest.catalog_summary import Summary
+from catalogd.ingest.catalog_summary import CatalogSummary
 from olmkit.api.catalogs import NAME_LABEL, Catalog
 from olmkit.errors import Blocked, Waiting
 from olmkit.sources.errors import BadContent
@@ -34,7 +34,7 @@ def served(of: Record | None = None, **changes: Any) -> Served:
         **{"package_names": ("a", "b"), "bundle_count": 5, "blob_count": 9},
         **{"problem_count": 0, "problems": (), "notes": ()},
     }
-    return Served(of or record(), Summary(**{**values, **changes}))
+    return Served(of or record(), CatalogSummary(**{**values, **changes}))
 
 
 def world(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalogd.ingest.blob_index import Index
+from catalogd.ingest.blob_index import BlobIndex
 
 BLOBS = [
     ("olm.package", "", "a", 10),
@@ -20,8 +20,8 @@ BLOBS = [
 ]
 
 
-def index_of(blobs: list[tuple[str, str, str, int]]) -> Index:
-    index = Index()
+def index_of(blobs: list[tuple[str, str, str, int]]) -> BlobIndex:
+    index = BlobIndex()
     for blob in blobs:
         index.add(*blob)
     return index
@@ -48,8 +48,8 @@ def test_filters(schema: str, package: str, name: str, expected: list[int]) -> N
 
 def test_neighbours_are_one_range() -> None:
     index = index_of(BLOBS)
-    assert index.ranges([0, 1, 2, 4, 5]) == [(0, 60), (100, 110)]
-    assert index.ranges([]) == []
+    assert index.byte_ranges([0, 1, 2, 4, 5]) == [(0, 60), (100, 110)]
+    assert index.byte_ranges([]) == []
     assert index.size == 360
 
 
@@ -69,7 +69,9 @@ def test_an_index_finds_what_a_search_finds_also_when_it_was_stored(
         and name in ("", its_name)
         and (package in ("", its_package) or (its_schema == "olm.package" and its_name == package))
     ]
-    index = Index.load(index_of(blobs).dump())
+    index = BlobIndex.load(index_of(blobs).dump())
     assert list(index.find(schema, package, name)) == expected
     starts = [sum(length for *_, length in blobs[:number]) for number in range(len(blobs))]
-    assert [index.range(number) for number in expected] == [(starts[number], blobs[number][3]) for number in expected]
+    assert [index.byte_range(number) for number in expected] == [
+        (starts[number], blobs[number][3]) for number in expected
+    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from catalogd.ingest.expansion_limit import Growth
+from catalogd.ingest.expansion_limit import ExpansionLimit
 from olmkit.fbc.errors import BadCatalog
 
 MIB, GIB = 1024**2, 1024**3
@@ -23,20 +23,20 @@ MIB, GIB = 1024**2, 1024**3
     ],
 )
 def test_the_most_that_is_written(read: int, most: int) -> None:
-    growth = Growth()
-    growth.read(read)
-    growth.write(most - 1)
-    growth.write(1)
+    growth = ExpansionLimit()
+    growth.count_read(read)
+    growth.count_written(most - 1)
+    growth.count_written(1)
     with pytest.raises(BadCatalog, match="YAML aliases"):
-        growth.write(1)
+        growth.count_written(1)
 
 
 def test_what_is_read_later_counts() -> None:
-    growth = Growth()
+    growth = ExpansionLimit()
     for _ in range(100):
-        growth.read(MIB)
-        growth.write(8 * MIB)
+        growth.count_read(MIB)
+        growth.count_written(8 * MIB)
 
 
 def test_without_a_limit_nothing_is_too_much() -> None:
-    Growth(limited=False).write(100 * GIB)
+    ExpansionLimit(limited=False).count_written(100 * GIB)

@@ -39,14 +39,14 @@ def test_a_spec_holds_what_the_guide_shows_and_leaves_out_what_is_empty() -> Non
 @pytest.mark.parametrize(
     ("description", "icon"),
     [
-        pytest.param("text", "x" * package_objects.SIZE_LIMIT, id="by its bytes"),
+        pytest.param("text", "x" * package_objects.MAX_SPEC_BYTES, id="by its bytes"),
         pytest.param(
-            "<" * (package_objects.SIZE_LIMIT // 8),
-            "x" * (package_objects.SIZE_LIMIT // 2),
+            "<" * (package_objects.MAX_SPEC_BYTES // 8),
+            "x" * (package_objects.MAX_SPEC_BYTES // 2),
             id="as Go writes it for HTML",
         ),
         pytest.param(
-            "é" * (package_objects.SIZE_LIMIT // 4), "x" * (package_objects.SIZE_LIMIT * 2 // 3), id="in UTF-8"
+            "é" * (package_objects.MAX_SPEC_BYTES // 4), "x" * (package_objects.MAX_SPEC_BYTES * 2 // 3), id="in UTF-8"
         ),
     ],
 )
@@ -61,10 +61,10 @@ def test_what_is_too_large_for_etcd_loses_its_icon_first(description: str, icon:
     ("description", "entries", "icon", "left_out"),
     [
         pytest.param("text", 1300, None, "its channels", id="its channels"),
-        pytest.param("x" * package_objects.SIZE_LIMIT, 1, None, "its description", id="its description"),
+        pytest.param("x" * package_objects.MAX_SPEC_BYTES, 1, None, "its description", id="its description"),
         pytest.param("text", 1300, "eA==", "its icon and channels", id="its icon first, although that is small"),
         pytest.param(
-            "x" * package_objects.SIZE_LIMIT,
+            "x" * package_objects.MAX_SPEC_BYTES,
             1300,
             "eA==",
             "its icon and channels and description",
@@ -85,7 +85,7 @@ def test_what_is_still_too_large_loses(description: str, entries: int, icon: str
 
 
 def test_a_bundle_that_is_too_large_keeps_its_name() -> None:
-    properties = (Property("a", {"text": "x" * package_objects.SIZE_LIMIT}),)
+    properties = (Property("a", {"text": "x" * package_objects.MAX_SPEC_BYTES}),)
     assert package_objects.bundle_spec({}, Bundle("b", "p", "i", properties)) == (
         {"package": "p", "bundleName": "b"},
         "all but its name",
@@ -94,7 +94,7 @@ def test_a_bundle_that_is_too_large_keeps_its_name() -> None:
 
 def test_a_fingerprint_says_whether_two_specs_are_equal_whatever_their_catalog() -> None:
     spec, _ = package_objects.package_spec(Package("p", "stable", "", None), CHANNELS)
-    said = package_objects.said(spec, {LATEST_VERSION_ANNOTATION: "1.0.0"})
+    said = package_objects.object_body(spec, {LATEST_VERSION_ANNOTATION: "1.0.0"})
     backwards = dict(reversed({"catalog": {"name": "c"}, **spec}.items()))
     metadata = {"name": "c-p", "annotations": {"somebody": "else's", LATEST_VERSION_ANNOTATION: "1.0.0"}}
     assert package_objects.fingerprint({"metadata": metadata, "spec": backwards}) == package_objects.fingerprint(said)
@@ -102,7 +102,7 @@ def test_a_fingerprint_says_whether_two_specs_are_equal_whatever_their_catalog()
         said
     )
     assert package_objects.fingerprint(
-        package_objects.said(spec, {LATEST_VERSION_ANNOTATION: "1.0.1"})
+        package_objects.object_body(spec, {LATEST_VERSION_ANNOTATION: "1.0.1"})
     ) != package_objects.fingerprint(said)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from catalogd.ingest.package_summaries import Head, head, summary
+from catalogd.ingest.package_summaries import ChannelHead, channel_head, package_summary
 from olmkit.fbc.catalog import Bundle, Channel, Deprecation, Deprecations, Entry, Package, Property
 
 PACKAGE = Package("p", "stable", "A package\nfor  tests.", None)
@@ -76,16 +76,16 @@ CRD = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitio
     ],
 )
 def test_what_a_bundle_tells(bundle: Bundle | None, told: dict[str, Any]) -> None:
-    line = summary(PACKAGE, {}, [], bundle, has_icon=False)
+    line = package_summary(PACKAGE, {}, [], bundle, has_icon=False)
     assert line == {"name": "p", "defaultChannel": "stable", **told}
 
 
 def test_the_whole_line() -> None:
-    heads = {"stable": Head("p.v2", "2.0.0"), "odd": Head("p.v3", ""), "empty": None}
+    heads = {"stable": ChannelHead("p.v2", "2.0.0"), "odd": ChannelHead("p.v3", ""), "empty": None}
     deprecations = [
         Deprecations("p", (Deprecation("olm.channel", "odd", "odd"), Deprecation("olm.package", "", "use q")))
     ]
-    assert summary(Package("p/q", "", "", None), heads, deprecations, None, has_icon=True) == {
+    assert package_summary(Package("p/q", "", "", None), heads, deprecations, None, has_icon=True) == {
         "name": "p/q",
         "channels": [
             {"name": "stable", "head": {"name": "p.v2", "version": "2.0.0"}},
@@ -98,13 +98,15 @@ def test_the_whole_line() -> None:
 
 
 def test_a_package_that_is_deprecated_without_a_word_says_so() -> None:
-    line = summary(PACKAGE, {}, [Deprecations("p", (Deprecation("olm.package", "", ""),))], None, has_icon=False)
+    line = package_summary(
+        PACKAGE, {}, [Deprecations("p", (Deprecation("olm.package", "", ""),))], None, has_icon=False
+    )
     assert line["deprecated"] is True
 
 
 def test_long_texts_and_lists_are_cut() -> None:
     metadata = {"displayName": "x" * 1000, "keywords": [str(each) for each in range(1000)], "description": "ab " * 500}
-    line = summary(PACKAGE, {}, [], of(Property("olm.csv.metadata", metadata)), has_icon=False)
+    line = package_summary(PACKAGE, {}, [], of(Property("olm.csv.metadata", metadata)), has_icon=False)
     assert len(line["displayName"]) == 100
     assert len(line["keywords"]) == 20
     assert len(line["description"]) <= 200
@@ -123,4 +125,4 @@ def test_long_texts_and_lists_are_cut() -> None:
 )
 def test_heads(entries: list[tuple[str, str, tuple[str, ...]]], expected: str) -> None:
     made = tuple(Entry(name, replaces, skips, "") for name, replaces, skips in entries)
-    assert head(Channel("c", "p", made)) == expected
+    assert channel_head(Channel("c", "p", made)) == expected

@@ -6,7 +6,7 @@ import base64
 import json
 from typing import Any
 
-from catalogd.ingest.resolution_document import Parts, bad_bundle_part, bundle_part, document
+from catalogd.ingest.resolution_document import PackageBlobs, build_document, bundle_part, invalid_bundle_part
 from olmkit.fbc import catalog
 
 BUNDLE: dict[str, Any] = {
@@ -23,7 +23,7 @@ BUNDLE: dict[str, Any] = {
 }
 
 
-def parts(**changes: Any) -> Parts:
+def parts(**changes: Any) -> PackageBlobs:
     values: dict[str, Any] = {
         "name": "p",
         "package": catalog.Package("p", "stable", "", None),
@@ -36,11 +36,11 @@ def parts(**changes: Any) -> Parts:
         "deprecations": [],
         "faults": [],
     }
-    return Parts(**{**values, **changes})
+    return PackageBlobs(**{**values, **changes})
 
 
-def read(given: Parts, digest: str = "sha256:c") -> dict[str, Any]:
-    line = document(given, digest)
+def read(given: PackageBlobs, digest: str = "sha256:c") -> dict[str, Any]:
+    line = build_document(given, digest)
     assert line.endswith(b"}\n")
     found: dict[str, Any] = json.loads(line)
     return found
@@ -116,7 +116,7 @@ def test_a_bundle_without_version_says_what_is_wrong() -> None:
 
 
 def test_a_fault_of_the_package_stands_against_all_its_bundles() -> None:
-    bundles = [bundle_part(catalog.bundle(BUNDLE)), bad_bundle_part("p.v2", "its own")]
+    bundles = [bundle_part(catalog.bundle(BUNDLE)), invalid_bundle_part("p.v2", "its own")]
     found = read(parts(bundles=bundles, faults=["parse channel: x", "parse package: y"], package=None))
     assert [each["problem"] for each in found["bundles"]] == ["parse channel: x; parse package: y", "its own"]
     assert found["defaultChannel"] == ""

@@ -8,19 +8,22 @@ import os
 
 import pytest
 
-from olmkit.store.checksums import Check, File, Manifest, State, failed_check
+from olmkit.store.checksums import Checksums, FileChecksums, Integrity, IntegrityCheck, failed_check
 
 DIGEST = "sha256:" + "a" * 64
 PORTION = "0" * 64
 
 
-def parsed(files: object, **more: object) -> Manifest:
-    return Manifest.parse(json.dumps({"format": 2, "digest": DIGEST, "files": files, **more}).encode(), DIGEST)
+def parsed(files: object, **more: object) -> Checksums:
+    return Checksums.parse(json.dumps({"format": 2, "digest": DIGEST, "files": files, **more}).encode(), DIGEST)
 
 
 def test_it_comes_back_as_it_was_written() -> None:
-    manifest = Manifest(DIGEST, {"a": File(0, ()), "b/c": File(1, (PORTION,)), "d": File(2**24 + 1, (PORTION,) * 2)})
-    assert Manifest.parse(manifest.to_bytes(), DIGEST) == manifest
+    manifest = Checksums(
+        DIGEST,
+        {"a": FileChecksums(0, ()), "b/c": FileChecksums(1, (PORTION,)), "d": FileChecksums(2**24 + 1, (PORTION,) * 2)},
+    )
+    assert Checksums.parse(manifest.to_bytes(), DIGEST) == manifest
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../x", "a//b", "./a", "", ".", "..", "a/", "a\0b"])
@@ -52,27 +55,27 @@ def test_nonsense_about_a_file_is_refused(file: object) -> None:
 )
 def test_what_is_no_manifest_of_that_content_is_refused_with_a_reason(data: bytes, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        Manifest.parse(data, DIGEST)
+        Checksums.parse(data, DIGEST)
 
 
 @pytest.mark.parametrize(
     ("error", "state"),
     [
         *(
-            (OSError(each, os.strerror(each), "f"), State.DAMAGED)
+            (OSError(each, os.strerror(each), "f"), Integrity.CORRUPT)
             for each in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
         ),
         *(
-            (OSError(each, os.strerror(each), "f"), State.UNKNOWN)
+            (OSError(each, os.strerror(each), "f"), Integrity.UNKNOWN)
             for each in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EACCES, errno.EPERM, errno.ESTALE)
         ),
-        (ValueError("the manifest is torn"), State.DAMAGED),
-        (MemoryError(), State.UNKNOWN),
-        (RuntimeError("can't start new thread"), State.UNKNOWN),
+        (ValueError("the manifest is torn"), Integrity.CORRUPT),
+        (MemoryError(), Integrity.UNKNOWN),
+        (RuntimeError("can't start new thread"), Integrity.UNKNOWN),
     ],
     ids=lambda each: f"{type(each).__name__} {getattr(each, 'errno', '')}" if isinstance(each, Exception) else each,
 )
-def test_only_what_is_missing_or_malformed_is_damage(error: Exception, state: State) -> None:
+def test_only_what_is_missing_or_malformed_is_damage(error: Exception, state: Integrity) -> None:
     found = failed_check(error)
-    assert found == Check(state, found.why)
+    assert found == IntegrityCheck(state, found.why)
     assert found.why

@@ -9,14 +9,14 @@ import pytest
 from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION, Bundle
 from olmkit.api.conditions import Transition
 from olmkit.errors import Blocked, OlmError, Waiting
-from olmkit.store.store import unreadable
+from olmkit.store.store import unreadable_error
 from rukpak.bundle.decide import Broke, Done, Ended, Job, Keep, Plan, Unpack, Working, World, decide, report
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TAG = "registry.example.com/bundles/a:v1"
 DIGEST = "registry.example.com/bundles/a@sha256:" + "1" * 64
 RECORDED = {IMAGE_BY_DIGEST_ANNOTATION: DIGEST}
-UNREADABLE = unreadable("Too many open files")
+UNREADABLE = unreadable_error("Too many open files")
 NOT_FOUND = Waiting("ImageNotFound", f"image {TAG} not found", timedelta(seconds=5))
 
 
