@@ -8,6 +8,7 @@ COPY olmkit olmkit
 COPY catalogd catalogd
 COPY rukpak rukpak
 COPY operator_controller operator_controller
+COPY olmctl olmctl
 # Only what the three need at run time, and only from the files whose hashes were checked.
 RUN python -m venv /app && /app/bin/pip install --quiet --no-index --find-links /wheels .
 

@@ -1,7 +1,7 @@
-"""Becomes the program that is given to it, tied to its parent: when the parent's thread that started it ends, the kernel ends it.
+"""Runs a program that ends with its parent: the kernel sends the program a signal when the parent's thread that started it ends.
 
-Run as a script by processes.tethered: `tether.py PARENT SIGNAL PROGRAM ARGUMENT...`. The process id stays what it was.
-Python's preexec_fn would do the same without a script, but not safely in a parent with threads.
+Run as a script by devcluster.processes: `parent_death_signal.py PARENT SIGNAL PROGRAM ARGUMENT...`. The program keeps the process id.
+preexec_fn of subprocess would do the same without a script, but it is not safe in a parent with threads.
 """
 
 import ctypes

@@ -1,1 +1,1 @@
-"""The command line `olm`. Imports no controller but its pure parts."""
+"""The command line `olm`: work with catalogs and bundles without a cluster. Imports of the controllers only what is pure."""

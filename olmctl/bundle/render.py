@@ -1,79 +1,78 @@
-"""`python -m rukpak.render FOLDER`: what a bundle's folder becomes, without a cluster. For people, and for comparing with others.
+"""`olm bundle render FOLDER`: print the objects that install a bundle, without a cluster.
 
-A folder with manifests/ and metadata/ is a registry+v1 bundle, one with manifests/ alone a plain+v0 one. What is wrong goes to
-stderr with exit status 1; nothing is printed then.
+A folder with manifests/ and metadata/ is a registry+v1 bundle, one with manifests/ alone is a plain+v0 bundle. When a
+bundle is refused, all faults are printed to standard error and nothing to standard output.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
 import orjson
 import yaml
 
+from olmctl.commands import SETTINGS, Directory, fail, reports_errors
 from olmkit.gocompat.yaml_dumper import TreeDumper
 from rukpak.format import BadBundle, Bundle, PlainBundle, read_plain, read_registry
 from rukpak.format.documents import plain
 from rukpak.format.objects import Manifest
 from rukpak.render.namespaces import install_namespace, namespace_for, why_not
 from rukpak.render.preflight import unsupported
-from rukpak.render.renderer import RenderOptions, render
+from rukpak.render.renderer import RenderOptions
+from rukpak.render.renderer import render as render_objects
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command; returns the exit status."""
-    flags = _parser().parse_args(argv)
+@click.command("render", context_settings=SETTINGS)
+@click.argument("folder", type=Directory())
+@click.option("--namespace", help="The install namespace.  [default: the one that the bundle suggests]")
+@click.option(
+    "--watch-namespace",
+    metavar="NS",
+    multiple=True,
+    help='A namespace to watch; "" for all namespaces. May be repeated.  [default: what the bundle supports]',
+)
+@click.option("--upstream", is_flag=True, help="Print exactly the objects that upstream's renderer generates.")
+@click.option(
+    "-o", "--output", type=click.Choice(("yaml", "json")), default="yaml", help="Output format.  [default: yaml]"
+)
+@reports_errors
+def render(folder: str, namespace: str | None, watch_namespace: tuple[str, ...], upstream: bool, output: str) -> int:
+    """Print the objects that install the bundle in FOLDER.
+
+    FOLDER holds manifests/ and, for a registry+v1 bundle, metadata/.
+    """
     try:
-        manifests = _rendered(flags)
+        manifests = _rendered(Path(folder), namespace, watch_namespace or None, upstream)
     except BadBundle as error:
         for fault in error.errors:
             print(fault, file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"{flags.folder}: {error.strerror}", file=sys.stderr)
-        return 1
-    sys.stdout.write(_json(manifests) if flags.output == "json" else _yaml(manifests))
+        return fail(f"{folder}: {error.strerror}")
+    sys.stdout.write(_json(manifests) if output == "json" else _yaml(manifests))
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m rukpak.render", description="Print the objects that a bundle becomes."
-    )
-    parser.add_argument(
-        "folder", type=Path, help="the bundle: a folder with manifests/ and, for registry+v1, metadata/"
-    )
-    parser.add_argument("--namespace", help="install namespace (default: what the bundle suggests)")
-    parser.add_argument(
-        "--watch-namespace",
-        action="append",
-        metavar="NS",
-        help='a namespace to watch, may be given again; "" for all (default: what the bundle supports)',
-    )
-    parser.add_argument("--upstream", action="store_true", help="print exactly what upstream's renderer would")
-    parser.add_argument("-o", "--output", choices=("yaml", "json"), default="yaml")
-    return parser
-
-
-def _rendered(flags: argparse.Namespace) -> list[Manifest]:
-    bundle = _read(flags.folder)
+def _rendered(
+    folder: Path, given_namespace: str | None, watch_namespaces: tuple[str, ...] | None, upstream: bool
+) -> list[Manifest]:
+    bundle = _read(folder)
     notes: tuple[str, ...] = ()
     if isinstance(bundle, PlainBundle):
-        suggested = namespace_for(flags.folder.resolve().name)
+        suggested = namespace_for(folder.resolve().name)
     else:
         suggested, notes = install_namespace(bundle)
-        if not flags.upstream and (faults := unsupported(bundle)):
+        if not upstream and (faults := unsupported(bundle)):
             raise BadBundle.of("BundleLoadFailed", faults)
-    namespace = flags.namespace or suggested
+    namespace = given_namespace or suggested
     if problem := why_not(namespace):
         raise BadBundle("BundleLoadFailed", f'namespace "{namespace}" {problem}')
-    for note in () if flags.namespace else notes:
+    for note in () if given_namespace else notes:
         print(f"note: {note}", file=sys.stderr)
-    targets = tuple(flags.watch_namespace) if flags.watch_namespace is not None else None
-    return render(bundle, RenderOptions(namespace, targets, flags.upstream))
+    return render_objects(bundle, RenderOptions(namespace, watch_namespaces, upstream))
 
 
 def _read(folder: Path) -> Bundle:
@@ -96,7 +95,7 @@ def _json(manifests: Sequence[Manifest]) -> str:
 
 
 class _Dumper(TreeDumper):
-    """Quotes what any reader of YAML 1.1 or 1.2 might take for something else than text."""
+    """Quotes every string that a reader of YAML 1.1 or 1.2 could read as another type."""
 
     def style(self, text: str) -> str | None:
         return None if isinstance(plain(text), str) else "'"
@@ -105,7 +104,3 @@ class _Dumper(TreeDumper):
 def _yaml(manifests: Sequence[Manifest]) -> str:
     bodies = [dict(manifest.body) for manifest in manifests]
     return yaml.dump_all(bodies, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120, explicit_start=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,16 +1,16 @@
-"""`graph DIR --package P`: the upgrade graph of a package, to be drawn by Mermaid or Graphviz."""
+"""`olm catalog graph DIR --package P`: print the upgrade graph of a package for Mermaid or Graphviz."""
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from olmctl.catalog.output import fail
+import click
+
+from olmctl.commands import Directory, fail, reports_errors
 from olmkit.fbc import catalog, graph_drawing
 from olmkit.fbc.blobs import Blob
 from olmkit.fbc.errors import BadBlob, BadCatalog
@@ -18,52 +18,50 @@ from olmkit.fbc.folder import read_folder
 from olmkit.fbc.graph_drawing import DrawingInput
 from olmkit.gocompat.text import quoted
 
-if TYPE_CHECKING:
-    from argparse import _SubParsersAction
-
 _WRITERS = {"mermaid": graph_drawing.mermaid, "dot": graph_drawing.dot}
 _SHOWN = 10
-"""Names that a refusal lists."""
+"""Names that an error lists at most."""
 
 
-def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    """The command's parser."""
-    parser = commands.add_parser(
-        "graph",
-        help="draw the upgrade graph of a package",
-        description="Print the upgrade graph of a package: what may be updated to what, and why.",
-    )
-    parser.add_argument("directory", metavar="DIR", type=Path, help="the catalog's folder; .indexignore is minded")
-    parser.add_argument("--package", metavar="P", required=True, help="the package")
-    parser.add_argument("--channel", metavar="C", help="only this channel")
-    parser.add_argument("-o", "--output", choices=tuple(_WRITERS), default="mermaid", help="for what (default mermaid)")
-    parser.set_defaults(run=run)
+@click.command("graph")
+@click.argument("directory", metavar="DIR", type=Directory())
+@click.option("--package", metavar="P", required=True, help="The package.")
+@click.option("--channel", metavar="C", help="Only this channel.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(tuple(_WRITERS)),
+    default="mermaid",
+    help="The program that draws it.  [default: mermaid]",
+)
+@reports_errors
+def graph(directory: str, package: str, channel: str | None, output: str) -> int:
+    """Print the upgrade graph of a package of the catalog in DIR: which bundle can be upgraded to which, and why.
 
-
-def run(arguments: argparse.Namespace) -> int:
-    """0 when the graph is printed."""
-    root, name, channel = arguments.directory, arguments.package, arguments.channel
+    Files that .indexignore excludes are not read.
+    """
+    root = Path(directory)
     if not root.is_dir():
         missing = f"stat {root}: no such file or directory"
         return fail(f"{quoted(str(root))} is not a directory" if root.exists() else missing)
     try:
         packages: set[str] = set()
-        parts = _parts(_of_package(read_folder(root), name, packages))
+        parts = _parts(_of_package(read_folder(root), package, packages))
     except (BadBlob, BadCatalog) as error:
         return fail(error)
-    if name not in packages:
-        return fail(_unknown("package", name, f"the catalog {root}", packages))
+    if package not in packages:
+        return fail(_unknown("package", package, f"the catalog {root}", packages))
     if channel is not None:
         names = {each.name for each in parts.channels}
         if channel not in names:
-            return fail(_unknown("channel", channel, f"package {quoted(name)}", names))
+            return fail(_unknown("channel", channel, f"package {quoted(package)}", names))
         parts = replace(parts, channels=[each for each in parts.channels if each.name == channel])
-    sys.stdout.write(_WRITERS[arguments.output](graph_drawing.draw(name, parts)))
+    sys.stdout.write(_WRITERS[output](graph_drawing.draw(package, parts)))
     return 0
 
 
 def _of_package(blobs: Iterable[Blob], name: str, packages: set[str]) -> Iterator[Blob]:
-    """Those of the package; `packages` grows by the names of all."""
+    """The blobs of the package. Adds the names of all packages to `packages`."""
     for each in blobs:
         package = each.name if each.schema == catalog.PACKAGE else each.package
         if package:
@@ -91,7 +89,7 @@ def _parts(blobs: Iterable[Blob]) -> DrawingInput:
 def _version(bundle: catalog.Bundle) -> str:
     try:
         return bundle.version()[0]
-    except BadBlob:  # drawn all the same; `validate` says what is wrong
+    except BadBlob:  # drawn without a version; `validate` reports the fault
         return ""
 
 

@@ -1,52 +1,45 @@
-"""`validate DIR`: would opm accept this catalog? Says nothing when it would, else why not in opm's words, with exit status 1."""
+"""`olm catalog validate DIR`: check a catalog as `opm validate` does (formats 1.7). Prints nothing when it is valid."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import click
 import yaml
 
-from olmkit.fbc.validate import ValidationFailure, validate
+from olmctl.commands import Directory, fail, reports_errors
+from olmkit.fbc.validate import ValidationFailure
+from olmkit.fbc.validate import validate as validate_folder
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.yaml_dumper import UNLIMITED_WIDTH, TreeDumper
 
-if TYPE_CHECKING:
-    from argparse import _SubParsersAction
-
 _FORMATS = ("json", "yaml")
 _HTML = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
-"""What Go's encoder escapes besides: so that the output is opm's to the byte."""
+"""Characters that Go's JSON encoder escapes in addition, so that the output equals opm's."""
 
 
-def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    """The command's parser."""
-    parser = commands.add_parser(
-        "validate",
-        help="judge a catalog as opm does",
-        description="Judge a file-based catalog as opm does. Exit status 0: valid; 1: not, and why.",
-    )
-    parser.add_argument("directory", metavar="DIR", help="the catalog's folder; .indexignore is minded")
-    parser.add_argument("-o", "--output", metavar="json|yaml", default="", help="print the verdict in this form")
-    parser.set_defaults(run=run)
+@click.command("validate")
+@click.argument("directory", metavar="DIR", type=Directory())
+@click.option("-o", "--output", metavar="json|yaml", default="", help="Print the result in this format.")
+@reports_errors
+def validate(directory: str, output: str) -> int:
+    """Check the file-based catalog in DIR as opm does.
 
-
-def run(arguments: argparse.Namespace) -> int:
-    """0 when the catalog is valid."""
-    root = Path(arguments.directory)
+    The exit status is 0 when the catalog is valid. Otherwise it is 1, and the faults are printed to standard error.
+    Files that .indexignore excludes are not read.
+    """
+    root = Path(directory)
     if not root.is_dir():
-        missing = f"stat {arguments.directory}: no such file or directory"
-        print(f"{quoted(arguments.directory)} is not a directory" if root.exists() else missing, file=sys.stderr)
-        return 1
-    if arguments.output and arguments.output not in _FORMATS:
-        print(f"invalid --output value {quoted(arguments.output)}, expected (json|yaml)", file=sys.stderr)
-        return 1
-    refusal = validate(root)
-    if arguments.output:
-        print(_formatted(refusal, arguments.output))
+        missing = f"stat {directory}: no such file or directory"
+        return fail(f"{quoted(directory)} is not a directory" if root.exists() else missing)
+    if output and output not in _FORMATS:
+        return fail(f"invalid --output value {quoted(output)}, expected (json|yaml)")
+    refusal = validate_folder(root)
+    if output:
+        print(_formatted(refusal, output))
     elif refusal:
         print(refusal.opm_message, *([f"in {refusal.place}"] if refusal.place else []), sep="\n", file=sys.stderr)
     return 1 if refusal else 0

@@ -2,7 +2,7 @@
 
 import sys
 
-from olmctl.bundle.render import main
+from olmctl.main import bundle_render_main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(bundle_render_main())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from olmctl.bundle.render import main
+from olmctl.main import bundle_render_main as main
 from rukpak.format import documents
 
 CASES = sorted(path.parent for path in Path(__file__).parent.glob("*/bundle"))

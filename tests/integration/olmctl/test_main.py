@@ -1,4 +1,4 @@
-"""`python -m olmkit.fbc` as a process: whatever ends it, it ends with a status and without a traceback."""
+"""`olm` and `python -m olmkit.fbc` as processes: every outcome is an exit status, none is a traceback; completion in shells."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+
+from devcluster.processes import REPOSITORY
+from olmctl.main import SHELLS
 
 BLOB = '{"schema":"olm.package","name":"%s"}\n'
 
@@ -67,3 +71,56 @@ def test_a_file_that_may_not_be_read(catalog: str) -> None:
     out, err = ran.communicate()
     assert (ran.returncode, out) == (1, b"")
     assert err == f'render "{catalog}": x.json: is a link that leads outside the catalog\n'.encode()
+
+
+def olm(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "olmctl", *arguments]
+    return subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+
+
+def test_olm_catalog_and_the_older_command_print_the_same(catalog: str) -> None:
+    ran = start("validate", "-o", "json", catalog)
+    out, err = ran.communicate()
+    found = olm("catalog", "validate", "-o", "json", catalog)
+    assert (found.returncode, found.stdout, found.stderr) == (ran.returncode, out.decode(), err.decode())
+
+
+def test_olm_bundle_render_and_the_older_command_print_the_same() -> None:
+    bundle = str(REPOSITORY / "config/samples/bundles/hello-operator/0.2.0")
+    command = [sys.executable, "-m", "rukpak.render", bundle, "-o", "json"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert olm("bundle", "render", bundle, "-o", "json").stdout == ran.stdout
+
+
+@pytest.mark.parametrize("program", ["olm", "kubectl-olm"])
+def test_the_installed_commands_print_their_version(program: str) -> None:
+    installed = Path(sys.executable).with_name(program)
+    ran = subprocess.run([installed, "--version"], capture_output=True, text=True, check=True)
+    assert ran.stdout == f"olm {version('olm-suite')}\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["catalog"], ["bundle"], ["catalog", "x"], ["completion", "x"]])
+def test_wrong_usage(arguments: list[str]) -> None:
+    ran = olm(*arguments)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("Usage: olm ")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param("olm cat", ["plain,catalog"], id="a group"),
+        pytest.param("olm catalog val", ["plain,validate"], id="a command"),
+        pytest.param("olm catalog init p -o y", ["plain,yaml"], id="a value of an option"),
+        pytest.param("olm catalog validate x", ["dir,x"], id="a folder"),
+    ],
+)
+def test_completion(words: str, expected: list[str]) -> None:
+    place = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    assert olm(_OLM_COMPLETE="bash_complete", **place).stdout.splitlines() == expected
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_script_of_a_shell_runs_the_command(shell: str) -> None:
+    ran = olm("completion", shell)
+    assert (ran.returncode, f"_OLM_COMPLETE={shell}_complete" in ran.stdout) == (0, True)

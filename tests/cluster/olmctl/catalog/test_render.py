@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from devcluster.cluster import Cluster
 from devcluster.images import CONFIGS_LABEL, Registry
-from olmkit.fbc.__main__ import main
+from olmctl.main import catalog_main as main
 from tests.servers.registry import PASSWORD, USER, basic_auth, own_registry
 from tests.unit.olmkit.fbc.bundle_builders import bundle, dump
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from olmkit.fbc.__main__ import main
+from olmctl.main import catalog_main as main
 
 LABEL = "LABEL operators.operatorframework.io.index.configs.v1=/configs"
 

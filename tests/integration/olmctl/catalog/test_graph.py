@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from olmkit.fbc.__main__ import main
+from olmctl.main import catalog_main as main
 
 BLOBS: list[dict[str, Any]] = [
     {"schema": "olm.package", "name": "p", "defaultChannel": "a"},

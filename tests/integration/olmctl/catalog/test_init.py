@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from olmkit.fbc.__main__ import main
+from olmctl.main import catalog_main as main
 from olmkit.fbc.documents import MAX_DOCUMENT_BYTES
 
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from olmkit.fbc.__main__ import main
+from olmctl.main import catalog_main as main
 from olmkit.fbc.validate import validate
 from tests.unit.olmkit.fbc.bundle_builders import Files, bundle, dump
 
@@ -115,7 +115,7 @@ def test_a_catalog_of_a_package_called_manifests_is_a_catalog(
         pytest.param(
             PLAIN,
             [],
-            "a plain bundle does not say what it is, so tell it with --image, --package, --version",
+            "a plain bundle does not contain its name and version: set --image, --package, --version",
             id="a plain bundle that nobody describes",
         ),
         pytest.param(
@@ -134,7 +134,7 @@ def test_a_catalog_of_a_package_called_manifests_is_a_catalog(
             id="manifests that are none",
         ),
         pytest.param(
-            bundle(), FLAGS, "--package is for plain bundles: this one's metadata/ says it", id="another bundle"
+            bundle(), FLAGS, "--package is for plain bundles: this bundle's metadata/ has it", id="another bundle"
         ),
         pytest.param(
             {"x.yaml": b"a: b\n"},

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from olmkit.fbc.__main__ import main
+from olmctl.main import catalog_main as main
 
 VALID = (
     '{"schema":"olm.package","name":"p","defaultChannel":"c"}\n'

@@ -1,0 +1,106 @@
+"""What all commands of olmctl share: how they run, which exit status they end with, and the types of their arguments.
+
+Called by olmctl.main and by the modules of the commands.
+
+Exit status 0: done; 1: refused or failed, with the reason on standard error; 2: wrong usage; 130: interrupted.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import ParamSpec
+
+import click
+from click.shell_completion import CompletionItem
+
+from olmkit.errors import OlmError
+
+FAILED = 1
+INTERRUPTED = 130
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
+"""Settings of the context of every command."""
+
+Parameters = ParamSpec("Parameters")
+
+
+def run(command: click.Command, program: str, arguments: Sequence[str] | None) -> int:
+    """Run a command and return its exit status. `arguments` are those of the process when None.
+
+    Raises SystemExit with status 2 for wrong usage, after the message has been printed.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # trees are drawn in every locale
+    try:
+        status: int | None = command.main(arguments, prog_name=program, standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        raise SystemExit(error.exit_code) from None
+    except click.Abort:
+        return INTERRUPTED
+    return status or 0
+
+
+def reports_errors(callback: Callable[Parameters, int]) -> Callable[Parameters, int]:
+    """Wrap the callback of a command: errors that a user can cause are printed without a traceback and become exit statuses."""
+
+    @functools.wraps(callback)
+    def wrapped(*args: Parameters.args, **kwargs: Parameters.kwargs) -> int:
+        try:
+            status = callback(*args, **kwargs)
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader has ended, as `head` does
+            _discard_stdout()
+            return FAILED
+        except OSError as error:
+            _discard_stdout()
+            return fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or error)
+        except OlmError as error:
+            return fail(error)
+        except KeyboardInterrupt:
+            _discard_stdout()
+            return INTERRUPTED
+        return status
+
+    return wrapped
+
+
+def fail(message: object) -> int:
+    """Print a line to standard error; returns the exit status of a failure."""
+    print(message, file=sys.stderr)
+    return FAILED
+
+
+def warn(message: str) -> None:
+    """Print a warning to standard error."""
+    print(f"warning: {message}", file=sys.stderr)
+
+
+def _discard_stdout() -> None:
+    """Drop what could not be printed, so that the flush at the exit of the process does not fail again."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class Directory(click.Path):
+    """A path that completes to folders. Whether it exists is left to the command, which reports it in opm's words."""
+
+    def __init__(self) -> None:
+        """The value is a str, exactly as it was given."""
+        super().__init__(readable=False)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Folders below the incomplete path, which the shell lists."""
+        return [CompletionItem(incomplete, type="dir")]
+
+
+def file_path() -> click.Path:
+    """The type of a path to a file that the command itself opens."""
+    return click.Path(readable=False, path_type=Path)

@@ -1,0 +1,80 @@
+"""The command `olm`, also installed as `kubectl-olm`: file-based catalogs and bundles, without a cluster.
+
+Also called by `python -m olmkit.fbc` and `python -m rukpak.render`. Each command is a module of olmctl.catalog or
+olmctl.bundle, named as the command. Never imports a controller.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from click.shell_completion import get_completion_class
+
+from olmctl.bundle.render import render as render_bundle
+from olmctl.catalog.generate import generate
+from olmctl.catalog.graph import graph
+from olmctl.catalog.init import init
+from olmctl.catalog.render import render as render_catalog
+from olmctl.catalog.validate import validate
+from olmctl.commands import SETTINGS, run
+
+PROGRAMS = ("olm", "kubectl-olm")
+"""Names under which the command is installed."""
+SHELLS = ("bash", "fish", "zsh")
+
+
+@click.group("olm", context_settings=SETTINGS)
+@click.version_option(package_name="olm-suite", message="olm %(version)s")
+def olm() -> None:
+    """Work with OLM catalogs and bundles without a cluster."""
+
+
+@olm.group("catalog", context_settings=SETTINGS, subcommand_metavar="COMMAND")
+def catalog() -> None:
+    """Work with file-based catalogs."""
+
+
+@olm.group("bundle", context_settings=SETTINGS, subcommand_metavar="COMMAND")
+def bundle() -> None:
+    """Work with bundles."""
+
+
+@olm.command("completion")
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> int:
+    """Print the script that completes this command in SHELL.
+
+    For bash: source <(olm completion bash)
+    """
+    program = Path(context.find_root().info_name or "olm").name
+    variable = f"_{program.replace('-', '_').upper()}_COMPLETE"
+    found = get_completion_class(shell)
+    if found is None:  # SHELLS are those that click knows
+        raise click.UsageError(f"no completion for {shell}", context)
+    click.echo(found(olm, {}, program, variable).source())
+    return 0
+
+
+for command in (validate, render_catalog, init, generate, graph):
+    catalog.add_command(command)
+bundle.add_command(render_bundle)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `olm` with the arguments, those of the process when None; returns the exit status."""
+    program = Path(sys.argv[0]).name
+    return run(olm, program if program in PROGRAMS else "olm", arguments)
+
+
+def catalog_main(arguments: Sequence[str] | None = None) -> int:
+    """Run `python -m olmkit.fbc`, which is `olm catalog`; returns the exit status."""
+    return run(catalog, "python -m olmkit.fbc", arguments)
+
+
+def bundle_render_main(arguments: Sequence[str] | None = None) -> int:
+    """Run `python -m rukpak.render`, which is `olm bundle render`; returns the exit status."""
+    return run(render_bundle, "python -m rukpak.render", arguments)
