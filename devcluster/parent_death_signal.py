@@ -1,6 +1,6 @@
 """Runs a program that ends with its parent: the kernel sends the program a signal when the parent's thread that started it ends.
 
-Run as a script by devcluster.processes: `parent_death_signal.py PARENT SIGNAL PROGRAM ARGUMENT...`. The program keeps the process id.
+Run as a script by devcluster.processes: `parent_death_signal.py PARENT SIGNAL PROGRAM ARGUMENT...`. It keeps the process id.
 preexec_fn of subprocess would do the same without a script, but it is not safe in a parent with threads.
 """
 
