@@ -38,7 +38,7 @@ from operator_controller.resolve.package import (
     PackageTooLarge,
     read_package,
 )
-from operator_controller.resolve.resolver import CatalogOffer, CatalogState
+from operator_controller.resolve.snapshot import CatalogOffer, CatalogState
 
 HINT_BY_STATUS = {
     401: ": it asks for a token; start operator-controller with --catalogs-token",

@@ -28,7 +28,8 @@ from olmkit.api.operators import FINALIZER, Operator
 from operator_controller.operator.evaluate import CATALOG_RETRY_DELAY, PROVISIONER_BY_MEDIA_TYPE, Evaluation, evaluate
 from operator_controller.operator.world import ObservedBundleDeployment, World, image_reference
 from operator_controller.resolve.bundle_identity import is_same_image
-from operator_controller.resolve.resolver import Candidate, RunningBundle
+from operator_controller.resolve.candidates import Candidate
+from operator_controller.resolve.snapshot import RunningBundle
 
 CREATE_ONLY_RESOURCE_VERSION = "1"
 """As metadata.resourceVersion of an apply: the object is made, or the answer is a conflict because something is there."""

@@ -23,19 +23,12 @@ from olmkit.api.operators import ConditionType, Reason
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.gocompat.versions import BadRange
 from operator_controller.operator.world import World
+from operator_controller.resolve.candidates import Candidate
+from operator_controller.resolve.explained_resolution import ExplainedResolution
 from operator_controller.resolve.formatting import format_versions
 from operator_controller.resolve.package import DEFAULT_MEDIA_TYPE
-from operator_controller.resolve.resolution import ExplainedResolution
-from operator_controller.resolve.resolver import (
-    Candidate,
-    Chosen,
-    Kept,
-    Outcome,
-    PackageRequest,
-    Resolution,
-    Snapshot,
-    SuccessorCatalog,
-)
+from operator_controller.resolve.resolution import Chosen, Kept, Outcome, Resolution, SuccessorCatalog
+from operator_controller.resolve.snapshot import PackageRequest, Snapshot
 from operator_controller.resolve.version_range import EXAMPLES, MastermindsRange
 
 PROVISIONER_BY_MEDIA_TYPE = {"registry+v1": REGISTRY, "plain+v0": PLAIN}

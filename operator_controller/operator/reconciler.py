@@ -48,7 +48,7 @@ from operator_controller.operator.world import (
     read_recorded,
     read_running,
 )
-from operator_controller.resolve.resolution import resolve_and_explain
+from operator_controller.resolve.explained_resolution import resolve_and_explain
 
 NAME = "operator-controller"
 """Field manager, lease and reporting controller."""

@@ -28,8 +28,8 @@ from olmkit.api.meta import Condition, OwnerReference
 from olmkit.api.operators import KIND, InstalledBundle, Operator, ProvidedApi
 from olmkit.fbc.schemas import GVK
 from olmkit.gocompat.versions import BadVersion, Version, parse_bundle_version
-from operator_controller.resolve.resolution import ExplainedResolution
-from operator_controller.resolve.resolver import CatalogOffer, RunningBundle
+from operator_controller.resolve.explained_resolution import ExplainedResolution
+from operator_controller.resolve.snapshot import CatalogOffer, RunningBundle
 
 ConditionType = bundledeployments.ConditionType
 

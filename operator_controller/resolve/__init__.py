@@ -1,1 +1,1 @@
-"""Which bundle an Operator gets, and why: pure, apart from the command that reads folders."""
+"""Resolution: which bundle of a package satisfies an Operator, and why. A Snapshot in, an explained Resolution out. Pure."""

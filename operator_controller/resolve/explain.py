@@ -17,20 +17,18 @@ from olmkit.gocompat.versions import Version, quoted
 from operator_controller.resolve.bundle_identity import has_same_name_and_version
 from operator_controller.resolve.formatting import MAX_CHANNELS_SHOWN, format_versions, join_names
 from operator_controller.resolve.package import Property
-from operator_controller.resolve.resolver import (
+from operator_controller.resolve.resolution import (
     AmbiguousCatalogs,
-    CatalogState,
     Chosen,
     HasDependencies,
     Kept,
     NoDirectUpgrade,
     NoMatchingBundle,
-    PackageRequest,
     Resolution,
-    RunningBundle,
     SourceCatalogMissing,
     TooLargeToResolve,
 )
+from operator_controller.resolve.snapshot import CatalogState, PackageRequest, RunningBundle
 from operator_controller.resolve.suggestions import TOO_LARGE, suggestions, unreadable_bundles, unreadable_catalogs
 
 MAX_EXPLANATION_BYTES = 1024

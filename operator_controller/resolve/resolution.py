@@ -1,29 +1,131 @@
-"""A Decision and its words together: what one pass knows of the resolution of its Operator.
+"""The result of resolution: an outcome, and the trace that explains it.
 
-Made once per pass, in a thread, by reconciler.py's observe; read by judge.py. Costs as much as the packages have entries and
-edges, so nothing that runs on the event loop calls it. Pure.
+Returned by resolver.py; read by explain.py, suggestions.py and operator/evaluate.py. Values alone. Pure.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from operator_controller.resolve.explain import Explanation, explain
-from operator_controller.resolve.resolver import Chosen, Resolution, Snapshot, resolve
+from olmkit.gocompat.versions import Version
+from operator_controller.resolve.candidates import Candidate, CatalogCandidates
+from operator_controller.resolve.snapshot import STATES_WITH_CONTENT, CatalogState, RunningBundle, Snapshot
 
 
 @dataclass(frozen=True)
-class ExplainedResolution:
-    """What was decided, and how it is said."""
+class Chosen:
+    """Install `candidate`. `target` is where the upgrade steps lead; it is the candidate itself if one step is enough.
 
-    resolution: Resolution
-    explanation: Explanation
+    `without_certificates`: if the candidate needs certificates, the versions that need none and can be installed now, ascending.
+    """
+
+    candidate: Candidate
+    target: Candidate
+    without_certificates: tuple[Version, ...] = ()
 
 
-def resolve_and_explain(snapshot: Snapshot) -> ExplainedResolution:
-    """The answer to a Snapshot. Never raises."""
-    decision = resolve(snapshot)
-    if isinstance(decision.outcome, Chosen):
-        # A cached property, which may be large: computed here, off the event loop.
-        _ = decision.outcome.candidate.bundle.recorded_properties
-    return ExplainedResolution(decision, explain(decision))
+@dataclass(frozen=True)
+class Kept:
+    """The running bundle satisfies the request, and its catalog leads to nothing better: nothing changes."""
+
+    running: RunningBundle
+    catalog_state: CatalogState | None = None
+    """State of its catalog; None if that was deleted. If the catalog's content is known, it does not contain the bundle."""
+
+    @property
+    def is_not_offered(self) -> bool:
+        """The catalog's content is known, and it neither contains the running bundle nor an upgrade from it."""
+        return self.catalog_state in STATES_WITH_CONTENT
+
+
+@dataclass(frozen=True)
+class NoMatchingBundle:
+    """No catalog offers what was requested."""
+
+
+@dataclass(frozen=True)
+class TooLargeToResolve:
+    """Nothing was found, and the package in `catalog` exceeds the limits of resolution."""
+
+    catalog: str
+    message: str
+
+
+@dataclass(frozen=True)
+class NoDirectUpgrade:
+    """The wanted bundle exists, but no upgrade edge leads to it directly. `path`: the steps that end with it, if any."""
+
+    wanted: Candidate
+    path: tuple[Version, ...]
+    possible: Mapping[str, tuple[Version, ...]]
+    """Direct upgrades, ascending, by the channel whose entries allow them. Channels without any are left out."""
+
+
+@dataclass(frozen=True)
+class HasDependencies:
+    """The best candidate depends on others. `alternatives`: the versions that do not and can be installed now, ascending."""
+
+    candidate: Candidate
+    alternatives: tuple[Version, ...] = ()
+
+
+@dataclass(frozen=True)
+class AmbiguousCatalogs:
+    """Several catalogs of the same priority offer it."""
+
+    catalogs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SourceCatalogMissing:
+    """The running bundle does not satisfy the request, and the content of the catalog it came from is not known."""
+
+    catalog: str
+    message: str
+
+
+Outcome = (
+    Chosen
+    | Kept
+    | NoMatchingBundle
+    | TooLargeToResolve
+    | NoDirectUpgrade
+    | HasDependencies
+    | AmbiguousCatalogs
+    | SourceCatalogMissing
+)
+
+
+@dataclass(frozen=True)
+class SuccessorCatalog:
+    """The catalog that takes the place of a deleted one, because it offers the same bundle; `channel` contains the bundle."""
+
+    deleted: str
+    catalog: str
+    channel: str
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """An outcome and its trace."""
+
+    outcome: Outcome
+    snapshot: Snapshot
+    catalogs: tuple[CatalogCandidates, ...] = ()
+    """The catalogs that were considered."""
+    successor: SuccessorCatalog | None = None
+    """None: the running bundle stays with the catalog it came from."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether only a change of a spec or of a catalog's content can change the outcome. If not, a catalog is still unread."""
+        match self.outcome:
+            case NoMatchingBundle():
+                states = {one.offer.state for one in self.catalogs}
+                return states == {CatalogState.SERVING}
+            case TooLargeToResolve():
+                return all(one.offer.state in (CatalogState.SERVING, CatalogState.TOO_LARGE) for one in self.catalogs)
+            case SourceCatalogMissing():
+                return False
+        return True

@@ -9,16 +9,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from olmkit.gocompat.versions import Version, quoted
+from operator_controller.resolve.candidates import CatalogCandidates, MissingPart
 from operator_controller.resolve.formatting import MAX_CHANNELS_SHOWN, format_versions, join_names
-from operator_controller.resolve.resolver import (
-    STATES_WITH_CONTENT,
-    CatalogCandidates,
-    CatalogState,
-    MissingPart,
-    PackageRequest,
-    Resolution,
-)
+from operator_controller.resolve.resolution import Resolution
 from operator_controller.resolve.similar_names import similar_names
+from operator_controller.resolve.snapshot import STATES_WITH_CONTENT, CatalogState, PackageRequest
 
 TOO_LARGE = "is too large to be resolved"
 

@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterator
 
 from olmkit.gocompat.versions import parse_version
+from operator_controller.resolve.explained_resolution import resolve_and_explain
 from operator_controller.resolve.package import read_package
-from operator_controller.resolve.resolution import resolve_and_explain
-from operator_controller.resolve.resolver import CatalogOffer, PackageRequest, RunningBundle, Snapshot
+from operator_controller.resolve.snapshot import CatalogOffer, PackageRequest, RunningBundle, Snapshot
 from tests.bench.figures import Figure
 
 SIZES = ((1_000, 0), (5_000, 50), (50_000, 18))

@@ -28,16 +28,9 @@ import yaml
 from olmkit.gocompat.versions import parse_bundle_version
 from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES, explain
 from operator_controller.resolve.package import read_package
-from operator_controller.resolve.resolver import (
-    CatalogOffer,
-    CatalogState,
-    Chosen,
-    PackageRequest,
-    Resolution,
-    RunningBundle,
-    Snapshot,
-    resolve,
-)
+from operator_controller.resolve.resolution import Chosen, Resolution
+from operator_controller.resolve.resolver import resolve
+from operator_controller.resolve.snapshot import CatalogOffer, CatalogState, PackageRequest, RunningBundle, Snapshot
 from operator_controller.resolve.version_range import MastermindsRange
 
 FOLDER = Path(__file__).parent / "resolution"

@@ -21,7 +21,7 @@ from operator_controller.catalog_client.client import CatalogClient, OfferResult
 from operator_controller.catalog_client.http import MAX_RESPONSE_BYTES, CatalogServers
 from operator_controller.operator.reconciler import keep_tidy, make_cluster
 from operator_controller.resolve.package import MAX_CHANNEL_ENTRIES
-from operator_controller.resolve.resolver import CatalogState
+from operator_controller.resolve.snapshot import CatalogState
 from tests.cluster.olmkit.conftest import until
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -11,7 +11,7 @@ from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from operator_controller.catalog_client.client import CatalogClient
 from operator_controller.operator.reconciler import Actions, Cluster, make_cluster
-from operator_controller.resolve.resolver import Chosen
+from operator_controller.resolve.resolution import Chosen
 from tests.cluster.operator_controller.catalog_client.test_client import FIRST, catalog, serving
 from tests.counting import lines_counted
 

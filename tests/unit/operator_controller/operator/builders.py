@@ -18,9 +18,9 @@ from olmkit.api.bundledeployments import (
 from olmkit.api.operators import FINALIZER, Operator
 from operator_controller.operator.evaluate import snapshot_to_resolve
 from operator_controller.operator.world import ObservedBundleDeployment, PackageClaim, World, read_running
+from operator_controller.resolve.explained_resolution import resolve_and_explain
 from operator_controller.resolve.package import read_package
-from operator_controller.resolve.resolution import resolve_and_explain
-from operator_controller.resolve.resolver import CatalogOffer, CatalogState
+from operator_controller.resolve.snapshot import CatalogOffer, CatalogState
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 GVK = {"type": "olm.gvk", "value": {"group": "g.example.com", "version": "v1", "kind": "Thing"}}

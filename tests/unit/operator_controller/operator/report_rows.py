@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from operator_controller.operator.world import PackageClaim, World
-from operator_controller.resolve.resolver import CatalogOffer, CatalogState
+from operator_controller.resolve.snapshot import CatalogOffer, CatalogState
 from tests.unit.operator_controller.operator.builders import (
     NOW,
     bundle,

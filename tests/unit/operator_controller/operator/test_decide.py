@@ -24,7 +24,9 @@ from operator_controller.operator.decide import (
 )
 from operator_controller.operator.evaluate import CATALOG_RETRY_DELAY, RESYNC_DELAY, make_snapshot
 from operator_controller.operator.world import PackageClaim, World
-from operator_controller.resolve.resolver import CatalogOffer, CatalogState, Chosen, PackageRequest, resolve
+from operator_controller.resolve.resolution import Chosen
+from operator_controller.resolve.resolver import resolve
+from operator_controller.resolve.snapshot import CatalogOffer, CatalogState, PackageRequest
 from tests.unit.operator_controller.operator.builders import (
     bundle,
     deployment,

@@ -8,20 +8,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from operator_controller.resolve.candidates import Candidate
 from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES, explain
 from operator_controller.resolve.package import read_package
-from operator_controller.resolve.resolver import (
-    Candidate,
-    CatalogOffer,
-    CatalogState,
-    Chosen,
-    Kept,
-    PackageRequest,
-    Resolution,
-    RunningBundle,
-    Snapshot,
-    resolve,
-)
+from operator_controller.resolve.resolution import Chosen, Kept, Resolution
+from operator_controller.resolve.resolver import resolve
+from operator_controller.resolve.snapshot import CatalogOffer, CatalogState, PackageRequest, RunningBundle, Snapshot
 from operator_controller.resolve.version_range import MastermindsRange
 
 VERSIONS = ["1.0.0", "1.1.0", "1.2.0-rc.1", "1.2.0", "2.0.0", "2.0.0+1"]

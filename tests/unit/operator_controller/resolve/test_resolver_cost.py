@@ -16,7 +16,8 @@ from operator_controller.operator.decide import Done, decide
 from operator_controller.operator.report import Outcome, report
 from operator_controller.resolve.explain import explain
 from operator_controller.resolve.package import PackageContent, read_package
-from operator_controller.resolve.resolver import CatalogOffer, PackageRequest, RunningBundle, Snapshot, resolve
+from operator_controller.resolve.resolver import resolve
+from operator_controller.resolve.snapshot import CatalogOffer, PackageRequest, RunningBundle, Snapshot
 from operator_controller.resolve.version_range import MastermindsRange
 from tests.counting import lines_counted
 from tests.unit.operator_controller.operator.builders import GVK, bundle, deployment, operator, world

@@ -1,0 +1,108 @@
+"""The bundles of a catalog that may be installed: those of the selected channels, and those of them that match the version range.
+
+Called by resolver.py. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from olmkit.gocompat.versions import Version
+from operator_controller.resolve.bundle_identity import is_same_image
+from operator_controller.resolve.package import Bundle, Channel, PackageContent
+from operator_controller.resolve.snapshot import CatalogOffer, PackageRequest, RunningBundle
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A bundle that may be installed. `channel` is where it was found; `deprecation` is its message, empty if not deprecated."""
+
+    bundle: Bundle
+    version: Version
+    catalog: str
+    priority: int
+    channel: str
+    deprecation: str = ""
+
+    @property
+    def rank(self) -> tuple[bool, int, Version, str, str]:
+        """The better candidate has the greater rank. The names only make the order total."""
+        return not self.deprecation, self.priority, self.version, self.bundle.name, self.catalog
+
+
+class MissingPart(StrEnum):
+    """Why a catalog has no candidates."""
+
+    NONE = ""
+    PACKAGE = "package"
+    CHANNEL = "channel"
+    DEFAULT_CHANNEL = "default"  # no channel was requested, and the package's default channel does not exist
+
+
+@dataclass(frozen=True)
+class CatalogCandidates:
+    """One catalog's offer: its selected channels, the candidates in them, and those that match the requested versions."""
+
+    offer: CatalogOffer
+    missing: MissingPart
+    channels: tuple[Channel, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    matching: tuple[Candidate, ...] = ()
+
+
+def candidates_of(offer: CatalogOffer, request: PackageRequest, running: RunningBundle | None) -> CatalogCandidates:
+    """The candidates of one catalog."""
+    if offer.package is None:
+        return CatalogCandidates(offer, MissingPart.PACKAGE)
+    channels, missing = selected_channels(offer.package, request)
+    candidates = tuple(_with_running_image(one, running) for one in _channel_candidates(offer, offer.package, channels))
+    matching = tuple(one for one in candidates if request.versions is None or request.versions.matches(one.version))
+    return CatalogCandidates(offer, missing, channels, candidates, matching)
+
+
+def _with_running_image(candidate: Candidate, running: RunningBundle | None) -> Candidate:
+    """With the image reference that runs, if both are the same image: another registry alone is no reason for an upgrade."""
+    if running is None or not is_same_image(candidate.bundle.image, running.image):
+        return candidate
+    return replace(candidate, bundle=replace(candidate.bundle, image=running.image))
+
+
+def selected_channels(package: PackageContent, request: PackageRequest) -> tuple[tuple[Channel, ...], MissingPart]:
+    """The requested channel; every channel if only versions were requested; else the default channel, or the only one."""
+    if request.channel:
+        channel = package.channel(request.channel)
+        return ((channel,), MissingPart.NONE) if channel else ((), MissingPart.CHANNEL)
+    if request.versions is not None:
+        return package.channels, MissingPart.NONE
+    channel = package.channel(package.default_channel)
+    if channel is not None:
+        return (channel,), MissingPart.NONE
+    if len(package.channels) == 1:
+        return package.channels, MissingPart.NONE
+    return (), MissingPart.DEFAULT_CHANNEL
+
+
+def _channel_candidates(
+    offer: CatalogOffer, package: PackageContent, channels: Sequence[Channel]
+) -> Iterable[Candidate]:
+    """Each readable bundle once: from the default channel if it is there, else from the first channel that has it."""
+    default_first = sorted(channels, key=lambda channel: (channel.name != package.default_channel, channel.name))
+    known: set[str] = set()
+    for channel in default_first:
+        for entry in channel.entries:
+            bundle = package.bundles.get(entry.name)
+            if bundle is None or bundle.version is None or bundle.name in known:
+                continue
+            known.add(bundle.name)
+            deprecation = package.deprecated_bundles.get(bundle.name, "")
+            if bundle.name in package.deprecated_bundles:
+                deprecation = deprecation or "no reason is given"
+            yield Candidate(bundle, bundle.version, offer.catalog, offer.priority, channel.name, deprecation)
+
+
+def is_same_bundle(candidate: Candidate, running: RunningBundle) -> bool:
+    """By name, by exactly the version and release that run (for a renamed bundle), or by image."""
+    is_named = candidate.bundle.name == running.name or candidate.version == running.version
+    return is_named or is_same_image(candidate.bundle.image, running.image)

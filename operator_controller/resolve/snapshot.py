@@ -1,0 +1,80 @@
+"""The input of resolution: what the Operator asks for, what catalogs offer, and which bundle runs.
+
+Built by operator/evaluate.py from the World and by catalog_client from what catalogd serves; read by everything in this package.
+Values alone, frozen: an answer can be identified by the Snapshot that it was computed from. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from olmkit.gocompat.versions import Version
+from operator_controller.resolve.package import PackageContent
+from operator_controller.resolve.version_range import MastermindsRange
+
+
+@dataclass(frozen=True)
+class PackageRequest:
+    """The Operator's spec. An empty text means that the field is not set."""
+
+    package: str
+    channel: str = ""
+    versions: MastermindsRange | None = None
+
+
+@dataclass(frozen=True)
+class RunningBundle:
+    """The bundle that is installed, as its own annotations describe it. What is not known is empty."""
+
+    name: str
+    image: str
+    package: str = ""
+    version: Version | None = None
+    version_text: str = ""
+    catalog: str = ""
+    channel: str = ""
+
+
+class CatalogState(StrEnum):
+    """Whether the content of a catalog is known."""
+
+    SERVING = "serving"  # its current content
+    CACHED = "cached"  # it cannot be read at the moment: the last content that was read from it is used
+    UNREACHABLE = "unreachable"  # it cannot be read at the moment, and its content for this package is not known here
+    PENDING = "pending"  # it has not served anything yet: it is ignored
+    TOO_LARGE = "tooLarge"  # its content for this package exceeds the limits of resolution
+    UNAVAILABLE = "unavailable"  # spec.availability is Unavailable: nothing is installed from it, so it is ignored
+
+
+STATES_WITH_CONTENT = (CatalogState.SERVING, CatalogState.CACHED)
+"""In these, the catalog's content for the package is known."""
+
+
+@dataclass(frozen=True)
+class CatalogOffer:
+    """What one catalog offers of the package.
+
+    `package` is None when the catalog does not have it or its content is unknown; `message` explains states other than SERVING.
+    """
+
+    catalog: str
+    priority: int = 0
+    state: CatalogState = CatalogState.SERVING
+    package: PackageContent | None = None
+    message: str = ""
+    package_names: tuple[str, ...] = ()
+    """All packages that the Catalog's status lists; used to suggest similar names."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything that resolution depends on. Offers are sorted by catalog name."""
+
+    request: PackageRequest
+    offers: tuple[CatalogOffer, ...]
+    running: RunningBundle | None = None
+    installing_bundle: str = ""
+    """Name of the bundle whose installation has begun and is not finished. It is kept as long as it is a permitted result."""
+    preferred_catalog: str = ""
+    """The catalog of an installation that has begun; it decides between catalogs of the same priority."""
