@@ -77,7 +77,7 @@ def _controller(
 ) -> Controller:
     """What fills the shelf, and says so in the Catalogs' status and the Packages."""
     settings, flags = manager.settings, manager.settings.extra
-    sandbox = Sandbox(reads=(*access.files(), shelf.folder))
+    sandbox = Sandbox(reads=(*access.config_files(), shelf.folder))
     jobs = Jobs(
         lambda name: controller.enqueue(name),
         limits=LOAD_LIMITS,

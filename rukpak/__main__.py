@@ -27,7 +27,7 @@ async def build(manager: Manager) -> None:
     access = Access(settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr)
     access.check()
     store = Store(unpack.store_folder(settings))
-    sandbox = Sandbox(reads=(*access.files(), unpack.store_folder(settings)))
+    sandbox = Sandbox(reads=(*access.config_files(), unpack.store_folder(settings)))
     preload, memory = [FUNCTION.partition(":")[0]], job_memory_budget(settings.jobs_memory)
     jobs = Jobs(lambda bundle: unpacking.enqueue(bundle), preload=preload, sandbox=sandbox, memory=memory)
     manager.on_close(jobs.close)

@@ -234,7 +234,7 @@ class Catalogs:
         if again or isinstance(state, Finished):
             self.jobs.forget(world.name)  # ensure() starts again only what is Waiting and due
         known = world.served.record if world.served else None
-        loader = replace(self.loader, access=self.loader.access.denying(await self.reach.denied()))
+        loader = replace(self.loader, access=self.loader.access.with_denied_hosts(await self.reach.denied()))
         task = loader.task(source, credentials, known, bad, answered=world.answered(wish))
         self.jobs.ensure(world.name, wish.job, task)
         log.debug("source is read", extra={"catalog": world.name, "source": wish.source})

@@ -68,7 +68,7 @@ class Reach:
             shared = Credentials.from_secret(await self._get(SECRETS, self.pull_secret))
         except OlmError as error:
             log.warning("the cluster-wide pull secret is not used", extra={"error": error.message})
-            shared = Credentials(unusable=_unusable(error))
+            shared = Credentials(common_secret_error=_unusable(error))
         return Credentials.merged(own, shared)
 
     async def source(self, spec: CatalogSource) -> Source:
@@ -95,7 +95,7 @@ def _unusable(error: OlmError) -> str:
     """What every reader of a Catalog may know of a Secret that none of them named: nothing that is in it."""
     match error:
         case BadSecret():
-            return error.plain
+            return error.public_message
         case Blocked():
             return error.message  # it is not there
         case _:

@@ -74,7 +74,7 @@ async def load(arguments: Mapping[str, Any], progress: Progress, parse: Parse) -
             staged = True
         elif not opened.unchanged and opened.digest != arguments["answered"]:
             with _named():
-                await opened.confirm(CATALOG_LIMITS, progress)
+                await opened.verify_access(CATALOG_LIMITS, progress)
         return {**_told(opened), "staged": staged}
 
 
@@ -92,7 +92,7 @@ async def probe(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
             return None
         if opened.digest != arguments["answered"]:
             with _named():
-                await opened.confirm()
+                await opened.verify_access()
         return _told(opened)
 
 

@@ -51,7 +51,7 @@ class Peers(Protocol):
     def scheme(self) -> str:
         """ "https" or "http"."""
 
-    async def options(self) -> dict[str, Any]:
+    async def request_options(self) -> dict[str, Any]:
         """Arguments for a request: ssl, server_hostname, headers."""
 
 
@@ -109,7 +109,7 @@ class Source:
     async def _get(
         self, address: str, path: str, headers: dict[str, str] | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        options = await self._peers.options()
+        options = await self._peers.request_options()
         asked = {"Accept-Encoding": "identity", **options.pop("headers", {}), **(headers or {})}
         url = URL(f"{self._peers.scheme}://{address}{path}", encoded=True)
         try:

@@ -28,24 +28,24 @@ class Access:
 
     registries_conf: Path | None = None
     ca_folder: Path | None = None
-    allowed: tuple[str, ...] = ()
-    denied: tuple[str, ...] = ()
+    allowed_cidrs: tuple[str, ...] = ()
+    denied_hosts: tuple[str, ...] = ()
     credentials: Credentials = field(default_factory=Credentials, repr=False)
-    patience: Timeouts = field(default_factory=Timeouts)
+    timeouts: Timeouts = field(default_factory=Timeouts)
 
     def check(self) -> None:
         """Read everything once. Raises Blocked(InvalidConfiguration) for what a person has to put right."""
         self.registries()
 
-    def files(self) -> tuple[Path, ...]:
+    def config_files(self) -> tuple[Path, ...]:
         """What of the configuration lies on disk: jobs have to be allowed to read it."""
         return tuple(path for path in (self.registries_conf, self.ca_folder) if path is not None)
 
     def addresses(self) -> SourceAddresses:
         """The policy for addresses. Looks names up; raises Blocked."""
-        return SourceAddresses.load(self.allowed, self.denied)
+        return SourceAddresses.load(self.allowed_cidrs, self.denied_hosts)
 
-    def trust(self) -> CABundle:
+    def ca_bundle(self) -> CABundle:
         """The authorities that are believed. Raises Blocked."""
         return CABundle.load(self.ca_folder)
 
@@ -57,29 +57,29 @@ class Access:
         """All of it, for images. One value per job: it also keeps the tokens that registries gave. Raises Blocked."""
         return replace(
             Registries.load(self.registries_conf, self.addresses()),
-            trust=self.trust(),
+            ca_bundle=self.ca_bundle(),
             proxies=self.proxies(),
             credentials=self.credentials,
-            patience=self.patience,
+            timeouts=self.timeouts,
         )
 
     def with_credentials(self, credentials: Credentials) -> Access:
         """The same for an object whose Secrets these are."""
         return replace(self, credentials=credentials)
 
-    def denying(self, hosts: tuple[str, ...]) -> Access:
+    def with_denied_hosts(self, hosts: tuple[str, ...]) -> Access:
         """The same, and these hosts are refused."""
-        return replace(self, denied=tuple(dict.fromkeys((*self.denied, *hosts))))
+        return replace(self, denied_hosts=tuple(dict.fromkeys((*self.denied_hosts, *hosts))))
 
     def to_json(self) -> dict[str, Any]:
         """With all secrets in it: for the arguments of a job and nothing else."""
         return {
             "registriesConf": str(self.registries_conf) if self.registries_conf else None,
             "caFolder": str(self.ca_folder) if self.ca_folder else None,
-            "allowed": list(self.allowed),
-            "denied": list(self.denied),
+            "allowed": list(self.allowed_cidrs),
+            "denied": list(self.denied_hosts),
             "credentials": self.credentials.to_json(),
-            "patience": asdict(self.patience),
+            "patience": asdict(self.timeouts),
         }
 
     @classmethod

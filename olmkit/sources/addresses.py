@@ -77,7 +77,7 @@ class SourceAddresses:
         if name in METADATA_NAMES:
             return f"the name {name}, which is a metadata service's"
         address = ipaddress.ip_address("127.0.0.1") if f".{name}".endswith(".localhost") else literal_address(host)
-        refusal = self.refusal(str(address), port) if address is not None else None
+        refusal = self.refusal_of_address(str(address), port) if address is not None else None
         return f"the address {address}, {refusal}" if refusal else None
 
     def check_literal(self, host: str, port: int, who: str) -> None:
@@ -89,7 +89,7 @@ class SourceAddresses:
         if what is not None:
             raise BadReference(SourceReason.ADDRESS_REFUSED, f"{who} has {what}: {REFUSED_ADDRESS_HINT}")
 
-    def refusal(self, address: str, port: int) -> str | None:
+    def refusal_of_address(self, address: str, port: int) -> str | None:
         """Why this address is refused, in words that fit "it has the address A, <words>"; None when it is fine."""
         ip = _plain(ipaddress.ip_address(address.partition("%")[0]))
         if any(ip in network for network in self.allowed):
@@ -110,7 +110,7 @@ class AddressGuard:
     def __call__(self, info: tuple[Any, ...]) -> socket.socket:
         """A socket for getaddrinfo's 5-tuple. Raises PermissionError when that address is refused, before a packet is sent."""
         family, kind, protocol, _, endpoint = info
-        refusal = self._addresses.refusal(endpoint[0], endpoint[1])
+        refusal = self._addresses.refusal_of_address(endpoint[0], endpoint[1])
         if refusal is not None:
             self.refused.add(f"the address {endpoint[0]}, {refusal}")
             raise PermissionError(refusal)

@@ -54,12 +54,12 @@ class CredentialRule:
     port: int
     path: str
     value: Login | SshKey
-    registry: bool = False
+    registries_only: bool = False
     """Out of a docker config: for registries only."""
     insecure: bool = False
     """Whether it may also be sent there by plain HTTP, or where the certificate is not verified."""
 
-    def names(self, host: str, port: int, usual: tuple[int, ...]) -> bool:
+    def matches(self, host: str, port: int, usual: tuple[int, ...]) -> bool:
         """Whether it may be sent there."""
         if port != self.port and not (self.port == 0 and port in usual):
             return False
@@ -68,13 +68,13 @@ class CredentialRule:
         return re.fullmatch(pattern, host) is not None
 
     @property
-    def shown(self) -> str:
+    def host_pattern(self) -> str:
         """host[:port][/path], for sentences."""
         port = f":{self.port}" if self.port else ""
         return f"{self.host}{port}" + (f"/{self.path}" if self.path else "")
 
     @property
-    def weight(self) -> tuple[bool, int, int]:
+    def specificity(self) -> tuple[bool, int, int]:
         """The heaviest of those that match is taken: a host by its own name, then the longest path."""
         return "*" not in self.host, len(self.path), len(self.host)
 

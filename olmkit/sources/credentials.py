@@ -32,8 +32,8 @@ class Credentials:
     """
 
     layers: tuple[tuple[CredentialRule, ...], ...] = ()
-    own: str = ""
-    unusable: str = ""
+    own_secret: str = ""
+    common_secret_error: str = ""
 
     @classmethod
     def from_secret(cls, secret: Mapping[str, Any]) -> Credentials:
@@ -47,7 +47,9 @@ class Credentials:
     @staticmethod
     def merged(first: Credentials, second: Credentials) -> Credentials:
         """Both; where both name a host, what `first` has for it is taken. The object's own Secret is in `first`."""
-        return Credentials(first.layers + second.layers, first.own, first.unusable or second.unusable)
+        return Credentials(
+            first.layers + second.layers, first.own_secret, first.common_secret_error or second.common_secret_error
+        )
 
     def for_registry(self, host: str, repository: str) -> Login | None:
         """The login for a repository at "host[:port]"; None when no Secret names it. Docker Hub goes by any of its names."""
@@ -60,19 +62,22 @@ class Credentials:
                 return found
         return None
 
-    def basic(self, host: str, *, verified: bool = True) -> Login | None:
+    def basic_auth(self, host: str, *, verified: bool = True) -> Login | None:
         """The user and password for "host[:port]", port 443 when none is given, of Secrets that name it in their annotation; not
         `verified`, by plain HTTP or without a look at the certificate: of those that allow that for it."""
         return self._annotated(host, 443, (443, 80), Login, verified=verified)
 
-    def ssh(self, host: str) -> SshKey | None:
+    def ssh_key(self, host: str) -> SshKey | None:
         """The key for "host[:port]", port 22 when none is given."""
         return self._annotated(host, 22, (22,), SshKey)
 
     def login_at(self, host: str) -> Login | None:
         """A user and password for a host at any port, for sentences about what is there and does not fit."""
         grants = (
-            grant for layer in self.layers for grant in layer if not grant.registry and grant.host == host.lower()
+            grant
+            for layer in self.layers
+            for grant in layer
+            if not grant.registries_only and grant.host == host.lower()
         )
         return next((grant.value for grant in grants if isinstance(grant.value, Login)), None)
 
@@ -84,27 +89,29 @@ class Credentials:
     @property
     def ssh_hosts(self) -> tuple[str, ...]:
         """The hosts that the own Secret names for its key, sorted, for sentences."""
-        return tuple(sorted({grant.shown for grant in self._of_own() if isinstance(grant.value, SshKey)}))
+        return tuple(sorted({grant.host_pattern for grant in self._of_own() if isinstance(grant.value, SshKey)}))
 
     @property
     def hosts(self) -> tuple[str, ...]:
         """The hosts that the own Secret names in its annotation, sorted, for sentences."""
-        return tuple(sorted({grant.shown for grant in self._of_own() if not grant.registry}))
+        return tuple(sorted({grant.host_pattern for grant in self._of_own() if not grant.registries_only}))
 
     @property
-    def registries_of(self) -> str:
+    def registry_only_secret(self) -> str:
         """The own Secret if what it holds is for registries only, else ""."""
-        return self.own if any(self._of_own()) and not self.hosts else ""
+        return self.own_secret if any(self._of_own()) and not self.hosts else ""
 
     @property
-    def excuse(self) -> str:
+    def common_secret_hint(self) -> str:
         """What to add to a sentence about a login that is missing: "" when every Secret could be used."""
-        return f"; the one for all Catalogs cannot be used: {self.unusable}" if self.unusable else ""
+        return (
+            f"; the one for all Catalogs cannot be used: {self.common_secret_error}" if self.common_secret_error else ""
+        )
 
     def to_json(self) -> dict[str, Any]:
         """With all secrets in it: for the socket to a job and nothing else."""
         layers = [[_grant_to_json(grant) for grant in layer] for layer in self.layers]
-        return {"layers": layers, "own": self.own, "unusable": self.unusable}
+        return {"layers": layers, "own": self.own_secret, "unusable": self.common_secret_error}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Credentials:
@@ -113,14 +120,19 @@ class Credentials:
         return cls(layers, value["own"], value["unusable"])
 
     def _of_own(self) -> Iterator[CredentialRule]:
-        return (grant for layer in self.layers for grant in layer if self.own and grant.value.secret == self.own)
+        return (
+            grant
+            for layer in self.layers
+            for grant in layer
+            if self.own_secret and grant.value.secret == self.own_secret
+        )
 
     def _annotated(
         self, host: str, port: int, usual: tuple[int, ...], kind: type[Kind], *, verified: bool = True
     ) -> Kind | None:
         name, given = split_port(host.lower())
         for layer in self.layers:
-            fitting = [each for each in layer if not each.registry and each.names(name, given or port, usual)]
+            fitting = [each for each in layer if not each.registries_only and each.matches(name, given or port, usual)]
             found = _heaviest([each for each in fitting if verified or each.insecure], kind)
             if found is not None:
                 return found
@@ -130,11 +142,11 @@ class Credentials:
 def _may_pull(grant: CredentialRule, host: str, port: int, repository: str) -> bool:
     """A Secret with an annotation that names the registry will do as well."""
     inside = not grant.path or repository == grant.path or repository.startswith(f"{grant.path}/")
-    return inside and grant.names(host, port, (443,))
+    return inside and grant.matches(host, port, (443,))
 
 
 def _heaviest(grants: Sequence[CredentialRule], kind: type[Kind]) -> Kind | None:
-    fitting = sorted(grants, key=lambda grant: grant.weight, reverse=True)
+    fitting = sorted(grants, key=lambda grant: grant.specificity, reverse=True)
     return next((grant.value for grant in fitting if isinstance(grant.value, kind)), None)
 
 
@@ -144,7 +156,7 @@ def _grant_to_json(grant: CredentialRule) -> dict[str, Any]:
         "host": grant.host,
         "port": grant.port,
         "path": grant.path,
-        "registry": grant.registry,
+        "registry": grant.registries_only,
         "insecure": grant.insecure,
         "kind": "ssh" if isinstance(value, SshKey) else "login",
         "value": dict(vars(value)),

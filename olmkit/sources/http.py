@@ -79,7 +79,7 @@ async def download(
     headers = {"Authorization": its_login.sent.basic} if its_login.sent is not None else {}
     headers |= _condition(source, known)
     host, way = endpoint(url, "web server", insecure=source.insecure_skip_verify), network(access)
-    way.addresses.check_literal(url.host or "", url.port or 0, host.called)
+    way.addresses.check_literal(url.host or "", url.port or 0, host.display_name)
     with source_reasons():
         async with Transport(way) as transport, transport.open("GET", url, host, headers) as answer:
             if answer.status == 304 and _condition(source, known):
@@ -95,14 +95,14 @@ def unpack(named: str, archive_file: IO[bytes], tree: Tree) -> None:
         archive.unpack(archive_file, tree)
     except TreeError as error:
         reason = SourceReason.UNSUPPORTED_CONTENT if error.reason == SourceReason.UNSUPPORTED else error.reason
-        raise BadContent(reason, f"archive {named} {error.words}", named) from error
+        raise BadContent(reason, f"archive {named} {error.detail}", named) from error
 
 
 async def _saved(
     source: HttpSource, answer: HttpResponse, folder: Path | None, limit: int, progress: Callable[[str], None]
 ) -> Download:
     if answer.header("Content-Encoding").strip().lower() not in ARCHIVE_ENCODINGS:
-        words = f"{answer.who} answers in an encoding that it was not asked for"
+        words = f"{answer.server} answers in an encoding that it was not asked for"
         raise Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY)
     file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  the caller closes it
     try:

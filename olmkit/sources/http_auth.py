@@ -26,8 +26,8 @@ REGISTRY_TLS_HINT = " (a registry without TLS must be insecure in registries.con
 def network(access: Access, patience: Timeouts | None = None) -> Registries:
     """What a Transport needs, without the rules of registries.conf: they are about registries. Raises Blocked."""
     return replace(
-        Registries(addresses=access.addresses(), patience=patience or access.patience),
-        trust=access.trust(),
+        Registries(addresses=access.addresses(), timeouts=patience or access.timeouts),
+        ca_bundle=access.ca_bundle(),
         proxies=access.proxies(),
     )
 
@@ -49,8 +49,8 @@ def host_login(url: URL, access: Access, *, insecure: bool) -> HostLogin:
     """What goes to the host of a URL. By plain HTTP, and when its certificate does not count (`insecure`), only what its Secret
     names the host for once more: who writes the URL is not who owns the Secret."""
     host = f"{url.host_subcomponent}:{url.port}"
-    sent = access.credentials.basic(host, verified=url.scheme == "https" and not insecure)
-    return HostLogin(sent, access.credentials.basic(host) if sent is None else None)
+    sent = access.credentials.basic_auth(host, verified=url.scheme == "https" and not insecure)
+    return HostLogin(sent, access.credentials.basic_auth(host) if sent is None else None)
 
 
 @contextmanager
@@ -67,14 +67,14 @@ def source_reasons() -> Iterator[None]:
 
 def error_for_status(answer: HttpResponse, what: str, login: HostLogin, access: Access) -> Waiting:
     """What a status that is no success means; `what` was asked for."""
-    status, who = answer.status, answer.who
+    status, who = answer.status, answer.server
     if status == HTTPStatus.NOT_FOUND:
         words = f"{who} has no {what}, or not for us (404)"
         return Waiting(SourceReason.SOURCE_NOT_FOUND, words, RETRY_DELAY)
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return Waiting(
             SourceReason.UNAUTHORIZED,
-            f"{who} {_denial(status, what, answer.at.host_subcomponent or '', login, access)}",
+            f"{who} {_denial(status, what, answer.url.host_subcomponent or '', login, access)}",
             RETRY_DELAY,
         )
     words = f"{who} answered {status_phrase(status)} when asked for {what}"
@@ -94,10 +94,10 @@ def _denial(status: int, what: str, host: str, login: HostLogin, access: Access)
     if key := access.credentials.key_at(host):
         return f"{wants}, and Secret {key.secret} has a key, which is for ssh: name one of type {BASIC_AUTH} in auth"
     if hosts := access.credentials.hosts:
-        return f"{wants}, and the Secret names other hosts: {', '.join(hosts)}{access.credentials.excuse}"
-    if secret := access.credentials.registries_of:
-        name_another = f"name one of type {BASIC_AUTH} in auth{access.credentials.excuse}"
+        return f"{wants}, and the Secret names other hosts: {', '.join(hosts)}{access.credentials.common_secret_hint}"
+    if secret := access.credentials.registry_only_secret:
+        name_another = f"name one of type {BASIC_AUTH} in auth{access.credentials.common_secret_hint}"
         return (
             f"{wants}, and Secret {secret} has logins for registries, which are sent to no other server: {name_another}"
         )
-    return f"{wants}: name a Secret in auth{access.credentials.excuse}"
+    return f"{wants}: name a Secret in auth{access.credentials.common_secret_hint}"

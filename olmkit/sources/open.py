@@ -61,7 +61,7 @@ class OpenedSource(Protocol):
     unchanged: bool
     """The server says that what known_validator stands for is still so."""
 
-    async def confirm(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _silent) -> None:
+    async def verify_access(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _silent) -> None:
         """Have the source show, to our own login, that it has this content; for who takes the content from elsewhere.
 
         Raises Blocked, Waiting.
@@ -127,7 +127,7 @@ class _Image:
         self.ref = found.ref_by_digest
         self.resolved = {"type": "image", "image": {"ref": self.ref}}
 
-    async def confirm(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _silent) -> None:
+    async def verify_access(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _silent) -> None:
         """See Opened, as all below."""
         await image.verify_access(self.ref, self._registries)
 
@@ -170,7 +170,7 @@ class _Git:
             named["directory"] = source.directory
         self.resolved = {"type": "git", "git": named}
 
-    async def confirm(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _silent) -> None:
+    async def verify_access(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _silent) -> None:
         from olmkit.sources.git import repository
 
         await repository.verify_access(self._source, self._access)
@@ -218,7 +218,7 @@ class _Http:
         named = {"url": without_query(source.url), "digest": found.digest}
         self.resolved = {"type": "http", "http": named} if found.digest else {}
 
-    async def confirm(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _silent) -> None:
+    async def verify_access(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _silent) -> None:
         await self._download(self._scratch, limits, progress)
 
     async def fetch(
@@ -252,7 +252,7 @@ class _Files:
         self.ref = f"configMaps@{self.digest}"
         self.resolved = {"type": "configMaps", "configMaps": {"digest": self.digest}}
 
-    async def confirm(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _silent) -> None:
+    async def verify_access(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _silent) -> None:
         """The files are here."""
 
     async def fetch(

@@ -41,10 +41,10 @@ class BadSecret(Blocked):
 
     def __init__(self, reason: str, message: str, plain: str) -> None:
         super().__init__(reason, message)
-        self.plain = plain
+        self.public_message = plain
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return type(self), (self.reason, self.message, self.plain)
+        return type(self), (self.reason, self.message, self.public_message)
 
 
 def rules_of_secret(raw: Mapping[str, Any]) -> tuple[CredentialRule, ...]:
@@ -169,7 +169,7 @@ def _of_docker_config(secret: _Secret, key: str) -> Iterator[CredentialRule]:
         raise secret.bad(f"names no registry at the key {key}")
     for place, entry in auths.items():
         host, port, path = _place(secret, place)
-        yield CredentialRule(host, port, path, _login(secret, place, entry), registry=True)
+        yield CredentialRule(host, port, path, _login(secret, place, entry), registries_only=True)
 
 
 def _place(secret: _Secret, place: str) -> tuple[str, int, str]:

@@ -48,9 +48,9 @@ class HttpResponse:
     """A status line, headers and a body that is read by chunks; `at` is who answered, after redirects, and `who` in sentences."""
 
     response: aiohttp.ClientResponse
-    at: URL
-    who: str
-    patience: Timeouts
+    url: URL
+    server: str
+    timeouts: Timeouts
 
     @property
     def status(self) -> int:
@@ -69,8 +69,8 @@ class HttpResponse:
         """The error for a status that nothing can be made of; 429 says when to come again."""
         if self.status == HTTPStatus.TOO_MANY_REQUESTS:
             after = _after(self.header("Retry-After"))
-            return unavailable(f"{self.who} asks to slow down (429 Too Many Requests)", after)
-        return unavailable(f"{self.who} answered {status_phrase(self.status)}")
+            return unavailable(f"{self.server} asks to slow down (429 Too Many Requests)", after)
+        return unavailable(f"{self.server} answered {status_phrase(self.status)}")
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The body as it arrives, in chunks of up to 1 MiB. Raises Waiting when it stops, breaks off or trickles."""
@@ -79,13 +79,13 @@ class HttpResponse:
             async for chunk in self.response.content.iter_chunked(CHUNK_BYTES):
                 arrived += len(chunk)
                 now = time.monotonic()
-                if now - window > self.patience.slow_after:
-                    if arrived < self.patience.slow_bytes:
-                        raise unavailable(f"{self.who} sends too slowly ({self.patience.rate})")
+                if now - window > self.timeouts.min_rate_window:
+                    if arrived < self.timeouts.min_rate_bytes:
+                        raise unavailable(f"{self.server} sends too slowly ({self.timeouts.min_rate})")
                     window, arrived = now, 0
                 yield chunk
         except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
-            raise _no_answer(error, self.who, self.patience) from error
+            raise _no_answer(error, self.server, self.timeouts) from error
 
     async def read(self, limit: int) -> bytes | None:
         """The whole body, None when it is larger than `limit` bytes.
@@ -94,7 +94,7 @@ class HttpResponse:
         """
         coding = self.header("Content-Encoding").strip().lower()
         if coding not in ("", "identity"):
-            raise unavailable(f"{self.who} answers with compressed bytes, which it was not asked for")
+            raise unavailable(f"{self.server} answers with compressed bytes, which it was not asked for")
         data = bytearray()
         async for chunk in self.chunks():
             data += chunk
@@ -119,7 +119,7 @@ class Transport:
 
     def __init__(self, registries: Registries) -> None:
         self._registries = registries
-        self._patience = registries.patience
+        self._patience = registries.timeouts
         self._guard = AddressGuard(registries.addresses)
         self._sessions: dict[_Way, aiohttp.ClientSession] = {}
         self._stack = AsyncExitStack()
@@ -159,7 +159,7 @@ class Transport:
                     headers = _without_secrets(headers)
                 at = target
                 await hop.aclose()
-        raise unavailable(f"{endpoint.called} redirects more than {MAX_REDIRECTS} times")
+        raise unavailable(f"{endpoint.display_name} redirects more than {MAX_REDIRECTS} times")
 
     @asynccontextmanager
     async def _request(
@@ -214,9 +214,9 @@ class Transport:
 
     def _context(self, way: _Way) -> ssl.SSLContext | bool:
         """What aiohttp takes: True is a context of its own, made when it was imported, which spares each job 30 ms."""
-        if way.verified and not self._registries.trust.authorities:
+        if way.verified and not self._registries.ca_bundle.authorities:
             return True
-        return self._registries.trust.context(verified=way.verified)
+        return self._registries.ca_bundle.context(verified=way.verified)
 
     def _session(self, way: _Way) -> aiohttp.ClientSession:
         if way not in self._sessions:
@@ -250,9 +250,11 @@ def _target(response: aiohttp.ClientResponse, at: URL, endpoint: Endpoint) -> UR
     except ValueError:
         target = URL()
     if not location or target.scheme not in ("http", "https") or not target.host:
-        raise unavailable(f"{endpoint.called} redirects to what is no http or https address")
+        raise unavailable(f"{endpoint.display_name} redirects to what is no http or https address")
     if at.scheme == "https" and target.scheme == "http" and not endpoint.insecure:
-        raise unavailable(f"{endpoint.called} redirects from https to http, to {authority(target)}, which is refused")
+        raise unavailable(
+            f"{endpoint.display_name} redirects from https to http, to {authority(target)}, which is refused"
+        )
     return target
 
 
@@ -276,7 +278,7 @@ def _without_secrets(headers: Mapping[str, str]) -> dict[str, str]:
 
 def _who(url: URL, endpoint: Endpoint) -> str:
     host = authority(url)
-    return endpoint.called if host == endpoint.host else f"{host}, where {endpoint.called} sends us,"
+    return endpoint.display_name if host == endpoint.host else f"{host}, where {endpoint.display_name} sends us,"
 
 
 def _refused(who: str, what: str) -> AddressRefused:

@@ -28,7 +28,7 @@ class TreeError(Exception):
     def __init__(self, reason: SourceReason, words: str, layer: int | None = None) -> None:
         super().__init__(words)
         self.reason = reason
-        self.words = words
+        self.detail = words
         self.layer = layer
 
 
@@ -83,8 +83,8 @@ class Tree:
     `wanted` are paths without slashes at the ends, "" is everything.
     """
 
-    into: Path | TreeStorage
-    wanted: Sequence[str]
+    destination: Path | TreeStorage
+    selection: Sequence[str]
     limits: ContentLimits
     layer: int = 0
     """The number of the layer at hand, counted from 1; the caller moves it on."""
@@ -99,25 +99,27 @@ class Tree:
     _hidden: set[tuple[int, str]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._storage: TreeStorage = DiskStorage(self.into) if isinstance(self.into, Path) else self.into
+        self._storage: TreeStorage = (
+            DiskStorage(self.destination) if isinstance(self.destination, Path) else self.destination
+        )
 
     @property
-    def folder_for_work(self) -> Path:
+    def scratch(self) -> Path:
         """Where files without a name may be made meanwhile."""
         return self._storage.folder
 
-    def wants(self, path: str) -> bool:
+    def selects(self, path: str) -> bool:
         """Whether what stands at this path is part of the content."""
-        return any(not top or path == top or path.startswith(f"{top}/") for top in self.wanted)
+        return any(not top or path == top or path.startswith(f"{top}/") for top in self.selection)
 
-    def leads(self, path: str) -> bool:
+    def leads_to_selection(self, path: str) -> bool:
         """Whether wanted content lies below this path."""
-        return not path or any(top.startswith(f"{path}/") for top in self.wanted)
+        return not path or any(top.startswith(f"{path}/") for top in self.selection)
 
     def folder(self, path: str) -> None:
         """A folder; one that is there stays, with what it holds."""
-        if not self.wants(path):
-            if self.leads(path) and self._child(path) is not None:
+        if not self.selects(path):
+            if self.leads_to_selection(path) and self._child(path) is not None:
                 self._make_folders(path, replace=True)
             return
         self._make_folders(path, replace=True).layer = self.layer
@@ -125,7 +127,7 @@ class Tree:
     def file(self, path: str, data: ByteReader) -> None:
         """A regular file; whatever stood there before is gone. `data` is read to its end or not at all."""
         node = self._replace(path)
-        if self.wants(path):
+        if self.selects(path):
             self._storage.write(path, _Counted(data, node, self._count_bytes))
             self.files += 1
 
@@ -135,11 +137,11 @@ class Tree:
 
     def hard_link(self, path: str, target: str) -> None:
         """A second name of a file that is there already."""
-        if not self.wants(path):
+        if not self.selects(path):
             self._replace(path)
             return
         source = self._child(target)
-        if not self.wants(target) or source is None or source.children is not None:
+        if not self.selects(target) or source is None or source.children is not None:
             words = f"holds {quoted(path)}, a hard link to {quoted(target)}, which is no file of the content"
             raise TreeError(SourceReason.UNSAFE, words)
         if source.target is not None:
@@ -162,7 +164,7 @@ class Tree:
     def finish(self) -> None:
         """Give every symbolic link the file it means; after that, the tree on disk is complete."""
         links = [
-            (path, node) for path, node in self._walk(self._root, "") if node.target is not None and self.wants(path)
+            (path, node) for path, node in self._walk(self._root, "") if node.target is not None and self.selects(path)
         ]
         for path, node in links:
             source_path, source = self._resolve(path, node)
@@ -251,7 +253,7 @@ class Tree:
             for child in list(node.children):
                 self._remove(node, child, f"{path}/{child}")
             self._storage.remove_folder(path)
-        elif node.target is None and self.wants(path):
+        elif node.target is None and self.selects(path):
             self._storage.remove(path)
             self.files -= 1
             self.size -= node.size
@@ -305,7 +307,7 @@ class Tree:
 
     def _meant(self, path: str, link: TreeNode, target: str) -> tuple[str, TreeNode]:
         node = self._child(target)
-        if not self.wants(target):
+        if not self.selects(target):
             raise self._bad_link(path, link, "which is outside the content")
         if node is None:
             raise self._bad_link(path, link, "which is not there")

@@ -75,7 +75,7 @@ def _unpack_files(facts: Mapping[str, Any], into: Path | TreeStorage, limits: Co
             for path, data in source.files:
                 tree.file(path, io.BytesIO(data))
     except TreeError as error:
-        raise BadContent(error.reason, f"{ref} {error.words}", ref) from error
+        raise BadContent(error.reason, f"{ref} {error.detail}", ref) from error
 
 
 def _root(into: Path | TreeStorage) -> Path:

@@ -67,7 +67,7 @@ class CertificateSet:
             data |= {"next-ca.crt": self.next_ca.chain, "next-ca.key": self.next_ca.key}
         return data | ({"old-ca.crt": self.old_ca} if self.old_ca else {})
 
-    def bundle(self) -> bytes:
+    def ca_bundle(self) -> bytes:
         """PEM of every CA that clients shall trust now, the one in use first."""
         return self.ca.chain + (self.next_ca.chain if self.next_ca is not None else b"") + self.old_ca
 
@@ -83,7 +83,7 @@ def rotate(material: CertificateSet, names: Iterable[str], now: datetime, publis
     wanted = tuple(sorted(set(names)))
     ca, next_ca = material.ca, material.next_ca
     if not ca.is_valid(now):
-        return create(wanted, now, material.bundle())
+        return create(wanted, now, material.ca_bundle())
     if material.old_ca and _age(material.leaf, now) >= CA_OVERLAP:
         return replace(material, old_ca=b"")
     if next_ca is not None and _age(next_ca, now) >= CA_OVERLAP and contains_ca(published, next_ca):
@@ -118,7 +118,7 @@ def _age(pair: KeyPair, now: datetime) -> timedelta:
 
 def _is_due(pair: KeyPair, now: datetime) -> bool:
     begins = pair.certificate.not_valid_before_utc
-    return now >= begins + (pair.ends - begins) * RENEWAL_FRACTION
+    return now >= begins + (pair.not_after - begins) * RENEWAL_FRACTION
 
 
 def _still_valid(bundle: bytes, now: datetime) -> bytes:
@@ -161,7 +161,7 @@ def issue(ca: KeyPair, names: Iterable[str], now: datetime) -> KeyPair:
     """A certificate of that CA for a server with these host names and addresses; it does not outlive its CA."""
     key = ec.generate_private_key(ec.SECP256R1())
     signer = _signing_key(ca)
-    life = min(LEAF_LIFETIME, ca.ends - now)
+    life = min(LEAF_LIFETIME, ca.not_after - now)
     builder = (
         _builder(_named("catalogd"), ca.certificate.subject, key.public_key(), now, life)
         .add_extension(general_names(names), critical=False)

@@ -37,7 +37,7 @@ class CertificateWatcher:
         """The first look. Raises OlmError when there is nothing to serve with."""
         try:
             found = self._read()
-            self._tls.offer(KeyPair.read(*found))
+            self._tls.use(KeyPair.read(*found))
         except (OSError, BadKeyPair) as error:
             said = error.strerror if isinstance(error, OSError) else str(error)
             raise OlmError(
@@ -46,15 +46,15 @@ class CertificateWatcher:
             ) from error
         self._used = found
 
-    async def follow(self) -> None:
+    async def run(self) -> None:
         """Look again and again until cancelled."""
         while True:
             await asyncio.sleep(self._look_seconds)
-            self.look(datetime.now(UTC))
+            self.sync(datetime.now(UTC))
 
-    def look(self, now: datetime) -> None:
+    def sync(self, now: datetime) -> None:
         """Take what has changed, if it can be used. Two small reads."""
-        self._tls.tell(now)
+        self._tls.warn_of_expiry(now)
         try:
             found = self._read()
         except OSError as error:
@@ -71,11 +71,11 @@ class CertificateWatcher:
     def _take(self, found: tuple[bytes, bytes], now: datetime) -> None:
         """Raises BadKeyPair when they cannot be used, or what is served is better."""
         pair = KeyPair.read(*found)
-        if complaint := pair.complaint(now):
+        if complaint := pair.validity_error(now):
             served = self._tls.pair
             if served is not None and served.is_valid(now):
                 raise BadKeyPair(complaint)
-        self._tls.offer(pair)
+        self._tls.use(pair)
         self._used, self._doubted, self._told = found, None, None
 
     def _doubt(self, found: tuple[bytes, bytes] | str, said: str) -> None:

@@ -215,7 +215,7 @@ class DelegatedAuth:
         """The path is one that there is."""
         self._given_before.put(granted.asked, True, REVALIDATION_TTL_SECONDS)
         if granted.counts_for:
-            granted.limits.give_back(granted.counts_for)
+            granted.limits.refund(granted.counts_for)
 
     def _check_token_limit(self, who: str, path: str, address: str) -> None:
         """Raises 429 when that token's review is one too many."""

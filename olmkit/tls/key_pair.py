@@ -44,27 +44,27 @@ class KeyPair:
         return read_key(self.key)
 
     @property
-    def ends(self) -> datetime:
+    def not_after(self) -> datetime:
         """When the certificate expires, UTC."""
         return self.certificate.not_valid_after_utc
 
     def is_valid(self, now: datetime) -> bool:
         """Whether `now` is within the certificate's time."""
-        return self.certificate.not_valid_before_utc <= now <= self.ends
+        return self.certificate.not_valid_before_utc <= now <= self.not_after
 
-    def complaint(self, now: datetime) -> str:
+    def validity_error(self, now: datetime) -> str:
         """What clients will object to about its time; "" when nothing."""
-        if now > self.ends:
-            return f"the certificate expired on {self.ends:%Y-%m-%d %H:%M} UTC"
+        if now > self.not_after:
+            return f"the certificate expired on {self.not_after:%Y-%m-%d %H:%M} UTC"
         if now < self.certificate.not_valid_before_utc:
             return f"the certificate is valid only from {self.certificate.not_valid_before_utc:%Y-%m-%d %H:%M} UTC on"
         return ""
 
-    def facts(self) -> dict[str, str]:
+    def log_fields(self) -> dict[str, str]:
         """What a log line says of it."""
         return {
             "serial": f"{self.certificate.serial_number:x}",
-            "expires": self.ends.isoformat(),
+            "expires": self.not_after.isoformat(),
             "names": ",".join(names_of(self.certificate)),
         }
 

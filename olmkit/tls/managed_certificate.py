@@ -68,7 +68,7 @@ class ManagedCertificate:
         self._is_leading = is_leading
         self._seconds = seconds
         self._trouble = ""
-        self.bundle = b""
+        self.ca_bundle = b""
         """PEM of the CAs that are trusted now, as last seen."""
 
     async def load(self) -> None:
@@ -81,32 +81,32 @@ class ManagedCertificate:
             async with asyncio.timeout(FIRST_SYNC_TIMEOUT_SECONDS):
                 await self._try_to_look()
 
-    async def follow(self) -> None:
+    async def run(self) -> None:
         """Look again and again until cancelled."""
         while True:
             seconds = self._seconds if await self._try_to_look() else RETRY_SECONDS
             await asyncio.sleep(min(seconds, self._seconds))
 
-    async def look(self, now: datetime) -> bool:
+    async def sync(self, now: datetime) -> bool:
         """Make, advance, publish and serve what is due. False when something is left for the next look. Raises ApiError."""
-        self._tls.tell(now)
+        self._tls.warn_of_expiry(now)
         published = await self._published()
         material, is_mine = await self._material(now, published)
         if material is None:
             return False
-        if (is_mine or self._is_leading()) and published != material.bundle():
+        if (is_mine or self._is_leading()) and published != material.ca_bundle():
             published = await self._publish(material)
-        self.bundle = material.bundle()
+        self.ca_bundle = material.ca_bundle()
         is_known = contains_ca(published, material.ca)
         if self._tls.pair != material.leaf and (is_known or self._tls.pair is None):
-            self._tls.offer(material.leaf)
+            self._tls.use(material.leaf)
             if self._place.copy is not None:
                 await asyncio.to_thread(_save, self._place.copy, material.leaf)
         return is_known
 
     async def _try_to_look(self) -> bool:
         try:
-            is_done = await self.look(datetime.now(UTC))
+            is_done = await self.sync(datetime.now(UTC))
         except Conflict:
             return False  # another replica was faster
         except (ApiError, BadKeyPair) as error:
@@ -179,10 +179,10 @@ class ManagedCertificate:
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {"labels": dict(place.service.labels), **_identity(place.service.config_map, place.namespace)},
-            "data": {CA_KEY: material.bundle().decode()},
+            "data": {CA_KEY: material.ca_bundle().decode()},
         }
         await self._client.apply(CONFIG_MAP, body, place.service.manager)
-        return material.bundle()
+        return material.ca_bundle()
 
     def _load_copy(self, path: Path) -> None:
         """Serve as before the restart, unless the names are others or the time is over."""
@@ -190,7 +190,7 @@ class ManagedCertificate:
             text = path.read_bytes()
             pair = KeyPair.read(text, text)
             if pair.is_valid(datetime.now(UTC)) and set(names_of(pair.certificate)) == set(self._place.names):
-                self._tls.offer(KeyPair(*_parted(text), pair.certificate))
+                self._tls.use(KeyPair(*_parted(text), pair.certificate))
         except FileNotFoundError:
             return
         except (OSError, BadKeyPair) as error:

@@ -3,7 +3,7 @@
 Made by olmkit.tls.setup; used by whoever copies from the leader:
 
     address = f"{peers.scheme}://{leader}/replication/v1/records"
-    session.get(address, **await peers.options())
+    session.get(address, **await peers.request_options())
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Peers:
         self._made_for = b""
         self._context: ssl.SSLContext | None = None
 
-    async def options(self) -> dict[str, Any]:
+    async def request_options(self) -> dict[str, Any]:
         """Arguments for a request of an aiohttp session: ssl, server_hostname, headers."""
         options: dict[str, Any] = {"ssl": self._trusted(), "headers": {}}
         if self._own is not None:
@@ -59,7 +59,7 @@ class Peers:
         if tls.pair is not None and tls.pair not in self._served:
             self._served = [*self._served, tls.pair][-2:]
         if self._own is not None:
-            bundle = self._own.bundle
+            bundle = self._own.ca_bundle
         else:
             bundle = b"".join(pair.certificate.public_bytes(Encoding.PEM) for pair in self._served)
         if self._context is None or bundle != self._made_for:

@@ -60,7 +60,7 @@ class ReviewRateLimiter:
         self._by_client: OrderedDict[str, _Bucket] = OrderedDict()
 
     @property
-    def remembered(self) -> int:
+    def client_count(self) -> int:
         """Number of clients that are remembered."""
         return len(self._by_client)
 
@@ -79,7 +79,7 @@ class ReviewRateLimiter:
         self._total.take_one()
         return True
 
-    def give_back(self, client: str) -> None:
+    def refund(self, client: str) -> None:
         """A review that the client took does not count."""
         for bucket in (self._total, self._by_client.get(client)):
             if bucket is not None:

@@ -42,25 +42,25 @@ class ServerTls:
         self.context.sni_callback = self._choose
         self._told = ""
 
-    def offer(self, pair: KeyPair) -> None:
+    def use(self, pair: KeyPair) -> None:
         """Serve new connections with it from now on. Raises BadKeyPair, and then nothing has changed."""
         self._inner = server_context_with(pair)
         self.pair = pair
         self._told = ""
-        EXPIRATION_GAUGE.set(pair.ends.timestamp())
-        log.info("serving certificate loaded", extra=pair.facts())
-        self.tell(datetime.now(UTC))
+        EXPIRATION_GAUGE.set(pair.not_after.timestamp())
+        log.info("serving certificate loaded", extra=pair.log_fields())
+        self.warn_of_expiry(datetime.now(UTC))
 
-    def tell(self, now: datetime) -> None:
+    def warn_of_expiry(self, now: datetime) -> None:
         """Log once when what is served has expired or will soon; to be called now and then."""
         if self.pair is None:
             return
-        said = self.pair.complaint(now)
+        said = self.pair.validity_error(now)
         level = logging.ERROR if said else logging.WARNING
-        if not said and self.pair.ends - now < EXPIRY_WARNING:
+        if not said and self.pair.not_after - now < EXPIRY_WARNING:
             said = "the certificate ends soon and has not been renewed"
         if said and said != self._told:
-            log.log(level, "serving certificate needs a look: %s", said, extra=self.pair.facts())
+            log.log(level, "serving certificate needs a look: %s", said, extra=self.pair.log_fields())
         self._told = said
 
     def _choose(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> int | None:

@@ -57,7 +57,7 @@ async def secure_serving(manager: Manager, service: TlsService, *addresses: str)
     if flags.tls_cert_dir is not None:
         folder = CertificateWatcher(flags.tls_cert_dir, tls)
         folder.load()
-        manager.add_runnable(folder.follow)
+        manager.add_runnable(folder.run)
         return SecureServing(tls.context, authorize, tokens.check, Peers(tls, client=manager.client))
     namespace = manager.settings.system_namespace
     copy = manager.settings.cache_dir / "serving" / "certificate.pem"
@@ -65,7 +65,7 @@ async def secure_serving(manager: Manager, service: TlsService, *addresses: str)
     place = CertificateLocation(service, namespace, keys, service.names(namespace, *addresses), copy)
     own = ManagedCertificate(manager.client, place, tls, lambda: manager.is_leading)
     await own.load()
-    manager.add_runnable(own.follow)
+    manager.add_runnable(own.run)
     manager.add_ready_check("serving certificate", lambda: tls.pair is not None)
     peers = Peers(tls, own, service.host(namespace), client=manager.client)
     return SecureServing(tls.context, authorize, tokens.check, peers)

@@ -18,4 +18,4 @@ def contexts_in(folder: Path) -> Contexts:
     pair.write_bytes(material.leaf.chain + material.leaf.key)
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(pair)
-    return server, ssl.create_default_context(cadata=material.bundle().decode())
+    return server, ssl.create_default_context(cadata=material.ca_bundle().decode())

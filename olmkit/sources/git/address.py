@@ -42,7 +42,7 @@ class GitAddress:
         return f"{self.host}:{self.port}" if self.port else self.host
 
     @property
-    def actual_port(self) -> int:
+    def effective_port(self) -> int:
         """The port to connect to."""
         return self.port or DEFAULT_PORTS[self.scheme]
 

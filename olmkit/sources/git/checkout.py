@@ -34,7 +34,7 @@ def check_out(objects: PackObjects, root: bytes, tree: Tree) -> None:
                 words = f"holds more than {tree.limits.files:,} files and folders, the most that are read"
                 raise TreeError(SourceReason.TOO_LARGE, words)
             below = f"{path}/{_text(entry, path)}" if path else _text(entry, path)
-            if not (tree.wants(below) or tree.leads(below)):
+            if not (tree.selects(below) or tree.leads_to_selection(below)):
                 continue
             _check(entry, below, depth, tree)
             if S_ISDIR(mode):

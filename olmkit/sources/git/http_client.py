@@ -131,16 +131,16 @@ class HttpClient(AbstractHttpGitClient):
         """Requests go on where the first was sent to; what answers there has to be a git server."""
         kind = answer.header("Content-Type").partition(";")[0].strip()
         tail = str(url).removeprefix(str(self._based))
-        if kind != ADVERTISEMENT or not str(answer.at).endswith(tail):
+        if kind != ADVERTISEMENT or not str(answer.url).endswith(tail):
             at = quoted(self._url.path.rstrip("/"))
-            words = f"{answer.who} has no git repository at {at}: what it answers is not what git servers do"
+            words = f"{answer.server} has no git repository at {at}: what it answers is not what git servers do"
             raise Waiting(SourceReason.SOURCE_NOT_FOUND, words, RETRY_DELAY)
-        self._based = URL(str(answer.at).removesuffix(tail), encoded=True)
+        self._based = URL(str(answer.url).removesuffix(tail), encoded=True)
 
     async def _put_down(self, answer: HttpResponse, asked: URL, *, fetching: bool) -> DulwichResponse:
         limit = self._desk.limit if fetching else MAX_REFS_BYTES
         if answer.header("Content-Encoding").strip().lower() not in ("", "identity"):
-            words = f"{answer.who} answers with compressed bytes, which it was not asked for"
+            words = f"{answer.server} answers with compressed bytes, which it was not asked for"
             raise Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY)
         body = tempfile.TemporaryFile(dir=self._desk.folder)  # noqa: SIM115  closed by hang_up
         self._bodies.append(body)
@@ -153,7 +153,7 @@ class HttpClient(AbstractHttpGitClient):
             if fetching:
                 self._desk.progress(f"fetching, {count // MEGABYTE} MB")
         body.seek(0)
-        where = str(answer.at)
+        where = str(answer.url)
         return DulwichResponse(body, answer.header("Content-Type"), where if where != str(asked) else "")
 
 

@@ -51,7 +51,7 @@ class PackError(Exception):
     def __init__(self, reason: SourceReason, words: str) -> None:
         super().__init__(words)
         self.reason = reason
-        self.words = words
+        self.detail = words
 
 
 @dataclass(frozen=True)

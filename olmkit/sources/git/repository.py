@@ -72,7 +72,7 @@ async def resolve(source: GitSource, access: Access) -> str:
     if source.reference.kind is RefKind.COMMIT:
         return commit_name(source.reference)
     name = ref_name(source.reference)
-    async with _client(source, address, access, GitExchange(source.insecure_skip_verify), access.patience) as client:
+    async with _client(source, address, access, GitExchange(source.insecure_skip_verify), access.timeouts) as client:
         refs = await _asked(source, client, lambda: client.get_refs(_path(address), ref_prefix=[name]).refs)
     found = refs.get(Ref(name + PEELED_SUFFIX)) or refs.get(Ref(name))
     if found is None:
@@ -91,7 +91,7 @@ async def verify_access(source: GitSource, access: Access) -> None:
     if source.reference.kind is not RefKind.COMMIT:
         return
     address = parse(source.repository)
-    async with _client(source, address, access, GitExchange(source.insecure_skip_verify), access.patience) as client:
+    async with _client(source, address, access, GitExchange(source.insecure_skip_verify), access.timeouts) as client:
         await _asked(source, client, lambda: client.get_refs(_path(address), ref_prefix=[HEAD]).refs)
 
 
@@ -116,7 +116,7 @@ async def fetch(
     except BaseException as error:
         pack.close()
         if isinstance(error, PackError):
-            raise _unusable(source, commit, error.reason, f"{_called(source)} {error.words}") from error
+            raise _unusable(source, commit, error.reason, f"{_called(source)} {error.detail}") from error
         raise
     return pack
 
@@ -136,16 +136,16 @@ def unpack(
     folder = clean_folder(source.directory)
     tree = Tree(into, (folder,), limits, noun="repository")
     try:
-        with tempfile.TemporaryFile(dir=tree.folder_for_work) as spool:
+        with tempfile.TemporaryFile(dir=tree.scratch) as spool:
             pack.seek(0)
             allowed = PackLimits(limits.bytes, limits.files * MAX_OBJECTS_PER_FILE)
             objects = read_pack(pack, spool, SHA1 if len(commit) == SHA1.hex_length else SHA256, allowed, progress)
             progress("writing the files")
             _check_out(source, commit, objects, tree)
     except PackError as error:
-        raise _unusable(source, commit, error.reason, f"{_called(source)} {error.words}") from error
+        raise _unusable(source, commit, error.reason, f"{_called(source)} {error.detail}") from error
     except TreeError as error:
-        words = f"commit {commit} of {_called(source)} {error.words}"
+        words = f"commit {commit} of {_called(source)} {error.detail}"
         raise _unusable(source, commit, error.reason, words) from error
     if folder and not tree.has_folder(folder):
         words = f"commit {commit} of {_called(source)} has no folder {quoted(folder)}"
@@ -167,14 +167,14 @@ async def _client(
         # Here, because it costs 20 MB and half a second that only ssh needs.
         from olmkit.sources.git.ssh_client import SshClient
 
-        over_ssh = SshClient(address, replace(access, patience=patience), desk)
+        over_ssh = SshClient(address, replace(access, timeouts=patience), desk)
         try:
             yield over_ssh
         finally:
             await over_ssh.hang_up()
         return
     way = network(access, patience)
-    way.addresses.check_literal(address.host, address.actual_port, f"git server {address.authority}")
+    way.addresses.check_literal(address.host, address.effective_port, f"git server {address.authority}")
     async with Transport(way) as transport:
         over_http = HttpClient(address, transport, access, desk)
         try:
@@ -190,7 +190,7 @@ async def _asked(source: GitSource, client: Client, question: Callable[[], Value
     except PackError as error:
         if error.reason == SourceReason.TOO_LARGE and not client.fetching:
             raise Waiting(
-                error.reason, f"{_called(source)} {error.words} of its branches and tags", CONTENT_RETRY_DELAY
+                error.reason, f"{_called(source)} {error.detail} of its branches and tags", CONTENT_RETRY_DELAY
             ) from error
         raise
     except (GitProtocolError, NotGitRepository, *PACK_ERRORS) as error:
@@ -211,8 +211,10 @@ async def _fetch_pack(source: GitSource, commit: str, access: Access, pack: IO[b
     if not commit.strip("0"):  # to git that is no commit, and it would ask for nothing
         raise _no_commit(source, commit, there=False)
     address = parse(source.repository)
-    usual = access.patience
-    patience = replace(usual, read=usual.read * PACK_TIMEOUT_FACTOR, slow_after=usual.slow_after * PACK_TIMEOUT_FACTOR)
+    usual = access.timeouts
+    patience = replace(
+        usual, read=usual.read * PACK_TIMEOUT_FACTOR, min_rate_window=usual.min_rate_window * PACK_TIMEOUT_FACTOR
+    )
     async with _client(source, address, access, desk, patience) as client:
         client.fetching = True
         try:

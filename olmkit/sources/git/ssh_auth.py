@@ -29,7 +29,7 @@ def connect_options(address: GitAddress, key: SshKey, *, insecure: bool) -> dict
         raise Blocked(SourceReason.INVALID_SECRET, words) from None
     return {
         "host": address.host.strip("[]"),
-        "port": address.actual_port,
+        "port": address.effective_port,
         "username": address.user,
         "client_keys": [private],
         "known_hosts": None if insecure else known,
@@ -78,7 +78,7 @@ def missing_key(address: GitAddress, credentials: Credentials) -> Blocked:
         words += f", and the Secret names other hosts ({others}): name it in its annotation {HOSTS_ANNOTATION} too"
     else:
         words += f": {put}"
-    return Blocked(SourceReason.UNAUTHORIZED, words + credentials.excuse)
+    return Blocked(SourceReason.UNAUTHORIZED, words + credentials.common_secret_hint)
 
 
 def login_failed(error: Exception, who: str, key: SshKey) -> Waiting:

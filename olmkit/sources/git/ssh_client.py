@@ -50,7 +50,7 @@ class SshClient(TraditionalGitClient):
         self._bridge = ThreadBridge()
         self._pipe: SshPipe | None = None
         self.fetching = False
-        self._key = access.credentials.ssh(f"{address.host}:{address.actual_port}")
+        self._key = access.credentials.ssh_key(f"{address.host}:{address.effective_port}")
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ class SshClient(TraditionalGitClient):
         return Protocol(pipe.read, pipe.write), lambda: False, None
 
     async def _dial(self) -> SshPipe:
-        address, patience = self._address, self._access.patience
+        address, patience = self._address, self._access.timeouts
         who = f"git server {address.authority}"
         if self._key is None:
             raise missing_key(address, self._access.credentials)
@@ -169,9 +169,9 @@ class SshPipe:
             raise PackError(SourceReason.TOO_LARGE, f"sends more than {self._limit:,} bytes, the most that is read")
         start, arrived = self._window
         now = time.monotonic()
-        if data and now - start > self._patience.slow_after:
-            if arrived + len(data) < self._patience.slow_bytes:
-                words = f"{self._who} sends too slowly ({self._patience.rate})"
+        if data and now - start > self._patience.min_rate_window:
+            if arrived + len(data) < self._patience.min_rate_bytes:
+                words = f"{self._who} sends too slowly ({self._patience.min_rate})"
                 raise Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY)
             self._window = (now, 0)
         else:
@@ -182,19 +182,21 @@ class SshPipe:
 async def _connected(address: GitAddress, access: Access, who: str) -> socket.socket:
     """A connection to one of the host's addresses that may be had."""
     addresses, loop = access.addresses(), asyncio.get_running_loop()
-    addresses.check_literal(address.host, address.actual_port, who)
+    addresses.check_literal(address.host, address.effective_port, who)
     guard = AddressGuard(addresses)
-    what = addresses.refusal_of_host(address.host.strip("[]"), address.actual_port)
+    what = addresses.refusal_of_host(address.host.strip("[]"), address.effective_port)
     last = "no connection"
     if what is None:
         try:
-            async with asyncio.timeout(access.patience.connect):
-                infos = await loop.getaddrinfo(address.host.strip("[]"), address.actual_port, type=socket.SOCK_STREAM)
+            async with asyncio.timeout(access.timeouts.connect):
+                infos = await loop.getaddrinfo(
+                    address.host.strip("[]"), address.effective_port, type=socket.SOCK_STREAM
+                )
         except (OSError, UnicodeError) as error:
             words = f"{who} cannot be looked up: no such host"
             raise Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY) from error
         for info in infos:
-            made, last = await _dialled(info, guard, access.patience.connect)
+            made, last = await _dialled(info, guard, access.timeouts.connect)
             if made is not None:
                 return made
         what = min(guard.refused, default=None)

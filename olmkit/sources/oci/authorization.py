@@ -62,7 +62,7 @@ class Authorization:
 
         Raises Waiting when a token cannot be had.
         """
-        if answer.at.origin() != asked.origin():
+        if answer.url.origin() != asked.origin():
             # What a redirect led to is not the registry: it is told nothing, and nothing is learned from it.
             return False
         before, login = self._kept.get(self._key), self._login
@@ -82,17 +82,21 @@ class Authorization:
         told = self._sent or (self._login is not None and self._key in self._kept)
         if status == HTTPStatus.FORBIDDEN:
             whose = f" to the login of Secret {secret}" if told else ""
-            return _unauthorized(f'{answer.who} denies access to "{self._image}"{whose} (403)')
-        if authority(answer.at) not in (self._endpoint.host, self._service_host):
-            return _unauthorized(f'{answer.who} wants credentials for "{self._image}" ({status}): none are sent there')
+            return _unauthorized(f'{answer.server} denies access to "{self._image}"{whose} (403)')
+        if authority(answer.url) not in (self._endpoint.host, self._service_host):
+            return _unauthorized(
+                f'{answer.server} wants credentials for "{self._image}" ({status}): none are sent there'
+            )
         if told:
-            return _unauthorized(f'{answer.who} refuses the login of Secret {secret} for "{self._image}" ({status})')
-        wants = f'{answer.who} wants credentials for "{self._image}"'
+            return _unauthorized(f'{answer.server} refuses the login of Secret {secret} for "{self._image}" ({status})')
+        wants = f'{answer.server} wants credentials for "{self._image}"'
         if secret:
             return _unauthorized(f"{wants} of a kind that Secret {secret} does not hold ({status})")
         host = self._endpoint.host
         give = f"no pull secret has a login for {host}; give one of the type kubernetes.io/dockerconfigjson that has"
-        return _unauthorized(f"{wants} or has no such repository ({status}): {give}{self._credentials.excuse}")
+        return _unauthorized(
+            f"{wants} or has no such repository ({status}): {give}{self._credentials.common_secret_hint}"
+        )
 
     async def _bearer(self, parameters: Mapping[str, str], login: Login | None) -> str:
         if login is not None and login.registry_token:
@@ -120,7 +124,7 @@ class Authorization:
         except ValueError:
             realm = URL()
         if realm.scheme not in ("http", "https") or not realm.host:
-            raise unavailable(f"{self._endpoint.called} wants a token, but does not say where to get one")
+            raise unavailable(f"{self._endpoint.display_name} wants a token, but does not say where to get one")
         scope = parameters.get("scope") or f"repository:{self._endpoint.repository}:pull"
         service = {"service": parameters["service"]} if "service" in parameters else {}
         return _Service(realm, {"scope": scope, **service})
@@ -128,7 +132,7 @@ class Authorization:
     def _check_may_hear(self, realm: URL, login: Login) -> None:
         """Raises Waiting when the login must not go to the token service."""
         host, insecure = authority(realm), self._endpoint.insecure
-        sends = f"{self._endpoint.called} sends us to {host} for a token"
+        sends = f"{self._endpoint.display_name} sends us to {host} for a token"
         if realm.scheme == "http" and not insecure:
             raise _unauthorized(f"{sends} by plain HTTP, where the login of Secret {login.secret} is not sent")
         if insecure and self._credentials.for_registry(host, self._endpoint.repository) != login:
@@ -136,7 +140,7 @@ class Authorization:
             raise _unauthorized(f"{sends}, {only}: a registry that is insecure in registries.conf is not believed")
 
     async def _token(self, method: str, url: URL, headers: Mapping[str, str], form: Mapping[str, str] | None) -> str:
-        called = self._endpoint.called
+        called = self._endpoint.display_name
         async with self._transport.open(method, url, self._endpoint, headers, form) as answer:
             # RFC 6749 says 400 for a refresh token that does not count any more.
             refused = DENIED_STATUSES if form is None else DENIED_STATUSES | {HTTPStatus.BAD_REQUEST}

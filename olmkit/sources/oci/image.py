@@ -83,7 +83,7 @@ class FetchedImage:
     ref: str
     digest: str
     labels: Mapping[str, str]
-    wanted: tuple[str, ...]
+    selection: tuple[str, ...]
     """The paths to take; "" for everything."""
     sizes: tuple[int, ...]
     """Of the layers, in bytes as they were sent."""
@@ -95,7 +95,7 @@ class FetchedImage:
             "ref": self.ref,
             "digest": self.digest,
             "labels": dict(self.labels),
-            "wanted": list(self.wanted),
+            "wanted": list(self.selection),
             "sizes": list(self.sizes),
         }
 
@@ -199,7 +199,7 @@ def unpack(
     fetched: FetchedImage, into: Path | TreeStorage, limits: ContentLimits, progress: Callable[[str], None]
 ) -> PulledImage:
     """The files of a fetched image below `into`, an empty folder, or in a storage. Raises BadContent, Waiting(DiskFull)."""
-    tree = Tree(into, fetched.wanted, limits)
+    tree = Tree(into, fetched.selection, limits)
     budget = layers.Budget(limits.bytes, limits.files)
     try:
         with disk_full_as_waiting():
@@ -210,12 +210,12 @@ def unpack(
             tree.finish()
     except TreeError as error:
         where = f"layer {error.layer or tree.layer} of image {fetched.ref}"
-        raise BadContent(error.reason, f"{where} {error.words}", fetched.ref) from error
-    for top in tree.wanted:
+        raise BadContent(error.reason, f"{where} {error.detail}", fetched.ref) from error
+    for top in tree.selection:
         if top and not tree.has(top):
             words = f"has nothing at {quoted('/' + top)}, where its content should be"
             raise _bad(fetched.ref, SourceReason.MISSING_CONTENT, words)
-    return PulledImage(fetched.ref, fetched.digest, fetched.labels, fetched.wanted[0], tree.files, tree.size)
+    return PulledImage(fetched.ref, fetched.digest, fetched.labels, fetched.selection[0], tree.files, tree.size)
 
 
 class _Source:
@@ -226,7 +226,7 @@ class _Source:
         judged = not (places[0].configured or registries.is_configured(places[0].host))
         if len(places) == 1 and judged:  # a mirror may answer later
             host, port = split_port(places[0].host)
-            registries.addresses.check_literal(host, port or 443, places[0].called)
+            registries.addresses.check_literal(host, port or 443, places[0].display_name)
         self._registries = [RegistryClient(transport, registries, each, reference) for each in places]
         self._reference = reference
 

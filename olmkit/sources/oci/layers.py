@@ -208,7 +208,7 @@ def _place(stream: _Stream, info: tarfile.TarInfo, tree: Tree) -> None:
     if name.startswith(WHITEOUT_PREFIX):
         _white_out(tree, folder, name)
         return
-    if not path or not (tree.wants(path) or tree.leads(path)):
+    if not path or not (tree.selects(path) or tree.leads_to_selection(path)):
         return
     _check_text(path)
     _placer(stream, info)(tree, path)

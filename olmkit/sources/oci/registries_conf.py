@@ -32,13 +32,13 @@ class Timeouts:
 
     connect: float = 10
     read: float = 30
-    slow_after: float = 30
-    slow_bytes: int = 32 * 1024
+    min_rate_window: float = 30
+    min_rate_bytes: int = 32 * 1024
 
     @property
-    def rate(self) -> str:
+    def min_rate(self) -> str:
         """The least that is waited for, in words."""
-        return f"less than {self.slow_bytes // 1024} KiB in {self.slow_after:g} s"
+        return f"less than {self.min_rate_bytes // 1024} KiB in {self.min_rate_window:g} s"
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Endpoint:
     """What it is in sentences; the other sources that speak HTTP are other things, and have no repository."""
 
     @property
-    def called(self) -> str:
+    def display_name(self) -> str:
         """As sentences name it."""
         return f"{self.kind} {self.host}"
 
@@ -67,7 +67,7 @@ class RegistryMirror:
 
     location: str
     insecure: bool
-    pull: PullFrom
+    pull_from: PullFrom
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,8 @@ class Registries:
 
     rules: tuple[RegistryRule, ...] = ()
     addresses: SourceAddresses = field(default_factory=SourceAddresses)
-    patience: Timeouts = field(default_factory=Timeouts)
-    trust: CABundle = field(default_factory=CABundle, repr=False)
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    ca_bundle: CABundle = field(default_factory=CABundle, repr=False)
     proxies: Proxies = field(default_factory=Proxies)
     credentials: Credentials = field(default_factory=Credentials, repr=False)
     tokens: dict[object, str] = field(default_factory=dict, repr=False, compare=False)
@@ -121,7 +121,7 @@ class Registries:
         mirrors = (
             _endpoint(_moved(name, rule.prefix, mirror.location), insecure=mirror.insecure, configured=True)
             for mirror in rule.mirrors
-            if mirror.pull in ("all", wanted)
+            if mirror.pull_from in ("all", wanted)
         )
         location = name if rule.location is None else _moved(name, rule.prefix, rule.location)
         configured = rule.location is not None

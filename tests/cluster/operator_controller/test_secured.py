@@ -38,7 +38,7 @@ def mounted(folder: Path) -> Flags:
     folder.mkdir()
     (folder / "tls.crt").write_bytes(made.leaf.chain)
     (folder / "tls.key").write_bytes(made.leaf.key)
-    (folder / "ca.crt").write_bytes(made.bundle())
+    (folder / "ca.crt").write_bytes(made.ca_bundle())
     return {
         "catalogd": ["--tls-cert-dir", str(folder)],
         "operator-controller": ["--catalogs-ca-file", str(folder / "ca.crt")],

@@ -96,7 +96,7 @@ class PlainPeers:
 
     scheme = "http"
 
-    async def options(self) -> dict[str, Any]:
+    async def request_options(self) -> dict[str, Any]:
         """No arguments."""
         return {"headers": {}}
 

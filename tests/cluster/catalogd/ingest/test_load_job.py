@@ -50,7 +50,7 @@ class Setting:
         self._registry = cluster.registry
         configuration = folder / "registries.conf"
         configuration.write_text(f'[[registry]]\nlocation = "{proxy.address}"\ninsecure = true\n')
-        self._access = Access(registries_conf=configuration, allowed=("127.0.0.0/8",))
+        self._access = Access(registries_conf=configuration, allowed_cidrs=("127.0.0.0/8",))
 
     def push(self, files: dict[str, bytes]) -> str:
         return push(self._registry, self.repository, "v1", [tar(files)], LABELS)

@@ -35,11 +35,11 @@ class Server:
 
     def change(self) -> None:
         self.material = create(NAMES, datetime.now(UTC))
-        self.tls.offer(self.material.leaf)
+        self.tls.use(self.material.leaf)
 
     @property
     def bundle(self) -> str:
-        return self.material.bundle().decode()
+        return self.material.ca_bundle().decode()
 
     async def believes(self, context: ssl.SSLContext) -> bool:
         try:
@@ -53,7 +53,7 @@ class Server:
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
     tls, material = ServerTls(), create(NAMES, datetime.now(UTC))
-    tls.offer(material.leaf)
+    tls.use(material.leaf)
     async with serve(tls.context) as site:
         yield Server(tls, site, material)
 

@@ -331,5 +331,5 @@ async def test_no_token_is_logged_or_kept(world: World, caplog: pytest.LogCaptur
 async def test_a_replica_sends_its_own_token(world: World, cluster: Cluster) -> None:
     path = await asyncio.to_thread(cluster.token_kubeconfig, world.namespace, "reader")
     async with await Client.connect(str(path)) as client:
-        options = await Peers(ServerTls(), client=client).options()
+        options = await Peers(ServerTls(), client=client).request_options()
         assert options["headers"]["Authorization"].startswith("Bearer ey")

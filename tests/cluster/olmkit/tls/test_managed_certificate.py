@@ -44,7 +44,7 @@ class Replica:
     leading: list[bool]
 
     async def look(self, now: datetime = NOW) -> bool:
-        return await self.own.look(now)
+        return await self.own.sync(now)
 
     async def serves(self, bundle: bytes) -> bytes:
         """The DER that a client which trusts the bundle is shown."""
@@ -86,7 +86,7 @@ class World:
         metadata = {"namespace": self.keys, "name": CATALOG_SERVICE.secret}
         await self.client.create(SECRET, {"metadata": metadata, "type": "kubernetes.io/tls", "data": data})
         metadata = {"namespace": self.namespace, "name": CATALOG_SERVICE.config_map}
-        published = {"metadata": metadata, "data": {"ca.crt": made.bundle().decode()}}
+        published = {"metadata": metadata, "data": {"ca.crt": made.ca_bundle().decode()}}
         await self.client.create(CONFIG_MAP, published)
         return made
 
@@ -109,7 +109,7 @@ async def world(client: Client, namespace: str) -> AsyncIterator[World]:
 def counted(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> asyncio.Queue[None]:
     """One entry for each look that it has begun."""
     looks: asyncio.Queue[None] = asyncio.Queue()
-    tell = replica.tls.tell
+    tell = replica.tls.warn_of_expiry
 
     def telling(now: datetime) -> None:
         looks.put_nowait(None)
@@ -140,7 +140,7 @@ async def test_replicas_that_race_agree(world: World) -> None:
     for each in replicas:
         await each.look()
     made = await world.material()
-    assert await world.published() == made.bundle()
+    assert await world.published() == made.ca_bundle()
     assert {await each.serves(await world.published()) for each in replicas} == {der(made)}
 
 
@@ -170,7 +170,7 @@ async def test_a_new_ca_comes_in_three_steps_and_a_client_that_is_one_behind_tru
     follower, leader = await world.replica(), await world.replica(leads=True)
     old = await world.begin(NOW - CA_LIFETIME * 0.61)
     steps = []
-    behind = old.bundle()
+    behind = old.ca_bundle()
     for step in range(6):
         now = NOW + step * (CA_OVERLAP + timedelta(minutes=1))
         await leader.look(now)
@@ -201,7 +201,7 @@ async def test_a_secret_that_a_person_deletes_is_made_again_and_the_old_ca_stays
     new = await world.material()
     assert new.ca != old.ca
     bundle = await world.published()
-    assert bundle == new.bundle()
+    assert bundle == new.ca_bundle()
     assert await leader.serves(bundle) == der(new)
     assert await follower.serves(bundle) == der(old)  # it has not looked yet
     await follower.look()
@@ -215,7 +215,7 @@ async def test_a_certificate_is_not_served_before_clients_are_told_of_its_ca(wor
     old, new = await world.material(), create(CATALOG_SERVICE.names(world.namespace, "catalogs.example.com"), NOW)
     await world.write(new.dump())
     assert not await follower.look()
-    assert await follower.serves(old.bundle()) == der(old)
+    assert await follower.serves(old.ca_bundle()) == der(old)
     await leader.look()
     assert await follower.look()
     assert await follower.serves(await world.published()) == der(new)
@@ -249,7 +249,7 @@ async def test_a_secret_that_was_spoilt_is_mended_by_the_leader_only(
     old = await world.material()
     await world.write(data)
     assert not await follower.look()
-    assert await follower.serves(old.bundle()) == der(old)
+    assert await follower.serves(old.ca_bundle()) == der(old)
     assert "it holds nothing that can be served with" in str([vars(one).get("error") for one in caplog.records])
     await leader.look()
     new = await world.material()
@@ -266,7 +266,7 @@ async def test_a_secret_that_was_spoilt_is_said_once_by_who_may_not_mend_it(
     await world.write({"tls.crt": b"", "tls.key": b""})
 
     looks = counted(follower, monkeypatch)
-    following = asyncio.create_task(follower.own.follow())
+    following = asyncio.create_task(follower.own.run())
     try:
         async with asyncio.timeout(20):
             for _ in range(3):
@@ -305,12 +305,12 @@ async def test_the_api_server_being_away_changes_nothing_and_is_said_once(
         made = await world.material()
         proxy.close()
         proxy.cut()
-        following = asyncio.create_task(replica.own.follow())
+        following = asyncio.create_task(replica.own.run())
         try:
             async with asyncio.timeout(20):
                 while "cannot be kept up to date" not in caplog.text:  # noqa: ASYNC110 a log has no event
                     await asyncio.sleep(0.02)
-            assert await replica.serves(made.bundle()) == der(made)
+            assert await replica.serves(made.ca_bundle()) == der(made)
             await world.client.delete(SECRET, CATALOG_SERVICE.secret, world.keys)
             await proxy.open()
             async with asyncio.timeout(20):
@@ -335,7 +335,7 @@ async def test_a_restart_while_the_api_server_is_away_serves_what_was_served(
         after = await world.replica(client=through, copy=copy)
         await after.own.load()
         made = await world.material()
-        assert await after.serves(made.bundle()) == der(made)
+        assert await after.serves(made.ca_bundle()) == der(made)
         await proxy.open()
         assert await after.look()
     assert after.tls.pair == made.leaf
@@ -371,13 +371,13 @@ async def test_a_replica_knows_another_by_the_ca_and_the_name_of_the_service(wor
     await two.look()
     peers = Peers(two.tls, two.own, two.host)
     assert peers.scheme == "https"
-    options = await peers.options()
-    async with session((await world.material()).bundle()) as client:
+    options = await peers.request_options()
+    async with session((await world.material()).ca_bundle()) as client:
         async with client.get(one.site.url, **options) as answer:
             assert answer.status == 200
-        assert (await peers.options())["ssl"] is options["ssl"]
+        assert (await peers.request_options())["ssl"] is options["ssl"]
         stranger = ServerTls()
-        stranger.offer(create(CATALOG_SERVICE.names(world.namespace), NOW).leaf)
+        stranger.use(create(CATALOG_SERVICE.names(world.namespace), NOW).leaf)
         async with serve(stranger.context) as other:
             with pytest.raises(OSError, match="certificate verify failed"):
                 await client.get(other.url, **options)
@@ -390,7 +390,7 @@ async def test_no_key_is_logged(world: World, caplog: pytest.LogCaptureFixture) 
     await leader.look()
     material = await world.material()
     text = str([vars(one) for one in caplog.records])
-    assert material.leaf.facts()["serial"] in text
+    assert material.leaf.log_fields()["serial"] in text
     for pair in (material.leaf, material.ca):
         assert pair.key.decode().splitlines()[1] not in text
     assert "PRIVATE" not in text

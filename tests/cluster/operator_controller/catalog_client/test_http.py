@@ -72,7 +72,7 @@ async def serving(context: ssl.SSLContext | None = None) -> AsyncIterator[Server
 
 def made() -> tuple[ServerTls, CertificateSet]:
     tls, material = ServerTls(), create(("127.0.0.1",), datetime.now(UTC))
-    tls.offer(material.leaf)
+    tls.use(material.leaf)
     return tls, material
 
 
@@ -95,21 +95,21 @@ async def get(servers: CatalogServers, server: Server, scheme: str = "https") ->
 async def test_a_server_that_changes_its_ca_is_followed_as_soon_as_the_new_one_is_told(tmp_path: Path) -> None:
     tls, first = made()
     file = tmp_path / "ca.crt"
-    file.write_bytes(first.bundle())
+    file.write_bytes(first.ca_bundle())
     seconds = [1000.0]
     async with serving(tls.context) as server, asking(ClientTls(file, clock=lambda: seconds[0])) as servers:
         assert await get(servers, server) == "content"
         assert await get(servers, server) == "content"
         assert len(server.connections) == 1
         second = create(("127.0.0.1",), datetime.now(UTC))
-        tls.offer(second.leaf)
+        tls.use(second.leaf)
         assert await get(servers, server) == "content"  # over the connection that is open
         await servers.session.close()
         servers.session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10))
         with pytest.raises(CatalogRequestError) as refused:
             await get(servers, server)
         assert str(refused.value) == UNTRUSTED_CERTIFICATE
-        file.write_bytes(second.bundle())
+        file.write_bytes(second.ca_bundle())
         seconds[0] += 2
         assert await get(servers, server) == "content"
 
@@ -126,7 +126,7 @@ async def test_a_server_of_a_stranger_is_not_asked() -> None:
 
 async def test_plain_http_is_asked_as_before(tmp_path: Path) -> None:
     _, material = made()
-    (tmp_path / "ca.crt").write_bytes(material.bundle())
+    (tmp_path / "ca.crt").write_bytes(material.ca_bundle())
     async with serving() as server, asking(ClientTls(tmp_path / "ca.crt")) as servers:
         assert await get(servers, server, "http") == "content"
 
@@ -140,7 +140,7 @@ async def test_plain_http_where_tls_is_expected_is_said_without_an_address() -> 
 @pytest.mark.parametrize("scheme", ["https", "http"])
 async def test_the_token_goes_to_https_only(tmp_path: Path, cluster: Cluster, scheme: str) -> None:
     tls, material = made()
-    (tmp_path / "ca.crt").write_bytes(material.bundle())
+    (tmp_path / "ca.crt").write_bytes(material.ca_bundle())
     path = await asyncio.to_thread(cluster.token_kubeconfig, "default", "default")
     async with (
         await Client.connect(str(path)) as client,
@@ -157,7 +157,7 @@ async def test_the_token_goes_to_https_only(tmp_path: Path, cluster: Cluster, sc
 
 async def test_without_the_flag_no_token_is_sent(tmp_path: Path) -> None:
     tls, material = made()
-    (tmp_path / "ca.crt").write_bytes(material.bundle())
+    (tmp_path / "ca.crt").write_bytes(material.ca_bundle())
     async with serving(tls.context) as server, asking(ClientTls(tmp_path / "ca.crt")) as servers:
         await get(servers, server)
         assert "Authorization" not in server.asked[0][1]

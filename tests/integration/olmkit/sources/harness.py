@@ -19,7 +19,7 @@ from olmkit.sources.source import GitReference, GitSource, RefKind, Source, from
 from olmkit.sources.tree import CATALOG_LIMITS, ContentLimits
 from olmkit.sources.unpack import unpack
 
-HASTY = Timeouts(connect=5, read=1, slow_after=0.3, slow_bytes=50 * 1024)
+HASTY = Timeouts(connect=5, read=1, min_rate_window=0.3, min_rate_bytes=50 * 1024)
 """For servers that stall; the others get the usual patience, however busy the machine is."""
 
 
@@ -28,7 +28,7 @@ class Desk:
     """Where sources are opened; servers on loopback are allowed."""
 
     folder: Path
-    access: Access = field(default_factory=lambda: Access(allowed=("127.0.0.0/8",)))
+    access: Access = field(default_factory=lambda: Access(allowed_cidrs=("127.0.0.0/8",)))
     limits: ContentLimits = CATALOG_LIMITS
     lines: list[str] = field(default_factory=list)
     """Progress that was told."""
@@ -43,7 +43,7 @@ class Desk:
 
     def hurry(self) -> None:
         """No patience with servers."""
-        self.access = replace(self.access, patience=HASTY)
+        self.access = replace(self.access, timeouts=HASTY)
 
     async def files(self, source: Source) -> dict[str, str]:
         """Path below the root of the content -> text. The source goes through JSON first, as it does on its way to a job."""

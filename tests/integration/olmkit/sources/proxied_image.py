@@ -17,7 +17,7 @@ from tests.images import tar
 from tests.servers.registry_proxy import RegistryProxy
 
 NUMBERS = itertools.count()
-HASTY = Timeouts(connect=5, read=1, slow_after=0.2, slow_bytes=50 * 1024)
+HASTY = Timeouts(connect=5, read=1, min_rate_window=0.2, min_rate_bytes=50 * 1024)
 """For registries that stall; the others get the usual patience, however busy the machine is."""
 TEXT = os.urandom(100_000).hex()
 

@@ -35,12 +35,12 @@ def test_neither_it_nor_the_job_it_goes_to_shows_a_secret() -> None:
 def test_it_becomes_what_images_are_pulled_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
     (tmp_path / "registries.conf").write_text('[[registry]]\nlocation = "quay.io"\n')
-    access = Access(tmp_path / "registries.conf", tmp_path, ("127.0.0.0/8",), patience=Timeouts(connect=3))
+    access = Access(tmp_path / "registries.conf", tmp_path, ("127.0.0.0/8",), timeouts=Timeouts(connect=3))
     registries = access.with_credentials(CREDENTIALS).registries()
     assert [rule.prefix for rule in registries.rules] == ["quay.io"]
-    assert registries.addresses.refusal("127.0.0.1", 1) is None
+    assert registries.addresses.refusal_of_address("127.0.0.1", 1) is None
     assert registries.credentials == CREDENTIALS
-    assert registries.patience.connect == 3
+    assert registries.timeouts.connect == 3
     assert registries.proxies.choose("https", "quay.io", 443) is not None
     assert registries.tokens == {}
     assert access.registries().tokens is not registries.tokens, "what a registry gave one job is not another's"
@@ -51,7 +51,7 @@ def test_it_becomes_what_images_are_pulled_with(tmp_path: Path, monkeypatch: pyt
     [
         pytest.param(Access(Path("/no/such/file")), "/no/such/file cannot be read", id="registries.conf"),
         pytest.param(Access(None, Path("/no/such/folder")), "/no/such/folder cannot be read", id="authorities"),
-        pytest.param(Access(allowed=("ten",)), "--allow-source-cidr", id="a CIDR"),
+        pytest.param(Access(allowed_cidrs=("ten",)), "--allow-source-cidr", id="a CIDR"),
     ],
 )
 def test_configuration_that_cannot_be_used_is_said(access: Access, words: str) -> None:

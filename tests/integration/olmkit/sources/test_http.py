@@ -227,7 +227,7 @@ async def test_redirects_that_are_none(desk: Desk, server: WebServer, url: str, 
 
 
 async def test_addresses_of_this_machine_are_refused_unless_allowed(desk: Desk, server: WebServer, url: str) -> None:
-    desk.access = replace(desk.access, allowed=())
+    desk.access = replace(desk.access, allowed_cidrs=())
     for each in (url, url.replace("127.0.0.1", "localhost"), url.replace("127.0.0.1", "127.1")):
         error = await desk.refusal(HttpSource(each))
         assert error.reason == "AddressRefused"

@@ -45,11 +45,11 @@ async def test_https_goes_through_a_tunnel_and_is_verified_at_its_end(
         RegistryProxy(cluster.registry, tls=server_context(keys)) as registry,
         ForwardProxy({f"{NAME}:443": registry.address}).running() as proxy,
     ):
-        registries = through(Registries(trust=CABundle.load(keys)), f"http://{proxy.address}")
+        registries = through(Registries(ca_bundle=CABundle.load(keys)), f"http://{proxy.address}")
         await image.pull(ref, empty(tmp_path), registries)
         assert proxy.requests == [f"CONNECT {NAME}:443 HTTP/1.1"], "one tunnel for the whole pull"
         with pytest.raises(Waiting, match="shows a certificate that is not trusted"):
-            await image.resolve(ref, replace(registries, trust=CABundle()))
+            await image.resolve(ref, replace(registries, ca_bundle=CABundle()))
 
 
 async def test_a_proxy_that_speaks_tls_itself(setting: Setting, cluster: Cluster, tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ async def test_a_proxy_that_speaks_tls_itself(setting: Setting, cluster: Cluster
     async with RegistryProxy(cluster.registry, tls=server_context(keys)) as registry:
         forward = ForwardProxy({f"{NAME}:443": registry.address}, login=LOGIN)
         async with forward.running(server_context(keys)) as proxy:
-            registries = through(Registries(trust=CABundle.load(keys)), f"https://{LOGIN_IN_URL}@{proxy.address}")
+            registries = through(Registries(ca_bundle=CABundle.load(keys)), f"https://{LOGIN_IN_URL}@{proxy.address}")
             assert (await image.resolve(f"{NAME}/{setting.repository}:v1", registries)).digest == setting.digest
 
 

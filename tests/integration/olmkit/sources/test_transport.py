@@ -141,7 +141,7 @@ async def test_mirrors_are_asked_in_order_and_then_the_registry_itself(
         assert f"registry {setting.proxy.address} sends other bytes" in raised.value.message
 
         mirror.on("/v2/", silence)
-        registries = replace(registries, patience=HASTY)
+        registries = replace(registries, timeouts=HASTY)
         setting.proxy.on("/blobs/", None)
         assert (await image.resolve(ref, registries)).digest == setting.digest
 

@@ -244,8 +244,8 @@ def test_what_is_refused(tmp_path: Path, layers: list[list[Entry]], reason: Sour
     with pytest.raises(TreeError) as raised:
         merge(tmp_path / "into", layers, ("x",))
     assert raised.value.reason == reason
-    assert words in raised.value.words
-    assert raised.value.words.isprintable()
+    assert words in raised.value.detail
+    assert raised.value.detail.isprintable()
     files(tmp_path / "into")
     assert sorted(os.listdir(tmp_path)) == ["into", *(f"layer-{number}" for number in range(1, len(layers) + 1))]
 

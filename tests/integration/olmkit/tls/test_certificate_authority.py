@@ -47,13 +47,13 @@ def handshake(material: CertificateSet, trusted: bytes, name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_client_that_trusts_the_ca_believes_the_certificate_for_each_name(name: str) -> None:
     made = create(NAMES, datetime.now(UTC))
-    handshake(made, made.bundle(), name)
+    handshake(made, made.ca_bundle(), name)
 
 
 def test_no_other_name_is_believed() -> None:
     made = create(NAMES, datetime.now(UTC))
     with pytest.raises(ssl.SSLCertVerificationError, match="Hostname mismatch"):
-        handshake(made, made.bundle(), "catalogs.other.svc")
+        handshake(made, made.ca_bundle(), "catalogs.other.svc")
 
 
 def test_a_client_that_trusts_another_ca_does_not_believe_it() -> None:
@@ -63,39 +63,39 @@ def test_a_client_that_trusts_another_ca_does_not_believe_it() -> None:
 
 def test_the_lives_are_ten_years_and_ninety_days() -> None:
     made = create(NAMES, NOW)
-    assert (made.ca.ends, made.leaf.ends) == (NOW + CA_LIFETIME, NOW + LEAF_LIFETIME)
+    assert (made.ca.not_after, made.leaf.not_after) == (NOW + CA_LIFETIME, NOW + LEAF_LIFETIME)
     assert names_of(made.leaf.certificate) == NAMES
 
 
 def test_a_fresh_one_stays_as_it_is() -> None:
     made = create(NAMES, NOW)
-    assert rotate(made, reversed(NAMES), NOW + timedelta(days=50), made.bundle()) is made
+    assert rotate(made, reversed(NAMES), NOW + timedelta(days=50), made.ca_bundle()) is made
 
 
 def test_the_certificate_is_renewed_from_the_same_ca_before_two_thirds_of_its_life() -> None:
     made = create(NAMES, NOW)
-    renewed = rotate(made, NAMES, NOW + LEAF_LIFETIME * 2 / 3, made.bundle())
+    renewed = rotate(made, NAMES, NOW + LEAF_LIFETIME * 2 / 3, made.ca_bundle())
     assert renewed.leaf != made.leaf
-    assert (renewed.ca, renewed.bundle()) == (made.ca, made.bundle())
+    assert (renewed.ca, renewed.ca_bundle()) == (made.ca, made.ca_bundle())
     assert is_issued_by(renewed.leaf, made.ca)
 
 
 def test_other_names_mean_another_certificate() -> None:
     made = create(NAMES, NOW)
-    renewed = rotate(made, (*NAMES, "catalogs.example.com"), NOW, made.bundle())
+    renewed = rotate(made, (*NAMES, "catalogs.example.com"), NOW, made.ca_bundle())
     assert names_of(renewed.leaf.certificate) == tuple(sorted((*NAMES, "catalogs.example.com")))
     assert renewed.ca == made.ca
 
 
 def test_a_certificate_does_not_outlive_its_ca() -> None:
     ca = make_ca(NOW)
-    assert issue(ca, NAMES, ca.ends - timedelta(days=3)).ends == ca.ends
+    assert issue(ca, NAMES, ca.not_after - timedelta(days=3)).not_after == ca.not_after
 
 
 def test_an_expired_ca_is_replaced_at_once() -> None:
     made = create(NAMES, NOW)
     later = NOW + CA_LIFETIME + timedelta(days=1)
-    again = rotate(made, NAMES, later, made.bundle())
+    again = rotate(made, NAMES, later, made.ca_bundle())
     assert again.ca != made.ca
     assert again.leaf.is_valid(later)
     assert not again.old_ca
@@ -108,36 +108,36 @@ def test_over_thirty_years_every_client_that_is_a_day_behind_trusts_what_is_serv
     authorities = {material.ca.chain}
     for day in range(30 * 365):
         now = NOW + timedelta(days=day)
-        published = yesterday.bundle()
+        published = yesterday.ca_bundle()
         material = rotate(yesterday, NAMES, now, published)
         for served in (material, yesterday):
-            for trusted in (material.bundle(), published):
+            for trusted in (material.ca_bundle(), published):
                 assert contains_ca(trusted, served.ca), f"day {day}"
         assert material.leaf.is_valid(now)
         assert material.ca.is_valid(now)
         authorities.add(material.ca.chain)
         yesterday = material
     assert len(authorities) == 5
-    assert len(read_certificates(material.bundle())) <= 2
+    assert len(read_certificates(material.ca_bundle())) <= 2
 
 
 def test_the_key_is_not_switched_before_clients_are_told_of_the_new_ca() -> None:
     made = create(NAMES, NOW)
     late = NOW + CA_LIFETIME * 0.61
-    with_next = rotate(rotate(made, NAMES, late, made.bundle()), NAMES, late, made.bundle())
+    with_next = rotate(rotate(made, NAMES, late, made.ca_bundle()), NAMES, late, made.ca_bundle())
     assert with_next.next_ca is not None
-    told = rotate(with_next, NAMES, late + CA_OVERLAP, with_next.bundle())
+    told = rotate(with_next, NAMES, late + CA_OVERLAP, with_next.ca_bundle())
     assert told.ca == with_next.next_ca
-    untold = rotate(with_next, NAMES, late + CA_OVERLAP, made.bundle())
+    untold = rotate(with_next, NAMES, late + CA_OVERLAP, made.ca_bundle())
     assert untold.ca == made.ca
 
 
 def test_what_was_trusted_before_stays_trusted_for_a_while_when_all_is_made_again() -> None:
     old = create(NAMES, NOW)
-    again = create(NAMES, NOW, old.bundle())
-    assert contains_ca(again.bundle(), old.ca)
-    assert contains_ca(again.bundle(), again.ca)
-    assert not contains_ca(rotate(again, NAMES, NOW + CA_OVERLAP, again.bundle()).bundle(), old.ca)
+    again = create(NAMES, NOW, old.ca_bundle())
+    assert contains_ca(again.ca_bundle(), old.ca)
+    assert contains_ca(again.ca_bundle(), again.ca)
+    assert not contains_ca(rotate(again, NAMES, NOW + CA_OVERLAP, again.ca_bundle()).ca_bundle(), old.ca)
 
 
 @pytest.mark.parametrize(
@@ -209,4 +209,4 @@ def test_no_key_is_in_a_repr() -> None:
     made = create(NAMES, NOW)
     secret = made.leaf.key.decode().splitlines()[1]
     assert secret not in repr(made)
-    assert secret not in str(made.leaf.facts())
+    assert secret not in str(made.leaf.log_fields())

@@ -97,7 +97,7 @@ async def running(tmp_path: Path) -> AsyncIterator[Running]:
     mount.put(first.chain, first.key)
     folder = CertificateWatcher(mount.folder, tls, look_seconds=0.05)
     folder.load()
-    follower = asyncio.create_task(folder.follow())
+    follower = asyncio.create_task(folder.run())
     async with serve(tls.context) as site:
         yield Running(mount, tls, folder, first, site)
     follower.cancel()
@@ -173,7 +173,7 @@ async def test_what_cannot_be_used_is_logged_once_and_the_old_one_stays(
         while not complaints(caplog):  # noqa: ASYNC110 a log has no event
             await asyncio.sleep(0.02)
     for _ in range(5):
-        running.folder.look(datetime.now(UTC))
+        running.folder.sync(datetime.now(UTC))
     assert await running.shows() == der(running.first)
     assert [said in one for one in complaints(caplog)] == [True]
     assert "PRIVATE" not in caplog.text
@@ -197,10 +197,10 @@ async def test_two_files_that_are_written_one_after_the_other_are_no_trouble(
     folder = CertificateWatcher(tmp_path, tls)
     folder.load()
     (tmp_path / "tls.crt").write_bytes(second.chain)
-    folder.look(NOW)
+    folder.sync(NOW)
     assert tls.pair == first
     (tmp_path / "tls.key").write_bytes(second.key)
-    folder.look(NOW)
+    folder.sync(NOW)
     assert tls.pair == second
     assert not complaints(caplog)
 
@@ -208,16 +208,16 @@ async def test_two_files_that_are_written_one_after_the_other_are_no_trouble(
 async def test_a_folder_that_goes_away_changes_nothing(running: Running, caplog: pytest.LogCaptureFixture) -> None:
     (running.mount.folder / "..data").unlink()
     for _ in range(3):
-        running.folder.look(datetime.now(UTC))
+        running.folder.sync(datetime.now(UTC))
     assert await running.shows() == der(running.first)
     assert len([one for one in caplog.records if "cannot be used" in one.getMessage()]) == 1
 
 
 def test_a_certificate_that_expires_while_it_is_served_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     tls = ServerTls()
-    tls.offer(pair())
+    tls.use(pair())
     for days in (80, 84, 85, 91, 92):
-        tls.tell(NOW + timedelta(days=days))
+        tls.warn_of_expiry(NOW + timedelta(days=days))
     said = [(one.levelno, one.getMessage()) for one in caplog.records if "needs a look" in one.getMessage()]
     assert [level for level, _ in said] == [logging.WARNING, logging.ERROR]
     assert "ends soon" in said[0][1]
@@ -256,7 +256,7 @@ async def test_before_there_is_a_certificate_handshakes_fail() -> None:
     async with serve(tls.context) as site:
         with pytest.raises((ssl.SSLError, ConnectionError)):
             await shown(site.port, CA.chain)
-        tls.offer(pair())
+        tls.use(pair())
         assert await shown(site.port, CA.chain)
 
 
@@ -290,10 +290,10 @@ async def test_http_2_is_not_offered(running: Running) -> None:
 
 async def test_replicas_with_the_same_folder_know_one_another_by_the_certificate_itself(running: Running) -> None:
     peers = Peers(running.tls)
-    async with session(CA.chain) as client, client.get(running.site.url, **await peers.options()) as answer:
+    async with session(CA.chain) as client, client.get(running.site.url, **await peers.request_options()) as answer:
         assert answer.status == 200
     stranger = ServerTls()
-    stranger.offer(pair())  # of the same CA, for the same names
+    stranger.use(pair())  # of the same CA, for the same names
     async with serve(stranger.context) as other, session(CA.chain) as client:
         with pytest.raises(OSError, match="certificate verify failed"):
-            await client.get(other.url, **await peers.options())
+            await client.get(other.url, **await peers.request_options())

@@ -43,10 +43,12 @@ from olmkit.sources.errors import BadReference
     ],
 )
 def test_what_is_refused(address: str, why: str) -> None:
-    refusal = SourceAddresses().refusal(address, 443)
+    refusal = SourceAddresses().refusal_of_address(address, 443)
     assert refusal is not None
     assert why in refusal
-    assert SourceAddresses.load(["0.0.0.0/0", "::/0"]).refusal(address, 443) is None, "a range that is allowed lifts it"
+    assert SourceAddresses.load(["0.0.0.0/0", "::/0"]).refusal_of_address(address, 443) is None, (
+        "a range that is allowed lifts it"
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,27 +56,27 @@ def test_what_is_refused(address: str, why: str) -> None:
     ["10.0.0.1", "192.168.1.1", "172.16.0.1", "100.64.0.1", "8.8.8.8", "fd00::1", "2001:4860::1", "64:ff9b::808:808"],
 )
 def test_what_is_fine(address: str) -> None:
-    assert SourceAddresses().refusal(address, 443) is None
+    assert SourceAddresses().refusal_of_address(address, 443) is None
 
 
 def test_the_api_server_is_refused_at_its_port_or_at_all() -> None:
     addresses = SourceAddresses.load(
         deny=["10.96.0.1", "192.168.1.10:6443", "[fd00::1]:6443", "no-such-host.invalid:1"]
     )
-    assert addresses.refusal("10.96.0.1", 443) == "which is the API server's"
-    assert addresses.refusal("::ffff:10.96.0.1", 80) is not None
-    assert addresses.refusal("192.168.1.10", 6443) is not None
-    assert addresses.refusal("192.168.1.10", 5000) is None, "a registry on the same machine"
-    assert addresses.refusal("fd00::1", 6443) is not None
-    assert addresses.refusal("fd00::1", 443) is None
+    assert addresses.refusal_of_address("10.96.0.1", 443) == "which is the API server's"
+    assert addresses.refusal_of_address("::ffff:10.96.0.1", 80) is not None
+    assert addresses.refusal_of_address("192.168.1.10", 6443) is not None
+    assert addresses.refusal_of_address("192.168.1.10", 5000) is None, "a registry on the same machine"
+    assert addresses.refusal_of_address("fd00::1", 6443) is not None
+    assert addresses.refusal_of_address("fd00::1", 443) is None
 
 
 def test_a_range_lifts_it_for_that_range_only() -> None:
     addresses = SourceAddresses.load(["127.0.0.2/32", "169.254.0.0/24"])
-    assert addresses.refusal("127.0.0.2", 1) is None
-    assert addresses.refusal("127.0.0.1", 1) is not None
-    assert addresses.refusal("169.254.0.7", 1) is None
-    assert addresses.refusal("169.254.1.7", 1) is not None
+    assert addresses.refusal_of_address("127.0.0.2", 1) is None
+    assert addresses.refusal_of_address("127.0.0.1", 1) is not None
+    assert addresses.refusal_of_address("169.254.0.7", 1) is None
+    assert addresses.refusal_of_address("169.254.1.7", 1) is not None
 
 
 def test_a_range_that_cannot_be_read_is_said() -> None:
@@ -94,13 +96,13 @@ def test_the_guard_refuses_before_there_is_a_socket() -> None:
 @given(some.ip_addresses(v=4))
 def test_an_ipv6_address_that_wraps_an_ipv4_one_is_judged_like_it(plain: ipaddress.IPv4Address) -> None:
     addresses = SourceAddresses()
-    expected = addresses.refusal(str(plain), 80)
+    expected = addresses.refusal_of_address(str(plain), 80)
     mapped = ipaddress.IPv6Address(0xFFFF_0000_0000 + int(plain))
     translated = ipaddress.IPv6Address(int(ipaddress.IPv6Address("64:ff9b::")) + int(plain))
-    assert addresses.refusal(str(mapped), 80) == expected
-    assert addresses.refusal(str(translated), 80) == expected
+    assert addresses.refusal_of_address(str(mapped), 80) == expected
+    assert addresses.refusal_of_address(str(translated), 80) == expected
     local = ipaddress.IPv6Address(int(ipaddress.IPv6Address("64:ff9b:1::")) + int(plain))
-    assert addresses.refusal(str(local), 80) == expected
+    assert addresses.refusal_of_address(str(local), 80) == expected
 
 
 @given(some.ip_addresses(v=4))

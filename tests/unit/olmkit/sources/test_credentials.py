@@ -105,7 +105,7 @@ def test_both_forms_of_a_docker_config_are_read(entry: Mapping[str, str], login:
     new = Credentials.from_secret(docker_config({"quay.io": entry}))
     old = Credentials.from_secret(secret("kubernetes.io/dockercfg", {".dockercfg": json.dumps({"quay.io": entry})}))
     assert new.for_registry("quay.io", "x") == old.for_registry("quay.io", "x") == login
-    assert new.basic("quay.io") is None, "a pull secret is for registries only"
+    assert new.basic_auth("quay.io") is None, "a pull secret is for registries only"
 
 
 def test_a_login_becomes_a_header() -> None:
@@ -130,9 +130,9 @@ def test_a_login_becomes_a_header() -> None:
 def test_a_user_and_password_are_for_the_hosts_of_the_annotation(host: str, found: bool) -> None:
     values = {"username": "u", "password": "p\n"}
     for kind in ("kubernetes.io/basic-auth", "Opaque"):
-        login = Credentials.from_secret(secret(kind, values, HOSTS)).basic(host)
+        login = Credentials.from_secret(secret(kind, values, HOSTS)).basic_auth(host)
         assert login == (Login("u", "p", secret="olm-suite-system/login") if found else None)
-    assert Credentials.from_secret(secret("Opaque", values, HOSTS)).ssh(host) is None
+    assert Credentials.from_secret(secret("Opaque", values, HOSTS)).ssh_key(host) is None
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_user_and_password_are_for_the_hosts_of_the_annotation(host: str, foun
 def test_a_key_is_for_the_hosts_of_the_annotation(host: str, found: bool) -> None:
     for kind in ("kubernetes.io/ssh-auth", "Opaque"):
         made = Credentials.from_secret(secret(kind, {"ssh-privatekey": KEY, "ssh-knownhosts": "git …"}, HOSTS))
-        key = made.ssh(host)
+        key = made.ssh_key(host)
         assert (key.private_key if key else None) == (KEY if found else None)
         assert made.for_registry(host, "x") is None
 
@@ -178,8 +178,8 @@ def test_only_hosts_of_the_second_annotation_get_a_password_in_the_clear(host: s
     raw = secret("kubernetes.io/basic-auth", values, HOSTS, insecure="files.example.com:8443")
     made = Credentials.from_secret(raw)
     for each in (made, Credentials.from_json(made.to_json())):
-        assert (each.basic(host, verified=False) is not None) is found
-        assert each.basic("git.example.com") is not None
+        assert (each.basic_auth(host, verified=False) is not None) is found
+        assert each.basic_auth("git.example.com") is not None
 
 
 def test_a_host_of_the_second_annotation_alone_is_an_error() -> None:
@@ -231,14 +231,16 @@ def test_sentences_name_hosts_of_the_objects_own_secret_only(
     made: Credentials, hosts: tuple[str, ...], ssh_hosts: tuple[str, ...], registries_of: str
 ) -> None:
     for each in (made, Credentials.from_json(orjson.loads(orjson.dumps(made.to_json())))):
-        assert (each.hosts, each.ssh_hosts, each.registries_of) == (hosts, ssh_hosts, registries_of)
+        assert (each.hosts, each.ssh_hosts, each.registry_only_secret) == (hosts, ssh_hosts, registries_of)
 
 
 def test_a_secret_for_all_that_cannot_be_used_is_told_where_a_login_is_missing() -> None:
-    made = Credentials.merged(passwords({"quay.io": "p"}), Credentials(unusable="Secret all has no key password"))
+    made = Credentials.merged(
+        passwords({"quay.io": "p"}), Credentials(common_secret_error="Secret all has no key password")
+    )
     for each in (made, Credentials.from_json(orjson.loads(orjson.dumps(made.to_json())))):
-        assert each.excuse == "; the one for all Catalogs cannot be used: Secret all has no key password"
-    assert passwords({"quay.io": "p"}).excuse == ""
+        assert each.common_secret_hint == "; the one for all Catalogs cannot be used: Secret all has no key password"
+    assert passwords({"quay.io": "p"}).common_secret_hint == ""
 
 
 def test_credentials_reach_a_job_as_json() -> None:
@@ -362,7 +364,7 @@ def test_a_secret_that_cannot_be_used_is_named_with_what_is_missing(made: Mappin
 def test_to_others_nothing_out_of_a_bad_secret_is_told(made: Mapping[str, Any], plain: str) -> None:
     with pytest.raises(BadSecret) as raised:
         Credentials.from_secret(made)
-    assert raised.value.plain == plain
+    assert raised.value.public_message == plain
     assert "esame" not in plain
 
 

@@ -50,13 +50,13 @@ def test_all_clients_together_have_a_limit(rates: ReviewRates) -> None:
 def test_what_is_given_back_can_be_taken_again_and_no_more() -> None:
     limits = ReviewRateLimiter(ACCESS_REVIEW_RATES)
     assert taken(limits, 0.0, "a") == ACCESS_REVIEW_RATES.burst
-    limits.give_back("a")
+    limits.refund("a")
     assert taken(limits, 0.0, "a") == 1
     fresh = ReviewRateLimiter(ACCESS_REVIEW_RATES)
-    fresh.give_back("a")
+    fresh.refund("a")
     assert fresh.take("a", 0.0)
-    fresh.give_back("a")
-    fresh.give_back("a")
+    fresh.refund("a")
+    fresh.refund("a")
     assert taken(fresh, 0.0, "a") == ACCESS_REVIEW_RATES.burst
 
 
@@ -81,4 +81,4 @@ def test_memory_is_bounded() -> None:
     limits = ReviewRateLimiter(TOKEN_REVIEW_RATES)
     for number in range(MAX_CLIENTS + 100):
         limits.take(str(number), float(number))
-    assert limits.remembered == MAX_CLIENTS
+    assert limits.client_count == MAX_CLIENTS

@@ -83,7 +83,7 @@ async def test_a_server_confirms_a_commit_to_who_may_read_its_repository(
 
         async def confirm(repository: str) -> None:
             async with open_source(commit(f"{server.url}/team/{repository}.git", name), desk.access) as opened:
-                await opened.confirm()
+                await opened.verify_access()
 
         with pytest.raises(Waiting, match="wants a user and a password"):
             await confirm("x")
@@ -186,7 +186,7 @@ async def test_loopback_is_refused_unless_allowed(
     desk: Desk, repository: Repository, server: GitServer, url: str
 ) -> None:
     repository.commit(FILES)
-    desk.access = replace(desk.access, allowed=())
+    desk.access = replace(desk.access, allowed_cidrs=())
     for each in (url, url.replace("127.0.0.1", "localhost"), url.replace("127.0.0.1", "0x7f000001")):
         error = await desk.refusal(branch(each))
         assert error.reason == "AddressRefused"

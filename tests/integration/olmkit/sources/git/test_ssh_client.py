@@ -213,7 +213,7 @@ async def test_a_name_whose_address_is_refused(desk: Desk, repository: Repositor
         keys = {"ssh-privatekey": server.private_key, "ssh-knownhosts": server.known_hosts}
         port = server.address.rpartition(":")[2]
         desk.give(secret("kubernetes.io/ssh-auth", keys, f"{name}:{port}"))
-        desk.access = replace(desk.access, allowed=(), denied=(name,))
+        desk.access = replace(desk.access, allowed_cidrs=(), denied_hosts=(name,))
         error = await desk.refusal(branch(f"ssh://git@{name}:{port}/team/x.git"))
     assert error.reason == "AddressRefused"
     assert f"git server {name}:{port} has the address {address}, which is the API server's" in error.message

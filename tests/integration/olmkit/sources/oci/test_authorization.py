@@ -208,7 +208,7 @@ async def test_where_a_registry_redirects_nobody_is_believed_about_tokens(
         proxy.on("/manifests/", redirect(f"https://{elsewhere}/v2/x"))
         rules = parse("".join(f'[[registry]]\nlocation = "{each}"\n' for each in (proxy.address, elsewhere)))
         credentials = Credentials.from_secret(docker_config({proxy.address: entry}))
-        registries = Registries(rules, trust=CABundle.load(kept.keys), credentials=credentials)
+        registries = Registries(rules, ca_bundle=CABundle.load(kept.keys), credentials=credentials)
         with pytest.raises(Waiting, match=r"wants credentials for .* none are sent there"):
             await image.resolve(f"{proxy.address}/{kept.repository}:v1", registries)
     assert len(heard) == 1
@@ -314,7 +314,7 @@ async def test_over_tls_the_token_service_that_a_registry_names_gets_the_login(k
         # The realm is no registry of registries.conf, so its address would be refused as loopback.
         rules = parse(f'[[registry]]\nlocation = "{address}"\n[[registry]]\nlocation = "{realm}"')
         credentials = Credentials.from_secret(docker_config({address: LOGIN}))
-        registries = Registries(rules, trust=trust, credentials=credentials)
+        registries = Registries(rules, ca_bundle=trust, credentials=credentials)
         await image.pull(f"{address}/{kept.repository}:v1", empty(tmp_path), registries)
         assert [headers["Authorization"].partition(" ")[0] for _, _, headers in service.requests] == ["Basic"]
 
@@ -327,7 +327,9 @@ async def test_a_token_service_without_tls_gets_no_login_of_a_registry_with_it(k
         own_registry(kept.folder, {**token_auth(f"http://{realm}/token", kept.keys), **tls(kept.keys)}) as address,
     ):
         credentials = Credentials.from_secret(docker_config({address: LOGIN, realm: LOGIN}))
-        registries = Registries(parse(f'[[registry]]\nlocation = "{address}"'), trust=trust, credentials=credentials)
+        registries = Registries(
+            parse(f'[[registry]]\nlocation = "{address}"'), ca_bundle=trust, credentials=credentials
+        )
         with pytest.raises(
             Waiting, match=f"sends us to {realm} for a token by plain HTTP, where the login .* is not sent"
         ):

@@ -193,7 +193,7 @@ async def test_what_a_registry_does_is_said(
     setting: Setting, tmp_path: Path, part: str, fault: Fault, reason: str, sentence: str
 ) -> None:
     stalls = "nothing within" in sentence or "too slowly" in sentence
-    registries = replace(setting.registries, patience=HASTY) if stalls else setting.registries
+    registries = replace(setting.registries, timeouts=HASTY) if stalls else setting.registries
     setting.proxy.on(part, fault)
     with pytest.raises(Waiting) as raised:
         await image.pull(setting.tag, empty(tmp_path), registries)
@@ -291,7 +291,7 @@ async def test_a_head_that_trickles_ends() -> None:
     async with speaking(drip) as address:
         patience = replace(HASTY, connect=0.5, read=0.5)
         with pytest.raises(Waiting, match="does not answer: nothing within"):
-            await image.resolve(f"{address}/a:v1", Registries(parse(conf(address)), patience=patience))
+            await image.resolve(f"{address}/a:v1", Registries(parse(conf(address)), timeouts=patience))
 
 
 async def test_the_registry_says_how_long_to_wait(setting: Setting) -> None:

@@ -38,7 +38,7 @@ def test_addresses(text: str, expected: tuple[Any, ...]) -> None:
 def test_what_a_secret_has_to_name() -> None:
     assert parse("ssh://git@git.example:2222/x").authority == "git.example:2222"
     assert parse("git@git.example:x").authority == "git.example"
-    assert [parse(f"{scheme}://h/x").actual_port for scheme in ("http", "https", "ssh")] == [80, 443, 22]
+    assert [parse(f"{scheme}://h/x").effective_port for scheme in ("http", "https", "ssh")] == [80, 443, 22]
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_a_delta_that_claims_a_terabyte_gets_no_memory() -> None:
     with pytest.raises(PackError) as raised:
         read(pack([first, entry(OFS_DELTA, delta, back(len(first)))]))
     assert raised.value.reason is SourceReason.TOO_LARGE
-    assert "holds a file of 1,000,000,000,000 bytes" in raised.value.words
+    assert "holds a file of 1,000,000,000,000 bytes" in raised.value.detail
 
 
 def test_an_object_that_claims_a_terabyte_gets_no_memory() -> None:
@@ -118,13 +118,13 @@ def test_deltas_that_grow_together() -> None:
     assert len(data) < 6000
     with pytest.raises(PackError) as raised:
         read(data)
-    assert raised.value.words == "holds more than 1,000,000 bytes, the most that is read"
+    assert raised.value.detail == "holds more than 1,000,000 bytes, the most that is read"
 
 
 def test_more_objects_than_allowed_are_not_even_counted_out() -> None:
     with pytest.raises(PackError) as raised:
         read(pack([], count=2**32 - 1))
-    assert "has 4,294,967,295 files and folders" in raised.value.words
+    assert "has 4,294,967,295 files and folders" in raised.value.detail
 
 
 def test_too_many_bytes_of_folders() -> None:
@@ -172,7 +172,7 @@ def test_packs_that_are_none(data: bytes) -> None:
     with pytest.raises(PackError) as raised:
         read(data)
     assert raised.value.reason is SourceReason.SOURCE_UNAVAILABLE
-    assert raised.value.words == "sends a pack that cannot be read: it is broken or cut off"
+    assert raised.value.detail == "sends a pack that cannot be read: it is broken or cut off"
 
 
 @settings(max_examples=300)
