@@ -13,7 +13,7 @@ from typing import Any
 
 from catalogd.ingest.package_objects import ObjectFingerprint, fingerprint
 from olmkit.api import bundlemetadata, catalogs, packages
-from olmkit.api.meta import Kind
+from olmkit.api.meta import Kind, apply_precondition, controller_reference
 from olmkit.api.names import is_dns1123_subdomain, is_label_value, safe_name
 
 
@@ -137,11 +137,11 @@ def _stands(existing: Existing | None, uid: str, offer: ObjectFingerprint) -> bo
 
 def wanted_object(listing: Listing, catalog: str, uid: str, write: Write, said: Mapping[str, Any]) -> dict[str, Any]:
     """The object to apply. One that is to be created says so by a resourceVersion that only an absent object has."""
-    owners = [owner_reference(catalog, uid)]
+    owners = [controller_reference(catalogs.KIND, catalog, uid)]
     metadata: dict[str, Any] = {**said["metadata"], "name": write.name, "ownerReferences": owners}
     if labels := _labels(catalog, str(said["spec"].get(listing.fields[0], ""))):
         metadata["labels"] = labels
-    metadata.update({"uid": write.uid} if write.uid else {"resourceVersion": "1"})
+    metadata.update(apply_precondition(write.uid))
     return {
         "apiVersion": listing.kind.api_version,
         "kind": listing.kind.kind,
@@ -159,18 +159,6 @@ def _labels(catalog: str, package: str) -> dict[str, str]:
 def _known_labels(metadata: Mapping[str, Any]) -> dict[str, str]:
     labels = metadata.get("labels") or {}
     return {label: labels[label] for label in (packages.CATALOG_LABEL, packages.PACKAGE_LABEL) if label in labels}
-
-
-def owner_reference(catalog: str, uid: str) -> dict[str, Any]:
-    """What makes the garbage collector take an object with its Catalog."""
-    return {
-        "apiVersion": catalogs.KIND.api_version,
-        "kind": catalogs.KIND.kind,
-        "name": catalog,
-        "uid": uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
 
 
 def existing(listing: Listing, obj: Mapping[str, Any], settled_version: str | None = None) -> Existing:

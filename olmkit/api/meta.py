@@ -70,6 +70,26 @@ class OwnerReference(Model):
     block_owner_deletion: bool = False
 
 
+def controller_reference(kind: Kind, name: str, uid: str) -> Object:
+    """The owner reference that makes an object the controller of others: they are collected as garbage after it."""
+    return {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "name": name,
+        "uid": uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def apply_precondition(uid: str | None) -> dict[str, str]:
+    """Metadata of a server-side apply that changes the object of that uid only; without a uid it is create-only.
+
+    Otherwise the API server answers 409. resourceVersion "1" is never that of an existing object.
+    """
+    return {"uid": uid} if uid else {"resourceVersion": "1"}
+
+
 class ObjectMeta(Model):
     """The part of metav1.ObjectMeta that controllers read."""
 

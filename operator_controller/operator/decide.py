@@ -24,16 +24,13 @@ from olmkit.api.bundledeployments import (
     template_spec,
 )
 from olmkit.api.bundles import PLAIN
+from olmkit.api.meta import apply_precondition, controller_reference
 from olmkit.api.operators import FINALIZER, Operator
 from operator_controller.operator.evaluate import CATALOG_RETRY_DELAY, PROVISIONER_BY_MEDIA_TYPE, Evaluation, evaluate
 from operator_controller.operator.world import ObservedBundleDeployment, World, image_reference
 from operator_controller.resolve.bundle_identity import is_same_image
 from operator_controller.resolve.candidates import Candidate
 from operator_controller.resolve.snapshot import RunningBundle
-
-CREATE_ONLY_RESOURCE_VERSION = "1"
-"""As metadata.resourceVersion of an apply: the object is made, or the answer is a conflict because something is there."""
-
 
 WATCH_RETRY_DELAY = timedelta(seconds=2)
 """Until the watch of BundleDeployments is open again: no event tells that."""
@@ -106,8 +103,8 @@ def decide(world: World) -> Plan:
     finalizers = tuple(world.operator.metadata.finalizers)
     if FINALIZER not in finalizers:
         return AddFinalizer((*finalizers, FINALIZER))
-    lock = {"uid": deployment.model.metadata.uid} if deployment else {"resourceVersion": CREATE_ONLY_RESOURCE_VERSION}
-    return ApplyBundleDeployment({**wanted, "metadata": {**wanted["metadata"], **lock}}, after)
+    precondition = apply_precondition(deployment.model.metadata.uid if deployment else None)
+    return ApplyBundleDeployment({**wanted, "metadata": {**wanted["metadata"], **precondition}}, after)
 
 
 def _decide_deletion(world: World) -> Plan:
@@ -166,14 +163,7 @@ def bundle_deployment_for(operator: Operator, candidate: Candidate) -> dict[str,
 
 def _deployment(operator: Operator, annotations: Mapping[str, str], spec: Mapping[str, Any]) -> dict[str, Any]:
     template = {"metadata": {"annotations": dict(annotations)}, "spec": dict(spec)}
-    owner = {
-        "apiVersion": operators.KIND.api_version,
-        "kind": operators.KIND.kind,
-        "name": operator.metadata.name,
-        "uid": operator.metadata.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+    owner = controller_reference(operators.KIND, operator.metadata.name, operator.metadata.uid)
     return {
         "apiVersion": bundledeployments.KIND.api_version,
         "kind": bundledeployments.KIND.kind,

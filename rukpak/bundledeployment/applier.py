@@ -18,7 +18,7 @@ import orjson
 
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundledeployments import FINALIZER, INVENTORY_ANNOTATION, OWNER_UID_LABEL, Reason
-from olmkit.api.meta import Kind, Object
+from olmkit.api.meta import Kind, Object, apply_precondition
 from olmkit.errors import ApiError, OlmError, Waiting
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment import inventory, transforms
@@ -29,7 +29,7 @@ from rukpak.bundledeployment.plan import Apply, ApplyBundle, Change, Done, SetIn
 from rukpak.bundledeployment.render_cache import Bodies, Contents
 from rukpak.bundledeployment.rest_mapper import Kinds
 from rukpak.bundledeployment.shared_namespaces import namespace_body
-from rukpak.bundledeployment.world import CRD, CREATE_ONLY, NAMESPACE, Item, Note, Settling, World, manager_name
+from rukpak.bundledeployment.world import CRD, NAMESPACE, Item, Note, Settling, World, manager_name
 from rukpak.format.objects import ObjectKey
 
 AT_ONCE = 16
@@ -89,8 +89,8 @@ class Hands:
         """
         body: Object = dict(plan.body)
         name = body["metadata"]["name"]
-        identity = {"resourceVersion": CREATE_ONLY} if plan.is_new else {"uid": world.bundles[name].uid}
-        body["metadata"] = {**body["metadata"], **identity}
+        precondition = apply_precondition(None if plan.is_new else world.bundles[name].uid)
+        body["metadata"] = {**body["metadata"], **precondition}
         self.sight.bundles.record_write(await self.client.apply(bundles.KIND, body, manager_name(world.name)))
         if plan.is_new and name == world.active:
             change = Change(ObjectKey(bundles.KIND.group, bundles.KIND.kind, "", name), Verb.RECREATED, DELETED)
@@ -194,12 +194,12 @@ def _body(turn: _Pass, item: Item) -> Object:
     # One that bears our label and was never applied by us is somebody else's: its label is a copy.
     member = world.owned.get(item.key)
     crd = world.crds.get(item.key.name) if item.key[:2] == CRD else None
+    uid: str | None = None
     if member is not None:
-        metadata["uid"] = member.uid
+        uid = member.uid
         if member.scaled and "replicas" in (body.get("spec") or {}):
             del body["spec"]["replicas"]
     elif crd is not None and crd.released and not crd.owner:
-        metadata["uid"] = crd.uid
-    else:
-        metadata["resourceVersion"] = CREATE_ONLY
+        uid = crd.uid
+    metadata.update(apply_precondition(uid))
     return body

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from olmkit.api.bundledeployments import CREATED_LABEL
-from rukpak.bundledeployment.world import CREATE_ONLY, NamespaceFacts, NamespaceItem, World, member_label
+from olmkit.api.meta import apply_precondition
+from rukpak.bundledeployment.world import NamespaceFacts, NamespaceItem, World, member_label
 
 POD_SECURITY = "pod-security.kubernetes.io/"
 LEVELS = ("restricted", "baseline", "privileged")
@@ -25,7 +26,7 @@ def namespace_body(item: NamespaceItem, live: NamespaceFacts | None, uid: str) -
     if live is None:
         metadata: dict[str, Any] = {
             "name": item.name,
-            "resourceVersion": CREATE_ONLY,
+            **apply_precondition(None),
             "labels": {**item.labels, **membership, CREATED_LABEL: "true"},
         }
         annotations = dict(item.annotations)
@@ -33,7 +34,7 @@ def namespace_body(item: NamespaceItem, live: NamespaceFacts | None, uid: str) -
         created = {CREATED_LABEL: live.labels[CREATED_LABEL]} if CREATED_LABEL in live.labels else {}
         metadata = {
             "name": item.name,
-            "uid": live.uid,
+            **apply_precondition(live.uid),
             "labels": {**_labels(item.labels, live.labels), **membership, **created},
         }
         annotations = _shared(item.annotations, live.annotations)

@@ -21,6 +21,7 @@ from olmkit.api.bundledeployments import (
     TEMPLATE_HASH_LABEL,
     BundleRecord,
 )
+from olmkit.api.meta import controller_reference
 from olmkit.api.operators import OperatorStatus
 from olmkit.fbc.schemas import GVK
 from rukpak.bundledeployment.world import BundleFacts, World
@@ -60,14 +61,7 @@ def _body(
         OWNER_NAME_LABEL: world.name,
         TEMPLATE_HASH_LABEL: name.rpartition("-")[2],
     }
-    owner = {
-        "apiVersion": KIND.api_version,
-        "kind": KIND.kind,
-        "name": world.name,
-        "uid": world.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+    owner = controller_reference(KIND, world.name, world.uid)
     metadata: dict[str, Any] = {"name": name, "labels": {**labels, **ours}, "ownerReferences": [owner]}
     if annotations:
         metadata["annotations"] = dict(annotations)

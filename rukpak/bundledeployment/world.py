@@ -26,8 +26,6 @@ RELEASED_ANNOTATION = "core.rukpak.io/released"
 Whoever has such a CRD in a bundle takes it over."""
 ABANDON_ANNOTATION = "core.rukpak.io/abandon"
 """On a BundleDeployment that is being deleted, value "true": what is stuck is left behind."""
-CREATE_ONLY = "1"
-"""As metadata.resourceVersion of an apply: the object is made, or the answer is a conflict because something is there."""
 
 
 def manager_name(deployment: str) -> str:
