@@ -11,7 +11,7 @@ import sys
 from argparse import ArgumentParser
 from functools import partial
 
-from catalogd.storage.startup_verifier import Ahead
+from catalogd.storage.startup_verifier import StartupVerifier
 from olmkit.runtime.flags import add_jobs_memory, make_parser, parse_settings
 from olmkit.tls import flags as serving
 
@@ -48,7 +48,7 @@ def main() -> int:
     parser = make_parser(NAME)
     add_flags(parser)
     settings = parse_settings(parser, None)
-    ahead = Ahead(settings.cache_dir)
+    ahead = StartupVerifier(settings.cache_dir)
     from catalogd.setup import build
     from olmkit.runtime.manager import run_with
 

@@ -9,18 +9,18 @@ import asyncio
 
 from catalogd.catalog import package_diff
 from catalogd.catalog.desired_source import CONFIG_MAP, SECRET
-from catalogd.catalog.events import keys_of_catalog, keys_of_listed, keys_of_needed
+from catalogd.catalog.events import keys_of_catalog, keys_of_input, keys_of_package
 from catalogd.catalog.metrics import CatalogMetrics
-from catalogd.catalog.package_sync import Listed
+from catalogd.catalog.package_sync import PackageSync
 from catalogd.catalog.reconciler import MANAGER, Catalogs
-from catalogd.catalog.source_inputs import CONFIG_MAPS, SECRETS, Reach
+from catalogd.catalog.source_inputs import CONFIG_MAPS, SECRETS, SourceInputs
 from catalogd.http.compression import Encodings
 from catalogd.http.server import Server
 from catalogd.ingest.load_request import LOAD_JOB_MODULE, LOAD_LIMITS, LoadTaskFactory
 from catalogd.replication import setup as replicas
-from catalogd.replication.server import Replication
-from catalogd.storage.catalog_store import Shelf
-from catalogd.storage.startup_verifier import Ahead
+from catalogd.replication.server import ReplicationRoutes
+from catalogd.storage.catalog_store import CatalogStore
+from catalogd.storage.startup_verifier import StartupVerifier
 from olmkit.api import bundlemetadata, catalogs, packages
 from olmkit.errors import OlmError
 from olmkit.jobs import Jobs, MemoryBudget, Sandbox
@@ -36,21 +36,21 @@ from olmkit.tls import setup
 from olmkit.tls.service import CATALOG_SERVICE
 
 
-async def build(manager: Manager, ahead: Ahead | None = None) -> None:
+async def build(manager: Manager, ahead: StartupVerifier | None = None) -> None:
     """Serve what was served before, then wire the controller; `ahead` has begun to verify it."""
     access, memory = _checked_access(manager), job_memory_budget(manager.settings.jobs_memory)
-    shelf = Shelf(manager.settings.cache_dir, ahead=ahead)
+    shelf = CatalogStore(manager.settings.cache_dir, ahead=ahead)
     known = manager.informer(catalogs.KIND, transform=without_managed_fields)
     # What is restored says first what is expected: who asks before it is there is told to come again.
     _, base_url = await asyncio.gather(shelf.restore(), _serve(manager, shelf, known, memory))
     controller = _controller(manager, shelf, known, access, memory, base_url)
-    for name in {*shelf.names, *shelf.expected}:
+    for name in {*shelf.names, *shelf.pending_names}:
         controller.enqueue(name)  # a Catalog that was deleted meanwhile is told by nothing else
-    shelf.on_change(controller.enqueue)
+    shelf.on_catalog_change(controller.enqueue)
     manager.add_controller(controller)
 
 
-async def _serve(manager: Manager, shelf: Shelf, known: Informer, memory: MemoryBudget) -> str:
+async def _serve(manager: Manager, shelf: CatalogStore, known: Informer, memory: MemoryBudget) -> str:
     """Have the shelf kept tidy and served, to clients and to other replicas; returns the URL."""
     flags = manager.settings.extra
     manager.add_runnable(shelf.run)
@@ -62,22 +62,22 @@ async def _serve(manager: Manager, shelf: Shelf, known: Informer, memory: Memory
         lambda name: _uid(known, name),
         _encodings(manager, shelf, memory),
         is_leading=lambda: manager.is_leading,
-        mount=Replication(shelf, serving.check).add_routes if serving.peers else None,
+        mount=ReplicationRoutes(shelf, serving.check).add_routes if serving.peers else None,
     )
     manager.on_close(server.close)
     port = await server.start(flags.catalogs_server_addr, serving.context, serving.authorize)
     if serving.peers:
         address = flags.replica_address or _reached_at(flags.catalogs_server_addr, port)
-        replicas.join(manager, shelf, known, address, serving.peers)
+        replicas.setup(manager, shelf, known, address, serving.peers)
     return f"{serving.scheme}://{flags.external_address or _reached_at(flags.catalogs_server_addr, port)}"
 
 
 def _controller(
-    manager: Manager, shelf: Shelf, known: Informer, access: Access, memory: MemoryBudget, base_url: str
+    manager: Manager, shelf: CatalogStore, known: Informer, access: Access, memory: MemoryBudget, base_url: str
 ) -> Controller:
     """What fills the shelf, and says so in the Catalogs' status and the Packages."""
     settings, flags = manager.settings, manager.settings.extra
-    sandbox = Sandbox(reads=(*access.config_files(), shelf.folder))
+    sandbox = Sandbox(reads=(*access.config_files(), shelf.content_folder))
     jobs = Jobs(
         lambda name: controller.enqueue(name),
         limits=LOAD_LIMITS,
@@ -89,19 +89,21 @@ def _controller(
     manager.on_close(jobs.close)
     scope = {"namespace": settings.system_namespace, "metadata_only": True}
     secrets, config_maps = manager.informer(SECRETS, **scope), manager.informer(CONFIG_MAPS, **scope)
-    reach = Reach(manager.client, settings.system_namespace, secrets, config_maps, flags.pull_secret)
-    offered = manager.informer(packages.KIND, transform=package_diff.project)
+    reach = SourceInputs(manager.client, settings.system_namespace, secrets, config_maps, flags.pull_secret)
+    offered = manager.informer(packages.KIND, transform=package_diff.transform)
     offered_bundles = (
-        manager.informer(bundlemetadata.KIND, transform=package_diff.project) if flags.bundle_metadata else None
+        manager.informer(bundlemetadata.KIND, transform=package_diff.transform) if flags.bundle_metadata else None
     )
     reconciler = Catalogs(
         client=manager.client,
         catalogs=known,
-        packages=Listed(manager.client, package_diff.PACKAGES, offered, MANAGER),
-        bundles=Listed(manager.client, package_diff.BUNDLES, offered_bundles, MANAGER) if offered_bundles else None,
+        packages=PackageSync(manager.client, package_diff.PACKAGES, offered, MANAGER),
+        bundles=PackageSync(manager.client, package_diff.BUNDLE_METADATA, offered_bundles, MANAGER)
+        if offered_bundles
+        else None,
         jobs=jobs,
         shelf=shelf,
-        loader=LoadTaskFactory(shelf.folder, access, flags.bundle_metadata),
+        loader=LoadTaskFactory(shelf.content_folder, access, flags.bundle_metadata),
         reach=reach,
         publisher=Publisher(manager.client, catalogs.KIND, MANAGER, known),
         base_url=base_url,
@@ -110,11 +112,11 @@ def _controller(
     _measured(manager, known, reconciler)
     controller = Controller(MANAGER, reconciler.reconciler())
     controller.watch(known, keys_of_catalog)
-    controller.watch(secrets, keys_of_needed(SECRET, reach, known))
-    controller.watch(config_maps, keys_of_needed(CONFIG_MAP, reach, known))
+    controller.watch(secrets, keys_of_input(SECRET, reach, known))
+    controller.watch(config_maps, keys_of_input(CONFIG_MAP, reach, known))
     for each in (offered, offered_bundles):
         if each is not None:
-            controller.watch(each, keys_of_listed(known))
+            controller.watch(each, keys_of_package(known))
     return controller
 
 
@@ -125,7 +127,7 @@ def _measured(manager: Manager, known: Informer, reconciler: Catalogs) -> None:
     manager.on_close(told.unregister)
 
 
-def _encodings(manager: Manager, shelf: Shelf, memory: MemoryBudget) -> Encodings:
+def _encodings(manager: Manager, shelf: CatalogStore, memory: MemoryBudget) -> Encodings:
     """gzip and zstd of what is on the shelf, made on every replica."""
     encodings = Encodings(manager.settings.cache_dir, shelf, memory)
     manager.on_close(encodings.close)

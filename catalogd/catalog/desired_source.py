@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from datetime import timedelta
 
-from catalogd.catalog.world import Needed, Wish, World
+from catalogd.catalog.world import DesiredSource, InputReference, World
 from olmkit.api.catalogs import Catalog, CatalogSource, Reason
 from olmkit.api.content import SourceType
 from olmkit.errors import Blocked
@@ -28,37 +28,37 @@ from olmkit.sources.source import (
     without_query,
 )
 
-POLL_INTERVAL = timedelta(minutes=10)
-SHORTEST_POLL = timedelta(seconds=1)
-JITTER = 0.01
+DEFAULT_POLL_INTERVAL = timedelta(minutes=10)
+MIN_POLL_INTERVAL = timedelta(seconds=1)
+POLL_JITTER = 0.01
 SECRET, CONFIG_MAP = "Secret", "ConfigMap"
 
 
-def wished(world: World) -> Wish | Blocked | None:
+def desired_source(world: World) -> DesiredSource | Blocked | None:
     """What the Catalog asks for now; why that cannot be; None when it asks for nothing to be served."""
     if world.catalog is None or world.catalog.is_unavailable:
         return None
     source = world.catalog.spec.source
     try:
-        for each in needed(source):
-            if world.needed.get(each) is None:
-                raise missing(each, world.namespace)
+        for each in input_references(source):
+            if world.input_versions.get(each) is None:
+                raise missing_input(each, world.namespace)
         return _wish(world, source)
     except Blocked as error:
         return error
 
 
-def missing(needed: Needed, namespace: str) -> Blocked:
-    """What is said of a Secret or ConfigMap that is not there."""
-    hint = "create it there, or name another one" if needed.kind == SECRET else "create it there"
-    return Blocked(Reason.BLOCKED, f'{needed.kind} "{needed.name}" not found in namespace "{namespace}": {hint}')
+def missing_input(missing: InputReference, namespace: str) -> Blocked:
+    """The error for a Secret or ConfigMap that does not exist."""
+    hint = "create it there, or name another one" if missing.kind == SECRET else "create it there"
+    return Blocked(Reason.BLOCKED, f'{missing.kind} "{missing.name}" not found in namespace "{namespace}": {hint}')
 
 
-def needed(source: CatalogSource) -> Sequence[Needed]:
+def input_references(source: CatalogSource) -> Sequence[InputReference]:
     """The Secrets and ConfigMaps that a source names."""
-    found = [Needed(SECRET, name)] if (name := secret_name(source)) else []
+    found = [InputReference(SECRET, name)] if (name := secret_name(source)) else []
     if source.type == SourceType.CONFIG_MAPS:
-        found += [Needed(CONFIG_MAP, each.config_map.name) for each in source.config_maps or ()]
+        found += [InputReference(CONFIG_MAP, each.config_map.name) for each in source.config_maps or ()]
     return found
 
 
@@ -110,7 +110,7 @@ def _folder(directory: str | None) -> str:
     return (directory or "").removeprefix("./").strip("/").removeprefix(".")
 
 
-def _wish(world: World, spec: CatalogSource) -> Wish:
+def _wish(world: World, spec: CatalogSource) -> DesiredSource:
     source = source_of(spec)
     match source:
         case ImageSource(ref):
@@ -121,15 +121,15 @@ def _wish(world: World, spec: CatalogSource) -> Wish:
             words = f"the catalog archive {without_query(url)}"
         case _:
             names, versions = _config_maps(world, spec)
-            return Wish(names, "the catalog in ConfigMaps", versions=versions)
-    return Wish(identity(source), words, _access(world, spec), poll_interval(world.name, spec))
+            return DesiredSource(names, "the catalog in ConfigMaps", config_map_versions=versions)
+    return DesiredSource(identity(source), words, _access(world, spec), poll_interval(world.name, spec))
 
 
 def _access(world: World, spec: CatalogSource) -> str:
     """The versions of the Secrets that the source is reached with: when one changes, what was refused is tried again."""
     secret = secret_name(spec)
-    own = f"secret@{world.needed.get(Needed(SECRET, secret))}" if secret else ""
-    shared = f"pull-secret@{world.pull_secret}" if world.pull_secret else ""
+    own = f"secret@{world.input_versions.get(InputReference(SECRET, secret))}" if secret else ""
+    shared = f"pull-secret@{world.pull_secret_version}" if world.pull_secret_version else ""
     return " ".join(filter(None, (own, shared)))
 
 
@@ -151,7 +151,9 @@ def _config_maps(world: World, spec: CatalogSource) -> tuple[str, str]:
     """Names with paths, and versions: what the files are is known when they are read."""
     maps = sorted((each.config_map.name, each.path or "") for each in spec.config_maps or ())
     names = " ".join(f"{name}:{path}" for name, path in maps)
-    return f"configMaps {names}", " ".join(str(world.needed.get(Needed(CONFIG_MAP, name))) for name, _ in maps)
+    return f"configMaps {names}", " ".join(
+        str(world.input_versions.get(InputReference(CONFIG_MAP, name))) for name, _ in maps
+    )
 
 
 def _names_digest(ref: str) -> bool:
@@ -163,11 +165,11 @@ def _names_digest(ref: str) -> bool:
 
 def _interval(name: str, text: str | None) -> timedelta | None:
     """The time between two looks, with a jitter that is the Catalog's own; None for 0s."""
-    asked = POLL_INTERVAL if text is None else parse_duration(text)
+    asked = DEFAULT_POLL_INTERVAL if text is None else parse_duration(text)
     if asked <= timedelta(0):
         return None
     share = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") / 2**32
-    return max(asked, SHORTEST_POLL) * (1 + JITTER * share)
+    return max(asked, MIN_POLL_INTERVAL) * (1 + POLL_JITTER * share)
 
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -185,6 +187,6 @@ def parse_duration(text: str) -> timedelta:
         return timedelta.max / 2
 
 
-def asks(catalog: Catalog, kind: str, name: str) -> bool:
+def references(catalog: Catalog, kind: str, name: str) -> bool:
     """Whether the Catalog's source names that Secret or ConfigMap."""
-    return Needed(kind, name) in needed(catalog.spec.source)
+    return InputReference(kind, name) in input_references(catalog.spec.source)

@@ -20,21 +20,21 @@ from catalogd.catalog.desired_source import poll_interval
 from olmkit.api.catalogs import Catalog, ConditionType
 from olmkit.errors import Blocked
 
-SERVING = "catalogd_catalog_serving"
-UP_TO_DATE = "catalogd_catalog_up_to_date"
-LOOKED = "catalogd_catalog_last_look_success_timestamp_seconds"
-UNPACKED = "catalogd_catalog_last_unpack_timestamp_seconds"
-INTERVAL = "catalogd_catalog_poll_interval_seconds"
+SERVING_METRIC = "catalogd_catalog_serving"
+UP_TO_DATE_METRIC = "catalogd_catalog_up_to_date"
+LAST_CHECK_METRIC = "catalogd_catalog_last_look_success_timestamp_seconds"
+LAST_UNPACK_METRIC = "catalogd_catalog_last_unpack_timestamp_seconds"
+POLL_INTERVAL_METRIC = "catalogd_catalog_poll_interval_seconds"
 _WORDS = {
-    SERVING: "1 while content of the Catalog is served, perhaps an older one, else 0.",
-    UP_TO_DATE: "1 while what is served is what the source held at the last look, and that look succeeded, else 0.",
-    LOOKED: "When the source was last looked at with success, in seconds since 1970.",
-    UNPACKED: "When the content that is served was unpacked, in seconds since 1970.",
-    INTERVAL: "Time between two looks at the source; no series for a source that is not looked at again.",
+    SERVING_METRIC: "1 while content of the Catalog is served, perhaps an older one, else 0.",
+    UP_TO_DATE_METRIC: "1 while what is served is what the source held at the last look, and that look succeeded, else 0.",
+    LAST_CHECK_METRIC: "When the source was last looked at with success, in seconds since 1970.",
+    LAST_UNPACK_METRIC: "When the content that is served was unpacked, in seconds since 1970.",
+    POLL_INTERVAL_METRIC: "Time between two looks at the source; no series for a source that is not looked at again.",
 }
 
 
-def values(catalog: Catalog, looked: datetime | None) -> Mapping[str, float]:
+def metric_values(catalog: Catalog, looked: datetime | None) -> Mapping[str, float]:
     """The values of one Catalog by metric; none for one that goes, or that shall not be served.
 
     `looked`: the last look with success of this process; before there is one, the time of unpacking stands for it.
@@ -43,22 +43,22 @@ def values(catalog: Catalog, looked: datetime | None) -> Mapping[str, float]:
         return {}
     true = {each.type for each in catalog.status.conditions if each.status == "True"}
     found: dict[str, float] = {
-        SERVING: ConditionType.SERVING in true,
-        UP_TO_DATE: {ConditionType.SERVING, ConditionType.UNPACKED} <= true,
+        SERVING_METRIC: ConditionType.SERVING in true,
+        UP_TO_DATE_METRIC: {ConditionType.SERVING, ConditionType.UNPACKED} <= true,
     }
     if catalog.status.last_unpacked:
         unpacked = datetime.fromisoformat(catalog.status.last_unpacked)
-        found[UNPACKED] = unpacked.timestamp()
-        found[LOOKED] = (looked or unpacked).timestamp()
+        found[LAST_UNPACK_METRIC] = unpacked.timestamp()
+        found[LAST_CHECK_METRIC] = (looked or unpacked).timestamp()
     with suppress(Blocked):
         if interval := poll_interval(catalog.metadata.name, catalog.spec.source):
-            found[INTERVAL] = interval.total_seconds()
+            found[POLL_INTERVAL_METRIC] = interval.total_seconds()
     return found
 
 
 def _values_of(raw: Mapping[str, Any]) -> Mapping[str, float]:
     try:
-        return values(Catalog.load(raw), None)
+        return metric_values(Catalog.load(raw), None)
     except ValueError:  # one that cannot be read costs nobody but itself its series
         return {}
 
@@ -87,7 +87,9 @@ class CatalogMetrics(Collector):
             now[catalog] = version, told
             looked = self.looked(catalog)
             for name, value in told.items():
-                families[name].add_metric([catalog], looked.timestamp() if looked and name == LOOKED else value)
+                families[name].add_metric(
+                    [catalog], looked.timestamp() if looked and name == LAST_CHECK_METRIC else value
+                )
         yield from families.values()
 
     def register(self) -> None:

@@ -18,15 +18,15 @@ from olmkit.api.names import is_dns1123_subdomain, is_label_value, safe_name
 
 
 @dataclass(frozen=True)
-class Listing:
+class SyncedKind:
     """A kind of data that catalogd lists a catalog by; `fields` of its spec identify what an object speaks of in the catalog."""
 
     kind: Kind
-    fields: tuple[str, ...]
+    identity_fields: tuple[str, ...]
 
     def subject(self, spec: Mapping[str, Any]) -> str:
         """What a spec speaks of, as Offer.package says it: the package, or `<package>/<bundle>`."""
-        return "/".join(str(spec.get(each, "")) for each in self.fields)
+        return "/".join(str(spec.get(each, "")) for each in self.identity_fields)
 
     def object_name(self, catalog: str, subject: str, is_held: Callable[[str], bool]) -> str:
         """`<catalog>-<package or bundle>`, or its safe form when that is no DNS-1123 subdomain, is too long or is held."""
@@ -37,16 +37,16 @@ class Listing:
 
     def plain_name(self, catalog: str, subject: str) -> str:
         """The name where nothing speaks against it."""
-        return f"{catalog}-{subject.split('/', len(self.fields) - 1)[-1]}"
+        return f"{catalog}-{subject.split('/', len(self.identity_fields) - 1)[-1]}"
 
 
 _IDENTITY = ("name", "uid", "resourceVersion", "deletionTimestamp")
-PACKAGES = Listing(packages.KIND, ("packageName",))
-BUNDLES = Listing(bundlemetadata.KIND, ("package", "bundleName"))
+PACKAGES = SyncedKind(packages.KIND, ("packageName",))
+BUNDLE_METADATA = SyncedKind(bundlemetadata.KIND, ("package", "bundleName"))
 
 
 @dataclass(frozen=True)
-class Existing:
+class ExistingObject:
     """An object on the cluster, without what need not be compared. `owner` is its controller's uid, "" without one.
 
     `settled`: it was just written and still differs, because somebody else owns fields of it; it is left so. `deleting`: it was
@@ -56,20 +56,20 @@ class Existing:
     name: str
     uid: str
     catalog: str
-    package: str
+    subject: str
     owner: str
-    labelled: bool
+    has_labels: bool
     fingerprint: str
-    settled: bool = False
+    drift_accepted: bool = False
     deleting: bool = False
 
 
 @dataclass(frozen=True)
-class Write:
+class ObjectWrite:
     """An object to be written: `package` is what it speaks of, `uid` is that of the object to change, "" to create one."""
 
     name: str
-    package: str
+    subject: str
     uid: str = ""
 
 
@@ -77,7 +77,7 @@ class Write:
 class Difference:
     """What separates the objects on the cluster from those wanted, sorted by name. `renamed`: package to object name."""
 
-    writes: tuple[Write, ...] = ()
+    writes: tuple[ObjectWrite, ...] = ()
     deletes: tuple[tuple[str, str], ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
 
@@ -89,10 +89,10 @@ NO_DIFFERENCE = Difference()
 
 
 def difference(
-    listing: Listing,
+    listing: SyncedKind,
     catalog: tuple[str, str],
     offers: Iterable[ObjectFingerprint],
-    existing: Iterable[Existing],
+    existing: Iterable[ExistingObject],
     holder: Callable[[str], tuple[str, str] | None],
 ) -> Difference:
     """What to write and delete so that the objects of this Catalog, by name and uid, are those offered.
@@ -117,9 +117,9 @@ def difference(
             renamed.append((offer.subject, name))
     leaving = {each.name for each in known.values() if each.owner and (each.owner != uid or each.name not in wanted)}
     writes = (
-        Write(name, offer.subject, known[name].uid if name in known else "")
+        ObjectWrite(name, offer.subject, known[name].uid if name in known else "")
         for name, offer in wanted.items()
-        if name not in leaving and not _stands(known.get(name), uid, offer)
+        if name not in leaving and not _is_up_to_date(known.get(name), uid, offer)
     )
     return Difference(
         tuple(sorted(writes, key=lambda write: write.name)),
@@ -128,18 +128,20 @@ def difference(
     )
 
 
-def _stands(existing: Existing | None, uid: str, offer: ObjectFingerprint) -> bool:
+def _is_up_to_date(existing: ExistingObject | None, uid: str, offer: ObjectFingerprint) -> bool:
     if existing is None:
         return False
-    same = existing.package == offer.subject and existing.fingerprint == offer.fingerprint
-    return existing.settled or (same and existing.owner == uid and existing.labelled)
+    same = existing.subject == offer.subject and existing.fingerprint == offer.fingerprint
+    return existing.drift_accepted or (same and existing.owner == uid and existing.has_labels)
 
 
-def wanted_object(listing: Listing, catalog: str, uid: str, write: Write, said: Mapping[str, Any]) -> dict[str, Any]:
+def desired_object(
+    listing: SyncedKind, catalog: str, uid: str, write: ObjectWrite, said: Mapping[str, Any]
+) -> dict[str, Any]:
     """The object to apply. One that is to be created says so by a resourceVersion that only an absent object has."""
     owners = [controller_reference(catalogs.KIND, catalog, uid)]
     metadata: dict[str, Any] = {**said["metadata"], "name": write.name, "ownerReferences": owners}
-    if labels := _labels(catalog, str(said["spec"].get(listing.fields[0], ""))):
+    if labels := _labels(catalog, str(said["spec"].get(listing.identity_fields[0], ""))):
         metadata["labels"] = labels
     metadata.update(apply_precondition(write.uid))
     return {
@@ -161,25 +163,25 @@ def _known_labels(metadata: Mapping[str, Any]) -> dict[str, str]:
     return {label: labels[label] for label in (packages.CATALOG_LABEL, packages.PACKAGE_LABEL) if label in labels}
 
 
-def existing(listing: Listing, obj: Mapping[str, Any], settled_version: str | None = None) -> Existing:
+def existing_object(listing: SyncedKind, obj: Mapping[str, Any], settled_version: str | None = None) -> ExistingObject:
     """An object as trimmed by `project`; `settled_version` is the resourceVersion at which it was left as it is."""
     metadata, spec = obj["metadata"], obj.get("spec") or {}
     catalog = (spec.get("catalog") or {}).get("name", "")
     owners = [each for each in metadata.get("ownerReferences") or () if each.get("controller")]
-    return Existing(
+    return ExistingObject(
         name=metadata["name"],
         uid=metadata.get("uid", ""),
         catalog=catalog,
-        package=listing.subject(spec),
+        subject=listing.subject(spec),
         owner=owners[0]["uid"] if owners else "",
-        labelled=_known_labels(metadata) == _labels(catalog, str(spec.get(listing.fields[0], ""))),
+        has_labels=_known_labels(metadata) == _labels(catalog, str(spec.get(listing.identity_fields[0], ""))),
         fingerprint=obj.get("fingerprint") or fingerprint(obj),
-        settled=settled_version is not None and settled_version == metadata.get("resourceVersion"),
+        drift_accepted=settled_version is not None and settled_version == metadata.get("resourceVersion"),
         deleting="deletionTimestamp" in metadata,
     )
 
 
-def project(obj: dict[str, Any]) -> dict[str, Any]:
+def transform(obj: dict[str, Any]) -> dict[str, Any]:
     """What an informer keeps of an object of either kind, which is what `existing` asks: there may be ten thousand."""
     spec = obj.get("spec") or {}
     metadata = {key: obj["metadata"][key] for key in _IDENTITY if key in obj["metadata"]}
@@ -187,7 +189,7 @@ def project(obj: dict[str, Any]) -> dict[str, Any]:
         metadata["labels"] = {label: intern(value) for label, value in labels.items()}
     if owners := [each for each in obj["metadata"].get("ownerReferences") or () if each.get("controller")]:
         metadata["ownerReferences"] = [{"controller": True, "uid": intern(owners[0]["uid"])}]
-    kept = {key: spec[key] for key in (*PACKAGES.fields, *BUNDLES.fields) if key in spec}
+    kept = {key: spec[key] for key in (*PACKAGES.identity_fields, *BUNDLE_METADATA.identity_fields) if key in spec}
     if catalog := (spec.get("catalog") or {}).get("name"):
         kept["catalog"] = {"name": intern(catalog)}
     return {

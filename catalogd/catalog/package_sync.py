@@ -12,16 +12,16 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from catalogd.catalog import package_diff
-from catalogd.catalog.package_diff import Difference, Listing, Write
+from catalogd.catalog.package_diff import Difference, ObjectWrite, SyncedKind
 from catalogd.ingest.package_objects import ObjectFingerprint, fingerprint
 from olmkit.api.catalogs import Catalog
 from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 
-WRITERS = 8
+MAX_CONCURRENT_WRITES = 8
 """Objects written at a time."""
-BY_CATALOG = "catalog"
+CATALOG_INDEX = "catalog"
 CREATED, CHANGED, DELETED = VERBS = ("created", "changed", "deleted")
 
 log = logging.getLogger(__name__)
@@ -33,26 +33,26 @@ def catalog_of(obj: Mapping[str, Any]) -> list[str]:
     return [name] if name else []
 
 
-class Listed:
+class PackageSync:
     """Objects of one kind, of all Catalogs. `informer` has the index BY_CATALOG and listing.project.
 
     `settled`: resourceVersions of objects that others own fields of, by name; they are left as they are.
     """
 
-    def __init__(self, client: Client, kind: Listing, informer: Informer, manager: str) -> None:
+    def __init__(self, client: Client, kind: SyncedKind, informer: Informer, manager: str) -> None:
         self._client = client
         self._listing = kind
         self._informer = informer
         self._manager = manager
         self._settled: dict[str, str] = {}
-        informer.add_index(BY_CATALOG, catalog_of)
+        informer.add_index(CATALOG_INDEX, catalog_of)
 
     def difference(self, catalog: Catalog, offers: Sequence[ObjectFingerprint]) -> Difference:
         """What separates the objects of a Catalog from what it offers."""
         name = catalog.metadata.name
         there = (
-            package_diff.existing(self._listing, obj, self._settled.get(obj["metadata"]["name"]))
-            for obj in self._informer.by_index(BY_CATALOG, name)
+            package_diff.existing_object(self._listing, obj, self._settled.get(obj["metadata"]["name"]))
+            for obj in self._informer.by_index(CATALOG_INDEX, name)
         )
         return package_diff.difference(self._listing, (name, catalog.metadata.uid), offers, there, self._holder)
 
@@ -60,12 +60,12 @@ class Listed:
         obj = self._informer.get(name)
         if obj is None:
             return None
-        found = package_diff.existing(self._listing, obj)
-        return found.catalog, found.package
+        found = package_diff.existing_object(self._listing, obj)
+        return found.catalog, found.subject
 
     async def sync(self, catalog: Catalog, batch: Difference, read: Callable[[str], dict[str, Any]]) -> None:
         """Write and delete; `read` reads from disk what an object is to say. All is tried; the first error is raised."""
-        turns = asyncio.Semaphore(WRITERS)
+        turns = asyncio.Semaphore(MAX_CONCURRENT_WRITES)
 
         async def in_turn(work: Coroutine[Any, Any, str]) -> str:
             async with turns:
@@ -85,10 +85,10 @@ class Listed:
             if isinstance(outcome, BaseException):
                 raise outcome
 
-    async def _write(self, catalog: Catalog, write: Write, read: Callable[[str], dict[str, Any]]) -> str:
+    async def _write(self, catalog: Catalog, write: ObjectWrite, read: Callable[[str], dict[str, Any]]) -> str:
         """Returns what was done, one of VERBS."""
-        said = await asyncio.to_thread(read, write.package)
-        wanted = package_diff.wanted_object(self._listing, catalog.metadata.name, catalog.metadata.uid, write, said)
+        said = await asyncio.to_thread(read, write.subject)
+        wanted = package_diff.desired_object(self._listing, catalog.metadata.name, catalog.metadata.uid, write, said)
         written = await self._client.apply(self._listing.kind, wanted, self._manager)
         if fingerprint(written) == fingerprint(said):
             self._settled.pop(write.name, None)

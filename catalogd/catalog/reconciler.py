@@ -13,33 +13,33 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from catalogd.catalog.decide import AT_ONCE, decide
+from catalogd.catalog.decide import IMMEDIATELY, decide
 from catalogd.catalog.package_diff import Difference
-from catalogd.catalog.package_sync import Listed
+from catalogd.catalog.package_sync import PackageSync
 from catalogd.catalog.report import report
-from catalogd.catalog.source_inputs import Reach
-from catalogd.catalog.valid_condition import ERROR_LIMIT
+from catalogd.catalog.source_inputs import SourceInputs
+from catalogd.catalog.valid_condition import MAX_ERROR_BYTES
 from catalogd.catalog.world import (
-    Confirm,
+    ConfirmUnchanged,
+    DesiredSource,
     Done,
-    Job,
-    Keep,
-    Label,
     Load,
+    LoadFailed,
+    LoadFinished,
+    LoadRunning,
+    LoadState,
     Plan,
-    Read,
-    Reading,
     Record,
-    Refused,
     Serve,
-    Served,
+    ServedContent,
+    SetLabel,
+    StopServing,
     SyncPackages,
-    Wish,
-    Withdraw,
+    Wait,
     World,
 )
 from catalogd.ingest.load_request import LoadTaskFactory
-from catalogd.storage.catalog_store import Shelf, Shelved
+from catalogd.storage.catalog_store import CatalogStore, ServedCatalog
 from olmkit.api import catalogs
 from olmkit.api.catalogs import MAX_REFRESH_LENGTH, NAME_LABEL, REFRESH_ANNOTATION, Catalog, CatalogStatus
 from olmkit.api.conditions import StatusReport, truncate
@@ -81,12 +81,12 @@ class Catalogs:
 
     client: Client
     catalogs: Informer
-    packages: Listed
-    bundles: Listed | None
+    packages: PackageSync
+    bundles: PackageSync | None
     jobs: Jobs
-    shelf: Shelf
+    shelf: CatalogStore
     loader: LoadTaskFactory
-    reach: Reach
+    reach: SourceInputs
     publisher: Publisher
     base_url: str
     memories: dict[str, Memory] = field(default_factory=dict)
@@ -129,45 +129,49 @@ class Catalogs:
             raw=raw,
             catalog=catalog,
             job=self._job(name, memory),
-            served=Served(shelved.record, shelved.content.summary) if shelved else None,
-            packages=self._difference(self.packages, catalog, shelved),
-            bundles=self._difference(self.bundles, catalog, shelved),
-            looked=memory.looked,
+            served=ServedContent(shelved.record, shelved.content.summary) if shelved else None,
+            package_diff=self._difference(self.packages, catalog, shelved),
+            bundle_diff=self._difference(self.bundles, catalog, shelved),
+            last_checked=memory.looked,
             content_url=f"{self.base_url}/catalogs/{name}/all.json",
             now=datetime.now(UTC),
-            needed=self.reach.versions(catalog.spec.source) if catalog else {},
+            input_versions=self.reach.versions(catalog.spec.source) if catalog else {},
             namespace=self.reach.namespace,
-            pull_secret=self.reach.pull_secret_version,
-            asked=_asked(raw),
-            begun=memory.begun,
-            read_at=memory.read_at,
-            lost=self.shelf.lost(name),
-            foreign=shelved is not on_shelf,
-            lacking=self.bundles is not None and shelved is not None and not shelved.content.has_bundle_metadata,
+            pull_secret_version=self.reach.pull_secret_version,
+            refresh_requested=_asked(raw),
+            refresh_started=memory.begun,
+            loaded_config_map_versions=memory.read_at,
+            corruption=self.shelf.corruption(name),
+            serves_deleted_catalog=shelved is not on_shelf,
+            lacks_bundle_metadata=self.bundles is not None
+            and shelved is not None
+            and not shelved.content.has_bundle_metadata,
         )
 
-    def _job(self, name: str, memory: Memory) -> Job | None:
+    def _job(self, name: str, memory: Memory) -> LoadState | None:
         match self.jobs.state(name):
             case Running(identity, progress):
                 failed = memory.failed[1] if memory.failed and memory.failed[0] == identity else None
-                return Reading(identity, waits=progress == "waiting for its turn", failed=failed)
+                return LoadRunning(identity, is_queued=progress == "waiting for its turn", previous_error=failed)
             case Finished(identity, result):
                 digest = "" if result["unchanged"] else result["digest"]
-                return Read(identity, result["ref"], digest, result["resolved"], result["validator"])
+                return LoadFinished(identity, result["ref"], digest, result["resolved"], result["validator"])
             case Failed(identity, error, finished_at):
                 error = _of_content(error)
                 if memory.failed is None or memory.failed[1].message != error.message:
-                    told = truncate(error.message, ERROR_LIMIT)
+                    told = truncate(error.message, MAX_ERROR_BYTES)
                     log.warning("a catalog cannot be read", extra={"catalog": name, "error": told})
                 memory.failed = (identity, error)
-                return Refused(identity, error, timedelta(seconds=time.monotonic() - finished_at))
+                return LoadFailed(identity, error, timedelta(seconds=time.monotonic() - finished_at))
             case None if memory.unreachable is not None:
                 identity, error, since = memory.unreachable
-                return Refused(identity, error, timedelta(seconds=time.monotonic() - since))
+                return LoadFailed(identity, error, timedelta(seconds=time.monotonic() - since))
             case None:
                 return None
 
-    def _difference(self, listed: Listed | None, catalog: Catalog | None, shelved: Shelved | None) -> Difference:
+    def _difference(
+        self, listed: PackageSync | None, catalog: Catalog | None, shelved: ServedCatalog | None
+    ) -> Difference:
         """Objects are left alone while nothing is served, unless that is what was asked for."""
         if listed is None or catalog is None:
             return Difference()
@@ -183,25 +187,25 @@ class Catalogs:
     async def act(self, world: World, plan: Plan) -> Done:
         """Carry out one Plan. Raises ApiError when an object cannot be written, OSError when the disk fails."""
         match plan:
-            case Withdraw():
+            case StopServing():
                 await self._withdraw(world)
-                return Done(plan, AT_ONCE if world.raw is not None else None)
+                return Done(plan, IMMEDIATELY if world.raw is not None else None)
             case Load(wish):
                 begun = await self._load(world, wish)
-                return Done(plan, AT_ONCE if not begun or world.packages or world.bundles else None)
+                return Done(plan, IMMEDIATELY if not begun or world.package_diff or world.bundle_diff else None)
             case Serve(record):
                 await self._serve(world, record)
-                return Done(plan, AT_ONCE)
-            case Confirm(after):
+                return Done(plan, IMMEDIATELY)
+            case ConfirmUnchanged(after):
                 self._read(world)
                 return Done(plan, after)
-            case Label():
+            case SetLabel():
                 await self._label(world)
-                return Done(plan, AT_ONCE)
+                return Done(plan, IMMEDIATELY)
             case SyncPackages(packages, bundles):
                 await self._sync(world, packages, bundles)
-                return Done(plan, AT_ONCE)
-            case Keep(after):
+                return Done(plan, IMMEDIATELY)
+            case Wait(after):
                 return Done(plan, after)
 
     async def _withdraw(self, world: World) -> None:
@@ -209,35 +213,35 @@ class Catalogs:
             why = "it is withdrawn" if world.raw is not None else "the Catalog was deleted"
             log.info("serving ends (%s)", why, extra={"catalog": world.name})
         self.jobs.cancel(world.name)
-        await self.shelf.drop(world.name)
+        await self.shelf.remove(world.name)
         self.memories.pop(world.name, None)
 
-    async def _load(self, world: World, wish: Wish) -> bool:
+    async def _load(self, world: World, wish: DesiredSource) -> bool:
         """Whether a job was started; why not is remembered."""
         assert world.catalog is not None
         memory, spec = self.memories[world.name], world.catalog.spec.source
-        memory.unreachable, memory.looking_at = None, wish.versions
-        if world.refresh:
-            memory.begun = world.asked
+        memory.unreachable, memory.looking_at = None, wish.config_map_versions
+        if world.refresh_pending:
+            memory.begun = world.refresh_requested
         try:
             source, credentials = await self.reach.source(spec), await self.reach.credentials(spec)
         except OlmError as error:
             self.jobs.cancel(world.name)
-            memory.unreachable = (wish.job, error, time.monotonic())
+            memory.unreachable = (wish.job_identity, error, time.monotonic())
             return False
         failed = memory.failed
         if failed and failed[1].reason == StoreReason.DISK_FULL:
-            await self.shelf.make_room()
-        bad = failed[1] if failed and failed[0] == wish.job and isinstance(failed[1], BadContent) else None
+            await self.shelf.free_space()
+        bad = failed[1] if failed and failed[0] == wish.job_identity and isinstance(failed[1], BadContent) else None
         state = self.jobs.state(world.name)
-        again = world.refresh or (isinstance(state, Failed) and isinstance(state.error, Blocked))
+        again = world.refresh_pending or (isinstance(state, Failed) and isinstance(state.error, Blocked))
         if again or isinstance(state, Finished):
             self.jobs.forget(world.name)  # ensure() starts again only what is Waiting and due
         known = world.served.record if world.served else None
         loader = replace(self.loader, access=self.loader.access.with_denied_hosts(await self.reach.denied()))
-        task = loader.task(source, credentials, known, bad, answered=world.answered(wish))
-        self.jobs.ensure(world.name, wish.job, task)
-        log.debug("source is read", extra={"catalog": world.name, "source": wish.source})
+        task = loader.task(source, credentials, known, bad, answered=world.is_confirmed_by(wish))
+        self.jobs.ensure(world.name, wish.job_identity, task)
+        log.debug("source is read", extra={"catalog": world.name, "source": wish.identity})
         return True
 
     async def _serve(self, world: World, record: Record) -> None:

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from catalogd.catalog.decide import standing_error
-from catalogd.catalog.desired_source import wished
-from catalogd.catalog.valid_condition import ERROR_LIMIT, count, valid
-from catalogd.catalog.world import Done, Load, Read, Reading, Serve, Wish, World
+from catalogd.catalog.desired_source import desired_source
+from catalogd.catalog.valid_condition import MAX_ERROR_BYTES, count, valid_condition
+from catalogd.catalog.world import DesiredSource, Done, Load, LoadFinished, LoadRunning, Serve, World
 from olmkit.api.catalogs import Catalog, CatalogStatus, ConditionType, Reason
 from olmkit.api.conditions import (
     ConditionValue,
@@ -27,10 +27,10 @@ from olmkit.api.content import Phase, ResolvedImage, ResolvedSource, SourceType
 from olmkit.errors import Blocked
 from olmkit.sources.errors import printable
 
-NAMES_LIMIT = 65_536
-WITHDRAWN = "Catalog availability mode is set to Unavailable"
-NOTHING = "nothing has been unpacked yet"
-WRITING = "writing the Package objects"
+MAX_PACKAGE_NAMES_CHARACTERS = 65_536
+UNAVAILABLE_MESSAGE = "Catalog availability mode is set to Unavailable"
+NOTHING_UNPACKED_MESSAGE = "nothing has been unpacked yet"
+WRITING_PACKAGES_MESSAGE = "writing the Package objects"
 
 _PHASES: dict[str, Phase] = {
     Reason.UNPACK_PENDING: Phase.PENDING,
@@ -72,11 +72,11 @@ def _moved(world: World, catalog: Catalog, told: Sequence[Transition]) -> Sequen
 
 def _handled(world: World, catalog: Catalog, attempt: _Attempt, outcome: Done | Exception) -> str | None:
     """The annotation's value whose look has ended, well or not: in one with what it found."""
-    if world.asked and attempt.wish is None:
-        return world.asked  # there is nothing that could be looked at, and the conditions say so
+    if world.refresh_requested and attempt.wish is None:
+        return world.refresh_requested  # there is nothing that could be looked at, and the conditions say so
     goes_on = isinstance(outcome, Done) and isinstance(outcome.plan, Load | Serve)
-    if world.begun and not goes_on and not isinstance(world.job, Reading):
-        return world.begun
+    if world.refresh_started and not goes_on and not isinstance(world.job, LoadRunning):
+        return world.refresh_started
     return catalog.status.last_handled_refresh
 
 
@@ -104,7 +104,7 @@ class _Attempt:
     `wish` is None when the spec asks for nothing to be served, or for what cannot be.
     """
 
-    wish: Wish | None
+    wish: DesiredSource | None
     withdrawn: bool
     error: Exception | None
     of_source: bool
@@ -113,15 +113,15 @@ class _Attempt:
     @classmethod
     def of(cls, world: World, outcome: Done | Exception) -> _Attempt:
         """An error of the source comes before one of the cluster."""
-        asked = wished(world)
-        wish = asked if isinstance(asked, Wish) else None
+        asked = desired_source(world)
+        wish = asked if isinstance(asked, DesiredSource) else None
         source_error = asked if isinstance(asked, Blocked) else standing_error(world, wish) if wish else None
         failed = outcome if isinstance(outcome, Exception) else None
         match world.job:
-            case Reading():
-                reads = wish is not None and world.job.wish == wish.job and not world.job.waits
-            case Read():
-                reads = wish is not None and world.job.wish == wish.job  # and is about to be served
+            case LoadRunning():
+                reads = wish is not None and world.job.job_identity == wish.job_identity and not world.job.is_queued
+            case LoadFinished():
+                reads = wish is not None and world.job.job_identity == wish.job_identity  # and is about to be served
             case _:
                 reads = False
         return cls(wish, asked is None, source_error or failed, source_error is not None, reads)
@@ -133,7 +133,13 @@ def _conditions(world: World, catalog: Catalog, attempt: _Attempt) -> list[Desir
         return [*_withdrawn(world), *_trouble(world, attempt, None)]
     unpacked = _unpacked(world, attempt)
     ready = _ready(world, catalog, attempt, unpacked)
-    return [unpacked, _serving(world), valid(world, NOTHING), ready, *_trouble(world, attempt, unpacked)]
+    return [
+        unpacked,
+        _serving(world),
+        valid_condition(world, NOTHING_UNPACKED_MESSAGE),
+        ready,
+        *_trouble(world, attempt, unpacked),
+    ]
 
 
 def _trouble(world: World, attempt: _Attempt, unpacked: DesiredCondition | None) -> list[DesiredCondition]:
@@ -145,9 +151,11 @@ def _trouble(world: World, attempt: _Attempt, unpacked: DesiredCondition | None)
     if unpacked is not None and unpacked.status != "True":
         return [DesiredCondition(ConditionType.RECONCILING, "True", Reason.UNPACKING, unpacked.message)]
     if unpacked is None and world.served is not None:
-        return [DesiredCondition(ConditionType.RECONCILING, "True", Reason.USER_SPECIFIED_UNAVAILABLE, WITHDRAWN)]
-    if world.packages or world.bundles:
-        return [DesiredCondition(ConditionType.RECONCILING, "True", Reason.WRITING_PACKAGES, WRITING)]
+        return [
+            DesiredCondition(ConditionType.RECONCILING, "True", Reason.USER_SPECIFIED_UNAVAILABLE, UNAVAILABLE_MESSAGE)
+        ]
+    if world.package_diff or world.bundle_diff:
+        return [DesiredCondition(ConditionType.RECONCILING, "True", Reason.WRITING_PACKAGES, WRITING_PACKAGES_MESSAGE)]
     return []
 
 
@@ -156,10 +164,12 @@ def _withdrawn(world: World) -> list[DesiredCondition]:
     reason = Reason.USER_SPECIFIED_UNAVAILABLE
     done = world.served is None
     return [
-        DesiredCondition(ConditionType.UNPACKED, "False", reason, WITHDRAWN),
-        DesiredCondition(ConditionType.SERVING, "False", reason, WITHDRAWN) if done else _serving(world),
-        DesiredCondition(ConditionType.VALID, "Unknown", reason, WITHDRAWN) if done else valid(world, NOTHING),
-        DesiredCondition(ConditionType.READY, "True" if done else "False", reason, WITHDRAWN),
+        DesiredCondition(ConditionType.UNPACKED, "False", reason, UNAVAILABLE_MESSAGE),
+        DesiredCondition(ConditionType.SERVING, "False", reason, UNAVAILABLE_MESSAGE) if done else _serving(world),
+        DesiredCondition(ConditionType.VALID, "Unknown", reason, UNAVAILABLE_MESSAGE)
+        if done
+        else valid_condition(world, NOTHING_UNPACKED_MESSAGE),
+        DesiredCondition(ConditionType.READY, "True" if done else "False", reason, UNAVAILABLE_MESSAGE),
     ]
 
 
@@ -175,17 +185,17 @@ def _sentence(error: Exception) -> str:
 
 def _unpacked(world: World, attempt: _Attempt) -> DesiredCondition:
     def say(status: ConditionValue, reason: Reason, message: str) -> DesiredCondition:
-        return DesiredCondition(ConditionType.UNPACKED, status, reason, truncate(message, ERROR_LIMIT))
+        return DesiredCondition(ConditionType.UNPACKED, status, reason, truncate(message, MAX_ERROR_BYTES))
 
     if attempt.of_source and attempt.error is not None:
         return say("False", Reason.UNPACK_FAILED, _sentence(attempt.error))
     if attempt.wish is None:
-        return say("False", Reason.UNPACK_PENDING, NOTHING)
-    if world.served is not None and world.served.record.ref == attempt.wish.source:
+        return say("False", Reason.UNPACK_PENDING, NOTHING_UNPACKED_MESSAGE)
+    if world.served is not None and world.served.record.ref == attempt.wish.identity:
         return say("True", Reason.UNPACK_SUCCESSFUL, _successfully(world))
     if attempt.reads:
-        return say("False", Reason.UNPACKING, f"reading {attempt.wish.words}")
-    return say("False", Reason.UNPACK_PENDING, f"{attempt.wish.words} is about to be read")
+        return say("False", Reason.UNPACKING, f"reading {attempt.wish.description}")
+    return say("False", Reason.UNPACK_PENDING, f"{attempt.wish.description} is about to be read")
 
 
 def _successfully(world: World) -> str:
@@ -198,7 +208,11 @@ def _successfully(world: World) -> str:
 
 def _serving(world: World) -> DesiredCondition:
     if world.served is None:
-        text = f"what was served is damaged on disk and is read again: {world.lost}" if world.lost else NOTHING
+        text = (
+            f"what was served is damaged on disk and is read again: {world.corruption}"
+            if world.corruption
+            else NOTHING_UNPACKED_MESSAGE
+        )
         return DesiredCondition(ConditionType.SERVING, "False", Reason.UNAVAILABLE, text)
     return DesiredCondition(
         ConditionType.SERVING, "True", Reason.AVAILABLE, f'serving "{world.served.record.resolved_ref}"'
@@ -214,9 +228,9 @@ def _ready(world: World, catalog: Catalog, attempt: _Attempt, unpacked: DesiredC
     if served is None:
         return DesiredCondition(ConditionType.READY, "False", unpacked.reason, unpacked.message)
     was_ready = is_condition_true(catalog.status.conditions, ConditionType.READY)
-    if (world.packages or world.bundles) and not was_ready:
+    if (world.package_diff or world.bundle_diff) and not was_ready:
         failed = _sentence(attempt.error) if attempt.error else ""
-        text = f"{WRITING}: {failed}" if failed else WRITING
+        text = f"{WRITING_PACKAGES_MESSAGE}: {failed}" if failed else WRITING_PACKAGES_MESSAGE
         return DesiredCondition(ConditionType.READY, "False", Reason.WRITING_PACKAGES, text)
     if unpacked.status != "True":
         text = f'serving "{served.record.resolved_ref}" until its successor can be read: {unpacked.message}'
@@ -232,4 +246,8 @@ def _ready(world: World, catalog: Catalog, attempt: _Attempt, unpacked: DesiredC
 def _names(names: Sequence[str]) -> str:
     """Comma-separated, cut after a name where the field is full."""
     text = ",".join(map(printable, names))
-    return text if len(text) <= NAMES_LIMIT else text[: max(text.rfind(",", 0, NAMES_LIMIT), 0)]
+    return (
+        text
+        if len(text) <= MAX_PACKAGE_NAMES_CHARACTERS
+        else text[: max(text.rfind(",", 0, MAX_PACKAGE_NAMES_CHARACTERS), 0)]
+    )

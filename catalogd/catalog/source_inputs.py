@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from catalogd.catalog.desired_source import CONFIG_MAP, SECRET, missing, needed, secret_name, source_of
-from catalogd.catalog.world import Needed
+from catalogd.catalog.desired_source import CONFIG_MAP, SECRET, input_references, missing_input, secret_name, source_of
+from catalogd.catalog.world import InputReference
 from olmkit.api.catalogs import CatalogSource
 from olmkit.api.meta import Kind
 from olmkit.errors import Blocked, NotFound, OlmError
@@ -28,7 +28,7 @@ CONFIG_MAPS = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)
 log = logging.getLogger(__name__)
 
 
-class Reach:
+class SourceInputs:
     """Secrets and ConfigMaps of the system namespace, `namespace`. `pull_secret` is the cluster-wide one, "" for none."""
 
     def __init__(
@@ -40,16 +40,16 @@ class Reach:
         self._api_servers = ApiServerAddresses(client)
         self.pull_secret = pull_secret
 
-    def versions(self, source: CatalogSource) -> Mapping[Needed, str | None]:
+    def versions(self, source: CatalogSource) -> Mapping[InputReference, str | None]:
         """The resourceVersion of what a source names, None for what is not there."""
-        return {each: self._version(each) for each in needed(source)}
+        return {each: self._version(each) for each in input_references(source)}
 
     @property
     def pull_secret_version(self) -> str:
         """The resourceVersion of the cluster-wide Secret, "" when there is none."""
-        return (self._version(Needed(SECRET, self.pull_secret)) or "") if self.pull_secret else ""
+        return (self._version(InputReference(SECRET, self.pull_secret)) or "") if self.pull_secret else ""
 
-    def _version(self, each: Needed) -> str | None:
+    def _version(self, each: InputReference) -> str | None:
         found = self._informers[each.kind].get(each.name, self.namespace)
         return None if found is None else str(found["metadata"].get("resourceVersion", ""))
 
@@ -88,7 +88,7 @@ class Reach:
         try:
             return await self._client.get(kind, name, self.namespace)
         except NotFound:
-            raise missing(Needed(kind.kind, name), self.namespace) from None
+            raise missing_input(InputReference(kind.kind, name), self.namespace) from None
 
 
 def _unusable(error: OlmError) -> str:

@@ -15,17 +15,17 @@ from olmkit.api.conditions import DesiredCondition, truncate
 from olmkit.api.meta import MAX_MESSAGE_BYTES
 from olmkit.sources.errors import printable, quoted
 
-SHOWN_SENTENCES = 10
-SENTENCE_LIMIT = 300
+MAX_QUOTED_PROBLEMS = 10
+MAX_PROBLEM_CHARACTERS = 300
 """Characters of a sentence about a blob: a catalog gives the names in it."""
-NAME_LIMIT = 100
-ERROR_LIMIT = 4096
+MAX_NAME_CHARACTERS = 100
+MAX_ERROR_BYTES = 4096
 """Bytes of what is quoted out of a catalog's content."""
-COUNT_ROOM = 100
+COUNT_BYTES = 100
 """Bytes that are kept for saying how many there are where nothing more fits."""
 
 
-def valid(world: World, nothing: str) -> DesiredCondition:
+def valid_condition(world: World, nothing: str) -> DesiredCondition:
     """The condition; `nothing` is what is said while nothing is served."""
     served = world.served
     if served is None:
@@ -48,8 +48,8 @@ def _told(head: str, problems: str, notes: str, world: World) -> str:
     """Packages under other names get all the room that head, problems and notes leave, BundleMetadata what is left then."""
     said = [each for each in (head, problems, notes) if each]
     room = MAX_MESSAGE_BYTES - len("; ".join(said).encode())
-    packages = _renamed(world.packages, "Packages", room - (COUNT_ROOM if world.bundles.renamed else 0))
-    bundles = _renamed(world.bundles, "BundleMetadata", room - len(packages.encode()))
+    packages = _renamed(world.package_diff, "Packages", room - (COUNT_BYTES if world.bundle_diff.renamed else 0))
+    bundles = _renamed(world.bundle_diff, "BundleMetadata", room - len(packages.encode()))
     return "; ".join(each for each in (head, packages, problems, notes, bundles) if each)
 
 
@@ -61,7 +61,7 @@ def _renamed(difference: Difference, kind: str, room: int) -> str:
     text = f"{kind} whose objects have other names: "
     used = len(text) + len("; ") + len(f", and {len(difference.renamed)} more")
     for subject, name in difference.renamed:
-        pair = f"{quoted(subject, NAME_LIMIT)} -> {name}"
+        pair = f"{quoted(subject, MAX_NAME_CHARACTERS)} -> {name}"
         used += len(pair.encode()) + len(", ")
         if used > room:
             break
@@ -74,11 +74,11 @@ def _renamed(difference: Difference, kind: str, room: int) -> str:
 
 def _listed(sentences: Sequence[str], number: int) -> str:
     """The first sentences in at most ERROR_LIMIT bytes, and how many more than them there are in all."""
-    shown = truncate("; ".join(_brief(each) for each in sentences[:SHOWN_SENTENCES]), ERROR_LIMIT)
-    more = max(number, len(sentences)) - min(len(sentences), SHOWN_SENTENCES)
+    shown = truncate("; ".join(_brief(each) for each in sentences[:MAX_QUOTED_PROBLEMS]), MAX_ERROR_BYTES)
+    more = max(number, len(sentences)) - min(len(sentences), MAX_QUOTED_PROBLEMS)
     return f"{shown}; and {more} more" if more > 0 else shown
 
 
 def _brief(sentence: str) -> str:
     sentence = printable(sentence)  # it may hold any name that a catalog gives
-    return sentence if len(sentence) <= SENTENCE_LIMIT else sentence[:SENTENCE_LIMIT] + "…"
+    return sentence if len(sentence) <= MAX_PROBLEM_CHARACTERS else sentence[:MAX_PROBLEM_CHARACTERS] + "…"

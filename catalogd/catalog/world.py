@@ -16,7 +16,7 @@ from olmkit.errors import OlmError
 
 
 @dataclass(frozen=True)
-class Served:
+class ServedContent:
     """What HTTP serves for the Catalog, and what there is to say about it."""
 
     record: Record
@@ -24,7 +24,7 @@ class Served:
 
 
 @dataclass(frozen=True)
-class Needed:
+class InputReference:
     """An object of the system namespace that a source needs: a Secret or a ConfigMap."""
 
     kind: str
@@ -32,7 +32,7 @@ class Needed:
 
 
 @dataclass(frozen=True)
-class Wish:
+class DesiredSource:
     """What the spec asks for.
 
     `source` identifies it, `access` what it is reached with (a Secret's version): a job is known by both. `words` name it in
@@ -40,32 +40,32 @@ class Wish:
     `versions` are those of the ConfigMaps it is made of: another look is due when they differ.
     """
 
-    source: str
-    words: str
-    access: str = ""
-    interval: timedelta | None = None
-    versions: str = ""
+    identity: str
+    description: str
+    credential_versions: str = ""
+    poll_interval: timedelta | None = None
+    config_map_versions: str = ""
 
     @property
-    def job(self) -> str:
+    def job_identity(self) -> str:
         """The identity of the job that reads it."""
-        return " ".join(part for part in (self.source, self.access, self.versions) if part)
+        return " ".join(part for part in (self.identity, self.credential_versions, self.config_map_versions) if part)
 
 
 @dataclass(frozen=True)
-class Reading:
+class LoadRunning:
     """A job reads what `wish` (Wish.job) means now; `waits` until it is its turn. `failed`: why the attempt before it failed."""
 
-    wish: str
-    waits: bool = False
-    failed: OlmError | None = None
+    job_identity: str
+    is_queued: bool = False
+    previous_error: OlmError | None = None
 
 
 @dataclass(frozen=True)
-class Read:
+class LoadFinished:
     """A job has read what was wished: content `digest` is on disk. `digest` is "" when it is still what is served."""
 
-    wish: str
+    job_identity: str
     resolved_ref: str
     digest: str
     resolved: Mapping[str, Any] = field(default_factory=dict)
@@ -73,15 +73,15 @@ class Read:
 
 
 @dataclass(frozen=True)
-class Refused:
+class LoadFailed:
     """A job could not read what was wished; `age` is how long ago that was."""
 
-    wish: str
+    job_identity: str
     error: OlmError
     age: timedelta
 
 
-Job: TypeAlias = Reading | Read | Refused
+LoadState: TypeAlias = LoadRunning | LoadFinished | LoadFailed
 
 
 @dataclass(frozen=True)
@@ -102,43 +102,47 @@ class World:
     name: str
     raw: Mapping[str, Any] | None
     catalog: Catalog | None
-    job: Job | None
-    served: Served | None
-    packages: Difference
-    looked: datetime | None
+    job: LoadState | None
+    served: ServedContent | None
+    package_diff: Difference
+    last_checked: datetime | None
     content_url: str
     now: datetime
     namespace: str
-    bundles: Difference = NO_DIFFERENCE
-    needed: Mapping[Needed, str | None] = field(default_factory=dict)
-    pull_secret: str = ""
-    asked: str = ""
-    begun: str = ""
-    lacking: bool = False
-    lost: str = ""
-    read_at: str = ""
-    foreign: bool = False
+    bundle_diff: Difference = NO_DIFFERENCE
+    input_versions: Mapping[InputReference, str | None] = field(default_factory=dict)
+    pull_secret_version: str = ""
+    refresh_requested: str = ""
+    refresh_started: str = ""
+    lacks_bundle_metadata: bool = False
+    corruption: str = ""
+    loaded_config_map_versions: str = ""
+    serves_deleted_catalog: bool = False
 
     @property
     def uid(self) -> str:
         """The Catalog's, "" when it is gone."""
         return self.catalog.metadata.uid if self.catalog else ""
 
-    def answered(self, wish: Wish) -> bool:
+    def is_confirmed_by(self, wish: DesiredSource) -> bool:
         """Whether the source that is wished for has shown, for this very Catalog and with these Secrets, that it has what is
         served."""
         record = self.served.record if self.served else None
-        return record is not None and (record.ref, record.uid, record.access) == (wish.source, self.uid, wish.access)
+        return record is not None and (record.ref, record.uid, record.access) == (
+            wish.identity,
+            self.uid,
+            wish.credential_versions,
+        )
 
     @property
-    def refresh(self) -> bool:
+    def refresh_pending(self) -> bool:
         """Whether a person asked for a look that has not been begun."""
         handled = self.catalog.status.last_handled_refresh if self.catalog else None
-        return self.asked not in ("", self.begun, handled)
+        return self.refresh_requested not in ("", self.refresh_started, handled)
 
 
 @dataclass(frozen=True)
-class Withdraw:
+class StopServing:
     """Serve nothing, stop reading, remove what is on disk."""
 
 
@@ -146,7 +150,7 @@ class Withdraw:
 class Load:
     """Have a job read what the wish means now."""
 
-    wish: Wish
+    desired: DesiredSource
 
 
 @dataclass(frozen=True)
@@ -157,14 +161,14 @@ class Serve:
 
 
 @dataclass(frozen=True)
-class Confirm:
+class ConfirmUnchanged:
     """A job found what is served already: nothing but the time of the look is new. `after`: when to look again."""
 
     after: timedelta | None
 
 
 @dataclass(frozen=True)
-class Label:
+class SetLabel:
     """Give the object the label that selectors find it by."""
 
 
@@ -177,13 +181,13 @@ class SyncPackages:
 
 
 @dataclass(frozen=True)
-class Keep:
+class Wait:
     """All is as it should be, or a job is at work."""
 
     after: timedelta | None
 
 
-Plan: TypeAlias = Withdraw | Load | Serve | Confirm | Label | SyncPackages | Keep
+Plan: TypeAlias = StopServing | Load | Serve | ConfirmUnchanged | SetLabel | SyncPackages | Wait
 
 
 @dataclass(frozen=True)

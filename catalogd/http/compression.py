@@ -20,7 +20,7 @@ from typing import Any
 import orjson
 
 from catalogd.http.compression_job import ENCODINGS, FILES, MADE_OF, made_of
-from catalogd.storage.catalog_store import Shelf
+from catalogd.storage.catalog_store import CatalogStore
 from olmkit.errors import OlmError
 from olmkit.jobs import Failed, Finished, Jobs, Limits, MemoryBudget, Running, Sandbox, Task
 from olmkit.store.store import Store, unreadable_error
@@ -48,11 +48,11 @@ class Form:
 class Encodings:
     """Encoded files below `root`/encoded, made within `memory`. Raises OlmError when `root` cannot be used."""
 
-    def __init__(self, root: Path, shelf: Shelf, memory: MemoryBudget | None = None) -> None:
+    def __init__(self, root: Path, shelf: CatalogStore, memory: MemoryBudget | None = None) -> None:
         self._root = root / "encoded"
         self._store = Store(self._root)
         self._shelf = shelf
-        sandbox = Sandbox(reads=(shelf.folder,), writes=(self._root,), network=False)
+        sandbox = Sandbox(reads=(shelf.content_folder,), writes=(self._root,), network=False)
         self._jobs = Jobs(
             lambda _: self._changed.set(), concurrent=1, limits=LIMITS, preload=[JOB], sandbox=sandbox, memory=memory
         )
@@ -60,7 +60,7 @@ class Encodings:
         self._asked: set[str] = set()
         self._failed: set[str] = set()
         self._changed = asyncio.Event()
-        shelf.subscribe(self._changed.set)
+        shelf.on_any_change(self._changed.set)
 
     def find(self, digest: str, file: str) -> Mapping[str, Form]:
         """The forms of a file of that content by encoding, best first; none when they are not made (yet)."""
@@ -117,7 +117,7 @@ class Encodings:
             if isinstance(state, Failed) and digest not in self._failed:
                 self._failed.add(digest)
                 log.warning("a catalog is sent uncompressed", extra={"digest": digest, "error": state.error.message})
-        arguments = {"content": str(self._shelf.folder), "encoded": str(self._root), "digest": digest}
+        arguments = {"content": str(self._shelf.content_folder), "encoded": str(self._root), "digest": digest}
         self._asked.add(digest)
         self._jobs.ensure(digest, IDENTITY, Task(f"{JOB}:encode", arguments))
 
@@ -127,7 +127,7 @@ class Encodings:
         folder = self._store.path(digest)
         if folder is None:
             return None
-        sources = made_of(self._shelf.store, digest)
+        sources = made_of(self._shelf.content_store, digest)
         if sources is None:
             return None  # the content itself is away, or cannot be read now
         # The bytes last: what is noted cannot be read before the sizes are known, and may spare them.

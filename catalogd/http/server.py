@@ -28,7 +28,7 @@ from catalogd.http.middlewares import RETRY, bodiless, measured, refusals_as_jso
 from catalogd.http.responses import Body, OpenFiles, Refused, Torn, respond
 from catalogd.http.routes import PROVIDED_PATTERN, ROUTES, Route
 from catalogd.ingest.content import CONTENT_FORMAT
-from catalogd.storage.catalog_store import Shelf, Shelved
+from catalogd.storage.catalog_store import CatalogStore, ServedCatalog
 from olmkit.api.names import is_digest
 from olmkit.runtime.listener.connections import Limits, Listener, connections_allowed, tracked, with_a_place
 from olmkit.sources.errors import quoted
@@ -47,7 +47,7 @@ OPEN = Gauge("catalogd_http_connections", "Connections that clients of catalogs 
 
 log = logging.getLogger(__name__)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Choice = Callable[[Shelved], Body]
+Choice = Callable[[ServedCatalog], Body]
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Server:
 
     def __init__(
         self,
-        shelf: Shelf,
+        shelf: CatalogStore,
         uid: Callable[[str], str | None],
         encodings: Encodings | None = None,
         *,
@@ -149,7 +149,7 @@ class Server:
         asked = _parameters(request, route)
         filters = {name: value for name, value in asked.items() if name != "digest" and value}
 
-        def body(shelved: Shelved) -> Body:
+        def body(shelved: ServedCatalog) -> Body:
             if not filters:
                 return _whole(shelved, route)
             index = shelved.content.index
@@ -162,7 +162,7 @@ class Server:
     async def _packages(self, request: web.Request, route: Route) -> web.StreamResponse:
         _parameters(request, route)
 
-        def body(shelved: Shelved) -> Body:
+        def body(shelved: ServedCatalog) -> Body:
             path = shelved.content.summaries_path
             return Body(shelved.content, path, [(0, path.stat().st_size)], route.media_type, is_whole=True)
 
@@ -172,7 +172,7 @@ class Server:
         _parameters(request, route)
         package = request.match_info["package"]
 
-        def body(shelved: Shelved) -> Body:
+        def body(shelved: ServedCatalog) -> Body:
             found = shelved.content.icon_range(package)
             if found is None:
                 raise Refused(404, "the catalog has no such package, or it has no icon", _named(shelved))
@@ -187,7 +187,7 @@ class Server:
         asked = _parameters(request, route)
         package, provided = asked.get("package", ""), asked.get("provides", "")
 
-        def body(shelved: Shelved) -> Body:
+        def body(shelved: ServedCatalog) -> Body:
             content = shelved.content
             if package and content.resolution_range(package) is None:
                 raise Refused(404, "the catalog has no such package", _named(shelved))
@@ -229,7 +229,7 @@ class Server:
         try:
             return await self._answer(request, route, shelved, choose(shelved))
         except FileNotFoundError:
-            await self._shelf.damaged(shelved.record.digest)
+            await self._shelf.report_damage(shelved.record.digest)
         shelved = self._served(request)
         try:
             # As it is: it may be the encoded file that has gone.
@@ -237,7 +237,9 @@ class Server:
         except FileNotFoundError:
             raise _unavailable() from None
 
-    async def _answer(self, request: web.Request, route: Route, shelved: Shelved, body: Body) -> web.StreamResponse:
+    async def _answer(
+        self, request: web.Request, route: Route, shelved: ServedCatalog, body: Body
+    ) -> web.StreamResponse:
         _check_acceptable(request, body.media_type)
         digest = shelved.record.digest
         headers = {**body.headers, **_named(shelved)}
@@ -251,7 +253,7 @@ class Server:
             try:
                 return await respond(request, there, body, file)
             except Torn as torn:
-                await self._shelf.damaged(digest)
+                await self._shelf.report_damage(digest)
                 if torn.is_under_way:  # the client shall not take a part for the whole
                     raise ConnectionResetError("the content on disk is torn") from None
                 raise _unavailable() from None
@@ -271,13 +273,13 @@ class Server:
         form = forms[chosen]
         return Body(form, form.path, [(0, form.size)], body.media_type, chosen, f"-{chosen}-{form.tag}")
 
-    def _served(self, request: web.Request) -> Shelved:
+    def _served(self, request: web.Request) -> ServedCatalog:
         name = request.match_info["catalog"]
         shelved = self._shelf.get(name)
         if shelved is None and (faults := name_faults(name)):
             raise Refused(400, f"this cannot be the name of a catalog: {'; '.join(faults)}")
         uid = self._uid(name)
-        is_expected = name in self._shelf.expected
+        is_expected = name in self._shelf.pending_names
         if uid == "" or (uid is None and shelved is None and not is_expected):
             raise Refused(404, "there is no such catalog")
         shelved = _owned(shelved, uid)
@@ -295,7 +297,7 @@ class Server:
         raise Refused(404, message)
 
 
-def _owned(shelved: Shelved | None, uid: str | None) -> Shelved | None:
+def _owned(shelved: ServedCatalog | None, uid: str | None) -> ServedCatalog | None:
     """What is on the shelf, if it belongs to the Catalog with that uid ("": there is none; None: nobody can tell)."""
     if shelved is None or uid is None:
         return shelved
@@ -307,11 +309,11 @@ def _unavailable() -> Refused:
     return Refused(503, message, RETRY)
 
 
-def _named(shelved: Shelved) -> dict[str, str]:
+def _named(shelved: ServedCatalog) -> dict[str, str]:
     return {DIGEST_HEADER: shelved.record.digest}
 
 
-def _whole(shelved: Shelved, route: Route) -> Body:
+def _whole(shelved: ServedCatalog, route: Route) -> Body:
     everything = [(0, shelved.content.index.size)]
     return Body(shelved.content, shelved.content.blobs_path, everything, route.media_type, is_whole=True)
 

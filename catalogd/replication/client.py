@@ -15,36 +15,36 @@ from urllib.parse import quote
 import aiohttp
 from yarl import URL
 
-from catalogd.replication.server import CONTENT, RECORDS
-from catalogd.storage.state_file import Note, parse
+from catalogd.replication.server import CONTENT_PATH, RECORDS_PATH
+from catalogd.storage.state_file import ServingState, parse
 from olmkit.store.checksums import Checksums
 
-CONNECT_SECONDS = 5.0
-IDLE_SECONDS = 20.0
+CONNECT_TIMEOUT_SECONDS = 5.0
+IDLE_TIMEOUT_SECONDS = 20.0
 """Without a byte for this long an answer is given up."""
-LOOK_SECONDS = 5.0
+RECORDS_TIMEOUT_SECONDS = 5.0
 """For the records: meanwhile nothing else is noticed."""
-SMALL = 64 * 1024 * 1024
+MAX_METADATA_BYTES = 64 * 1024 * 1024
 """Bytes that records and manifests may have."""
-PIECE = 1024 * 1024
+CHUNK_BYTES = 1024 * 1024
 
-WHAT_TO_DO = {
+STATUS_HINTS = {
     401: ": it wants the token of a ServiceAccount; give this replica a kubeconfig with one, or run it in a pod",
     403: ": bind the ClusterRole olm-suite-catalogd to the account of this replica",
 }
 """What follows the code, where a person can do something about it."""
-TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=IDLE_SECONDS)
+TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_SECONDS, sock_read=IDLE_TIMEOUT_SECONDS)
 
 
-class Trouble(Exception):
+class ReplicationError(Exception):
     """The leader could not be asked, or its answer cannot be used; a sentence."""
 
 
-class Interrupted(Trouble):
+class Interrupted(ReplicationError):
     """The answer ended early, or was none or a refusal, as from a leader that is about to start: the rest may be had later."""
 
 
-class Peers(Protocol):
+class PeerRequestOptions(Protocol):
     """How replicas are asked; olmkit.tls.peers gives it."""
 
     @property
@@ -55,21 +55,21 @@ class Peers(Protocol):
         """Arguments for a request: ssl, server_hostname, headers."""
 
 
-class Source:
+class LeaderClient:
     """Asks whatever address it is given, over one session."""
 
-    def __init__(self, session: aiohttp.ClientSession, peers: Peers) -> None:
+    def __init__(self, session: aiohttp.ClientSession, peers: PeerRequestOptions) -> None:
         self._session = session
         self._peers = peers
-        self._known: tuple[str, str, Note] | None = None
+        self._known: tuple[str, str, ServingState] | None = None
         """The address whose records were read last, their ETag, and they themselves."""
 
-    async def records(self, address: str) -> Note:
+    async def records(self, address: str) -> ServingState:
         """What is served there now; not sent again while it is what the same address answered last."""
         known = self._known if self._known and self._known[0] == address and self._known[1] else None
         asked = {"If-None-Match": known[1]} if known else {}
         try:
-            async with asyncio.timeout(LOOK_SECONDS), self._get(address, RECORDS, asked) as answer:
+            async with asyncio.timeout(RECORDS_TIMEOUT_SECONDS), self._get(address, RECORDS_PATH, asked) as answer:
                 if known and answer.status == 304:
                     return known[2]
                 note = parse(await _small(answer))
@@ -84,23 +84,23 @@ class Source:
 
     async def manifest(self, address: str, digest: str) -> Checksums:
         """What a content holds."""
-        async with self._get(address, f"{CONTENT}/{digest}") as answer:
+        async with self._get(address, f"{CONTENT_PATH}/{digest}") as answer:
             try:
                 return Checksums.parse(await _small(answer), digest)
             except ValueError as error:
-                raise Trouble(f"the leader's answer cannot be used: {error}") from None
+                raise ReplicationError(f"the leader's answer cannot be used: {error}") from None
 
     async def read(self, address: str, digest: str, file: str, start: int, size: int) -> AsyncGenerator[bytes, None]:
         """The bytes of a file of `size` bytes from `start` on, in pieces of about 1 MiB; before Interrupted those that came."""
         headers = {"Range": f"bytes={start}-"} if start else {}
-        async with self._get(address, f"{CONTENT}/{digest}/{quote(file)}", headers) as answer:
+        async with self._get(address, f"{CONTENT_PATH}/{digest}/{quote(file)}", headers) as answer:
             if answer.status != (206 if start else 200):
-                raise Trouble(f"the leader answered {answer.status} for a part of a file")
+                raise ReplicationError(f"the leader answered {answer.status} for a part of a file")
             left = size - start
             async for piece in _pieces(answer):
                 left -= len(piece)
                 if left < 0:
-                    raise Trouble("the leader sent more than the file has")
+                    raise ReplicationError("the leader sent more than the file has")
                 yield piece
             if left:
                 raise Interrupted(f"the leader's answer ended {left} bytes early")
@@ -117,7 +117,7 @@ class Source:
                 url, headers=asked, allow_redirects=False, timeout=TIMEOUT, **options
             ) as answer:
                 if answer.status not in (200, 206, 304):
-                    raise Interrupted(f"the leader answered {answer.status}{WHAT_TO_DO.get(answer.status, '')}")
+                    raise Interrupted(f"the leader answered {answer.status}{STATUS_HINTS.get(answer.status, '')}")
                 yield answer
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             raise Interrupted(f"the leader cannot be asked: {_words(error)}") from error
@@ -127,8 +127,8 @@ async def _small(answer: aiohttp.ClientResponse) -> bytes:
     data = bytearray()
     async for piece in answer.content.iter_any():
         data += piece
-        if len(data) > SMALL:
-            raise Trouble("the leader's answer is too large")
+        if len(data) > MAX_METADATA_BYTES:
+            raise ReplicationError("the leader's answer is too large")
     return bytes(data)
 
 
@@ -138,7 +138,7 @@ async def _pieces(answer: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]
     try:
         async for piece in answer.content.iter_any():
             data += piece
-            if len(data) >= PIECE:
+            if len(data) >= CHUNK_BYTES:
                 yield bytes(data)
                 data.clear()
     except (aiohttp.ClientError, TimeoutError, OSError):

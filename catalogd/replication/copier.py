@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from catalogd.replication.client import Interrupted, Source, Trouble
-from catalogd.storage.completion import to_its_end
+from catalogd.replication.client import Interrupted, LeaderClient, ReplicationError
+from catalogd.storage.completion import run_to_completion
 from olmkit.store.checksums import Checksums
 from olmkit.store.store import Store
 
-PATIENCE = 60.0
+COPY_IDLE_TIMEOUT = 60.0
 """Seconds without a byte after which a copy is given up: longer than it takes another replica to become the leader."""
-AGAIN_SECONDS = 0.5
+RETRY_DELAY_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Copier:
     """Copies into `store` from whoever `leader` says; that may change meanwhile, "" is nobody."""
 
     store: Store
-    source: Source
+    source: LeaderClient
     leader: Callable[[], str]
-    patience: float = PATIENCE
+    idle_timeout: float = COPY_IDLE_TIMEOUT
 
     async def copy(self, digest: str) -> None:
         """Content `digest` is in the store, whole. Raises Trouble, Waiting for the disk, OSError and ValueError."""
@@ -45,7 +45,7 @@ class Copier:
                 await self._fetch(folder / name, manifest, name, file.size)
 
     async def _fetch(self, path: Path, manifest: Checksums, name: str, size: int) -> None:
-        deadline = time.monotonic() + self.patience
+        deadline = time.monotonic() + self.idle_timeout
         with await asyncio.to_thread(open, path, "wb", 0) as file:
             while True:
                 at = file.tell()
@@ -53,7 +53,7 @@ class Copier:
                     return await self._read(file, manifest, name, size)
                 except Interrupted:
                     if file.tell() > at:
-                        deadline = time.monotonic() + self.patience
+                        deadline = time.monotonic() + self.idle_timeout
                     if time.monotonic() > deadline:
                         raise
                 await self._another_attempt(manifest, deadline)
@@ -68,10 +68,10 @@ class Copier:
     async def _another_attempt(self, manifest: Checksums, deadline: float) -> None:
         """Wait until there is a leader that has the same files. Raises Trouble when it has others, or none."""
         while True:
-            await asyncio.sleep(AGAIN_SECONDS)
+            await asyncio.sleep(RETRY_DELAY_SECONDS)
             try:
                 if await self.source.manifest(self._leader(), manifest.digest) != manifest:
-                    raise Trouble("the leader is another one, and has other files under that digest")
+                    raise ReplicationError("the leader is another one, and has other files under that digest")
                 return
             except Interrupted:
                 if time.monotonic() > deadline:
@@ -97,7 +97,7 @@ async def _publishing(store: Store, manifest: Checksums) -> AsyncIterator[Path]:
     try:
         yield folder
     except BaseException as error:
-        if not await to_its_end(asyncio.to_thread(publishing.__exit__, type(error), error, error.__traceback__)):
+        if not await run_to_completion(asyncio.to_thread(publishing.__exit__, type(error), error, error.__traceback__)):
             raise
     else:
-        await to_its_end(asyncio.to_thread(publishing.__exit__, None, None, None))
+        await run_to_completion(asyncio.to_thread(publishing.__exit__, None, None, None))

@@ -25,9 +25,9 @@ from dataclasses import dataclass
 import aiohttp
 from prometheus_client import Counter, Gauge
 
-from catalogd.replication.client import Peers, Source, Trouble
+from catalogd.replication.client import LeaderClient, PeerRequestOptions, ReplicationError
 from catalogd.replication.copier import Copier
-from catalogd.storage.catalog_store import Shelf, Superseded
+from catalogd.storage.catalog_store import CatalogStore, Superseded
 from catalogd.storage.record import Record
 from olmkit.errors import OlmError, Waiting
 from olmkit.runtime.backoff import Backoff
@@ -35,12 +35,12 @@ from olmkit.runtime.election import Term
 from olmkit.store.store import StoreReason
 
 POLL_SECONDS = 2.0
-AT_ONCE = 4
+MAX_CONCURRENT_COPIES = 4
 """Contents copied at a time."""
-RETRY = Backoff(first=1.0, cap=30.0)
+COPY_BACKOFF = Backoff(first=1.0, cap=30.0)
 
-COPIES = Counter("catalogd_replication_copies_total", "Contents copied from the leader, by result.", ["result"])
-BEHIND = Gauge("catalogd_replication_behind", "Catalogs that the leader serves and this replica not yet.")
+COPIES_TOTAL = Counter("catalogd_replication_copies_total", "Contents copied from the leader, by result.", ["result"])
+CATALOGS_BEHIND = Gauge("catalogd_replication_behind", "Catalogs that the leader serves and this replica not yet.")
 
 log = logging.getLogger(__name__)
 
@@ -68,10 +68,10 @@ class Follower:
 
     def __init__(
         self,
-        shelf: Shelf,
+        shelf: CatalogStore,
         leader: Callable[[], Leader | None],
         wanted: Callable[[], Mapping[str, str] | None],
-        peers: Peers,
+        peers: PeerRequestOptions,
         poll: float = POLL_SECONDS,
     ) -> None:
         self._shelf = shelf
@@ -86,14 +86,14 @@ class Follower:
         self._failed: dict[str, _Failed] = {}
         self._trouble = ""
         self._has_looked = False
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._turns = asyncio.Semaphore(MAX_CONCURRENT_COPIES)
         self._woken = asyncio.Event()
 
     async def run(self) -> None:
         """Follow until cancelled."""
         async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False) as session:
-            source = Source(session, self._peers)
-            copier = Copier(self._shelf.store, source, self._address)
+            source = LeaderClient(session, self._peers)
+            copier = Copier(self._shelf.content_store, source, self._address)
             try:
                 while True:
                     self._woken.clear()
@@ -104,7 +104,7 @@ class Follower:
             finally:
                 await self._cancel(set(self._copies))
 
-    async def _look(self, source: Source, copier: Copier) -> None:
+    async def _look(self, source: LeaderClient, copier: Copier) -> None:
         """One look at the leader. Raises nothing."""
         leader = self._leader()
         if leader is None:
@@ -121,7 +121,7 @@ class Follower:
                 self._records, self._records_of = note.records, leader
             if leader.address or self._has_looked:  # at the start somebody is about to lead, this replica perhaps
                 self._say("" if leader.address else "the leader is not known")
-        except Trouble as error:
+        except ReplicationError as error:
             self._say(str(error))
         self._has_looked = True
         await self._follow(copier)
@@ -131,18 +131,18 @@ class Follower:
         self._records, self._records_of = {}, None
         await self._cancel(set(self._copies))
         self._failed.clear()
-        BEHIND.set(0)
+        CATALOGS_BEHIND.set(0)
 
     async def _drop_unwanted(self) -> None:
         for name in self._shelf.names:
             shelved = self._shelf.get(name)
             if shelved is not None and self._leader() is not None and not self._is_wanted(name, shelved.record):
-                await self._shelf.drop(name)
+                await self._shelf.remove(name)
 
     async def _follow(self, copier: Copier) -> None:
         """Put what is here, have copied what is not, stop copying what nobody wants."""
         missing = self._missing()
-        BEHIND.set(len(missing))
+        CATALOGS_BEHIND.set(len(missing))
         needed = {record.digest for record in missing.values()}
         await self._cancel(self._copies.keys() - needed)
         self._failed = {digest: failed for digest, failed in self._failed.items() if digest in needed}
@@ -183,13 +183,13 @@ class Follower:
         try:
             async with self._turns:
                 await copier.copy(digest)
-            COPIES.labels("success").inc()
+            COPIES_TOTAL.labels("success").inc()
             log.info("content copied", extra={"digest": digest, "seconds": round(time.monotonic() - started, 2)})
             self._failed.pop(digest, None)
             for name, record in self._missing().items():
                 if record.digest == digest:
                     await self._put(name, record)
-        except (Trouble, OlmError, OSError, ValueError) as error:
+        except (ReplicationError, OlmError, OSError, ValueError) as error:
             await self._fail(digest, error)
         finally:
             if self._copies.get(digest) is asyncio.current_task():
@@ -208,15 +208,15 @@ class Follower:
 
     async def _fail(self, digest: str, error: Exception) -> None:
         is_full = isinstance(error, Waiting) and error.reason == StoreReason.DISK_FULL
-        COPIES.labels("disk full" if is_full else "failure").inc()
+        COPIES_TOTAL.labels("disk full" if is_full else "failure").inc()
         before = self._failed.get(digest)
         times = before.times + 1 if before else 1
         text = str(error)
         if before is None or before.text != text:
             log.warning("content cannot be copied, trying again", extra={"digest": digest, "error": text})
-        self._failed[digest] = _Failed(times, text, time.monotonic() + RETRY.delay(times))
+        self._failed[digest] = _Failed(times, text, time.monotonic() + COPY_BACKOFF.delay(times))
         if is_full:
-            await self._shelf.make_room()
+            await self._shelf.free_space()
 
     async def _cancel(self, digests: Collection[str]) -> None:
         copies = [self._copies.pop(digest) for digest in list(digests)]

@@ -19,41 +19,41 @@ from pathlib import Path
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from catalogd.storage.catalog_store import Shelf
+from catalogd.storage.catalog_store import CatalogStore
 from catalogd.storage.state_file import dump
 from olmkit.store.checksums import Checksums
 from olmkit.tls.setup import AuthorizationCheck
 
-ADDRESS = "catalogd.operatorframework.io/address"
+ADDRESS_ANNOTATION = "catalogd.operatorframework.io/address"
 """The annotation on the lease that says where the holder is asked, host:port."""
-ACCESS = "/replication/v1"
+BASE_PATH = "/replication/v1"
 """The non-resource URL that a token must let get for all paths below it: one question to the API server, not one per file."""
-RECORDS = f"{ACCESS}/records"
-CONTENT = f"{ACCESS}/content"
-RETRY_AFTER = "2"
+RECORDS_PATH = f"{BASE_PATH}/records"
+CONTENT_PATH = f"{BASE_PATH}/content"
+RETRY_AFTER_SECONDS = "2"
 
 
-class Replication:
+class ReplicationRoutes:
     """The routes over one shelf. `check` takes the header Authorization, a path and the client's address, and raises
     web.HTTPException for those who may not get it: olmkit.tls.delegated_auth.DelegatedAuth.check."""
 
-    def __init__(self, shelf: Shelf, check: AuthorizationCheck) -> None:
+    def __init__(self, shelf: CatalogStore, check: AuthorizationCheck) -> None:
         self._shelf = shelf
         self._check = check
         self._records = b""
         self._reports: set[asyncio.Task[None]] = set()
-        shelf.subscribe(self._changed)
+        shelf.on_any_change(self._changed)
 
     def add_routes(self, application: web.Application) -> None:
         """For the application that serves catalogs."""
         get = application.router.add_get
-        get(RECORDS, self._for_replicas(self._get_records))
-        get(CONTENT + "/{digest}", self._for_replicas(self._get_manifest))
-        get(CONTENT + "/{digest}/{file:.+}", self._for_replicas(self._get_file))
+        get(RECORDS_PATH, self._for_replicas(self._get_records))
+        get(CONTENT_PATH + "/{digest}", self._for_replicas(self._get_manifest))
+        get(CONTENT_PATH + "/{digest}/{file:.+}", self._for_replicas(self._get_file))
 
     def _for_replicas(self, handler: Handler) -> Handler:
         async def checked(request: web.Request) -> web.StreamResponse:
-            await self._check(request.headers.get("Authorization", ""), ACCESS, request.remote or "")
+            await self._check(request.headers.get("Authorization", ""), BASE_PATH, request.remote or "")
             return await handler(request)
 
         return checked
@@ -80,7 +80,7 @@ class Replication:
         file = (await self._manifest(digest)).files.get(name)
         if file is None:
             raise web.HTTPNotFound(reason="the content has no such file")
-        folder = self._shelf.store.path(digest)
+        folder = self._shelf.content_store.path(digest)
         if folder is None or await asyncio.to_thread(_size, folder / name) != file.size:
             self._report(digest)
             raise _unavailable("the content is damaged")
@@ -92,14 +92,14 @@ class Replication:
         """Of content on the shelf. Raises 404, and 503 when it cannot be read."""
         if digest not in self._shelf.digests:
             raise web.HTTPNotFound(reason="there is no such content here")
-        manifest = await asyncio.to_thread(self._shelf.store.checksums, digest)
+        manifest = await asyncio.to_thread(self._shelf.content_store.checksums, digest)
         if manifest is None:
             self._report(digest)
             raise _unavailable("the content is damaged")
         return manifest
 
     def _report(self, digest: str) -> None:
-        report = asyncio.create_task(self._shelf.damaged(digest))
+        report = asyncio.create_task(self._shelf.report_damage(digest))
         self._reports.add(report)
         report.add_done_callback(self._reports.discard)
 
@@ -112,4 +112,4 @@ def _size(path: Path) -> int:
 
 
 def _unavailable(reason: str) -> web.HTTPException:
-    return web.HTTPServiceUnavailable(reason=reason, headers={"Retry-After": RETRY_AFTER})
+    return web.HTTPServiceUnavailable(reason=reason, headers={"Retry-After": RETRY_AFTER_SECONDS})

@@ -22,26 +22,26 @@ from datetime import timedelta
 from pathlib import Path
 
 from catalogd.ingest.content import Content
-from catalogd.storage.completion import to_its_end
-from catalogd.storage.disk import ShelfDisk, log
+from catalogd.storage.completion import run_to_completion
+from catalogd.storage.disk import StoreDisk, log
 from catalogd.storage.record import Record
-from catalogd.storage.startup_verifier import AT_ONCE, CONTENT, Ahead
-from catalogd.storage.state_file import KeptRecord, Note
+from catalogd.storage.startup_verifier import CONTENT_FOLDER, MAX_CONCURRENT_VERIFICATIONS, StartupVerifier
+from catalogd.storage.state_file import RetainedRecord, ServingState
 from olmkit.store.checksums import Integrity
 from olmkit.store.store import DISK_FULL_ERRNOS
 
-KEEP = timedelta(minutes=10)
+RETENTION = timedelta(minutes=10)
 """How long replaced content stays."""
-KEPT_AT_MOST = 3
+MAX_RETAINED_PER_CATALOG = 3
 """Replaced contents of one Catalog that stay: a tag that moves all the time must not fill the disk."""
-LOOK_SECONDS = 60.0
+CHECK_INTERVAL_SECONDS = 60.0
 """Between two looks at what is on disk."""
-VERIFY_AGAIN_SECONDS = 5.0
+VERIFY_RETRY_SECONDS = 5.0
 """The same while there is content that could not be read."""
 
 
 @dataclass(frozen=True)
-class Shelved:
+class ServedCatalog:
     """One Catalog's content."""
 
     record: Record
@@ -53,27 +53,27 @@ class Superseded(Exception):
 
 
 @dataclass(frozen=True)
-class _Kept:
-    shelved: Shelved
+class _Retained:
+    shelved: ServedCatalog
     until: float
     """By the monotonic clock."""
 
 
-class Shelf:
+class CatalogStore:
     """Records by Catalog name in `root`/catalogs.json, content by digest in `root`/content; `keep` is for replaced content,
     `ahead` has begun to verify what is there.
 
     Raises OlmError(CacheUnusable) when `root` cannot be used.
     """
 
-    def __init__(self, root: Path, keep: timedelta = KEEP, ahead: Ahead | None = None) -> None:
-        self.folder = root / CONTENT
-        self._disk = ShelfDisk(root, ahead)
-        self.store = self._disk.store
+    def __init__(self, root: Path, keep: timedelta = RETENTION, ahead: StartupVerifier | None = None) -> None:
+        self.content_folder = root / CONTENT_FOLDER
+        self._disk = StoreDisk(root, ahead)
+        self.content_store = self._disk.store
         self._keep = keep.total_seconds()
-        self._shelved: dict[str, Shelved] = {}
-        self._kept: dict[str, tuple[_Kept, ...]] = {}
-        self._unverified = Note()
+        self._shelved: dict[str, ServedCatalog] = {}
+        self._kept: dict[str, tuple[_Retained, ...]] = {}
+        self._unverified = ServingState()
         """What was noted by the process before this one and could not be verified yet."""
         self._lost: dict[str, str] = {}
         self._suspected: set[str] = set()
@@ -93,30 +93,30 @@ class Shelf:
         return {each.record.digest for each in self._all()}
 
     @property
-    def expected(self) -> frozenset[str]:
+    def pending_names(self) -> frozenset[str]:
         """Catalogs that were served before this process began and will be as soon as their content is verified."""
         return frozenset(self._unverified.records)
 
-    def get(self, name: str) -> Shelved | None:
+    def get(self, name: str) -> ServedCatalog | None:
         """What is served under that name."""
         return self._shelved.get(name)
 
-    def find(self, name: str, digest: str) -> Shelved | None:
+    def find(self, name: str, digest: str) -> ServedCatalog | None:
         """That content if it is served under the name, or was until a while ago."""
         now = time.monotonic()
         current = self._shelved.get(name)
         kept = (each.shelved for each in self._kept.get(name, ()) if each.until > now)
         return next((each for each in (current, *kept) if each and each.record.digest == digest), None)
 
-    def lost(self, name: str) -> str:
+    def corruption(self, name: str) -> str:
         """What is wrong with the content that was served under the name and is not any more; "" when there is none."""
         return self._lost.get(name, "")
 
-    def subscribe(self, callback: Callable[[], None]) -> None:
+    def on_any_change(self, callback: Callable[[], None]) -> None:
         """Call it after every change, in the event loop. It must be quick and must not raise."""
         self._callbacks.append(callback)
 
-    def on_change(self, callback: Callable[[str], None]) -> None:
+    def on_catalog_change(self, callback: Callable[[str], None]) -> None:
         """Call it with the name of a Catalog under which another record is served than before, or none, whoever changed it.
 
         In the event loop, and not for what restore() finds, but for what is verified later. It must be quick and must not raise.
@@ -130,7 +130,7 @@ class Shelf:
         Survives whatever the disk holds. Raises OlmError(CacheUnusable) when it cannot be read what was served.
         """
         async with self._changes:
-            self._unverified = self._disk.read_note()  # small; nobody may ask before it is known what is expected
+            self._unverified = self._disk.read_state()  # small; nobody may ask before it is known what is expected
             await self._verify()
             await asyncio.to_thread(self._disk.collect, self._wanted, timedelta(0))
 
@@ -140,11 +140,11 @@ class Shelf:
         Raises LookupError when it is not in the store, or damaged, OSError when it cannot be noted and Superseded when the
         fence does not hold: what was served stays.
         """
-        await to_its_end(self._put(name, record, fence))
+        await run_to_completion(self._put(name, record, fence))
 
     async def _put(self, name: str, record: Record, fence: Callable[[], bool]) -> None:
         async with self._changes:
-            shelved = Shelved(record, await self._opened(record.digest))
+            shelved = ServedCatalog(record, await self._opened(record.digest))
             if not fence():
                 raise Superseded
             try:
@@ -167,7 +167,7 @@ class Shelf:
                 self._tell_of([name])
             await self._forget(before - self._wanted)
 
-    async def drop(self, name: str) -> None:
+    async def remove(self, name: str) -> None:
         """Serve nothing under the name, and keep nothing: at once, also if the disk fails afterwards."""
         self._lost.pop(name, None)
         if (
@@ -178,7 +178,7 @@ class Shelf:
             return
         before = self.digests
         self._remove(name)
-        await to_its_end(self._drop(name, before))
+        await run_to_completion(self._drop(name, before))
 
     async def _drop(self, name: str, before: set[str]) -> None:
         async with self._changes:
@@ -186,34 +186,34 @@ class Shelf:
             await self._forget(before - self._wanted)  # first, for the note needs room
             await self._note_if_possible()
 
-    async def damaged(self, digest: str) -> None:
+    async def report_damage(self, digest: str) -> None:
         """Who reads that content found it too short or gone: if it is, it is served no longer, and removed."""
         if digest in self._suspected or digest not in self.digests:
             return
         self._suspected.add(digest)
-        await to_its_end(self._look_at(digest))
+        await run_to_completion(self._look_at(digest))
 
     async def _look_at(self, digest: str) -> None:
         try:
             async with self._changes:
-                check = await asyncio.to_thread(self.store.check_integrity, digest)
+                check = await asyncio.to_thread(self.content_store.check_integrity, digest)
                 if check.state is Integrity.CORRUPT:
                     await self._lose(digest, check.why)
         finally:
             self._suspected.discard(digest)
 
-    async def make_room(self) -> None:
+    async def free_space(self) -> None:
         """The disk is full: what is only kept goes."""
-        await to_its_end(self._make_room())
+        await run_to_completion(self._make_room())
 
     async def _make_room(self) -> None:
         async with self._changes:
             await self._let_kept_go()
             await self._note_if_possible()
 
-    async def tidy(self) -> None:
+    async def maintain(self) -> None:
         """End what was kept long enough, remove what nobody asked for, and look whether what is served is still on the disk."""
-        await to_its_end(self._tidy())
+        await run_to_completion(self._tidy())
 
     async def _tidy(self) -> None:
         async with self._changes:
@@ -223,7 +223,7 @@ class Shelf:
                 self._kept, self._is_noted = living, False
                 self._tell()
                 await self._forget(before - self._wanted)
-            for digest, fault in (await asyncio.to_thread(self._disk.look, self.digests)).items():
+            for digest, fault in (await asyncio.to_thread(self._disk.check_sizes, self.digests)).items():
                 await self._lose(digest, fault)
             await self._verify_again()
             if not self._is_noted:
@@ -234,13 +234,13 @@ class Shelf:
         """tidy() as often as it is due, until cancelled."""
         while True:
             ends = [each.until - time.monotonic() for kept in self._kept.values() for each in kept]
-            look = VERIFY_AGAIN_SECONDS if self._unverified.digests else LOOK_SECONDS
+            look = VERIFY_RETRY_SECONDS if self._unverified.digests else CHECK_INTERVAL_SECONDS
             await asyncio.sleep(max(0.1, min([*ends, look])))
-            await self.tidy()
+            await self.maintain()
 
     async def _verify(self) -> None:
         """Take what is noted, not verified, and intact; have what is damaged lost."""
-        turns = asyncio.Semaphore(AT_ONCE)
+        turns = asyncio.Semaphore(MAX_CONCURRENT_VERIFICATIONS)
         note = self._unverified
         current = {record.digest for record in note.records.values()}
 
@@ -270,7 +270,7 @@ class Shelf:
         """All content that must stay on disk."""
         return self.digests | self._unverified.digests
 
-    def _all(self) -> Iterator[Shelved]:
+    def _all(self) -> Iterator[ServedCatalog]:
         yield from self._shelved.values()
         for kept in self._kept.values():
             yield from (each.shelved for each in kept)
@@ -282,14 +282,14 @@ class Shelf:
             return shared
         return await asyncio.to_thread(self._disk.opened, digest)
 
-    def _kept_beside(self, name: str, digest: str) -> tuple[_Kept, ...]:
+    def _kept_beside(self, name: str, digest: str) -> tuple[_Retained, ...]:
         """What is kept for the name when content `digest` is served, the newest first."""
         now = time.monotonic()
         kept = list(self._kept.get(name, ()))
         if (old := self._shelved.get(name)) is not None:
-            kept.insert(0, _Kept(old, now + self._keep))
+            kept.insert(0, _Retained(old, now + self._keep))
         others = (each for each in kept if each.shelved.record.digest != digest and each.until > now)
-        return tuple(others)[:KEPT_AT_MOST]
+        return tuple(others)[:MAX_RETAINED_PER_CATALOG]
 
     async def _note(self, name: str = "", record: Record | None = None) -> None:
         """Note what is served, with `record` under `name` if it is given. Raises OSError."""
@@ -300,8 +300,8 @@ class Shelf:
             records[name], kept[name] = record, self._kept_beside(name, record.digest)
         clock = time.time() - time.monotonic()
         flat = [(catalog, each) for catalog, several in kept.items() for each in several]
-        lines = [KeptRecord(catalog, each.shelved.record, each.until + clock) for catalog, each in flat]
-        await asyncio.to_thread(self._disk.write_note, records, [*lines, *self._unverified.kept])
+        lines = [RetainedRecord(catalog, each.shelved.record, each.until + clock) for catalog, each in flat]
+        await asyncio.to_thread(self._disk.write_state, records, [*lines, *self._unverified.retained])
         self._is_noted = True
 
     async def _note_if_possible(self) -> None:
@@ -325,7 +325,7 @@ class Shelf:
 
     async def _lose(self, digest: str, fault: str) -> None:
         names = [name for name, shelved in self._shelved.items() if shelved.record.digest == digest]
-        self._disk.say_damaged(digest, fault, names)
+        self._disk.log_damage(digest, fault, names)
         for name in names:
             del self._shelved[name]
             self._lost[name] = fault
@@ -342,15 +342,15 @@ class Shelf:
         self._tell()
         await self._forget(before - self._wanted)
 
-    def _take(self, note: Note, digest: str, content: Content) -> None:
+    def _take(self, note: ServingState, digest: str, content: Content) -> None:
         """Verified content, for all names that were noted with it."""
         for name, record in note.records.items():
             if record.digest == digest:
-                self._shelved[name] = Shelved(record, content)
-        for each in note.kept:
+                self._shelved[name] = ServedCatalog(record, content)
+        for each in note.retained:
             left = min(each.until - time.time(), self._keep)  # the clock may have been set since
             if each.record.digest == digest and each.catalog in note.records and left > 0:
-                kept = _Kept(Shelved(each.record, content), time.monotonic() + left)
+                kept = _Retained(ServedCatalog(each.record, content), time.monotonic() + left)
                 self._kept[each.catalog] = (*self._kept.get(each.catalog, ()), kept)
         self._tell()
 

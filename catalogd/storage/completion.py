@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 Value = TypeVar("Value")
 
 
-async def to_its_end(work: Coroutine[Any, Any, Value]) -> Value:
+async def run_to_completion(work: Coroutine[Any, Any, Value]) -> Value:
     """Its outcome. A cancellation is passed on when it has ended: a thread that writes cannot be stopped, and what comes next
     must not meet it at work."""
     task = asyncio.create_task(work)

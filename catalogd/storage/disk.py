@@ -15,43 +15,43 @@ from pathlib import Path
 
 from catalogd.ingest.content import Content
 from catalogd.storage.record import Record
-from catalogd.storage.startup_verifier import CONTENT, NOTE, Ahead
-from catalogd.storage.state_file import KeptRecord, Note, dump, parse
+from catalogd.storage.startup_verifier import CONTENT_FOLDER, STATE_FILE, StartupVerifier
+from catalogd.storage.state_file import RetainedRecord, ServingState, dump, parse
 from olmkit.errors import OlmError
 from olmkit.store.checksums import CORRUPTION_ERRNOS, Integrity, IntegrityCheck
 from olmkit.store.store import Store, StoreReason
 
-UNWANTED = timedelta(minutes=10)
+UNREFERENCED_CONTENT_AGE = timedelta(minutes=10)
 """How old content is that nobody asked for, when it goes: a job that has ended may be about to tell of a younger one."""
 
 log = logging.getLogger(__name__)
 
 
-class ShelfDisk:
+class StoreDisk:
     """Records in `root`/catalogs.json, content in `root`/content. Raises OlmError(CacheUnusable) when `root` cannot be used."""
 
-    def __init__(self, root: Path, ahead: Ahead | None = None) -> None:
-        self.store = Store(root / CONTENT)
-        self._file = root / NOTE
+    def __init__(self, root: Path, ahead: StartupVerifier | None = None) -> None:
+        self.store = Store(root / CONTENT_FOLDER)
+        self._file = root / STATE_FILE
         self._ahead = ahead
 
-    def read_note(self) -> Note:
+    def read_state(self) -> ServingState:
         """What was noted last, as far as it makes sense. Raises OlmError(CacheUnusable) when the file cannot be read: whoever
         went on without it would remove what it names."""
         try:
             note = parse(self._file.read_bytes())
         except FileNotFoundError:
-            return Note()
+            return ServingState()
         except OSError as error:
             if error.errno not in CORRUPTION_ERRNOS:
                 text = f"{self._file} cannot be read ({error.strerror}): let this process read it, or remove it"
                 raise OlmError(StoreReason.UNUSABLE, text) from error
-            note = Note(faults=(str(error.strerror),))
-        for fault in note.faults:
+            note = ServingState(errors=(str(error.strerror),))
+        for fault in note.errors:
             log.warning("catalogs are read again: the note of what was served is damaged", extra={"fault": fault})
         return note
 
-    def write_note(self, records: Mapping[str, Record], kept: Iterable[KeptRecord]) -> None:
+    def write_state(self, records: Mapping[str, Record], kept: Iterable[RetainedRecord]) -> None:
         """Atomic: a crash leaves the old note or the new one. Raises OSError."""
         fresh = self._file.with_suffix(".new")
         with open(fresh, "wb") as file:
@@ -77,7 +77,7 @@ class ShelfDisk:
             log.warning("content on disk cannot be read now: it is left alone, and tried again", extra=facts)
             return None, check
         if names:  # else it was only kept, and may be gone because its time was over
-            self.say_damaged(digest, check.why, names)
+            self.log_damage(digest, check.why, names)
         self.forget({digest})
         return None, check
 
@@ -103,7 +103,7 @@ class ShelfDisk:
             except (OSError, OlmError) as error:
                 log.warning("content cannot be removed", extra={"digest": digest, "error": str(error)})
 
-    def collect(self, keep: set[str], older_than: timedelta = UNWANTED) -> None:
+    def collect(self, keep: set[str], older_than: timedelta = UNREFERENCED_CONTENT_AGE) -> None:
         """Remove content that nobody asked for, and what killed jobs left."""
         try:
             self.store.remove_abandoned_staging()
@@ -111,13 +111,13 @@ class ShelfDisk:
         except OSError as error:
             log.warning("the cache folder cannot be tidied", extra={"error": str(error)})
 
-    def look(self, digests: Iterable[str]) -> dict[str, str]:
+    def check_sizes(self, digests: Iterable[str]) -> dict[str, str]:
         """Those of which files are missing or of another size, and what is wrong."""
         checks = {digest: self.store.check_integrity(digest, only_sizes=True) for digest in digests}
         return {digest: check.why for digest, check in checks.items() if check.state is Integrity.CORRUPT}
 
     @staticmethod
-    def say_damaged(digest: str, fault: str, names: Iterable[str]) -> None:
+    def log_damage(digest: str, fault: str, names: Iterable[str]) -> None:
         """One line in the log."""
         facts = {"digest": digest, "fault": fault, "catalogs": sorted(names)}
         log.warning("content on disk is damaged: it is not served and read again", extra=facts)

@@ -15,22 +15,22 @@ from olmkit.errors import OlmError
 from olmkit.store.checksums import IntegrityCheck
 from olmkit.store.store import Store
 
-CONTENT = "content"
-NOTE = "catalogs.json"
-AT_ONCE = 4
+CONTENT_FOLDER = "content"
+STATE_FILE = "catalogs.json"
+MAX_CONCURRENT_VERIFICATIONS = 4
 """Contents that are verified at a time."""
 
 
-class Ahead:
+class StartupVerifier:
     """Begins at once, in threads, with the content that the note in `root` names. A note or a folder that cannot be read is
     none."""
 
     def __init__(self, root: Path) -> None:
         self._checks: dict[str, Future[IntegrityCheck]] = {}
         with suppress(OSError, OlmError, RuntimeError):  # the last: no thread can be started
-            note = parse((root / NOTE).read_bytes())
-            store = Store(root / CONTENT)
-            threads = ThreadPoolExecutor(AT_ONCE, "ahead")
+            note = parse((root / STATE_FILE).read_bytes())
+            store = Store(root / CONTENT_FOLDER)
+            threads = ThreadPoolExecutor(MAX_CONCURRENT_VERIFICATIONS, "ahead")
             for digest in sorted({record.digest for record in note.records.values()}):
                 self._checks[digest] = threads.submit(store.check_integrity, digest)
             threads.shutdown(wait=False)

@@ -25,7 +25,7 @@ _LATER = {"uid": "", "access": ""}
 
 
 @dataclass(frozen=True)
-class KeptRecord:
+class RetainedRecord:
     """What a Catalog served before; `until` is by the clock of the machine, seconds since 1970."""
 
     catalog: str
@@ -34,30 +34,30 @@ class KeptRecord:
 
 
 @dataclass(frozen=True)
-class Note:
+class ServingState:
     """What is noted; `faults` say what could not be read of it."""
 
     records: Mapping[str, Record] = field(default_factory=dict)
-    kept: tuple[KeptRecord, ...] = ()
-    faults: tuple[str, ...] = ()
+    retained: tuple[RetainedRecord, ...] = ()
+    errors: tuple[str, ...] = ()
 
     @property
     def digests(self) -> set[str]:
         """All content that it names."""
-        return {record.digest for record in (*self.records.values(), *(each.record for each in self.kept))}
+        return {record.digest for record in (*self.records.values(), *(each.record for each in self.retained))}
 
-    def without(self, name: str) -> Note:
+    def without(self, name: str) -> ServingState:
         """The same without that Catalog."""
         return self._filtered(lambda catalog, _: catalog != name)
 
-    def without_content(self, digest: str) -> Note:
+    def without_content(self, digest: str) -> ServingState:
         """The same without that content."""
         return self._filtered(lambda _, record: record.digest != digest)
 
-    def _filtered(self, keep: Callable[[str, Record], bool]) -> Note:
+    def _filtered(self, keep: Callable[[str, Record], bool]) -> ServingState:
         records = {name: record for name, record in self.records.items() if keep(name, record)}
-        kept = tuple(each for each in self.kept if keep(each.catalog, each.record))
-        return replace(self, records=records, kept=kept)
+        kept = tuple(each for each in self.retained if keep(each.catalog, each.record))
+        return replace(self, records=records, retained=kept)
 
 
 def record_from_json(value: Any) -> Record:
@@ -73,24 +73,24 @@ def record_from_json(value: Any) -> Record:
     return Record(**value)
 
 
-def dump(records: Mapping[str, Record], kept: Iterable[KeptRecord] = ()) -> bytes:
+def dump(records: Mapping[str, Record], kept: Iterable[RetainedRecord] = ()) -> bytes:
     """The note."""
     before = [{"catalog": each.catalog, "record": each.record, "until": each.until} for each in kept]
     note = {"format": FORMAT, "catalogs": dict(records), "kept": before}
     return orjson.dumps(note, default=dict, option=orjson.OPT_SORT_KEYS)
 
 
-def parse(data: bytes) -> Note:
+def parse(data: bytes) -> ServingState:
     """What dump() gave, as far as it can be read."""
     try:
         value = orjson.loads(data)
     except ValueError:
-        return Note(faults=("it is torn",))
+        return ServingState(errors=("it is torn",))
     if not isinstance(value, dict) or value.get("format") != FORMAT:
-        return Note(faults=("it is of another format",))
+        return ServingState(errors=("it is of another format",))
     catalogs, kept = value.get("catalogs"), value.get("kept")
     if not isinstance(catalogs, dict) or not isinstance(kept, list):
-        return Note(faults=("it is of another format",))
+        return ServingState(errors=("it is of another format",))
     records: dict[str, Record] = {}
     faults: list[str] = []
     for name, each in catalogs.items():
@@ -98,15 +98,15 @@ def parse(data: bytes) -> Note:
             records[name] = record_from_json(each)
         except ValueError as error:
             faults.append(f"{name}: {error}")
-    return Note(records, tuple(_kept(kept)), tuple(faults))
+    return ServingState(records, tuple(_kept(kept)), tuple(faults))
 
 
-def _kept(values: list[Any]) -> Iterable[KeptRecord]:
+def _kept(values: list[Any]) -> Iterable[RetainedRecord]:
     """What cannot be read is not kept any longer, and not missed."""
     for each in values:
         match each:
             case {"catalog": str(name), "record": dict(value), "until": int() | float() as until}:
                 try:
-                    yield KeptRecord(name, record_from_json(value), float(until))
+                    yield RetainedRecord(name, record_from_json(value), float(until))
                 except ValueError:
                     continue

@@ -17,7 +17,7 @@ from catalogd.http.responses import CHUNK
 from catalogd.http.server import Server
 from catalogd.ingest.content import CONTENT_FORMAT
 from catalogd.ingest.content_writer import ContentWriter
-from catalogd.storage.catalog_store import Shelf
+from catalogd.storage.catalog_store import CatalogStore
 from olmkit.fbc.blobs import parse_blob
 from olmkit.fbc.documents import Document
 from olmkit.store.store import Store
@@ -45,7 +45,7 @@ UNSERVED = "the catalog is not served: it is not read yet, cannot be read, or it
 class Site:
     """A server, its shelf and a client."""
 
-    def __init__(self, server: Server, shelf: Shelf, session: aiohttp.ClientSession, port: int) -> None:
+    def __init__(self, server: Server, shelf: CatalogStore, session: aiohttp.ClientSession, port: int) -> None:
         self.server, self.shelf, self.session, self.port = server, shelf, session, port
         self.base = f"http://127.0.0.1:{port}"
 
@@ -64,9 +64,11 @@ class Site:
         return reader, writer
 
 
-async def put(shelf: Shelf, name: str, digest: str, blobs: Sequence[Mapping[str, Any]] = BLOBS, uid: str = "") -> None:
+async def put(
+    shelf: CatalogStore, name: str, digest: str, blobs: Sequence[Mapping[str, Any]] = BLOBS, uid: str = ""
+) -> None:
     """Write that content and serve it under the name, for the Catalog with that uid."""
-    with Store(shelf.folder).publish(digest) as folder, ContentWriter(folder, digest) as writer:
+    with Store(shelf.content_folder).publish(digest) as folder, ContentWriter(folder, digest) as writer:
         for each in blobs:
             writer.add(parse_blob(Document(dict(each), b"", 1)))
         writer.finish()
@@ -75,7 +77,7 @@ async def put(shelf: Shelf, name: str, digest: str, blobs: Sequence[Mapping[str,
 
 @contextlib.asynccontextmanager
 async def serving(
-    shelf: Shelf, encodings: Encodings | None = None, tls: ssl.SSLContext | None = None, **more: Any
+    shelf: CatalogStore, encodings: Encodings | None = None, tls: ssl.SSLContext | None = None, **more: Any
 ) -> AsyncIterator[Site]:
     """The server at work; `c` and `fresh` exist, whatever is on the shelf."""
     authorize = more.pop("authorize", None)

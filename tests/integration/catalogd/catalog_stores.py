@@ -7,7 +7,7 @@ from pathlib import Path
 
 from catalogd.catalog.world import Record
 from catalogd.ingest.content_writer import ContentWriter
-from catalogd.storage.catalog_store import KEEP, Shelf
+from catalogd.storage.catalog_store import RETENTION, CatalogStore
 from olmkit.fbc.blobs import parse_blob
 from olmkit.fbc.documents import Document
 from olmkit.store.store import Store
@@ -42,21 +42,21 @@ def record(digest: str, uid: str = "") -> Record:
 
 async def served(root: Path) -> dict[str, str]:
     """What a process that starts now serves: digest by name."""
-    shelf = Shelf(root)
+    shelf = CatalogStore(root)
     await shelf.restore()
     return {name: found.record.digest for name in shelf.names if (found := shelf.get(name))}
 
 
-async def shelved(root: Path, keep: timedelta = KEEP, **digests: str) -> Shelf:
+async def shelved(root: Path, keep: timedelta = RETENTION, **digests: str) -> CatalogStore:
     """A shelf that serves these digests by name, and their content."""
-    shelf = Shelf(root, keep)
+    shelf = CatalogStore(root, keep)
     for name, digest in digests.items():
         publish(root, digest)
         await shelf.put(name, record(digest))
     return shelf
 
 
-def blobs_of(shelf: Shelf, name: str) -> Path:
+def blobs_of(shelf: CatalogStore, name: str) -> Path:
     found = shelf.get(name)
     assert found is not None
     return found.content.blobs_path

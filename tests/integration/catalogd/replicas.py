@@ -13,8 +13,8 @@ import pytest
 from aiohttp import web
 
 from catalogd.replication.follower import Follower, Leader
-from catalogd.replication.server import Replication
-from catalogd.storage.catalog_store import Shelf
+from catalogd.replication.server import ReplicationRoutes
+from catalogd.storage.catalog_store import CatalogStore
 from catalogd.storage.record import Record
 from olmkit.runtime.election import Term
 from tests.cluster.proxy import Proxy
@@ -27,7 +27,7 @@ Requests = list[tuple[str, str]]
 class Replica:
     """One replica. `requests` are what it was asked: path and Range; `most` is how many contents it gave at a time."""
 
-    shelf: Shelf
+    shelf: CatalogStore
     root: Path
     address: str = ""
     requests: Requests = field(default_factory=list)
@@ -61,7 +61,7 @@ class Replica:
 @contextlib.asynccontextmanager
 async def replica(root: Path) -> AsyncIterator[Replica]:
     """One that gives what is on its shelf, on a port of its own."""
-    shelf = Shelf(root)
+    shelf = CatalogStore(root)
     await shelf.restore()
     ours = Replica(shelf, root)
 
@@ -76,7 +76,7 @@ async def replica(root: Path) -> AsyncIterator[Replica]:
             ours.under_way -= "/content/" in request.path
 
     application = web.Application(middlewares=[noted])
-    Replication(shelf, _anybody).add_routes(application)
+    ReplicationRoutes(shelf, _anybody).add_routes(application)
     async with listening(application) as ours.address:
         yield ours
 
@@ -125,7 +125,7 @@ class Sight:
 
 
 @contextlib.asynccontextmanager
-async def following(shelf: Shelf, sight: Sight) -> AsyncIterator[None]:
+async def following(shelf: CatalogStore, sight: Sight) -> AsyncIterator[None]:
     """A follower at work that fills the shelf, looking often."""
 
     def leader() -> Leader | None:

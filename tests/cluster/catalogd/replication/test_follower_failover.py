@@ -8,7 +8,7 @@ from pathlib import Path
 from aiohttp import web
 from prometheus_client import REGISTRY
 
-from catalogd.replication.follower import BEHIND
+from catalogd.replication.follower import CATALOGS_BEHIND
 from olmkit.store.store import Store
 from tests.cluster.catalogd.conftest import World, lines, package
 from tests.cluster.catalogd.elected import Replicas
@@ -40,7 +40,7 @@ async def test_what_the_leader_before_answers_late_is_not_served_by_the_next_one
     digest = await world.push(AFTER)
     first.manager.stop()
     await world.serves(digest)
-    BEHIND.set(-1)
+    CATALOGS_BEHIND.set(-1)
     first.proxy.resume()
     await until(lambda: REGISTRY.get_sample_value("catalogd_replication_behind") == 0)  # a look of one who leads
     assert await replicas.served(second) == digest

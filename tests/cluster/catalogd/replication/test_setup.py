@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import aiohttp
 import pytest
 
-from catalogd.replication.server import ADDRESS
+from catalogd.replication.server import ADDRESS_ANNOTATION
 from devcluster.cluster import Cluster
 from devcluster.suite import NAMESPACE, Suite
 from olmkit.errors import NotFound
@@ -97,7 +97,7 @@ async def roles(world: World, suite: Suite) -> tuple[str, str]:
         while True:
             try:
                 lease = await world.client.get(LEASE, "catalogd", NAMESPACE)
-                address = lease["metadata"].get("annotations", {}).get(ADDRESS)
+                address = lease["metadata"].get("annotations", {}).get(ADDRESS_ANNOTATION)
             except NotFound:
                 address = None
             found = [name for name in NAMES if suite.addresses[name].catalogs == address]

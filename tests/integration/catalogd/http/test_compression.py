@@ -14,7 +14,7 @@ import zstandard
 
 from catalogd.http.compression import Encodings
 from catalogd.http.compression_job import FILES, MADE_OF
-from catalogd.storage.catalog_store import Shelf
+from catalogd.storage.catalog_store import CatalogStore
 from olmkit.store.store import Store
 from tests.integration.catalogd.catalog_server import BLOBS, DIGEST, WHOLE, Site, put, serving
 
@@ -25,7 +25,7 @@ MAKING = 240
 
 
 @contextlib.asynccontextmanager
-async def encoding(root: Path, shelf: Shelf) -> AsyncIterator[Encodings]:
+async def encoding(root: Path, shelf: CatalogStore) -> AsyncIterator[Encodings]:
     """At work."""
     encodings = Encodings(root, shelf)
     run = asyncio.create_task(encodings.run())
@@ -45,15 +45,15 @@ async def until_made(encodings: Encodings, digest: str = DIGEST) -> None:
 
 
 @pytest.fixture
-async def shelf(tmp_path: Path) -> Shelf:
+async def shelf(tmp_path: Path) -> CatalogStore:
     """With the catalog `c`."""
-    shelf = Shelf(tmp_path)
+    shelf = CatalogStore(tmp_path)
     await put(shelf, "c", DIGEST)
     return shelf
 
 
 @pytest.fixture
-async def site(tmp_path: Path, shelf: Shelf) -> AsyncIterator[Site]:
+async def site(tmp_path: Path, shelf: CatalogStore) -> AsyncIterator[Site]:
     """Serves `c`, encoded."""
     async with encoding(tmp_path, shelf) as encodings, serving(shelf, encodings) as site:
         await until_made(encodings)
@@ -124,14 +124,14 @@ async def test_a_client_that_takes_nothing_there_is_is_told_what_there_is(site: 
     assert b"zstd, gzip, identity" in body
 
 
-async def test_until_it_is_encoded_a_catalog_is_sent_plain(tmp_path: Path, shelf: Shelf) -> None:
+async def test_until_it_is_encoded_a_catalog_is_sent_plain(tmp_path: Path, shelf: CatalogStore) -> None:
     encodings = Encodings(tmp_path, shelf)
     async with serving(shelf, encodings) as site:
         _, body, headers = await site.ask(ALL, Accept_Encoding="gzip")
     assert (body, headers.get("Content-Encoding"), headers["Vary"]) == (WHOLE, None, "Accept-Encoding")
 
 
-async def test_what_was_made_is_there_after_a_restart(tmp_path: Path, shelf: Shelf) -> None:
+async def test_what_was_made_is_there_after_a_restart(tmp_path: Path, shelf: CatalogStore) -> None:
     async with encoding(tmp_path, shelf) as encodings:
         await until_made(encodings)
         form = encodings.find(DIGEST, FILES[0])["gzip"]
@@ -162,7 +162,7 @@ def _of_another_content(path: Path) -> None:
         pytest.param(_of_another_content, id="made of other content"),
     ],
 )
-async def test_what_was_damaged_meanwhile_is_made_anew(tmp_path: Path, shelf: Shelf, damage: object) -> None:
+async def test_what_was_damaged_meanwhile_is_made_anew(tmp_path: Path, shelf: CatalogStore, damage: object) -> None:
     async with encoding(tmp_path, shelf) as encodings:
         await until_made(encodings)
         path = encodings.find(DIGEST, FILES[0])["gzip"].path
@@ -174,12 +174,12 @@ async def test_what_was_damaged_meanwhile_is_made_anew(tmp_path: Path, shelf: Sh
         assert encodings.find(DIGEST, FILES[0])["gzip"].path.read_bytes() == whole
 
 
-async def test_it_goes_with_its_content(tmp_path: Path, shelf: Shelf) -> None:
+async def test_it_goes_with_its_content(tmp_path: Path, shelf: CatalogStore) -> None:
     async with encoding(tmp_path, shelf) as encodings:
         await until_made(encodings)
         await put(shelf, "d", OTHER, BLOBS[:4])
         await until_made(encodings, OTHER)
-        await shelf.drop("c")
+        await shelf.remove("c")
         async with asyncio.timeout(30):
             while (tmp_path / "encoded" / DIGEST.replace(":", "-")).exists():  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
@@ -187,15 +187,15 @@ async def test_it_goes_with_its_content(tmp_path: Path, shelf: Shelf) -> None:
         assert encodings.find(OTHER, FILES[0])
 
 
-async def test_a_download_ends_well_when_its_content_goes(tmp_path: Path, shelf: Shelf) -> None:
+async def test_a_download_ends_well_when_its_content_goes(tmp_path: Path, shelf: CatalogStore) -> None:
     async with encoding(tmp_path, shelf) as encodings, serving(shelf, encodings) as site:
         await until_made(encodings)
         async with site.session.get(site.base + ALL, headers={"Accept-Encoding": "gzip"}) as answer:
-            await shelf.drop("c")
+            await shelf.remove("c")
             assert gzip.decompress(await answer.read()) == WHOLE
 
 
-async def test_an_encoded_file_that_vanished_costs_nobody_the_catalog(tmp_path: Path, shelf: Shelf) -> None:
+async def test_an_encoded_file_that_vanished_costs_nobody_the_catalog(tmp_path: Path, shelf: CatalogStore) -> None:
     async with encoding(tmp_path, shelf) as encodings, serving(shelf, encodings) as site:
         await until_made(encodings)
         shutil.rmtree(tmp_path / "encoded")
@@ -204,7 +204,7 @@ async def test_an_encoded_file_that_vanished_costs_nobody_the_catalog(tmp_path: 
 
 
 async def test_small_files_are_left_as_they_are(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = CatalogStore(tmp_path)
     await put(shelf, "c", DIGEST, BLOBS[:1])
     async with encoding(tmp_path, shelf), serving(shelf) as site:
         folder = tmp_path / "encoded" / DIGEST.replace(":", "-") / "content"
@@ -215,9 +215,9 @@ async def test_small_files_are_left_as_they_are(tmp_path: Path) -> None:
         assert (await site.ask(ALL, Accept_Encoding="gzip"))[0] == 200
 
 
-async def test_content_that_cannot_be_read_is_served_on(tmp_path: Path, shelf: Shelf) -> None:
+async def test_content_that_cannot_be_read_is_served_on(tmp_path: Path, shelf: CatalogStore) -> None:
     """The job fails; nothing else does."""
-    (Store(shelf.folder).path(DIGEST) or tmp_path).joinpath("all.jsonl").unlink()
+    (Store(shelf.content_folder).path(DIGEST) or tmp_path).joinpath("all.jsonl").unlink()
     async with encoding(tmp_path, shelf) as encodings:
         await put(shelf, "d", OTHER)
         await until_made(encodings, OTHER)

@@ -15,7 +15,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from prometheus_client import REGISTRY
 
-from catalogd.storage.catalog_store import Shelf
+from catalogd.storage.catalog_store import CatalogStore
 from olmkit.runtime.listener import connections
 from olmkit.runtime.listener.connections import LINE_LIMIT, Limits
 from tests.integration.catalogd.catalog_server import DIGEST, WHOLE, Site, put, serving
@@ -32,16 +32,16 @@ PART = b"".join(WHOLE.splitlines(keepends=True)[:3])
 
 
 @pytest.fixture
-async def shelf(tmp_path: Path) -> Shelf:
+async def shelf(tmp_path: Path) -> CatalogStore:
     """`c` is small, `fresh` large."""
-    shelf = Shelf(tmp_path)
+    shelf = CatalogStore(tmp_path)
     await put(shelf, "c", DIGEST)
     await put(shelf, "fresh", BIG, [{"schema": "big", "name": str(at), "text": "x" * (SIZE // 8)} for at in range(8)])
     return shelf
 
 
 @pytest.fixture
-async def site(shelf: Shelf) -> AsyncIterator[Site]:
+async def site(shelf: CatalogStore) -> AsyncIterator[Site]:
     """With limits so low that they are met."""
     async with serving(shelf, limits=LIMITS) as site:
         yield site
@@ -269,7 +269,7 @@ async def test_a_client_too_many_is_told_to_come_again(site: Site) -> None:
         client.close()
 
 
-async def test_a_client_too_many_whose_token_counts_is_answered_and_let_go(shelf: Shelf) -> None:
+async def test_a_client_too_many_whose_token_counts_is_answered_and_let_go(shelf: CatalogStore) -> None:
     @web.middleware
     async def authorize(request: web.Request, handler: Handler) -> web.StreamResponse:
         connection = connections.of(request)
@@ -304,7 +304,7 @@ async def test_an_idle_client_makes_room(site: Site) -> None:
         each.close()
 
 
-async def test_a_flood_of_clients_takes_no_more_descriptors_than_there_are_places(shelf: Shelf) -> None:
+async def test_a_flood_of_clients_takes_no_more_descriptors_than_there_are_places(shelf: CatalogStore) -> None:
     patient = Limits(connections=4, head=600.0)
     async with serving(shelf, limits=patient) as site:
         clients = []
@@ -323,7 +323,7 @@ async def test_a_flood_of_clients_takes_no_more_descriptors_than_there_are_place
                 client.close()
 
 
-async def test_a_download_may_end_when_the_server_does(shelf: Shelf) -> None:
+async def test_a_download_may_end_when_the_server_does(shelf: CatalogStore) -> None:
     async with serving(shelf, limits=LIMITS) as site:
         idle, idle_writer = await site.speak(GET + b"\r\n")
         await answer_of(idle)
@@ -352,7 +352,7 @@ def contexts(tmp_path: Path) -> Contexts:
     return contexts_in(tmp_path)
 
 
-async def test_over_tls_the_same_is_served(shelf: Shelf, contexts: Contexts) -> None:
+async def test_over_tls_the_same_is_served(shelf: CatalogStore, contexts: Contexts) -> None:
     async with serving(shelf, tls=contexts[0], limits=LIMITS) as site:
         for path, size in (("c/all.json", len(WHOLE)), ("fresh/all.json", None)):
             url = f"https://localhost:{site.port}/catalogs/{path}"
@@ -362,7 +362,7 @@ async def test_over_tls_the_same_is_served(shelf: Shelf, contexts: Contexts) -> 
 
 
 async def test_a_client_that_never_shakes_hands_is_let_go(
-    shelf: Shelf, contexts: Contexts, caplog: pytest.LogCaptureFixture
+    shelf: CatalogStore, contexts: Contexts, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with serving(shelf, tls=contexts[0], limits=LIMITS) as site:
         silent, silent_writer = await site.speak()
@@ -376,7 +376,7 @@ async def test_a_client_that_never_shakes_hands_is_let_go(
     assert [record.getMessage() for record in caplog.records if record.levelname != "INFO"] == []
 
 
-async def test_handshakes_that_never_end_take_little_memory(shelf: Shelf, contexts: Contexts) -> None:
+async def test_handshakes_that_never_end_take_little_memory(shelf: CatalogStore, contexts: Contexts) -> None:
     many = 400
     loop = asyncio.get_running_loop()
     async with serving(shelf, tls=contexts[0], limits=Limits(handshake=600.0)) as site:
@@ -402,7 +402,7 @@ def traced() -> Iterator[Callable[[], int]]:
         tracemalloc.stop()
 
 
-async def test_over_tls_a_client_that_stops_reading_is_cut_off_too(shelf: Shelf, contexts: Contexts) -> None:
+async def test_over_tls_a_client_that_stops_reading_is_cut_off_too(shelf: CatalogStore, contexts: Contexts) -> None:
     async with serving(shelf, tls=contexts[0], limits=LIMITS) as site:
         reader, writer = await asyncio.open_connection(
             "127.0.0.1", site.port, ssl=contexts[1], server_hostname="localhost", limit=1024

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 from schemathesis.specs.openapi.checks import ignored_auth
 
 from catalogd.http import openapi
-from catalogd.storage.catalog_store import Shelf
+from catalogd.storage.catalog_store import CatalogStore
 from tests.integration.catalogd.catalog_server import BLOBS, DIGEST, Site, put, serving
 
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -49,7 +49,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     loops: list[asyncio.AbstractEventLoop] = []
 
     async def serve(root: Path) -> None:
-        shelf = Shelf(root)
+        shelf = CatalogStore(root)
         icon = {"base64data": PICTURE, "mediatype": "image/png"}
         await put(shelf, "c", DIGEST, [{**BLOBS[0], "icon": icon}, *BLOBS[1:3]])
         async with serving(shelf) as site:

@@ -15,7 +15,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from prometheus_client import REGISTRY
 
-from catalogd.storage.catalog_store import Shelf
+from catalogd.storage.catalog_store import CatalogStore
 from olmkit.store.store import Store
 from tests.integration.catalogd.catalog_server import BLOBS, DIGEST, MODIFIED, TAG, UNSERVED, WHOLE, Site, put, serving
 
@@ -42,15 +42,15 @@ PICTURES = [
 
 
 @pytest.fixture
-async def shelf(tmp_path: Path) -> Shelf:
+async def shelf(tmp_path: Path) -> CatalogStore:
     """`c` has packages with icons."""
-    shelf = Shelf(tmp_path)
+    shelf = CatalogStore(tmp_path)
     await put(shelf, "c", DIGEST, PICTURES)
     return shelf
 
 
 @pytest.fixture
-async def site(shelf: Shelf) -> AsyncIterator[Site]:
+async def site(shelf: CatalogStore) -> AsyncIterator[Site]:
     """Serves it."""
     async with serving(shelf) as site:
         yield site
@@ -146,7 +146,7 @@ async def test_content_that_was_replaced_is_there_by_its_digest(site: Site) -> N
     assert (await site.ask("/catalogs/c/api/v1/packages/drawn/icon"))[0] == 404
 
 
-async def test_a_replica_that_follows_may_not_have_a_digest_yet(shelf: Shelf) -> None:
+async def test_a_replica_that_follows_may_not_have_a_digest_yet(shelf: CatalogStore) -> None:
     async with serving(shelf, is_leading=lambda: False) as site:
         status, body, headers = await site.ask(f"/catalogs/c/all.json?digest={OTHER}")
         assert (status, headers["Retry-After"]) == (503, "2")
@@ -162,9 +162,9 @@ async def test_a_catalog_without_content_costs_the_others_nothing(site: Site) ->
 
 async def test_content_that_is_torn_ends_the_download_and_is_served_no_more(tmp_path: Path) -> None:
     """Less than was promised is no whole answer to any client; the next is told to come again."""
-    shelf = Shelf(tmp_path)
+    shelf = CatalogStore(tmp_path)
     await put(shelf, "c", DIGEST)
-    folder = Store(shelf.folder).path(DIGEST)
+    folder = Store(shelf.content_folder).path(DIGEST)
     assert folder is not None
     os.truncate(folder / "all.jsonl", len(WHOLE) // 2)
     async with serving(shelf) as site:
@@ -175,9 +175,9 @@ async def test_content_that_is_torn_ends_the_download_and_is_served_no_more(tmp_
 
 
 async def test_a_small_answer_from_torn_content_is_none(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = CatalogStore(tmp_path)
     await put(shelf, "c", DIGEST)
-    folder = Store(shelf.folder).path(DIGEST)
+    folder = Store(shelf.content_folder).path(DIGEST)
     assert folder is not None
     os.truncate(folder / "resolution.jsonl", 10)
     async with serving(shelf) as site:
@@ -185,7 +185,7 @@ async def test_a_small_answer_from_torn_content_is_none(tmp_path: Path) -> None:
     assert (status, json.loads(body)) == (503, {"error": UNSERVED})
 
 
-async def test_who_may_not_read_is_told_so_everywhere(shelf: Shelf) -> None:
+async def test_who_may_not_read_is_told_so_everywhere(shelf: CatalogStore) -> None:
     @web.middleware
     async def authorize(request: web.Request, handler: Handler) -> web.StreamResponse:
         if request.headers.get("Authorization") != "Bearer good":
@@ -201,7 +201,7 @@ async def test_who_may_not_read_is_told_so_everywhere(shelf: Shelf) -> None:
         assert (await site.ask("/catalogs/x/all.json", Authorization="Bearer good"))[0] == 404
 
 
-async def test_others_may_mount_routes(shelf: Shelf) -> None:
+async def test_others_may_mount_routes(shelf: CatalogStore) -> None:
     async def hello(_: web.Request) -> web.Response:
         return web.Response(text="hello")
 

@@ -12,7 +12,7 @@ from prometheus_client import REGISTRY
 from catalogd.http.responses import CHUNK
 from catalogd.http.routes import ROUTES
 from catalogd.http.server import Server
-from catalogd.storage.catalog_store import Shelf
+from catalogd.storage.catalog_store import CatalogStore
 from olmkit.errors import OlmError
 from olmkit.store.store import Store
 from tests.cluster.catalogd.conftest import package
@@ -39,7 +39,7 @@ PARTS = "it, or a part of it between dots, does not begin and end with a letter 
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
     """A server with one catalog `c` on its shelf, and `fresh` that is known and not read yet."""
-    shelf = Shelf(tmp_path)
+    shelf = CatalogStore(tmp_path)
     await put(shelf, "c", DIGEST)
     async with serving(shelf) as site:
         yield site
@@ -101,7 +101,7 @@ async def test_documents_of_all_packages_that_provide_a_kind(tmp_path: Path) -> 
     found = package("p", "1.0.0"), package("q", "1.0.0"), package("r", "1.0.0")
     for blobs in found[:2]:
         blobs[2]["properties"].append(gvk)
-    shelf = Shelf(tmp_path)
+    shelf = CatalogStore(tmp_path)
     await put(shelf, "c", DIGEST, [blob for blobs in found for blob in blobs])
     async with serving(shelf) as other:
         status, body, headers = await other.ask("/catalogs/c/api/v1/resolution?provides=example.com/Party")
@@ -250,26 +250,26 @@ async def test_the_list_of_catalogs_names_what_is_served_and_changes_with_it(sit
     assert (await site.ask("/catalogs", **known))[0] == 304
     await put(site.shelf, "fresh", DIGEST)
     assert [each["name"] for each in json.loads((await site.ask("/catalogs"))[1])["catalogs"]] == ["c", "fresh"]
-    await site.shelf.drop("fresh")
-    await site.shelf.drop("c")
+    await site.shelf.remove("fresh")
+    await site.shelf.remove("c")
     status, body, _ = await site.ask("/catalogs", **known)
     assert (status, json.loads(body)) == (200, {"catalogs": []})
 
 
 async def test_a_catalog_that_is_withdrawn_is_gone_at_once(site: Site) -> None:
-    await site.shelf.drop("c")
+    await site.shelf.remove("c")
     assert (await site.ask("/catalogs/c/all.json"))[0] == 503
 
 
 async def test_content_that_vanished_from_the_disk_is_unavailable(site: Site) -> None:
-    Store(site.shelf.folder).remove(DIGEST)
+    Store(site.shelf.content_folder).remove(DIGEST)
     assert (await site.ask("/catalogs/c/all.json"))[0] == 503
 
 
 async def test_a_download_under_way_ends_well_when_its_content_is_replaced(site: Site) -> None:
     async with site.session.get(f"{site.base}/catalogs/c/all.json") as answer:
         first = await answer.content.readexactly(10)
-        await site.shelf.drop("c")
+        await site.shelf.remove("c")
         assert first + await answer.read() == WHOLE
 
 
@@ -301,7 +301,7 @@ OTHER = "sha256:" + "2" * 64
 
 
 async def test_content_of_a_deleted_catalog_is_not_that_of_the_next_one_of_its_name(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = CatalogStore(tmp_path)
     await put(shelf, "c", DIGEST, uid="of another")
     async with serving(shelf) as site:
         for path in (

@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 from prometheus_client import REGISTRY
 
-from catalogd.storage.catalog_store import Shelf
+from catalogd.storage.catalog_store import CatalogStore
 from devcluster.processes import REPOSITORY
 from olmkit.runtime.listener.connections import Limits
 from tests.integration.catalogd.catalog_server import DIGEST, WHOLE, Site, put, serving
@@ -36,9 +36,9 @@ def contexts(tmp_path: Path) -> Contexts:
 
 
 @pytest.fixture
-async def shelf(tmp_path: Path) -> Shelf:
+async def shelf(tmp_path: Path) -> CatalogStore:
     """`c` is small, `fresh` large."""
-    shelf = Shelf(tmp_path / "shelf")
+    shelf = CatalogStore(tmp_path / "shelf")
     await put(shelf, "c", DIGEST)
     await put(shelf, "fresh", BIG, [{"schema": "big", "name": str(at), "text": "x" * (SIZE // 8)} for at in range(8)])
     return shelf
@@ -94,7 +94,7 @@ async def served(site: Site, context: ssl.SSLContext, address: str, clients: int
     ],
 )
 async def test_a_peer_with_many_connections_keeps_no_client_of_another_address_out(
-    shelf: Shelf, contexts: Contexts, greed: str
+    shelf: CatalogStore, contexts: Contexts, greed: str
 ) -> None:
     async with serving(shelf, tls=contexts[0], limits=LIMITS) as site, greedy(site, greed):
         if greed == "slow":
@@ -103,7 +103,7 @@ async def test_a_peer_with_many_connections_keeps_no_client_of_another_address_o
 
 
 async def test_readers_below_the_least_rate_make_room_for_who_has_their_address(
-    shelf: Shelf, contexts: Contexts
+    shelf: CatalogStore, contexts: Contexts
 ) -> None:
     async with serving(shelf, tls=contexts[0], limits=LIMITS) as site, greedy(site, "slow"):
         await _all_are_answered()
@@ -113,7 +113,7 @@ async def test_readers_below_the_least_rate_make_room_for_who_has_their_address(
 
 
 async def test_a_peer_that_never_shakes_hands_does_not_keep_out_who_has_its_address(
-    shelf: Shelf, contexts: Contexts
+    shelf: CatalogStore, contexts: Contexts
 ) -> None:
     """A node's proxy, or one that translates addresses, makes one peer of many."""
     async with serving(shelf, tls=contexts[0], limits=LIMITS) as site, greedy(site, "silent"):

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from prometheus_client import REGISTRY
 
-from catalogd.replication.follower import AT_ONCE
-from catalogd.storage.catalog_store import Shelf
+from catalogd.replication.follower import MAX_CONCURRENT_COPIES
+from catalogd.storage.catalog_store import CatalogStore
 from tests.cluster.proxy import Proxy
 from tests.integration.catalogd.catalog_stores import ONE, TWO, blobs_of, damage
 from tests.integration.catalogd.replicas import Replica, Sight, following, proxied, replica, said, until
@@ -69,7 +69,7 @@ async def test_a_follower_serves_what_the_leader_serves_byte_for_byte(leader: Re
         assert follower.files(digest) == leader.files(digest)
         assert len(leader.asked(f"/content/{digest}/all.jsonl")) == 1, "one copy for all names that share it"
     assert follower.records() == leader.records()
-    again = Shelf(follower.root)
+    again = CatalogStore(follower.root)
     await again.restore()
     assert set(again.names) == {"a", "b", "c"}
 
@@ -139,7 +139,7 @@ async def test_bytes_that_change_on_the_way_are_never_served(
         async with following(follower.shelf, Sight(proxy.address)):
             await until(lambda: "all.jsonl has other bytes than were published" in said(caplog))
             assert follower.served() == {}
-            assert follower.shelf.store.digests() == set()
+            assert follower.shelf.content_store.digests() == set()
             proxy.touch(None)
             await until(lambda: follower.served() == {"a": ONE})
     assert follower.files(ONE) == leader.files(ONE)
@@ -157,7 +157,7 @@ async def test_a_leader_whose_disk_rots_is_not_believed_and_one_whose_files_are_
         await until(lambda: leader.served() == {"a": ONE})
         await until(lambda: "all.jsonl has other bytes than were published" in said(caplog))
         assert follower.served() == {}
-        assert leader.shelf.lost("b")
+        assert leader.shelf.corruption("b")
 
 
 async def test_what_is_here_is_served_whatever_becomes_of_the_leader(
@@ -198,13 +198,13 @@ async def test_only_the_catalogs_on_the_cluster_decide_what_goes(leader: Replica
     sight = Sight(leader.address, wanted=None)
     async with following(follower.shelf, sight):
         await until(lambda: follower.served() == {"a": ONE, "b": TWO})
-        await leader.shelf.drop("b")
+        await leader.shelf.remove("b")
         looks = len(leader.asked("/records"))
         await until(lambda: len(leader.asked("/records")) > looks + 2)
         assert follower.served() == {"a": ONE, "b": TWO}
         sight.wanted = {"b": "2"}
         await until(lambda: follower.served() == {"b": TWO})
-        await until(lambda: follower.shelf.store.digests() == {TWO})
+        await until(lambda: follower.shelf.content_store.digests() == {TWO})
         sight.wanted = {"a": "1", "b": "2"}
         await until(lambda: follower.served() == {"a": ONE, "b": TWO})
 
@@ -223,7 +223,7 @@ async def test_a_copy_of_what_nobody_wants_any_more_is_given_up(leader: Replica,
             proxy.resume()
             await leader.serve(TWO, "b")
             await until(lambda: follower.served() == {"b": TWO})
-    assert follower.shelf.store.digests() == {TWO}
+    assert follower.shelf.content_store.digests() == {TWO}
 
 
 async def test_a_replica_that_becomes_the_leader_goes_on_with_what_it_has(leader: Replica, follower: Replica) -> None:
@@ -247,7 +247,7 @@ async def test_a_hundred_catalogs_are_copied_a_few_at_a_time(leader: Replica, fo
         await leader.serve(digest, name)
     async with following(follower.shelf, Sight(leader.address)):
         await until(lambda: follower.served() == digests)
-    assert 1 < leader.most <= AT_ONCE
+    assert 1 < leader.most <= MAX_CONCURRENT_COPIES
 
 
 def full() -> float:
@@ -266,7 +266,7 @@ async def test_content_that_finds_no_room_is_said_and_the_others_are_served(
         await until(lambda: "is full: free some space" in said(caplog))
         await until(lambda: REGISTRY.get_sample_value("catalogd_replication_behind") == 1)
         assert full() > failed
-        assert follower.shelf.store.digests() == {TWO}
+        assert follower.shelf.content_store.digests() == {TWO}
         await until(lambda: staged(follower) == [])  # between two attempts
 
 
@@ -277,4 +277,4 @@ async def test_a_follower_that_is_stopped_leaves_nothing_half_done(leader: Repli
         async with following(follower.shelf, Sight(proxy.address)):
             await half_is_here(follower)
         assert staged(follower) == []
-        assert follower.shelf.store.digests() == set()
+        assert follower.shelf.content_store.digests() == set()

@@ -63,7 +63,7 @@ async def test_what_is_kept_can_still_be_had_and_what_is_withdrawn_not(leader: R
     await leader.serve(ONE, "a")
     await leader.serve(TWO, "a")
     assert (await ask(leader.address, f"/replication/v1/content/{ONE}/all.jsonl"))[0] == 200
-    await leader.shelf.drop("a")
+    await leader.shelf.remove("a")
     assert (await ask(leader.address, f"/replication/v1/content/{ONE}"))[0] == 404
 
 

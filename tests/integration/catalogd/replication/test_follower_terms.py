@@ -41,7 +41,7 @@ async def test_a_late_answer_of_the_leader_before_is_not_put_under_the_next_one(
             sight.leader = other.address
             await follower.shelf.put("a", record(TWO))  # what it has of the new leader already
             changes: list[str] = []
-            follower.shelf.on_change(changes.append)
+            follower.shelf.on_catalog_change(changes.append)
             proxy.resume()
             asked = len(other.asked("/records"))
             await until(lambda: len(other.asked("/records")) > asked + 2)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from catalogd.catalog.world import Record
-from catalogd.storage.catalog_store import KEPT_AT_MOST, Shelf, Superseded
+from catalogd.storage.catalog_store import MAX_RETAINED_PER_CATALOG, CatalogStore, Superseded
 from olmkit.store.store import Store
 from tests.integration.catalogd.catalog_stores import (
     ONE,
@@ -31,7 +31,7 @@ async def test_what_was_served_is_served_after_a_restart(tmp_path: Path) -> None
 
 
 async def test_names_that_share_a_digest_share_one_content(tmp_path: Path) -> None:
-    for shelf in (await shelved(tmp_path, a=ONE, b=ONE), Shelf(tmp_path)):
+    for shelf in (await shelved(tmp_path, a=ONE, b=ONE), CatalogStore(tmp_path)):
         await shelf.restore()
         first, second = shelf.get("a"), shelf.get("b")
         assert first is not None
@@ -42,8 +42,8 @@ async def test_names_that_share_a_digest_share_one_content(tmp_path: Path) -> No
 async def test_a_record_comes_back_as_it_was_put(tmp_path: Path) -> None:
     publish(tmp_path, ONE)
     put = Record("source", "ref", ONE, "2026-01-01T00:00:00Z", {"type": "git", "git": {"commit": "c"}}, "etag")
-    await Shelf(tmp_path).put("a", put)
-    shelf = Shelf(tmp_path)
+    await CatalogStore(tmp_path).put("a", put)
+    shelf = CatalogStore(tmp_path)
     await shelf.restore()
     found = shelf.get("a")
     assert found is not None
@@ -58,10 +58,10 @@ async def test_content_that_was_damaged_is_not_served_but_said(
 ) -> None:
     blobs = blobs_of(await shelved(tmp_path, a=ONE, b=TWO), "a")
     damage(blobs, how)
-    shelf = Shelf(tmp_path)
+    shelf = CatalogStore(tmp_path)
     await shelf.restore()
     assert list(shelf.names) == ["b"]
-    assert shelf.lost("a")
+    assert shelf.corruption("a")
     assert on_disk(tmp_path) == {TWO}
     (said,) = [each for each in caplog.records if getattr(each, "digest", "") == ONE]
     assert vars(said)["catalogs"] == ["a"]
@@ -72,7 +72,7 @@ async def test_content_that_is_whole_but_cannot_be_read_is_not_served(tmp_path: 
     await shelved(tmp_path, b=TWO)
     with Store(tmp_path / "content").publish(ONE) as folder:
         (folder / "index.json").write_text("[]")
-    shelf = Shelf(tmp_path)
+    shelf = CatalogStore(tmp_path)
     await shelf.restore()
     with pytest.raises(LookupError):
         await shelf.put("a", record(ONE))
@@ -104,7 +104,7 @@ async def test_a_record_of_another_version_costs_only_its_own_catalog(tmp_path: 
 
 async def test_a_folder_where_the_note_should_be_is_survived(tmp_path: Path) -> None:
     (tmp_path / "catalogs.json").mkdir()
-    shelf = Shelf(tmp_path)
+    shelf = CatalogStore(tmp_path)
     await shelf.restore()
     publish(tmp_path, ONE)
     with pytest.raises(OSError, match="directory"):
@@ -123,10 +123,10 @@ async def test_foreign_files_are_left_alone(tmp_path: Path) -> None:
 
 async def test_content_goes_with_the_last_name_that_stands_for_it(tmp_path: Path) -> None:
     shelf = await shelved(tmp_path, a=ONE, b=ONE)
-    await shelf.drop("a")
+    await shelf.remove("a")
     assert on_disk(tmp_path) == {ONE}
-    await shelf.drop("b")
-    await shelf.drop("b")
+    await shelf.remove("b")
+    await shelf.remove("b")
     assert on_disk(tmp_path) == set()
     assert await served(tmp_path) == {}
 
@@ -147,10 +147,10 @@ async def test_what_was_replaced_is_found_after_a_restart_too_but_not_longer_tha
     shelf = await shelved(tmp_path, a=ONE)
     publish(tmp_path, TWO)
     await shelf.put("a", record(TWO))
-    again = Shelf(tmp_path)
+    again = CatalogStore(tmp_path)
     await again.restore()
     assert again.find("a", ONE) is not None
-    late = Shelf(tmp_path, keep=timedelta(0))
+    late = CatalogStore(tmp_path, keep=timedelta(0))
     await late.restore()
     assert late.find("a", ONE) is None
     assert on_disk(tmp_path) == {TWO}
@@ -163,15 +163,15 @@ async def test_the_clock_that_was_set_back_keeps_nothing_for_ever(tmp_path: Path
     note = json.loads((tmp_path / "catalogs.json").read_bytes())
     note["kept"][0]["until"] += 10**9
     (tmp_path / "catalogs.json").write_text(json.dumps(note))
-    again = Shelf(tmp_path, keep=timedelta(seconds=0.05))
+    again = CatalogStore(tmp_path, keep=timedelta(seconds=0.05))
     await again.restore()
     await until_gone(again, "a", ONE)
 
 
-async def until_gone(shelf: Shelf, name: str, digest: str) -> None:
+async def until_gone(shelf: CatalogStore, name: str, digest: str) -> None:
     running = asyncio.create_task(shelf.run())
     async with asyncio.timeout(30):
-        while shelf.find(name, digest) or digest in shelf.store.digests():  # noqa: ASYNC110 nobody tells of it
+        while shelf.find(name, digest) or digest in shelf.content_store.digests():  # noqa: ASYNC110 nobody tells of it
             await asyncio.sleep(0.02)
     running.cancel()
     await asyncio.wait({running})
@@ -188,12 +188,12 @@ async def test_what_was_replaced_goes_when_its_time_is_over(tmp_path: Path) -> N
 
 
 async def test_a_tag_that_moves_all_the_time_does_not_fill_the_disk(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = CatalogStore(tmp_path)
     digests = [f"sha256:{number:064x}" for number in range(9)]
     for digest in digests:
         publish(tmp_path, digest)
         await shelf.put("a", record(digest))
-    assert on_disk(tmp_path) == set(digests[-1 - KEPT_AT_MOST :])
+    assert on_disk(tmp_path) == set(digests[-1 - MAX_RETAINED_PER_CATALOG :])
 
 
 async def test_going_back_to_what_was_replaced_needs_nothing_new(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ async def test_what_is_withdrawn_is_found_no_more_nor_what_it_replaced(tmp_path:
     shelf = await shelved(tmp_path, a=ONE)
     publish(tmp_path, TWO)
     await shelf.put("a", record(TWO))
-    await shelf.drop("a")
+    await shelf.remove("a")
     assert shelf.find("a", ONE) is None
     assert shelf.find("a", TWO) is None
     assert on_disk(tmp_path) == set()
@@ -218,17 +218,17 @@ async def test_what_is_withdrawn_is_found_no_more_nor_what_it_replaced(tmp_path:
 async def test_subscribers_are_told_of_every_change(tmp_path: Path) -> None:
     shelf = await shelved(tmp_path, b=TWO)
     told: list[tuple[str, ...]] = []
-    shelf.subscribe(lambda: told.append(tuple(shelf.names)))
+    shelf.on_any_change(lambda: told.append(tuple(shelf.names)))
     publish(tmp_path, ONE)
     await shelf.put("a", record(ONE))
-    await shelf.drop("b")
+    await shelf.remove("b")
     blobs_of(shelf, "a").unlink()
-    await shelf.damaged(ONE)
+    await shelf.report_damage(ONE)
     assert [each for at, each in enumerate(told) if at == 0 or told[at - 1] != each] == [("b", "a"), ("a",), ()]
 
 
 async def test_content_that_is_not_there_is_said(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = CatalogStore(tmp_path)
     with pytest.raises(LookupError):
         await shelf.put("a", record(ONE))
     assert shelf.get("a") is None
@@ -243,7 +243,7 @@ async def test_content_that_no_name_stands_for_is_removed_at_the_start(tmp_path:
 async def test_content_that_no_name_stands_for_yet_is_not_taken_from_the_job_that_made_it(tmp_path: Path) -> None:
     shelf = await shelved(tmp_path, b=TWO)
     publish(tmp_path, ONE)
-    await shelf.tidy()
+    await shelf.maintain()
     await shelf.put("a", record(ONE))
     assert set(shelf.names) == {"a", "b"}
 
@@ -252,30 +252,30 @@ async def test_content_that_no_name_stands_for_yet_is_not_taken_from_the_job_tha
 async def test_content_that_breaks_while_it_is_served_is_served_no_more(tmp_path: Path, how: str) -> None:
     shelf = await shelved(tmp_path, a=ONE, b=TWO, c=ONE)
     lost: list[str] = []
-    shelf.on_change(lost.append)
+    shelf.on_catalog_change(lost.append)
     damage(blobs_of(shelf, "a"), how)
-    await asyncio.gather(*(shelf.damaged(ONE) for _ in range(9)))
+    await asyncio.gather(*(shelf.report_damage(ONE) for _ in range(9)))
     assert lost == ["a", "c"]
     assert list(shelf.names) == ["b"]
-    assert shelf.lost("a") == shelf.lost("c") != ""
+    assert shelf.corruption("a") == shelf.corruption("c") != ""
     assert on_disk(tmp_path) == {TWO}
     assert await served(tmp_path) == {"b": TWO}
     publish(tmp_path, ONE)
     await shelf.put("a", record(ONE))
-    assert shelf.lost("a") == ""
+    assert shelf.corruption("a") == ""
 
 
 async def test_a_false_alarm_changes_nothing(tmp_path: Path) -> None:
     shelf = await shelved(tmp_path, a=ONE)
-    await shelf.damaged(ONE)
-    await shelf.damaged(TWO)
+    await shelf.report_damage(ONE)
+    await shelf.report_damage(TWO)
     assert list(shelf.names) == ["a"]
 
 
 async def test_a_file_that_becomes_shorter_is_noticed_without_anybody_reading_it(tmp_path: Path) -> None:
     shelf = await shelved(tmp_path, a=ONE, b=TWO)
     damage(blobs_of(shelf, "a"), "cut")
-    await shelf.tidy()
+    await shelf.maintain()
     assert list(shelf.names) == ["b"]
 
 
@@ -294,14 +294,14 @@ async def test_a_change_is_made_to_its_end_when_who_asked_for_it_is_cancelled(tm
 
 async def test_until_it_is_verified_content_is_expected_and_each_is_served_as_soon_as_it_is(tmp_path: Path) -> None:
     await shelved(tmp_path, a=ONE, b=TWO)
-    shelf = Shelf(tmp_path)
+    shelf = CatalogStore(tmp_path)
     seen: list[tuple[set[str], frozenset[str]]] = []
-    shelf.subscribe(lambda: seen.append((set(shelf.names), shelf.expected)))
+    shelf.on_any_change(lambda: seen.append((set(shelf.names), shelf.pending_names)))
     await shelf.restore()
     assert len(seen) >= 2
     for names, expected in seen:
         assert names | expected == {"a", "b"}
-    assert shelf.expected == frozenset()
+    assert shelf.pending_names == frozenset()
 
 
 @pytest.mark.parametrize("answers", [(False,), (True, False)], ids=["before it is noted", "while it is noted"])
@@ -310,7 +310,7 @@ async def test_a_record_that_no_longer_holds_when_its_turn_comes_is_not_served(
 ) -> None:
     shelf = await shelved(tmp_path, a=ONE, b=TWO)
     changes: list[str] = []
-    shelf.on_change(changes.append)
+    shelf.on_catalog_change(changes.append)
     left = list(answers)
     with pytest.raises(Superseded):
         await shelf.put("a", record(TWO), lambda: left.pop(0))
@@ -324,9 +324,9 @@ async def test_a_record_that_no_longer_holds_when_its_turn_comes_is_not_served(
 async def test_each_change_of_what_is_served_is_told_once_by_name(tmp_path: Path) -> None:
     shelf = await shelved(tmp_path, a=ONE, b=TWO)
     changes: list[str] = []
-    shelf.on_change(changes.append)
+    shelf.on_catalog_change(changes.append)
     await shelf.put("a", record(ONE))
     await shelf.put("a", record(TWO))
-    await shelf.drop("b")
-    await shelf.drop("b")
+    await shelf.remove("b")
+    await shelf.remove("b")
     assert changes == ["a", "b"]

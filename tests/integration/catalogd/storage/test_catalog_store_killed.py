@@ -25,7 +25,7 @@ from catalogd.replication import follower as replication_follower
 from catalogd.storage import catalog_store
 from catalogd.storage import disk as shelf_disk
 from catalogd.storage import state_file as shelf_note
-from catalogd.storage.catalog_store import Shelf
+from catalogd.storage.catalog_store import CatalogStore
 from olmkit.store import checksums, store
 from tests.integration.catalogd.catalog_stores import ONE, TWO, record, shelved, write
 from tests.integration.catalogd.replicas import Sight, following, replica, until
@@ -74,12 +74,12 @@ def whole(root: Path, allowed: list[dict[str, str]]) -> None:
     """What runs next serves one of these, each content of it whole, and nothing else is left on the disk."""
 
     async def look() -> None:
-        found = Shelf(root)
+        found = CatalogStore(root)
         await found.restore()
         served = {name: shelved.record.digest for name in found.names if (shelved := found.get(name))}
         assert served in allowed
-        assert all(found.store.verify(digest) for digest in found.digests)
-        assert found.store.digests() == found.digests
+        assert all(found.content_store.verify(digest) for digest in found.digests)
+        assert found.content_store.digests() == found.digests
         assert list((root / "content" / ".staging").iterdir()) == []
 
     asyncio.run(look())
@@ -94,16 +94,16 @@ def test_a_shelf_that_is_killed_at_any_line(tmp_path: Path) -> None:
 
     async def change(root: Path) -> None:
         """Content is read and replaces other content, is withdrawn, is found damaged; time passes."""
-        ours = Shelf(root)
+        ours = CatalogStore(root)
         await ours.restore()
-        with ours.store.stage() as work:
+        with ours.content_store.stage() as work:
             with store.fill_staging(work, THREE) as folder:
                 write(folder, THREE)
-            ours.store.publish_staged(work, THREE)
+            ours.content_store.publish_staged(work, THREE)
         await ours.put("a", record(THREE))
-        await ours.drop("b")
-        await ours.make_room()
-        await ours.tidy()
+        await ours.remove("b")
+        await ours.free_space()
+        await ours.maintain()
 
     states = [{"a": ONE, "b": TWO}, {"a": THREE, "b": TWO}, {"a": THREE}]
     for lines in itertools.count(1, 17):
@@ -146,7 +146,7 @@ def leader(tmp_path: Path) -> Iterator[str]:
 @pytest.mark.timeout(900)  # a slower machine makes more looks meanwhile, which are lines too
 def test_a_follower_that_is_killed_at_any_line(tmp_path: Path, leader: str) -> None:
     async def follow(root: Path) -> None:
-        ours = Shelf(root)
+        ours = CatalogStore(root)
         await ours.restore()
         async with following(ours, Sight(leader, {"a": "1", "b": "2"})):
             await until(lambda: set(ours.names) == {"a", "b"})

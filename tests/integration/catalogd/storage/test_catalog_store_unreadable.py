@@ -16,8 +16,8 @@ from tests.integration.catalogd.catalog_stores import ONE, TWO, on_disk, served,
 BEGIN = """
 import asyncio, os, sys
 from pathlib import Path
-from catalogd.storage.startup_verifier import Ahead
-from catalogd.storage.catalog_store import Shelf
+from catalogd.storage.startup_verifier import StartupVerifier
+from catalogd.storage.catalog_store import CatalogStore
 from olmkit.errors import OlmError
 from olmkit.store.store import Store
 from tests.integration.catalogd.catalog_stores import ONE, TWO, damage, record
@@ -56,12 +56,12 @@ def run(root: Path, story: str) -> list[str]:
 async def test_tidying_without_file_descriptors_loses_nothing_that_is_served(tmp_path: Path) -> None:
     await shelved(tmp_path, a=ONE, b=TWO)
     story = """
-shelf = Shelf(root)
-await shelf.restore()
+store = CatalogStore(root)
+await store.restore()
 use_up()
-await shelf.tidy()
+await store.maintain()
 give_back()
-print(sorted(shelf.names), repr(shelf.lost("a")))
+print(sorted(store.names), repr(store.corruption("a")))
 """
     assert run(tmp_path, story) == ["['a', 'b'] ''"]
     assert on_disk(tmp_path) == {ONE, TWO}
@@ -71,12 +71,12 @@ print(sorted(shelf.names), repr(shelf.lost("a")))
 async def test_a_reader_without_file_descriptors_takes_nothing_from_the_shelf(tmp_path: Path) -> None:
     await shelved(tmp_path, a=ONE)
     story = """
-shelf = Shelf(root)
-await shelf.restore()
+store = CatalogStore(root)
+await store.restore()
 use_up()
-await shelf.damaged(ONE)
+await store.report_damage(ONE)
 give_back()
-print(sorted(shelf.names))
+print(sorted(store.names))
 """
     assert run(tmp_path, story) == ["['a']"]
     assert on_disk(tmp_path) == {ONE}
@@ -85,10 +85,10 @@ print(sorted(shelf.names))
 async def test_what_cannot_be_opened_when_it_is_put_stays_on_disk(tmp_path: Path) -> None:
     await shelved(tmp_path, a=ONE)
     story = """
-shelf = Shelf(root)
+store = CatalogStore(root)
 use_up()
 try:
-    await shelf.put("b", record(ONE))
+    await store.put("b", record(ONE))
 except OSError as error:
     give_back()
     print(error.strerror)
@@ -98,24 +98,24 @@ except OSError as error:
 
 
 @pytest.mark.parametrize("what", [MANIFESTS, BLOBS])
-@pytest.mark.parametrize("ahead", ["Ahead(root)", "None"])
+@pytest.mark.parametrize("ahead", ["StartupVerifier(root)", "None"])
 async def test_what_cannot_be_verified_at_the_start_is_neither_served_nor_removed_until_it_can(
     tmp_path: Path, what: str, ahead: str
 ) -> None:
     await shelved(tmp_path, a=ONE, b=TWO)
     story = f"""
 forbid("{what}")
-shelf = Shelf(root, ahead={ahead})
+store = CatalogStore(root, ahead={ahead})
 turns = []
-shelf.on_change(turns.append)
-await shelf.restore()
-print(sorted(shelf.names), sorted(shelf.expected), repr(shelf.lost("a")))
-await shelf.drop("b")
-await shelf.tidy()
-print(sorted(shelf.names), sorted(shelf.expected), turns)
+store.on_catalog_change(turns.append)
+await store.restore()
+print(sorted(store.names), sorted(store.pending_names), repr(store.corruption("a")))
+await store.remove("b")
+await store.maintain()
+print(sorted(store.names), sorted(store.pending_names), turns)
 permit("{what}")
-await shelf.tidy()
-print(sorted(shelf.names), sorted(shelf.expected), turns)
+await store.maintain()
+print(sorted(store.names), sorted(store.pending_names), turns)
 """
     assert run(tmp_path, story) == ["[] ['a', 'b'] ''", "[] ['a'] []", "['a'] [] ['a']"]
     assert await served(tmp_path) == {"a": ONE}
@@ -125,10 +125,10 @@ async def test_what_cannot_be_verified_survives_another_restart(tmp_path: Path) 
     await shelved(tmp_path, a=ONE, b=TWO)
     story = f"""
 forbid("{MANIFESTS}".replace("*", "1" * 64))
-shelf = Shelf(root)
-await shelf.restore()
-print(sorted(shelf.names))
-await shelf.put("c", record(TWO))
+store = CatalogStore(root)
+await store.restore()
+print(sorted(store.names))
+await store.put("c", record(TWO))
 permit("{MANIFESTS}")
 """
     assert run(tmp_path, story) == ["['b']"]
@@ -140,7 +140,7 @@ async def test_a_note_that_cannot_be_read_ends_the_start_and_loses_nothing(tmp_p
     story = """
 forbid("catalogs.json")
 try:
-    await Shelf(root, ahead=Ahead(root)).restore()
+    await CatalogStore(root, ahead=StartupVerifier(root)).restore()
 except OlmError as error:
     permit("catalogs.json")
     print(error.reason, error.message)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from catalogd.storage.catalog_store import Shelf
+from catalogd.storage.catalog_store import CatalogStore
 from olmkit.errors import OlmError
 from tests.integration.catalogd.catalog_stores import ONE, TWO, blobs_of, damage, publish, record, served, shelved
 from tests.integration.disk import fill_up, remount
@@ -41,7 +41,7 @@ async def test_on_a_full_disk_what_is_only_kept_makes_room(disk: Path) -> None:
 async def test_on_a_full_disk_a_catalog_can_be_withdrawn_and_stays_so(disk: Path) -> None:
     shelf = await shelved(disk, a=ONE, b=TWO)
     fill_up(disk)
-    await shelf.drop("a")
+    await shelf.remove("a")
     assert list(shelf.names) == ["b"]
     assert await served(disk) == {"b": TWO}
 
@@ -58,22 +58,22 @@ async def test_a_disk_that_became_read_only_is_served_from_and_said(
     shelf = await shelved(disk, a=ONE, b=TWO)
     damage(blobs_of(shelf, "b"), "flipped")
     remount(disk, "ro")
-    shelf = Shelf(disk)
+    shelf = CatalogStore(disk)
     await shelf.restore()
     assert list(shelf.names) == ["a"]
     assert "content cannot be removed" in caplog.text
     with pytest.raises(OSError, match="Read-only"):
         await shelf.put("c", record(ONE))
-    await shelf.tidy()
-    await shelf.drop("a")
+    await shelf.maintain()
+    await shelf.remove("a")
     assert list(shelf.names) == []
     assert "what is served cannot be noted" in caplog.text
     remount(disk, "rw")
-    await shelf.tidy()
+    await shelf.maintain()
     assert await served(disk) == {}
 
 
 def test_a_folder_that_cannot_be_made_is_said_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OlmError, match="name a folder that can be written"):
-        Shelf(tmp_path / "file")
+        CatalogStore(tmp_path / "file")

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from catalogd.storage.catalog_store import Shelf
-from catalogd.storage.startup_verifier import Ahead
+from catalogd.storage.catalog_store import CatalogStore
+from catalogd.storage.startup_verifier import StartupVerifier
 from olmkit.store.checksums import INTACT
 from tests.integration.catalogd.catalog_stores import ONE, TWO, blobs_of, damage, on_disk, shelved
 
 
 async def test_what_was_found_whole_is_served(tmp_path: Path) -> None:
     await shelved(tmp_path, a=ONE, b=ONE, c=TWO)
-    shelf = Shelf(tmp_path, ahead=Ahead(tmp_path))
+    shelf = CatalogStore(tmp_path, ahead=StartupVerifier(tmp_path))
     await shelf.restore()
     assert set(shelf.names) == {"a", "b", "c"}
 
@@ -24,27 +24,27 @@ async def test_what_was_found_damaged_is_not_served_but_said_once_and_removed(
     tmp_path: Path, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     damage(blobs_of(await shelved(tmp_path, a=ONE, b=TWO), "a"), how)
-    shelf = Shelf(tmp_path, ahead=Ahead(tmp_path))
+    shelf = CatalogStore(tmp_path, ahead=StartupVerifier(tmp_path))
     await shelf.restore()
     assert list(shelf.names) == ["b"]
-    assert shelf.lost("a")
+    assert shelf.corruption("a")
     assert on_disk(tmp_path) == {TWO}
     assert len([each for each in caplog.records if getattr(each, "digest", "") == ONE]) == 1
 
 
 async def test_what_was_found_counts_once(tmp_path: Path) -> None:
     blobs = blobs_of(await shelved(tmp_path, a=ONE), "a")
-    ahead = Ahead(tmp_path)
+    ahead = StartupVerifier(tmp_path)
     assert ahead.check(ONE) == INTACT
     damage(blobs, "flipped")
-    shelf = Shelf(tmp_path, ahead=ahead)
+    shelf = CatalogStore(tmp_path, ahead=ahead)
     await shelf.restore()
     assert not shelf.names
 
 
 async def test_content_that_no_note_names_is_not_looked_at(tmp_path: Path) -> None:
     await shelved(tmp_path, a=ONE)
-    assert Ahead(tmp_path).check(TWO) is None
+    assert StartupVerifier(tmp_path).check(TWO) is None
 
 
 @pytest.mark.parametrize("note", [None, b"", b"{}", b'{"format": 2, "catalogs": {"a": {}}, "kept": []}'])
@@ -52,9 +52,9 @@ async def test_without_a_note_that_can_be_read_there_is_nothing_to_look_at(tmp_p
     await shelved(tmp_path, a=ONE)
     file = tmp_path / "catalogs.json"
     file.unlink() if note is None else file.write_bytes(note)
-    assert Ahead(tmp_path).check(ONE) is None
+    assert StartupVerifier(tmp_path).check(ONE) is None
 
 
 def test_a_folder_that_cannot_be_used_is_for_others_to_say(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert Ahead(tmp_path / "file").check(ONE) is None
+    assert StartupVerifier(tmp_path / "file").check(ONE) is None

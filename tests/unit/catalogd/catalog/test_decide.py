@@ -7,24 +7,24 @@ from datetime import timedelta
 
 import pytest
 
-from catalogd.catalog.decide import AT_ONCE, BATCH, decide, next_look
-from catalogd.catalog.desired_source import POLL_INTERVAL, parse_duration, wished
+from catalogd.catalog.decide import IMMEDIATELY, WRITE_BATCH, decide, time_to_next_check
+from catalogd.catalog.desired_source import DEFAULT_POLL_INTERVAL, desired_source, parse_duration
 from catalogd.catalog.package_diff import Difference
 from catalogd.catalog.world import (
-    Confirm,
-    Keep,
-    Label,
+    ConfirmUnchanged,
+    DesiredSource,
+    InputReference,
     Load,
-    Needed,
+    LoadFailed,
+    LoadFinished,
+    LoadRunning,
     Plan,
-    Read,
-    Reading,
     Record,
-    Refused,
     Serve,
+    SetLabel,
+    StopServing,
     SyncPackages,
-    Wish,
-    Withdraw,
+    Wait,
     World,
 )
 from olmkit.api.catalogs import NAME_LABEL
@@ -54,69 +54,75 @@ from tests.unit.catalogd.catalog.worlds import (
     world,
 )
 
-MAP = Needed("ConfigMap", "m")
+MAP = InputReference("ConfigMap", "m")
 MAPS = {"type": "configMaps", "configMaps": [{"configMap": {"name": "m"}}]}
 
 
 def wish_rest() -> timedelta | None:
     """How long until a Catalog that is served is looked at."""
-    return next_look(world(**LOOKED), wish())
+    return time_to_next_check(world(**LOOKED), wish())
 
 
 @pytest.mark.parametrize(
     ("given", "plan"),
     [
         pytest.param(
-            world(raw=None, catalog=None, served=served()), Withdraw(), id="a Catalog that is gone is withdrawn"
+            world(raw=None, catalog=None, served=served()), StopServing(), id="a Catalog that is gone is withdrawn"
         ),
-        pytest.param(world(deleting=True, **LOOKED), Withdraw(), id="one that is being deleted too"),
-        pytest.param(world(deleting=True, job=Reading(TAG)), Withdraw(), id="also while it is read"),
-        pytest.param(world(deleting=True), Keep(None), id="once that is done, others' finalizers are waited for"),
+        pytest.param(world(deleting=True, **LOOKED), StopServing(), id="one that is being deleted too"),
+        pytest.param(world(deleting=True, job=LoadRunning(TAG)), StopServing(), id="also while it is read"),
+        pytest.param(world(deleting=True), Wait(None), id="once that is done, others' finalizers are waited for"),
         pytest.param(world(), load(), id="a new one is read"),
         pytest.param(
-            world(job=Reading(TAG)), Keep(None), id="one that is being read is waited for: the job's end tells"
-        ),
-        pytest.param(world(job=Reading(TAG, waits=True)), Keep(timedelta(seconds=5)), id="its turn is told by nothing"),
-        pytest.param(world(job=Reading("other:v1")), load(), id="a job for what was asked before is replaced"),
-        pytest.param(world(job=Read("other:v1", "i", ONE)), load(), id="its result too"),
-        pytest.param(
-            world(job=Read(TAG, IMAGE_ONE, ONE)), Serve(record(unpacked=STAMP)), id="what was read is served, from now"
+            world(job=LoadRunning(TAG)), Wait(None), id="one that is being read is waited for: the job's end tells"
         ),
         pytest.param(
-            world(job=Read(TAG, IMAGE_TWO, TWO), **LOOKED),
+            world(job=LoadRunning(TAG, is_queued=True)), Wait(timedelta(seconds=5)), id="its turn is told by nothing"
+        ),
+        pytest.param(world(job=LoadRunning("other:v1")), load(), id="a job for what was asked before is replaced"),
+        pytest.param(world(job=LoadFinished("other:v1", "i", ONE)), load(), id="its result too"),
+        pytest.param(
+            world(job=LoadFinished(TAG, IMAGE_ONE, ONE)),
+            Serve(record(unpacked=STAMP)),
+            id="what was read is served, from now",
+        ),
+        pytest.param(
+            world(job=LoadFinished(TAG, IMAGE_TWO, TWO), **LOOKED),
             Serve(record(digest=TWO, unpacked=STAMP)),
             id="what is new replaces the old",
         ),
         pytest.param(
-            world(job=Read(TAG, IMAGE_ONE, ONE), **LOOKED),
-            Confirm(wish().interval),
+            world(job=LoadFinished(TAG, IMAGE_ONE, ONE), **LOOKED),
+            ConfirmUnchanged(wish().poll_interval),
             id="a tag that has not moved is noted, and looked at again after its interval",
         ),
         pytest.param(
-            world(DIGEST, job=Read(DIGEST, IMAGE_ONE, ONE), served=served(record(DIGEST))),
-            Confirm(None),
+            world(DIGEST, job=LoadFinished(DIGEST, IMAGE_ONE, ONE), served=served(record(DIGEST))),
+            ConfirmUnchanged(None),
             id="a digest that was looked at because a person asked is noted, and never looked at again",
         ),
         pytest.param(
-            world(asked="now", job=Read(TAG, IMAGE_ONE, ONE), **LOOKED),
-            Confirm(AT_ONCE),
+            world(refresh_requested="now", job=LoadFinished(TAG, IMAGE_ONE, ONE), **LOOKED),
+            ConfirmUnchanged(IMMEDIATELY),
             id="a person who asked meanwhile gets another look at once",
         ),
         pytest.param(
-            world(packages=WRITES, job=Read(TAG, IMAGE_ONE, ONE), **LOOKED),
-            Confirm(AT_ONCE),
+            world(package_diff=WRITES, job=LoadFinished(TAG, IMAGE_ONE, ONE), **LOOKED),
+            ConfirmUnchanged(IMMEDIATELY),
             id="Packages that differ are written right after",
         ),
         pytest.param(
-            world(labels={}, job=Read(TAG, IMAGE_ONE, ONE), **LOOKED), Confirm(AT_ONCE), id="so is a label that is lost"
+            world(labels={}, job=LoadFinished(TAG, IMAGE_ONE, ONE), **LOOKED),
+            ConfirmUnchanged(IMMEDIATELY),
+            id="so is a label that is lost",
         ),
         pytest.param(
-            world(said=TWO, job=Read(TAG, IMAGE_ONE, ONE), **LOOKED),
-            Confirm(AT_ONCE),
+            world(said=TWO, job=LoadFinished(TAG, IMAGE_ONE, ONE), **LOOKED),
+            ConfirmUnchanged(IMMEDIATELY),
             id="so is what the status does not say yet",
         ),
         pytest.param(
-            world("registry.example/c:v2", job=Read("registry.example/c:v2", IMAGE_ONE, ONE), **LOOKED),
+            world("registry.example/c:v2", job=LoadFinished("registry.example/c:v2", IMAGE_ONE, ONE), **LOOKED),
             Serve(record("registry.example/c:v2")),
             id="the same content under another tag keeps its time",
         ),
@@ -126,147 +132,196 @@ def wish_rest() -> timedelta | None:
             id="a new reference is read at once",
         ),
         pytest.param(world(served=served()), load(), id="after a restart a tag is looked at"),
-        pytest.param(world(DIGEST, served=served(record(DIGEST))), Keep(None), id="after a restart a digest is not"),
+        pytest.param(world(DIGEST, served=served(record(DIGEST))), Wait(None), id="after a restart a digest is not"),
         pytest.param(world(poll="30s", **LOOKED), load(poll="30s"), id="a tag is looked at when its interval is over"),
-        pytest.param(world(poll="0s", served=served()), Keep(None), id="never with an interval of 0s"),
-        pytest.param(world(poll="0", served=served()), Keep(None), id="nor with 0"),
+        pytest.param(world(poll="0s", served=served()), Wait(None), id="never with an interval of 0s"),
+        pytest.param(world(poll="0", served=served()), Wait(None), id="nor with 0"),
         pytest.param(
-            world(packages=WRITES, **LOOKED),
-            SyncPackages(Difference(WRITES.writes[:BATCH])),
+            world(package_diff=WRITES, **LOOKED),
+            SyncPackages(Difference(WRITES.writes[:WRITE_BATCH])),
             id="Packages are written in batches",
         ),
         pytest.param(
-            world(packages=WRITES, job=Reading(TAG), **LOOKED),
-            SyncPackages(Difference(WRITES.writes[:BATCH])),
+            world(package_diff=WRITES, job=LoadRunning(TAG), **LOOKED),
+            SyncPackages(Difference(WRITES.writes[:WRITE_BATCH])),
             id="also while the tag is looked at",
         ),
         pytest.param(
-            world(packages=Difference(deletes=(("c-x", "u"),)), job=Refused(TAG, AWAY, timedelta(0)), **LOOKED),
+            world(package_diff=Difference(deletes=(("c-x", "u"),)), job=LoadFailed(TAG, AWAY, timedelta(0)), **LOOKED),
             SyncPackages(Difference(deletes=(("c-x", "u"),))),
             id="also while it cannot be read",
         ),
         pytest.param(
-            world(job=Refused(TAG, AWAY, timedelta(seconds=20))),
+            world(job=LoadFailed(TAG, AWAY, timedelta(seconds=20))),
             load(),
             id="a registry that was away is asked again",
         ),
         pytest.param(
-            world(job=Refused("other:v1", WRONG, timedelta(0))),
+            world(job=LoadFailed("other:v1", WRONG, timedelta(0))),
             load(),
             id="what was wrong with another reference does not count",
         ),
         pytest.param(
-            world(job=Refused(TAG, BAD, timedelta(hours=1))),
+            world(job=LoadFailed(TAG, BAD, timedelta(hours=1))),
             load(),
             id="bad content under a tag is looked at when polled",
         ),
-        pytest.param(world(asked="now", **LOOKED), load(), id="a person who asks for a look gets one before its time"),
         pytest.param(
-            world(DIGEST, asked="now", served=served(record(DIGEST))), load(DIGEST), id="also one at a digest"
+            world(refresh_requested="now", **LOOKED), load(), id="a person who asks for a look gets one before its time"
         ),
         pytest.param(
-            world(asked="now", job=Refused(TAG, WRONG, timedelta(0))), load(), id="also one at what was refused"
+            world(DIGEST, refresh_requested="now", served=served(record(DIGEST))),
+            load(DIGEST),
+            id="also one at a digest",
         ),
-        pytest.param(world(asked="now", job=Reading(TAG), **LOOKED), Keep(None), id="but not while one is under way"),
         pytest.param(
-            world(job=Read(TAG, "", ""), **LOOKED),
-            Confirm(wish().interval),
+            world(refresh_requested="now", job=LoadFailed(TAG, WRONG, timedelta(0))),
+            load(),
+            id="also one at what was refused",
+        ),
+        pytest.param(
+            world(refresh_requested="now", job=LoadRunning(TAG), **LOOKED),
+            Wait(None),
+            id="but not while one is under way",
+        ),
+        pytest.param(
+            world(job=LoadFinished(TAG, "", ""), **LOOKED),
+            ConfirmUnchanged(wish().poll_interval),
             id="a server that says nothing is new is believed",
         ),
-        pytest.param(world(asked="now", begun="now", **LOOKED), Keep(wish_rest()), id="nor one more for the same"),
-        pytest.param(world(asked="now", handled="now", **LOOKED), Keep(wish_rest()), id="nor again after a restart"),
         pytest.param(
-            world(asked="", handled="now", **LOOKED),
-            Keep(wish_rest()),
+            world(refresh_requested="now", refresh_started="now", **LOOKED),
+            Wait(wish_rest()),
+            id="nor one more for the same",
+        ),
+        pytest.param(
+            world(refresh_requested="now", handled="now", **LOOKED), Wait(wish_rest()), id="nor again after a restart"
+        ),
+        pytest.param(
+            world(refresh_requested="", handled="now", **LOOKED),
+            Wait(wish_rest()),
             id="an annotation that is taken away asks nothing",
         ),
         pytest.param(
-            world(asked="now", begun="before", handled="before", **LOOKED),
+            world(refresh_requested="now", refresh_started="before", handled="before", **LOOKED),
             load(),
             id="another value asks for another look",
         ),
         pytest.param(
-            world(said=TWO, packages=WRITES, **LOOKED),
-            Keep(timedelta(0)),
+            world(said=TWO, package_diff=WRITES, **LOOKED),
+            Wait(timedelta(0)),
             id="that content is served is said before its Packages are written",
         ),
         pytest.param(
-            world(DIGEST, lacking=True, served=served(record(DIGEST))),
+            world(DIGEST, lacks_bundle_metadata=True, served=served(record(DIGEST))),
             load(DIGEST),
             id="what lacks a part is read again",
         ),
         pytest.param(
-            world(lacking=True, job=Read(TAG, IMAGE_ONE, ONE), **LOOKED), Serve(record()), id="and opened again"
+            world(lacks_bundle_metadata=True, job=LoadFinished(TAG, IMAGE_ONE, ONE), **LOOKED),
+            Serve(record()),
+            id="and opened again",
         ),
         pytest.param(
-            world(source=MAPS, needed={MAP: "2"}, read_at="1", served=served(record("configMaps m:"))),
-            Load(Wish("configMaps m:", "the catalog in ConfigMaps", versions="2")),
+            world(
+                source=MAPS,
+                input_versions={MAP: "2"},
+                loaded_config_map_versions="1",
+                served=served(record("configMaps m:")),
+            ),
+            Load(DesiredSource("configMaps m:", "the catalog in ConfigMaps", config_map_versions="2")),
             id="ConfigMaps that have changed are read",
         ),
         pytest.param(
-            world(source=MAPS, needed={MAP: "2"}, read_at="2", served=served(record("configMaps m:"))),
-            Keep(None),
+            world(
+                source=MAPS,
+                input_versions={MAP: "2"},
+                loaded_config_map_versions="2",
+                served=served(record("configMaps m:")),
+            ),
+            Wait(None),
             id="ConfigMaps that have not are not",
         ),
         pytest.param(
-            world(poll="0s", served=served(replace(record(), uid="u")), foreign=False),
+            world(poll="0s", served=served(replace(record(), uid="u")), serves_deleted_catalog=False),
             load(poll="0s"),
             id="content that was noted for another object is asked for, though it is never looked at again",
         ),
         pytest.param(
             world(
-                poll="0s", job=Read(TAG, IMAGE_ONE, ONE), served=served(replace(record(), uid="u", access="secret@1"))
+                poll="0s",
+                job=LoadFinished(TAG, IMAGE_ONE, ONE),
+                served=served(replace(record(), uid="u", access="secret@1")),
             ),
             Serve(Record(TAG, IMAGE_ONE, ONE, "2026-01-01T00:00:00Z")),
             id="when its source has answered that is noted, with the Secrets it was asked with",
         ),
         pytest.param(
-            world(**WITH_SECRET, needed={SECRET: "7"}, job=Read(f"{TAG} secret@7", IMAGE_ONE, ONE)),
+            world(**WITH_SECRET, input_versions={SECRET: "7"}, job=LoadFinished(f"{TAG} secret@7", IMAGE_ONE, ONE)),
             Serve(Record(TAG, IMAGE_ONE, ONE, STAMP, access="secret@7")),
             id="also for content that is new",
         ),
         pytest.param(
-            world(foreign=True), Withdraw(), id="what an object of the same name served that is gone is withdrawn"
+            world(serves_deleted_catalog=True),
+            StopServing(),
+            id="what an object of the same name served that is gone is withdrawn",
         ),
-        pytest.param(world(foreign=True, deleting=True), Withdraw(), id="also by one that goes itself"),
-        pytest.param(world(labels={}), load(), id="a new Catalog is read before it gets its label"),
-        pytest.param(world(labels={}, job=Reading(TAG)), Label(), id="while it is read it gets its label"),
-        pytest.param(world(labels={NAME_LABEL: "d"}, **LOOKED), Label(), id="a label with another name is put right"),
-        pytest.param(world(**OFF, **LOOKED), Withdraw(), id="one that shall be unavailable is withdrawn"),
-        pytest.param(world(**OFF, job=Reading(TAG)), Withdraw(), id="also while it is read"),
         pytest.param(
-            world(**OFF, packages=Difference(deletes=(("c-x", "u"),))),
+            world(serves_deleted_catalog=True, deleting=True), StopServing(), id="also by one that goes itself"
+        ),
+        pytest.param(world(labels={}), load(), id="a new Catalog is read before it gets its label"),
+        pytest.param(world(labels={}, job=LoadRunning(TAG)), SetLabel(), id="while it is read it gets its label"),
+        pytest.param(
+            world(labels={NAME_LABEL: "d"}, **LOOKED), SetLabel(), id="a label with another name is put right"
+        ),
+        pytest.param(world(**OFF, **LOOKED), StopServing(), id="one that shall be unavailable is withdrawn"),
+        pytest.param(world(**OFF, job=LoadRunning(TAG)), StopServing(), id="also while it is read"),
+        pytest.param(
+            world(**OFF, package_diff=Difference(deletes=(("c-x", "u"),))),
             SyncPackages(Difference(deletes=(("c-x", "u"),))),
             id="then its Packages go",
         ),
-        pytest.param(world(**OFF), Keep(None), id="and then nothing is done for it"),
+        pytest.param(world(**OFF), Wait(None), id="and then nothing is done for it"),
         pytest.param(
-            world(**WITH_SECRET, needed={SECRET: "7"}),
-            Load(Wish(TAG, f'the catalog image "{TAG}"', "secret@7", interval=wish().interval)),
+            world(**WITH_SECRET, input_versions={SECRET: "7"}),
+            Load(DesiredSource(TAG, f'the catalog image "{TAG}"', "secret@7", poll_interval=wish().poll_interval)),
             id="a pull secret's version belongs to the wish",
         ),
         pytest.param(
-            world(**WITH_SECRET, needed={SECRET: "8"}, job=Refused(f"{TAG} secret@7", AWAY, timedelta(0))),
-            Load(Wish(TAG, f'the catalog image "{TAG}"', "secret@8", interval=wish().interval)),
+            world(**WITH_SECRET, input_versions={SECRET: "8"}, job=LoadFailed(f"{TAG} secret@7", AWAY, timedelta(0))),
+            Load(DesiredSource(TAG, f'the catalog image "{TAG}"', "secret@8", poll_interval=wish().poll_interval)),
             id="a pull secret that changes has the source asked again at once",
         ),
         pytest.param(
-            world(**WITH_SECRET, needed={SECRET: "8"}, **LOOKED), Keep(wish_rest()), id="but not while all is well"
+            world(**WITH_SECRET, input_versions={SECRET: "8"}, **LOOKED),
+            Wait(wish_rest()),
+            id="but not while all is well",
         ),
         pytest.param(
-            world(**WITH_SECRET, needed={SECRET: "7"}, pull_secret="2", job=Refused(f"{TAG} secret@7", WRONG, MINUTE)),
-            Load(Wish(TAG, f'the catalog image "{TAG}"', "secret@7 pull-secret@2", interval=wish().interval)),
+            world(
+                **WITH_SECRET,
+                input_versions={SECRET: "7"},
+                pull_secret_version="2",
+                job=LoadFailed(f"{TAG} secret@7", WRONG, MINUTE),
+            ),
+            Load(
+                DesiredSource(
+                    TAG, f'the catalog image "{TAG}"', "secret@7 pull-secret@2", poll_interval=wish().poll_interval
+                )
+            ),
             id="so does the cluster-wide one, also where nothing was tried any more",
         ),
-        pytest.param(world(pull_secret="2", **LOOKED), Keep(wish_rest()), id="that one neither while all is well"),
         pytest.param(
-            world(**WITH_SECRET, needed={SECRET: None}, packages=WRITES, **LOOKED),
-            SyncPackages(Difference(WRITES.writes[:BATCH])),
+            world(pull_secret_version="2", **LOOKED), Wait(wish_rest()), id="that one neither while all is well"
+        ),
+        pytest.param(
+            world(**WITH_SECRET, input_versions={SECRET: None}, package_diff=WRITES, **LOOKED),
+            SyncPackages(Difference(WRITES.writes[:WRITE_BATCH])),
             id="without its pull secret its Packages are written still",
         ),
         pytest.param(
-            world(bundles=WRITES, **LOOKED),
-            SyncPackages(Difference(), Difference(WRITES.writes[:BATCH])),
+            world(bundle_diff=WRITES, **LOOKED),
+            SyncPackages(Difference(), Difference(WRITES.writes[:WRITE_BATCH])),
             id="BundleMetadata is written as Packages are",
         ),
     ],
@@ -284,7 +339,7 @@ def test_plans(given: World, plan: Plan) -> None:
             id="no image in the spec",
         ),
         pytest.param(
-            world(**WITH_SECRET, needed={SECRET: None}, **LOOKED),
+            world(**WITH_SECRET, input_versions={SECRET: None}, **LOOKED),
             Blocked(
                 "Blocked",
                 'Secret "login" not found in namespace "the-suite": create it there, or name another one',
@@ -292,16 +347,16 @@ def test_plans(given: World, plan: Plan) -> None:
             id="a pull secret that is not there",
         ),
         pytest.param(
-            world(job=Refused(TAG, AWAY, timedelta(seconds=5))),
+            world(job=LoadFailed(TAG, AWAY, timedelta(seconds=5))),
             Waiting("RegistryUnavailable", "the registry does not answer", timedelta(seconds=15)),
             id="a registry that is away is given its time",
         ),
-        pytest.param(world(job=Refused(TAG, WRONG, timedelta(days=1))), WRONG, id="a wrong reference stays wrong"),
+        pytest.param(world(job=LoadFailed(TAG, WRONG, timedelta(days=1))), WRONG, id="a wrong reference stays wrong"),
         pytest.param(
-            world(DIGEST, job=Refused(DIGEST, BAD, timedelta(days=1))), BAD, id="bad content by digest stays bad"
+            world(DIGEST, job=LoadFailed(DIGEST, BAD, timedelta(days=1))), BAD, id="bad content by digest stays bad"
         ),
         pytest.param(
-            world(poll="0s", job=Refused(TAG, BAD, timedelta(days=1))), BAD, id="so does a tag that is not polled"
+            world(poll="0s", job=LoadFailed(TAG, BAD, timedelta(days=1))), BAD, id="so does a tag that is not polled"
         ),
     ],
 )
@@ -315,25 +370,25 @@ def test_errors_that_stand(given: World, error: OlmError) -> None:
 
 
 def _look(seen: World) -> timedelta | None:
-    asked = wished(seen)
-    assert isinstance(asked, Wish)
-    return next_look(seen, asked)
+    asked = desired_source(seen)
+    assert isinstance(asked, DesiredSource)
+    return time_to_next_check(seen, asked)
 
 
 def test_bad_content_under_a_tag_waits_for_the_next_look() -> None:
     with pytest.raises(Waiting) as caught:
-        decide(world(job=Refused(TAG, BAD, MINUTE)))
-    assert POLL_INTERVAL - MINUTE <= caught.value.after <= POLL_INTERVAL * 1.01 - MINUTE
+        decide(world(job=LoadFailed(TAG, BAD, MINUTE)))
+    assert DEFAULT_POLL_INTERVAL - MINUTE <= caught.value.after <= DEFAULT_POLL_INTERVAL * 1.01 - MINUTE
 
 
 def test_the_jitter_is_at_most_one_percent_and_differs_between_catalogs() -> None:
-    looks = {_look(world(name=f"c{number}", served=served(), looked=NOW)) for number in range(50)}
+    looks = {_look(world(name=f"c{number}", served=served(), last_checked=NOW)) for number in range(50)}
     assert len(looks) == 50
-    assert all(look is not None and POLL_INTERVAL <= look <= POLL_INTERVAL * 1.01 for look in looks)
+    assert all(look is not None and DEFAULT_POLL_INTERVAL <= look <= DEFAULT_POLL_INTERVAL * 1.01 for look in looks)
 
 
 def test_no_interval_is_so_short_that_it_is_a_loop() -> None:
-    look = _look(world(poll="1ms", served=served(), looked=NOW))
+    look = _look(world(poll="1ms", served=served(), last_checked=NOW))
     assert look is not None
     assert look >= timedelta(seconds=1)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from catalogd.catalog.desired_source import needed, poll_interval, secret_name, source_of, wished
-from catalogd.catalog.world import Needed, Wish
+from catalogd.catalog.desired_source import desired_source, input_references, poll_interval, secret_name, source_of
+from catalogd.catalog.world import DesiredSource, InputReference
 from olmkit.api.catalogs import CatalogSource
 from olmkit.errors import Blocked
 from olmkit.sources.source import GitReference, GitSource, HttpSource, ImageSource, RefKind
@@ -35,14 +35,14 @@ SOURCES = [
     pytest.param({"type": "image", "image": {"ref": "r/c:v1"}}, ImageSource("r/c:v1"), (), id="an image"),
     pytest.param(
         {"type": "image", "image": {"ref": "r/c:v1", "pullSecret": "login"}},
-        *(ImageSource("r/c:v1"), (Needed("Secret", "login"),)),
+        *(ImageSource("r/c:v1"), (InputReference("Secret", "login"),)),
         id="an image with a pull secret",
     ),
     pytest.param(of_git(), GitSource(REPOSITORY, GitReference(RefKind.BRANCH, "main")), (), id="a branch"),
     pytest.param(
         of_git(ref={"tag": "v1"}, directory="./a/b/", **AUTH),
         GitSource(REPOSITORY, GitReference(RefKind.TAG, "v1"), "a/b", True),
-        (Needed("Secret", "login"),),
+        (InputReference("Secret", "login"),),
         id="a folder at a tag, with a login",
     ),
     pytest.param(
@@ -55,25 +55,28 @@ SOURCES = [
     pytest.param(
         of_http(checksum=DIGEST, **AUTH),
         HttpSource(URL, DIGEST, True),
-        (Needed("Secret", "login"),),
+        (InputReference("Secret", "login"),),
         id="an archive with a checksum and a login",
     ),
     pytest.param(
-        of_maps("a", "b"), None, (Needed("ConfigMap", "a"), Needed("ConfigMap", "b")), id="ConfigMaps, read later"
+        of_maps("a", "b"),
+        None,
+        (InputReference("ConfigMap", "a"), InputReference("ConfigMap", "b")),
+        id="ConfigMaps, read later",
     ),
     pytest.param(
         {**of_maps("a"), "image": {"ref": "r/c:v1", "pullSecret": "login"}},
-        *(None, (Needed("ConfigMap", "a"),)),
+        *(None, (InputReference("ConfigMap", "a"),)),
         id="members that the type does not name do not count",
     ),
 ]
 
 
 @pytest.mark.parametrize(("spec", "source", "needs"), SOURCES)
-def test_sources(spec: dict[str, Any], source: Any, needs: tuple[Needed, ...]) -> None:
+def test_sources(spec: dict[str, Any], source: Any, needs: tuple[InputReference, ...]) -> None:
     model = CatalogSource.load(spec)
     assert source_of(model) == source
-    assert tuple(needed(model)) == needs
+    assert tuple(input_references(model)) == needs
     assert secret_name(model) == next((each.name for each in needs if each.kind == "Secret"), "")
 
 
@@ -109,20 +112,20 @@ WISHES = [
 
 @pytest.mark.parametrize(("spec", "polled", "words"), WISHES)
 def test_wishes(spec: dict[str, Any], polled: bool, words: str) -> None:
-    wish = wished(world(source=spec, needed={Needed("ConfigMap", "a"): "1"}))
-    assert isinstance(wish, Wish)
-    assert (wish.interval is not None, wish.words) == (polled, words)
-    assert "token" not in wish.source
+    wish = desired_source(world(source=spec, input_versions={InputReference("ConfigMap", "a"): "1"}))
+    assert isinstance(wish, DesiredSource)
+    assert (wish.poll_interval is not None, wish.description) == (polled, words)
+    assert "token" not in wish.identity
 
 
 def test_a_config_map_that_changes_is_the_same_source_and_another_look() -> None:
-    def wish(version: str) -> Wish | Blocked | None:
-        return wished(world(source=of_maps("a"), needed={Needed("ConfigMap", "a"): version}))
+    def wish(version: str) -> DesiredSource | Blocked | None:
+        return desired_source(world(source=of_maps("a"), input_versions={InputReference("ConfigMap", "a"): version}))
 
     first, second = wish("1"), wish("2")
-    assert isinstance(first, Wish)
-    assert isinstance(second, Wish)
-    assert (first.source, first.job != second.job) == (second.source, True)
+    assert isinstance(first, DesiredSource)
+    assert isinstance(second, DesiredSource)
+    assert (first.identity, first.job_identity != second.job_identity) == (second.identity, True)
 
 
 def test_an_interval_of_a_member_that_the_type_does_not_name_does_not_count() -> None:
@@ -133,13 +136,13 @@ def test_an_interval_of_a_member_that_the_type_does_not_name_does_not_count() ->
 
 
 def test_an_interval_is_as_asked() -> None:
-    wish = wished(world(source=of_git(pollInterval="1m")))
-    assert isinstance(wish, Wish)
-    assert wish.interval is not None
-    assert timedelta(minutes=1) <= wish.interval <= timedelta(minutes=1) * 1.01
+    wish = desired_source(world(source=of_git(pollInterval="1m")))
+    assert isinstance(wish, DesiredSource)
+    assert wish.poll_interval is not None
+    assert timedelta(minutes=1) <= wish.poll_interval <= timedelta(minutes=1) * 1.01
 
 
 def test_a_config_map_that_is_not_there_is_named() -> None:
-    wish = wished(world(source=of_maps("a"), needed={Needed("ConfigMap", "a"): None}))
+    wish = desired_source(world(source=of_maps("a"), input_versions={InputReference("ConfigMap", "a"): None}))
     assert isinstance(wish, Blocked)
     assert wish.message == 'ConfigMap "a" not found in namespace "the-suite": create it there'

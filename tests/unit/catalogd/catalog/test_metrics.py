@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from catalogd.catalog.metrics import INTERVAL, LOOKED, SERVING, UNPACKED, UP_TO_DATE, CatalogMetrics, values
+from catalogd.catalog.metrics import (
+    LAST_CHECK_METRIC,
+    LAST_UNPACK_METRIC,
+    POLL_INTERVAL_METRIC,
+    SERVING_METRIC,
+    UP_TO_DATE_METRIC,
+    CatalogMetrics,
+    metric_values,
+)
 from olmkit.api.catalogs import Catalog
 
 UNPACKED_AT, LOOKED_AT = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
@@ -40,35 +48,54 @@ ALL = ("Ready", "Serving", "Unpacked")
         pytest.param(
             catalog(*ALL, poll="30s"),
             LOOKED_AT,
-            {SERVING: 1, UP_TO_DATE: 1, LOOKED: LOOKED_AT.timestamp(), UNPACKED: UNPACKED_AT.timestamp(), INTERVAL: 30},
+            {
+                SERVING_METRIC: 1,
+                UP_TO_DATE_METRIC: 1,
+                LAST_CHECK_METRIC: LOOKED_AT.timestamp(),
+                LAST_UNPACK_METRIC: UNPACKED_AT.timestamp(),
+                POLL_INTERVAL_METRIC: 30,
+            },
             id="one that is served and looked at",
         ),
         pytest.param(
             catalog("Ready", "Serving", poll="30s"),
             None,
             {
-                SERVING: 1,
-                UP_TO_DATE: 0,
-                LOOKED: UNPACKED_AT.timestamp(),
-                UNPACKED: UNPACKED_AT.timestamp(),
-                INTERVAL: 30,
+                SERVING_METRIC: 1,
+                UP_TO_DATE_METRIC: 0,
+                LAST_CHECK_METRIC: UNPACKED_AT.timestamp(),
+                LAST_UNPACK_METRIC: UNPACKED_AT.timestamp(),
+                POLL_INTERVAL_METRIC: 30,
             },
             id="after a restart that could not look yet, what is known of looks is that it was unpacked",
         ),
         pytest.param(
             catalog(*ALL, ref=f"r/c@{DIGEST}"),
             LOOKED_AT,
-            {SERVING: 1, UP_TO_DATE: 1, LOOKED: LOOKED_AT.timestamp(), UNPACKED: UNPACKED_AT.timestamp()},
+            {
+                SERVING_METRIC: 1,
+                UP_TO_DATE_METRIC: 1,
+                LAST_CHECK_METRIC: LOOKED_AT.timestamp(),
+                LAST_UNPACK_METRIC: UNPACKED_AT.timestamp(),
+            },
             id="a digest has no interval: it is not looked at again",
         ),
         pytest.param(
             catalog(*ALL, poll="0s"),
             LOOKED_AT,
-            {SERVING: 1, UP_TO_DATE: 1, LOOKED: LOOKED_AT.timestamp(), UNPACKED: UNPACKED_AT.timestamp()},
+            {
+                SERVING_METRIC: 1,
+                UP_TO_DATE_METRIC: 1,
+                LAST_CHECK_METRIC: LOOKED_AT.timestamp(),
+                LAST_UNPACK_METRIC: UNPACKED_AT.timestamp(),
+            },
             id="nor has a tag that is never polled",
         ),
         pytest.param(
-            catalog(unpacked=False, poll="30s"), None, {SERVING: 0, UP_TO_DATE: 0, INTERVAL: 30}, id="a new one"
+            catalog(unpacked=False, poll="30s"),
+            None,
+            {SERVING_METRIC: 0, UP_TO_DATE_METRIC: 0, POLL_INTERVAL_METRIC: 30},
+            id="a new one",
         ),
         pytest.param(
             catalog(spec={"availability": "Unavailable"}),
@@ -80,15 +107,15 @@ ALL = ("Ready", "Serving", "Unpacked")
     ],
 )
 def test_values(given: Catalog, looked: datetime | None, expected: dict[str, float]) -> None:
-    told = values(given, looked)
-    if INTERVAL in told:  # with the Catalog's own jitter
-        assert 30 <= told[INTERVAL] <= 30.3
-        told = {**told, INTERVAL: 30}
+    told = metric_values(given, looked)
+    if POLL_INTERVAL_METRIC in told:  # with the Catalog's own jitter
+        assert 30 <= told[POLL_INTERVAL_METRIC] <= 30.3
+        told = {**told, POLL_INTERVAL_METRIC: 30}
     assert told == expected
 
 
 def test_the_default_interval_is_told_too() -> None:
-    assert 600 <= values(catalog(*ALL), None)[INTERVAL] <= 606
+    assert 600 <= metric_values(catalog(*ALL), None)[POLL_INTERVAL_METRIC] <= 606
 
 
 def raw(of: Catalog, name: str, version: str) -> dict[str, Any]:
@@ -111,16 +138,16 @@ def test_every_scrape_tells_what_is_so_now() -> None:
             if sample.name == metric
         }
 
-    assert scrape(SERVING) == {}
+    assert scrape(SERVING_METRIC) == {}
     seen[:] = [raw(catalog(*ALL), "a", "1"), raw(catalog(unpacked=False), "b", "2")]
-    assert scrape(SERVING) == {"a": 1, "b": 0}
-    assert scrape(LOOKED) == {"a": UNPACKED_AT.timestamp()}
+    assert scrape(SERVING_METRIC) == {"a": 1, "b": 0}
+    assert scrape(LAST_CHECK_METRIC) == {"a": UNPACKED_AT.timestamp()}
     looks["a"] = looks["b"] = LOOKED_AT
-    assert scrape(LOOKED) == {"a": LOOKED_AT.timestamp()}, "the version is the same, the look is new"
+    assert scrape(LAST_CHECK_METRIC) == {"a": LOOKED_AT.timestamp()}, "the version is the same, the look is new"
     seen[:] = [raw(catalog("Serving"), "b", "3")]
-    assert (scrape(SERVING), scrape(LOOKED)) == ({"b": 1}, {"b": LOOKED_AT.timestamp()})
+    assert (scrape(SERVING_METRIC), scrape(LAST_CHECK_METRIC)) == ({"b": 1}, {"b": LOOKED_AT.timestamp()})
     seen[:] = [{"metadata": {"name": "c", "resourceVersion": "4"}, "spec": {"source": 5}}]
-    assert scrape(SERVING) == {}, "what cannot be read has no series"
+    assert scrape(SERVING_METRIC) == {}, "what cannot be read has no series"
     seen[:] = [raw(catalog(*ALL), "a", "1")]
     leads = False
-    assert scrape(SERVING) == {}
+    assert scrape(SERVING_METRIC) == {}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalogd.catalog import package_diff
-from catalogd.catalog.package_diff import Difference, Existing, Write
+from catalogd.catalog.package_diff import Difference, ExistingObject, ObjectWrite
 from catalogd.ingest.package_objects import ObjectFingerprint, fingerprint, object_body
 from olmkit.api.annotations import LATEST_VERSION_ANNOTATION
 from olmkit.api.names import is_dns1123_subdomain
@@ -51,22 +51,22 @@ def test_any_package_gets_a_name_that_kubernetes_takes(catalog: str, package: st
         assert is_dns1123_subdomain(package_diff.PACKAGES.object_name(catalog, package, lambda name: True))
 
 
-def there(name: str = "c-p", **changes: Any) -> Existing:
+def there(name: str = "c-p", **changes: Any) -> ExistingObject:
     values: dict[str, Any] = {
-        **{"name": name, "uid": f"uid of {name}", "catalog": "c", "package": name.removeprefix("c-")},
-        **{"owner": "ours", "labelled": True, "fingerprint": "f"},
+        **{"name": name, "uid": f"uid of {name}", "catalog": "c", "subject": name.removeprefix("c-")},
+        **{"owner": "ours", "has_labels": True, "fingerprint": "f"},
     }
-    return Existing(**{**values, **changes})
+    return ExistingObject(**{**values, **changes})
 
 
-def differ(offers: list[ObjectFingerprint], *existing: Existing) -> Difference:
-    held = {each.name: (each.catalog, each.package) for each in existing}
+def differ(offers: list[ObjectFingerprint], *existing: ExistingObject) -> Difference:
+    held = {each.name: (each.catalog, each.subject) for each in existing}
     own = [each for each in existing if each.catalog == "c"]
     return package_diff.difference(package_diff.PACKAGES, ("c", "ours"), offers, own, held.get)
 
 
 P = ObjectFingerprint("p", "f")
-CREATE, UPDATE = Write("c-p", "p"), Write("c-p", "p", "uid of c-p")
+CREATE, UPDATE = ObjectWrite("c-p", "p"), ObjectWrite("c-p", "p", "uid of c-p")
 DELETE = ("c-p", "uid of c-p")
 
 
@@ -77,10 +77,10 @@ DELETE = ("c-p", "uid of c-p")
         pytest.param([P], [], (CREATE,), (), id="one that is offered is created"),
         pytest.param([P], [there()], (), (), id="one that is right stays"),
         pytest.param([P], [there(fingerprint="old")], (UPDATE,), (), id="one whose spec differs is written"),
-        pytest.param([P], [there(labelled=False)], (UPDATE,), (), id="one without its label is written"),
+        pytest.param([P], [there(has_labels=False)], (UPDATE,), (), id="one without its label is written"),
         pytest.param([P], [there(owner="")], (UPDATE,), (), id="one that nobody owns is taken over"),
         pytest.param(
-            [P], [there(fingerprint="x", settled=True)], (), (), id="one that others own fields of is left so"
+            [P], [there(fingerprint="x", drift_accepted=True)], (), (), id="one that others own fields of is left so"
         ),
         pytest.param([], [there()], (), (DELETE,), id="one that is offered no more goes"),
         pytest.param([], [there(owner="")], (), (), id="one that nobody owns and nobody offers is left alone"),
@@ -97,15 +97,15 @@ DELETE = ("c-p", "uid of c-p")
         ),
         pytest.param(
             [P],
-            [there(catalog="d", package="q", owner="d")],
-            (Write(f"c-p-{hashlib.sha256(b'c/p').hexdigest()[:8]}", "p"),),
+            [there(catalog="d", subject="q", owner="d")],
+            (ObjectWrite(f"c-p-{hashlib.sha256(b'c/p').hexdigest()[:8]}", "p"),),
             (),
             id="a name that another catalog's package has is left to it",
         ),
         pytest.param(
             [P],
-            [there(package="q")],
-            (Write(f"c-p-{hashlib.sha256(b'c/p').hexdigest()[:8]}", "p"),),
+            [there(subject="q")],
+            (ObjectWrite(f"c-p-{hashlib.sha256(b'c/p').hexdigest()[:8]}", "p"),),
             (DELETE,),
             id="an object of ours that speaks of another package goes",
         ),
@@ -113,8 +113,8 @@ DELETE = ("c-p", "uid of c-p")
 )
 def test_differences(
     offers: list[ObjectFingerprint],
-    existing: list[Existing],
-    writes: tuple[Write, ...],
+    existing: list[ExistingObject],
+    writes: tuple[ObjectWrite, ...],
     deletes: tuple[tuple[str, str], ...],
 ) -> None:
     found = differ(offers, *existing)
@@ -132,12 +132,12 @@ def test_two_packages_of_one_catalog_never_share_an_object() -> None:
 
 
 def test_an_object_as_it_is_written_is_seen_as_right() -> None:
-    written = package_diff.wanted_object(package_diff.PACKAGES, "c", "ours", CREATE, SAID)
+    written = package_diff.desired_object(package_diff.PACKAGES, "c", "ours", CREATE, SAID)
     assert written["metadata"]["resourceVersion"] == "1"
     assert written["metadata"]["labels"] == {"catalog": "c", "package": "p"}
     assert written["metadata"]["annotations"] == {LATEST_VERSION_ANNOTATION: "1.0.0"}
     written["metadata"]["uid"] = "uid of c-p"
-    seen = package_diff.existing(package_diff.PACKAGES, package_diff.project(written))
+    seen = package_diff.existing_object(package_diff.PACKAGES, package_diff.transform(written))
     assert differ([ObjectFingerprint("p", fingerprint(SAID))], seen) == Difference()
 
 
@@ -151,51 +151,54 @@ def test_an_object_as_it_is_written_is_seen_as_right() -> None:
     ],
 )
 @pytest.mark.parametrize(
-    "listed", [pytest.param(package_diff.PACKAGES, id="Package"), pytest.param(package_diff.BUNDLES, id="both")]
+    "listed", [pytest.param(package_diff.PACKAGES, id="Package"), pytest.param(package_diff.BUNDLE_METADATA, id="both")]
 )
 def test_packages_are_selected_by_catalog_and_package(
-    catalog: str, package: str, labels: dict[str, str], listed: package_diff.Listing
+    catalog: str, package: str, labels: dict[str, str], listed: package_diff.SyncedKind
 ) -> None:
-    spec = {listed.fields[0]: package, "bundleName": "b"}
-    written = package_diff.wanted_object(listed, catalog, "ours", Write("n", package), object_body(spec))
+    spec = {listed.identity_fields[0]: package, "bundleName": "b"}
+    written = package_diff.desired_object(listed, catalog, "ours", ObjectWrite("n", package), object_body(spec))
     assert written["metadata"]["labels"] == labels
-    assert package_diff.existing(listed, package_diff.project(written)).labelled
+    assert package_diff.existing_object(listed, package_diff.transform(written)).has_labels
     del written["metadata"]["labels"]["package" if "package" in labels else "catalog"]
-    assert not package_diff.existing(listed, package_diff.project(written)).labelled
+    assert not package_diff.existing_object(listed, package_diff.transform(written)).has_labels
 
 
 def test_an_update_names_the_object_it_means() -> None:
-    metadata = package_diff.wanted_object(package_diff.PACKAGES, "c", "ours", UPDATE, object_body({}))["metadata"]
+    metadata = package_diff.desired_object(package_diff.PACKAGES, "c", "ours", UPDATE, object_body({}))["metadata"]
     assert metadata["uid"] == "uid of c-p"
     assert "resourceVersion" not in metadata
 
 
 def test_an_object_is_left_as_it_is_only_at_the_version_it_was_left_at() -> None:
     obj = {"metadata": {"name": "c-p", "resourceVersion": "7"}, "spec": {}}
-    assert package_diff.existing(package_diff.PACKAGES, obj, "7").settled
-    assert not package_diff.existing(package_diff.PACKAGES, obj, "6").settled
-    assert not package_diff.existing(package_diff.PACKAGES, obj).settled
+    assert package_diff.existing_object(package_diff.PACKAGES, obj, "7").drift_accepted
+    assert not package_diff.existing_object(package_diff.PACKAGES, obj, "6").drift_accepted
+    assert not package_diff.existing_object(package_diff.PACKAGES, obj).drift_accepted
 
 
 def test_bundles_of_one_name_in_two_packages_get_an_object_each() -> None:
     offers = [ObjectFingerprint("a/x.v1", "f"), ObjectFingerprint("b/x.v1", "f")]
-    first = package_diff.difference(package_diff.BUNDLES, ("c", "ours"), offers, [], lambda name: None)
+    first = package_diff.difference(package_diff.BUNDLE_METADATA, ("c", "ours"), offers, [], lambda name: None)
     safe = "c-x.v1-" + hashlib.sha256(b"c/b/x.v1").hexdigest()[:8]
-    assert first.writes == (Write("c-x.v1", "a/x.v1"), Write(safe, "b/x.v1"))
+    assert first.writes == (ObjectWrite("c-x.v1", "a/x.v1"), ObjectWrite(safe, "b/x.v1"))
     assert first.renamed == (("b/x.v1", safe),)
 
 
 def test_a_bundle_is_known_by_its_package_and_its_name() -> None:
-    write = Write("c-x.v1", "a/x.v1")
+    write = ObjectWrite("c-x.v1", "a/x.v1")
     spec = {"package": "a", "bundleName": "x.v1", "image": "i"}
-    written = package_diff.wanted_object(package_diff.BUNDLES, "c", "ours", write, object_body(spec))
+    written = package_diff.desired_object(package_diff.BUNDLE_METADATA, "c", "ours", write, object_body(spec))
     assert (written["kind"], written["spec"]["catalog"]) == ("BundleMetadata", {"name": "c"})
-    seen = package_diff.existing(
-        package_diff.BUNDLES, package_diff.project({**written, "metadata": {**written["metadata"], "uid": "u"}})
+    seen = package_diff.existing_object(
+        package_diff.BUNDLE_METADATA,
+        package_diff.transform({**written, "metadata": {**written["metadata"], "uid": "u"}}),
     )
-    assert (seen.catalog, seen.package) == ("c", "a/x.v1")
+    assert (seen.catalog, seen.subject) == ("c", "a/x.v1")
     offers = [ObjectFingerprint("a/x.v1", fingerprint(object_body(spec)))]
     assert (
-        package_diff.difference(package_diff.BUNDLES, ("c", "ours"), offers, [seen], lambda name: ("c", "a/x.v1"))
+        package_diff.difference(
+            package_diff.BUNDLE_METADATA, ("c", "ours"), offers, [seen], lambda name: ("c", "a/x.v1")
+        )
         == Difference()
     )

@@ -13,16 +13,16 @@ from catalogd.catalog.decide import decide
 from catalogd.catalog.package_diff import Difference
 from catalogd.catalog.report import report
 from catalogd.catalog.world import (
-    Confirm,
+    ConfirmUnchanged,
     Done,
-    Keep,
-    Read,
-    Reading,
+    LoadFailed,
+    LoadFinished,
+    LoadRunning,
     Record,
-    Refused,
     Serve,
+    StopServing,
     SyncPackages,
-    Withdraw,
+    Wait,
     World,
 )
 from olmkit.api.catalogs import ConditionType, Reason
@@ -89,7 +89,7 @@ GIT_RECORD = Record(
     *("https://git.example/r@abc", ONE, "2026-01-01T00:00:00Z"),
     {"type": "git", "git": {"repository": "https://git.example/r", "commit": "abc"}},
 )
-KEPT = Done(Keep(None))
+KEPT = Done(Wait(None))
 SYNC = Done(SyncPackages(WRITES))
 
 REPORTS = [
@@ -99,7 +99,7 @@ REPORTS = [
         id="a new Catalog is pending",
     ),
     pytest.param(
-        *(world(job=Reading(TAG)), KEPT, "Unpacking"),
+        *(world(job=LoadRunning(TAG)), KEPT, "Unpacking"),
         [*not_unpacked("Unpacking", READING_TEXT), ("Reconciling", "True", "Unpacking", READING_TEXT)],
         id="one that is being read says so",
     ),
@@ -107,12 +107,12 @@ REPORTS = [
         *(world(**LOOKED), KEPT, "Unpacked"), [UNPACKED, SERVING, VALID, READY], id="one that is served is done"
     ),
     pytest.param(
-        *(world(job=Reading(TAG), **LOOKED), KEPT, "Unpacked"),
+        *(world(job=LoadRunning(TAG), **LOOKED), KEPT, "Unpacked"),
         [UNPACKED, SERVING, VALID, READY],
         id="a look at the tag changes nothing",
     ),
     pytest.param(
-        *(world(packages=WRITES, **LOOKED), SYNC, "Unpacked"),
+        *(world(package_diff=WRITES, **LOOKED), SYNC, "Unpacked"),
         [
             *(UNPACKED, SERVING, VALID, ("Ready", "False", "WritingPackages", "writing the Package objects")),
             ("Reconciling", "True", "WritingPackages", "writing the Package objects"),
@@ -120,12 +120,12 @@ REPORTS = [
         id="the first time it is not ready before its Packages are there",
     ),
     pytest.param(
-        *(world(ready=True, packages=WRITES, **LOOKED), SYNC, "Unpacked"),
+        *(world(ready=True, package_diff=WRITES, **LOOKED), SYNC, "Unpacked"),
         [UNPACKED, SERVING, VALID, READY, ("Reconciling", "True", "WritingPackages", "writing the Package objects")],
         id="later it stays ready while Packages change",
     ),
     pytest.param(
-        *(world(packages=WRITES, **LOOKED), Unavailable(503, "", "the API server is busy"), "Unpacked"),
+        *(world(package_diff=WRITES, **LOOKED), Unavailable(503, "", "the API server is busy"), "Unpacked"),
         [
             *(
                 UNPACKED,
@@ -146,28 +146,32 @@ REPORTS = [
         id="what nobody expected is named, not quoted",
     ),
     pytest.param(
-        *(world(job=Refused(TAG, AWAY, timedelta(0))), AWAY, "Failing"),
+        *(world(job=LoadFailed(TAG, AWAY, timedelta(0))), AWAY, "Failing"),
         [*not_unpacked("UnpackFailed", AWAY_TEXT), ("Reconciling", "True", "Retrying", AWAY_TEXT)],
         id="a registry that is away is tried again",
     ),
     pytest.param(
-        *(world(job=Reading(TAG, failed=AWAY)), KEPT, "Failing"),
+        *(world(job=LoadRunning(TAG, previous_error=AWAY)), KEPT, "Failing"),
         [*not_unpacked("UnpackFailed", AWAY_TEXT), ("Reconciling", "True", "Retrying", AWAY_TEXT)],
         id="while it is tried again the failure still stands",
     ),
     pytest.param(
-        *(world(ready=True, job=Refused(TAG, BAD, timedelta(0)), **LOOKED), Waiting("x", BAD_TEXT, MINUTE), "Failing"),
+        *(
+            world(ready=True, job=LoadFailed(TAG, BAD, timedelta(0)), **LOOKED),
+            Waiting("x", BAD_TEXT, MINUTE),
+            "Failing",
+        ),
         [*failing(BAD_TEXT), ("Reconciling", "True", "Retrying", BAD_TEXT)],
         id="the old content is served while what the tag means now is broken",
     ),
     pytest.param(
-        *(world(DIGEST, ready=True, job=Refused(DIGEST, BAD, timedelta(0)), **LOOKED), BAD, "Failing"),
+        *(world(DIGEST, ready=True, job=LoadFailed(DIGEST, BAD, timedelta(0)), **LOOKED), BAD, "Failing"),
         [*failing(BAD_TEXT), ("Stalled", "True", "Blocked", BAD_TEXT)],
         id="by digest it stays broken",
     ),
     pytest.param(
         *(
-            world("registry.example/c:v2", ready=True, job=Reading("registry.example/c:v2"), **LOOKED),
+            world("registry.example/c:v2", ready=True, job=LoadRunning("registry.example/c:v2"), **LOOKED),
             KEPT,
             "Unpacking",
         ),
@@ -183,7 +187,7 @@ REPORTS = [
         id="the old content is served while a new reference is read",
     ),
     pytest.param(
-        *(world(job=Refused(TAG, WRONG, timedelta(0))), WRONG, "Failing"),
+        *(world(job=LoadFailed(TAG, WRONG, timedelta(0))), WRONG, "Failing"),
         [*not_unpacked("UnpackFailed", WRONG.message), ("Stalled", "True", "Blocked", WRONG.message)],
         id="a wrong reference stalls",
     ),
@@ -196,7 +200,7 @@ REPORTS = [
         id="a spec without image stalls",
     ),
     pytest.param(
-        *(world(served=served(problem_count=12, problems=("first", "second")), looked=NOW), KEPT, "Unpacked"),
+        *(world(served=served(problem_count=12, problems=("first", "second")), last_checked=NOW), KEPT, "Unpacked"),
         [UNPACKED, SERVING, ("Valid", "False", "ProblemsFound", "12 problems: first; second; and 10 more"), READY],
         id="blobs that cannot be read are counted and named, and do not keep it from being served",
     ),
@@ -204,8 +208,8 @@ REPORTS = [
         *(
             world(
                 served=served(blob_count=1, problem_count=1, problems=("a\nb\x1b\u202e",)),
-                packages=Difference(renamed=(("A\n\x1b[31m" + "y" * 10_000, "c-a-1234abcd"),)),
-                looked=NOW,
+                package_diff=Difference(renamed=(("A\n\x1b[31m" + "y" * 10_000, "c-a-1234abcd"),)),
+                last_checked=NOW,
             ),
             *(KEPT, "Unpacked"),
         ),
@@ -226,8 +230,8 @@ REPORTS = [
         *(
             world(
                 served=served(blob_count=1, notes=("too large",)),
-                packages=Difference(renamed=(("A", "c-a-1234abcd"),)),
-                looked=NOW,
+                package_diff=Difference(renamed=(("A", "c-a-1234abcd"),)),
+                last_checked=NOW,
             ),
             *(KEPT, "Unpacked"),
         ),
@@ -243,7 +247,7 @@ REPORTS = [
         id="names and sizes that had to give way are told",
     ),
     pytest.param(
-        *(world(job=Reading(TAG), lost=DAMAGE), KEPT, "Unpacking"),
+        *(world(job=LoadRunning(TAG), corruption=DAMAGE), KEPT, "Unpacking"),
         [
             ("Unpacked", "False", "Unpacking", READING_TEXT),
             ("Serving", "False", "Unavailable", f"what was served is damaged on disk and is read again: {DAMAGE}"),
@@ -273,12 +277,16 @@ REPORTS = [
         id="one that shall be unavailable says that it is served as long as it is",
     ),
     pytest.param(
-        *(world(ready=True, **WITH_SECRET, needed={SECRET: None}, **LOOKED), Blocked("Blocked", NO_SECRET), "Failing"),
+        *(
+            world(ready=True, **WITH_SECRET, input_versions={SECRET: None}, **LOOKED),
+            Blocked("Blocked", NO_SECRET),
+            "Failing",
+        ),
         [*failing(NO_SECRET), ("Stalled", "True", "Blocked", NO_SECRET)],
         id="a pull secret that is not there stalls it, and the old content is served",
     ),
     pytest.param(
-        *(world(served=served(GIT_RECORD), source=GIT, looked=NOW), KEPT, "Unpacked"),
+        *(world(served=served(GIT_RECORD), source=GIT, last_checked=NOW), KEPT, "Unpacked"),
         [
             ("Unpacked", "True", "UnpackSuccessful", 'successfully unpacked the catalog "https://git.example/r@abc"'),
             ("Serving", "True", "Available", 'serving "https://git.example/r@abc"'),
@@ -302,7 +310,7 @@ def test_reports(
     assert {each.observed_generation for each in status.conditions} == {3}
 
 
-ASKED: dict[str, Any] = {"asked": "now", "begun": "now", "handled": "before"}
+ASKED: dict[str, Any] = {"refresh_requested": "now", "refresh_started": "now", "handled": "before"}
 NEW_TAG = "registry.example/c:v2"
 
 
@@ -311,69 +319,78 @@ NEW_TAG = "registry.example/c:v2"
     [
         pytest.param(world(**LOOKED), KEPT, None, id="nobody asked"),
         pytest.param(
-            world(asked="now", handled="before", **LOOKED),
+            world(refresh_requested="now", handled="before", **LOOKED),
             Done(load()),
             "before",
             id="a look that begins is not handled",
         ),
-        pytest.param(world(**ASKED, job=Reading(TAG), **LOOKED), KEPT, "before", id="nor one that is under way"),
+        pytest.param(world(**ASKED, job=LoadRunning(TAG), **LOOKED), KEPT, "before", id="nor one that is under way"),
         pytest.param(
-            world(**ASKED, job=Reading(TAG, waits=True), **LOOKED), KEPT, "before", id="nor one that waits for its turn"
+            world(**ASKED, job=LoadRunning(TAG, is_queued=True), **LOOKED),
+            KEPT,
+            "before",
+            id="nor one that waits for its turn",
         ),
         pytest.param(
-            world(**ASKED, job=Read(TAG, IMAGE_ONE, ONE), **LOOKED),
-            Done(Confirm(MINUTE)),
+            world(**ASKED, job=LoadFinished(TAG, IMAGE_ONE, ONE), **LOOKED),
+            Done(ConfirmUnchanged(MINUTE)),
             "now",
             id="one that found nothing new is",
         ),
         pytest.param(
-            world(**ASKED, job=Read(TAG, IMAGE_ONE, TWO), **LOOKED),
+            world(**ASKED, job=LoadFinished(TAG, IMAGE_ONE, TWO), **LOOKED),
             Done(Serve(record())),
             "before",
             id="what it found new is to be served first",
         ),
         pytest.param(world(**ASKED, **LOOKED), KEPT, "now", id="and then told in one with it"),
         pytest.param(
-            world(**ASKED, job=Refused(TAG, AWAY, timedelta(0)), **LOOKED), AWAY, "now", id="one that failed is handled"
+            world(**ASKED, job=LoadFailed(TAG, AWAY, timedelta(0)), **LOOKED),
+            AWAY,
+            "now",
+            id="one that failed is handled",
         ),
         pytest.param(
-            world(**ASKED, job=Refused(TAG, WRONG, timedelta(0))),
+            world(**ASKED, job=LoadFailed(TAG, WRONG, timedelta(0))),
             WRONG,
             "now",
             id="so is one that was refused for good",
         ),
         pytest.param(
-            world(**ASKED, job=Read(TAG, IMAGE_ONE, TWO), **LOOKED),
+            world(**ASKED, job=LoadFinished(TAG, IMAGE_ONE, TWO), **LOOKED),
             Waiting("DiskFull", "the disk is full", MINUTE),
             "now",
             id="and one whose content cannot be served",
         ),
         pytest.param(
-            world(asked="now", handled="before", **WITH_SECRET, needed={SECRET: None}, **LOOKED),
+            world(refresh_requested="now", handled="before", **WITH_SECRET, input_versions={SECRET: None}, **LOOKED),
             Blocked("Blocked", NO_SECRET),
             "now",
             id="one that cannot be made is handled: the conditions say why",
         ),
         pytest.param(
-            world(asked="now", handled="before", **OFF),
+            world(refresh_requested="now", handled="before", **OFF),
             KEPT,
             "now",
             id="nothing is to be looked at while it is Unavailable",
         ),
         pytest.param(
-            world(asked="later", begun="now", handled="before", **LOOKED),
-            Done(Keep(timedelta(0))),
+            world(refresh_requested="later", refresh_started="now", handled="before", **LOOKED),
+            Done(Wait(timedelta(0))),
             "now",
             id="who asked first is told, though another asked meanwhile",
         ),
         pytest.param(
-            world(NEW_TAG, **ASKED, job=Read(TAG, IMAGE_ONE, ONE), **LOOKED),
+            world(NEW_TAG, **ASKED, job=LoadFinished(TAG, IMAGE_ONE, ONE), **LOOKED),
             Done(load(NEW_TAG)),
             "before",
             id="a look at what the spec asked for before is made again",
         ),
         pytest.param(
-            world(asked="", handled="before", **LOOKED), KEPT, "before", id="it stays when the annotation goes"
+            world(refresh_requested="", handled="before", **LOOKED),
+            KEPT,
+            "before",
+            id="it stays when the annotation goes",
         ),
     ],
 )
@@ -384,7 +401,9 @@ def test_a_look_that_a_person_asked_for_is_handled_once_it_has_ended(
 
 
 def test_the_status_names_what_is_served_and_nothing_else() -> None:
-    status = report(world("registry.example/c:v2", job=Reading("registry.example/c:v2"), **LOOKED), KEPT).status.dump()
+    status = report(
+        world("registry.example/c:v2", job=LoadRunning("registry.example/c:v2"), **LOOKED), KEPT
+    ).status.dump()
     assert status["resolvedSource"] == {"type": "image", "image": {"ref": IMAGE_ONE}}
     assert status["contentURL"] == "http://x/catalogs/c/all.json"
     assert status["lastUnpacked"] == "2026-01-01T00:00:00Z"
@@ -415,7 +434,7 @@ LONG_BY_TYPE = {"Unpacked": 4096, "Ready": 1024, "Reconciling": 1024, "Stalled":
 
 @pytest.mark.parametrize("before", [pytest.param({}, id="nothing served"), pytest.param(LOOKED, id="something served")])
 def test_what_is_wrong_with_a_source_is_told_in_a_few_lines(before: dict[str, Any]) -> None:
-    told = report(world(job=Refused(TAG, LONG, timedelta(0)), **before), LONG).status.conditions
+    told = report(world(job=LoadFailed(TAG, LONG, timedelta(0)), **before), LONG).status.conditions
     long = {each.type: each.message for each in told if each.type in LONG_BY_TYPE}
     assert long.keys() == {"Unpacked", "Ready", "Stalled"}
     for kind, message in long.items():
@@ -425,7 +444,7 @@ def test_what_is_wrong_with_a_source_is_told_in_a_few_lines(before: dict[str, An
 
 def test_names_of_packages_end_where_the_field_does() -> None:
     names = tuple(f"package-{number:05}" for number in range(10_000))
-    told = report(world(served=served(package_names=names), looked=NOW), KEPT).status.packages
+    told = report(world(served=served(package_names=names), last_checked=NOW), KEPT).status.packages
     assert told is not None
     assert len(told) <= 65_536
     assert told.split(",") == list(names[: told.count(",") + 1])
@@ -441,21 +460,28 @@ def test_every_reason_is_used() -> None:
 
 
 def test_what_is_said_of_a_catalog_that_is_gone_is_nothing() -> None:
-    assert report(world(raw=None, catalog=None), Done(Withdraw())).transitions == ()
+    assert report(world(raw=None, catalog=None), Done(StopServing())).transitions == ()
 
 
 JOBS = st.sampled_from(
-    [None, Reading(TAG), Reading(TAG, waits=True), Reading(TAG, failed=AWAY), Reading("o:1"), Read(TAG, IMAGE_ONE, ONE)]
-    + [Refused(TAG, error, age) for error in (AWAY, BAD, WRONG) for age in (timedelta(0), timedelta(hours=1))]
+    [
+        None,
+        LoadRunning(TAG),
+        LoadRunning(TAG, is_queued=True),
+        LoadRunning(TAG, previous_error=AWAY),
+        LoadRunning("o:1"),
+        LoadFinished(TAG, IMAGE_ONE, ONE),
+    ]
+    + [LoadFailed(TAG, error, age) for error in (AWAY, BAD, WRONG) for age in (timedelta(0), timedelta(hours=1))]
 )
 SERVED = st.sampled_from([None, served(), served(record(digest=TWO)), served(record("o:1"))])
 WORLDS = st.builds(
     lambda job, what, poll, ready, looked, packages, asked: world(
-        poll=poll, ready=ready, job=job, served=what, looked=looked, packages=packages, **asked
+        poll=poll, ready=ready, job=job, served=what, last_checked=looked, package_diff=packages, **asked
     ),
     *(JOBS, SERVED, st.sampled_from([None, "0s", "1h"]), st.booleans(), st.sampled_from([None, NOW - MINUTE])),
     st.sampled_from([Difference(), WRITES]),
-    st.sampled_from([{}, {"asked": "now"}, ASKED, {"asked": "now", "handled": "now"}]),
+    st.sampled_from([{}, {"refresh_requested": "now"}, ASKED, {"refresh_requested": "now", "handled": "now"}]),
 )
 
 
@@ -483,14 +509,14 @@ def test_whatever_is_seen_the_status_follows_the_contract(seen: World) -> None:
 @given(WORLDS)
 def test_a_second_look_at_the_same_says_the_same(seen: World) -> None:
     """A status that differs each pass is a hot loop."""
-    outcome = Done(Keep(None))
+    outcome = Done(Wait(None))
     first = report(seen, outcome)
     assert seen.catalog is not None
     again = report(
         World(**{**vars(seen), "catalog": seen.catalog.model_copy(update={"status": first.status})}), outcome
     )
     same_ready = {each.type: each.status for each in seen.catalog.status.conditions}.get("Ready") == "True"
-    if same_ready or not seen.packages:
+    if same_ready or not seen.package_diff:
         assert again.status == first.status
         assert again.transitions == ()
 
@@ -504,5 +530,5 @@ def test_a_second_look_at_the_same_says_the_same(seen: World) -> None:
     ],
 )
 def test_names_of_packages_fit_into_their_field(names: tuple[str, ...], expected: str) -> None:
-    status = report(world(served=served(package_names=names), looked=NOW), KEPT).status
+    status = report(world(served=served(package_names=names), last_checked=NOW), KEPT).status
     assert status.packages == expected

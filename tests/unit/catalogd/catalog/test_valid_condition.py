@@ -8,13 +8,13 @@ import pytest
 
 from catalogd.catalog.package_diff import Difference
 from catalogd.catalog.report import report
-from catalogd.catalog.world import Done, Keep
+from catalogd.catalog.world import Done, Wait
 from tests.unit.catalogd.catalog.worlds import NOW, served, world
 
 
 def valid_of(**changes: Any) -> str:
     """The message of Valid."""
-    told = report(world(looked=NOW, **changes), Done(Keep(None))).status.conditions
+    told = report(world(last_checked=NOW, **changes), Done(Wait(None))).status.conditions
     return next(each.message for each in told if each.type == "Valid")
 
 
@@ -34,7 +34,7 @@ def test_problems_of_long_names_are_quoted_in_a_few_lines() -> None:
 def test_every_package_whose_object_has_another_name_is_told_before_the_problems() -> None:
     problems = tuple(f"problem {number}" for number in range(20))
     message = valid_of(
-        served=served(problem_count=20, problems=problems, notes=("too large",) * 12), packages=renamed(400)
+        served=served(problem_count=20, problems=problems, notes=("too large",) * 12), package_diff=renamed(400)
     )
     head, _, rest = message.partition("; 20 problems: problem 0; ")
     pairs = head.removeprefix("Packages whose objects have other names: ").split(", ")
@@ -56,7 +56,7 @@ def test_every_package_whose_object_has_another_name_is_told_before_the_problems
 )
 def test_of_more_than_a_message_holds_the_rest_is_counted(bundles: Difference, told: str) -> None:
     message = valid_of(
-        served=served(problem_count=20, problems=("é" * 300,) * 20), packages=renamed(9_000), bundles=bundles
+        served=served(problem_count=20, problems=("é" * 300,) * 20), package_diff=renamed(9_000), bundle_diff=bundles
     )
     assert 32_000 < len(message.encode()) <= 32_768
     packages = message.partition("; 20 problems: ")[0]
@@ -65,7 +65,7 @@ def test_of_more_than_a_message_holds_the_rest_is_counted(bundles: Difference, t
 
 
 def test_bundles_whose_objects_have_other_names_are_told_last() -> None:
-    message = valid_of(served=served(), packages=renamed(1), bundles=renamed(5_000, "b"))
+    message = valid_of(served=served(), package_diff=renamed(1), bundle_diff=renamed(5_000, "b"))
     head, _, bundles = message.partition("; BundleMetadata whose objects have other names: ")
     assert head.endswith('"A00000" -> c-a00000-1234abcd')
     assert bundles.startswith('"b00000" -> c-a00000-1234abcd, "b00001" -> ')

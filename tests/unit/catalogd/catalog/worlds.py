@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from catalogd.catalog.decide import BATCH
-from catalogd.catalog.desired_source import wished
-from catalogd.catalog.package_diff import Difference, Write
-from catalogd.catalog.world import Load, Needed, Record, Served, Wish, World
+from catalogd.catalog.decide import WRITE_BATCH
+from catalogd.catalog.desired_source import desired_source
+from catalogd.catalog.package_diff import Difference, ObjectWrite
+from catalogd.catalog.world import DesiredSource, InputReference, Load, Record, ServedContent, World
 from catalogd.ingest.catalog_summary import CatalogSummary
 from olmkit.api.catalogs import NAME_LABEL, Catalog
 from olmkit.errors import Blocked, Waiting
@@ -29,12 +29,12 @@ def record(ref: str = TAG, digest: str = ONE, unpacked: str = "2026-01-01T00:00:
     return Record(ref, f"registry.example/c@{digest}", digest, unpacked)
 
 
-def served(of: Record | None = None, **changes: Any) -> Served:
+def served(of: Record | None = None, **changes: Any) -> ServedContent:
     values: dict[str, Any] = {
         **{"package_names": ("a", "b"), "bundle_count": 5, "blob_count": 9},
         **{"problem_count": 0, "problems": (), "notes": ()},
     }
-    return Served(of or record(), CatalogSummary(**{**values, **changes}))
+    return ServedContent(of or record(), CatalogSummary(**{**values, **changes}))
 
 
 def world(
@@ -60,16 +60,21 @@ def world(
     }
     values: dict[str, Any] = {
         **{"name": "c", "raw": raw, "catalog": Catalog.load(raw), "job": None, "served": None},
-        **{"packages": Difference(), "looked": None, "content_url": "http://x/catalogs/c/all.json", "now": NOW},
+        **{
+            "package_diff": Difference(),
+            "last_checked": None,
+            "content_url": "http://x/catalogs/c/all.json",
+            "now": NOW,
+        },
         "namespace": "the-suite",
     }
     return World(**{**values, **changes})
 
 
-def wish(ref: str = TAG, poll: str | None = None) -> Wish:
+def wish(ref: str = TAG, poll: str | None = None) -> DesiredSource:
     """What a Catalog of an image asks for."""
-    asked = wished(world(ref, poll))
-    assert isinstance(asked, Wish)
+    asked = desired_source(world(ref, poll))
+    assert isinstance(asked, DesiredSource)
     return asked
 
 
@@ -78,8 +83,8 @@ def load(ref: str = TAG, poll: str | None = None) -> Load:
     return Load(wish(ref, poll))
 
 
-WRITES = Difference(writes=tuple(Write(f"c-{number:03}", f"{number:03}") for number in range(BATCH + 1)))
-LOOKED: dict[str, Any] = {"served": served(), "looked": NOW - MINUTE}
+WRITES = Difference(writes=tuple(ObjectWrite(f"c-{number:03}", f"{number:03}") for number in range(WRITE_BATCH + 1)))
+LOOKED: dict[str, Any] = {"served": served(), "last_checked": NOW - MINUTE}
 OFF: dict[str, Any] = {"spec": {"availability": "Unavailable"}}
-SECRET = Needed("Secret", "login")
+SECRET = InputReference("Secret", "login")
 WITH_SECRET: dict[str, Any] = {"source": {"type": "image", "image": {"ref": TAG, "pullSecret": "login"}}}
