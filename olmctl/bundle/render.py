@@ -18,7 +18,7 @@ from olmctl.commands import SETTINGS, Directory, fail, reports_errors
 from olmkit.gocompat.yaml_dumper import TreeDumper
 from rukpak.format import BadBundle, Bundle, PlainBundle, read_plain, read_registry
 from rukpak.format.documents import plain
-from rukpak.format.objects import Manifest
+from rukpak.format.objects import BundleObject
 from rukpak.render.namespaces import install_namespace, namespace_for, why_not
 from rukpak.render.preflight import unsupported
 from rukpak.render.renderer import RenderOptions
@@ -58,7 +58,7 @@ def render(folder: str, namespace: str | None, watch_namespace: tuple[str, ...],
 
 def _rendered(
     folder: Path, given_namespace: str | None, watch_namespaces: tuple[str, ...] | None, upstream: bool
-) -> list[Manifest]:
+) -> list[BundleObject]:
     bundle = _read(folder)
     notes: tuple[str, ...] = ()
     if isinstance(bundle, PlainBundle):
@@ -90,7 +90,7 @@ def _read(folder: Path) -> Bundle:
     return read_registry(files) if (folder / "metadata").is_dir() else read_plain(files)
 
 
-def _json(manifests: Sequence[Manifest]) -> str:
+def _json(manifests: Sequence[BundleObject]) -> str:
     return orjson.dumps([manifest.body for manifest in manifests], option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
@@ -101,6 +101,6 @@ class _Dumper(TreeDumper):
         return None if isinstance(plain(text), str) else "'"
 
 
-def _yaml(manifests: Sequence[Manifest]) -> str:
+def _yaml(manifests: Sequence[BundleObject]) -> str:
     bodies = [dict(manifest.body) for manifest in manifests]
     return yaml.dump_all(bodies, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120, explicit_start=True)

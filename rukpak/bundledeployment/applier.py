@@ -22,23 +22,31 @@ from olmkit.api.meta import Kind, Object, apply_precondition
 from olmkit.errors import ApiError, OlmError, Waiting
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment import inventory, transforms
-from rukpak.bundledeployment.apply_errors import RETRY_TAKEN, SOON, Refusals, together
+from rukpak.bundledeployment.apply_errors import CHANGED_RETRY_DELAY, CONFLICT_RETRY_DELAY, ApplyErrors, combine
 from rukpak.bundledeployment.inventory import Inventory
-from rukpak.bundledeployment.observe import Sight
-from rukpak.bundledeployment.plan import Apply, ApplyBundle, Change, Done, SetInventory, Step, Verb
-from rukpak.bundledeployment.render_cache import Bodies, Contents
-from rukpak.bundledeployment.rest_mapper import Kinds
+from rukpak.bundledeployment.observe import Informers
+from rukpak.bundledeployment.plan import Apply, ApplyBundle, Done, ObjectChange, PhaseStep, UpdateInventory, Verb
+from rukpak.bundledeployment.render_cache import Bodies, RenderCache
+from rukpak.bundledeployment.rest_mapper import RestMapper
 from rukpak.bundledeployment.shared_namespaces import namespace_body
-from rukpak.bundledeployment.world import CRD, NAMESPACE, Item, Note, Settling, World, manager_name
+from rukpak.bundledeployment.world import (
+    CRD,
+    NAMESPACE,
+    BriefWait,
+    LastApplied,
+    RenderedObject,
+    World,
+    manager_name,
+)
 from rukpak.format.objects import ObjectKey
 
-AT_ONCE = 16
+MAX_CONCURRENT_REQUESTS = 16
 """Requests under way for all BundleDeployments together."""
 
 DELETED = "somebody deleted it"
 """Why an object is made again."""
 
-Notes = dict[ObjectKey, Note]
+Notes = dict[ObjectKey, LastApplied]
 
 log = logging.getLogger(__name__)
 
@@ -52,29 +60,31 @@ class _Pass:
     bodies: Bodies
     notes: Notes
     applied: set[ObjectKey] = field(default_factory=set)
-    changes: list[Change] = field(default_factory=list)
+    changes: list[ObjectChange] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class Hands:
+class Applier:
     """Writes for all BundleDeployments."""
 
     client: Client
-    kinds: Kinds
-    contents: Contents
+    kinds: RestMapper
+    contents: RenderCache
     inventory: Inventory
-    sight: Sight
+    sight: Informers
     holder: Callable[[str], str]
     """The name of the BundleDeployment of a uid, empty when there is none."""
-    limit: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    limit: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT_REQUESTS))
 
     async def add_finalizer(self, world: World) -> Object:
         """Returns the BundleDeployment as it is now. Raises Conflict."""
         return await self._patch(world, {"finalizers": [*world.deployment.metadata.finalizers, FINALIZER]})
 
-    async def set_inventory(self, world: World, plan: SetInventory) -> Object:
+    async def set_inventory(self, world: World, plan: UpdateInventory) -> Object:
         """Write the annotation; returns the BundleDeployment as it is now. Raises Conflict."""
-        return await self._patch(world, {"annotations": {INVENTORY_ANNOTATION: inventory.text(plan.kinds) or None}})
+        return await self._patch(
+            world, {"annotations": {INVENTORY_ANNOTATION: inventory.format_annotation(plan.kinds) or None}}
+        )
 
     async def _patch(self, world: World, metadata: Mapping[str, Any]) -> Object:
         body = {"metadata": {"resourceVersion": world.deployment.metadata.resource_version, **metadata}}
@@ -92,8 +102,8 @@ class Hands:
         precondition = apply_precondition(None if plan.is_new else world.bundles[name].uid)
         body["metadata"] = {**body["metadata"], **precondition}
         self.sight.bundles.record_write(await self.client.apply(bundles.KIND, body, manager_name(world.name)))
-        if plan.is_new and name == world.active:
-            change = Change(ObjectKey(bundles.KIND.group, bundles.KIND.kind, "", name), Verb.RECREATED, DELETED)
+        if plan.is_new and name == world.active_bundle:
+            change = ObjectChange(ObjectKey(bundles.KIND.group, bundles.KIND.kind, "", name), Verb.RECREATED, DELETED)
             log.info("%s", change)
             return Done(plan, timedelta(), changes=(change,))
         log.info("%s Bundle %s", "created" if plan.is_new else "changed", name)
@@ -107,16 +117,16 @@ class Hands:
         try:
             bodies = await self.contents.bodies(plan.content, world.name)
         except KeyError:
-            raise Waiting(Reason.UNPACK_PENDING, "content unavailable", RETRY_TAKEN) from None
+            raise Waiting(Reason.UNPACK_PENDING, "content unavailable", CONFLICT_RETRY_DELAY) from None
         turn = _Pass(world, plan, bodies, notes)
         for step in plan.steps:
             # The apply of a single object is as good a try as its dry-run.
-            if plan.rehearse and len(step.items) > 1:
+            if plan.dry_run_first and len(step.items) > 1:
                 await self._each(turn, step, dry_run=True)
             await self._each(turn, step, dry_run=False)
         return Done(plan, timedelta(), applied=frozenset(turn.applied), changes=tuple(sorted(turn.changes)))
 
-    async def _each(self, turn: _Pass, step: Step, *, dry_run: bool) -> None:
+    async def _each(self, turn: _Pass, step: PhaseStep, *, dry_run: bool) -> None:
         work = [self._apply_one(turn, item, dry_run) for item in step.items]
         results = await asyncio.gather(*work, return_exceptions=True)
         failed: dict[ObjectKey, Exception] = {}
@@ -126,22 +136,24 @@ class Hands:
             elif isinstance(result, BaseException):
                 raise result
         if failed:
-            raise together(failed, frozenset(turn.applied))
+            raise combine(failed, frozenset(turn.applied))
 
-    async def _apply_one(self, turn: _Pass, item: Item, dry_run: bool) -> None:
-        kind = self.kinds.find(item.api_version, item.key.kind)
+    async def _apply_one(self, turn: _Pass, item: RenderedObject, dry_run: bool) -> None:
+        kind = self.kinds.kind_for(item.api_version, item.key.kind)
         if kind is None:
-            raise Settling(Reason.WAITING_FOR_KIND, f"{item.key}: waiting until its kind is served", SOON)
+            raise BriefWait(
+                Reason.WAITING_FOR_KIND, f"{item.key}: waiting until its kind is served", CHANGED_RETRY_DELAY
+            )
         body, manager = _body(turn, item), manager_name(turn.world.name)
         try:
             async with self.limit:
                 result = await self.client.apply(kind, body, manager, dry_run=dry_run)
         except ApiError as error:
-            await Refusals(self.client, self.holder).explain(turn.world.uid, kind, body, error)
+            await ApplyErrors(self.client, self.holder).explain(turn.world.uid, kind, body, error)
             raise
         if not dry_run:
             self._saw(kind, result)
-            entry = transforms.entries(result).get(manager, "")
+            entry = transforms.applied_fields(result).get(manager, "")
             _log_change(turn, item, result["metadata"], entry)
             _note(turn, item, entry)
 
@@ -149,40 +161,40 @@ class Hands:
         if kind.group_kind == NAMESPACE:
             self.sight.namespaces.record_write(result)
         else:
-            self.inventory.saw(kind, result)
+            self.inventory.record_write(kind, result)
 
 
-def _log_change(turn: _Pass, item: Item, result: Mapping[str, Any], entry: str) -> None:
+def _log_change(turn: _Pass, item: RenderedObject, result: Mapping[str, Any], entry: str) -> None:
     """What the apply did to the object; nothing when the API server found nothing to change.
 
     `entry`: the hash of our fields after it. A repair takes fields back. Where our fields are those that were seen before it,
     others took over what is theirs now (as a scaler takes spec.replicas), and the resourceVersion moved by a write of others.
     """
     world, note = turn.world, turn.notes.get(item.key)
-    known = world.namespaces.get(item.key.name) if item.key[:2] == NAMESPACE else world.members.get(item.key)
+    known = world.namespaces.get(item.key.name) if item.key[:2] == NAMESPACE else world.labeled.get(item.key)
     if known is not None and known.resource_version == result["resourceVersion"]:
         return
     is_drift, bundle = note is not None and note.digest == item.digest, f"bundle {turn.plan.content.bundle}"
-    if is_drift and known is not None and known.entries.get(manager_name(world.name), "") == entry:
+    if is_drift and known is not None and known.applied_fields.get(manager_name(world.name), "") == entry:
         return
     if known is None:
         verb, why = (Verb.RECREATED, DELETED) if is_drift else (Verb.CREATED, bundle)
     else:
         verb, why = (
-            (Verb.REVERTED, f"changed by {known.changed_by or 'somebody'}") if is_drift else (Verb.CHANGED, bundle)
+            (Verb.REVERTED, f"changed by {known.last_changed_by or 'somebody'}") if is_drift else (Verb.CHANGED, bundle)
         )
-    change = Change(item.key, verb, why, is_first=note is None or note.repeats == 0)
+    change = ObjectChange(item.key, verb, why, is_first=note is None or note.quick_reverts == 0)
     turn.changes.append(change)
     log.info("%s", change)
 
 
-def _note(turn: _Pass, item: Item, entry: str) -> None:
+def _note(turn: _Pass, item: RenderedObject, entry: str) -> None:
     now, old = datetime.now(UTC), turn.notes.get(item.key)
-    turn.notes[item.key] = old.again(item.digest, entry, now) if old else Note(item.digest, entry, now)
+    turn.notes[item.key] = old.next(item.digest, entry, now) if old else LastApplied(item.digest, entry, now)
     turn.applied.add(item.key)
 
 
-def _body(turn: _Pass, item: Item) -> Object:
+def _body(turn: _Pass, item: RenderedObject) -> Object:
     """The object as it is sent: labelled, and tied to what was seen of it (or to there being nothing)."""
     world = turn.world
     if item.key[:2] == NAMESPACE:
@@ -197,9 +209,9 @@ def _body(turn: _Pass, item: Item) -> Object:
     uid: str | None = None
     if member is not None:
         uid = member.uid
-        if member.scaled and "replicas" in (body.get("spec") or {}):
+        if member.is_scaled_by_others and "replicas" in (body.get("spec") or {}):
             del body["spec"]["replicas"]
-    elif crd is not None and crd.released and not crd.owner:
+    elif crd is not None and crd.released_by and not crd.owner_uid:
         uid = crd.uid
     metadata.update(apply_precondition(uid))
     return body

@@ -21,17 +21,25 @@ from olmkit.api.meta import Kind
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound, OlmError, Unavailable, Waiting
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.rest_mapper import NAMESPACES
-from rukpak.bundledeployment.transforms import entries
-from rukpak.bundledeployment.world import CRD, NAMESPACE, RELEASED_ANNOTATION, Blocker, Refused, Settling, manager_name
+from rukpak.bundledeployment.transforms import applied_fields
+from rukpak.bundledeployment.world import (
+    CRD,
+    NAMESPACE,
+    RELEASED_ANNOTATION,
+    ApplyRejected,
+    BriefWait,
+    ConflictingObject,
+    manager_name,
+)
 from rukpak.format.objects import ObjectKey
 
-SOON = timedelta(seconds=1)
-NOT_THERE = timedelta(seconds=5)
-RETRY_TAKEN = timedelta(minutes=1)
-RETRY_REFUSED = timedelta(minutes=5)
-RETRY_LIMIT = timedelta(minutes=10)
+CHANGED_RETRY_DELAY = timedelta(seconds=1)
+NOT_FOUND_RETRY_DELAY = timedelta(seconds=5)
+CONFLICT_RETRY_DELAY = timedelta(minutes=1)
+REJECTED_RETRY_DELAY = timedelta(minutes=5)
+MAX_RETRY_DELAY = timedelta(minutes=10)
 """What is refused is tried at least this often."""
-TRIED_AGAIN = f"it is tried again, at most {RETRY_LIMIT // timedelta(minutes=1)} minutes apart"
+TRIED_AGAIN = f"it is tried again, at most {MAX_RETRY_DELAY // timedelta(minutes=1)} minutes apart"
 """Of what the API server refuses: nothing that is watched tells when it would take it."""
 DELETE_IT = "delete it, and the bundle's is installed"
 DELETE_CRD = (
@@ -44,7 +52,7 @@ Object = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Refusals:
+class ApplyErrors:
     """Asks the API server what is so, if the answer does not tell."""
 
     client: Client
@@ -59,12 +67,12 @@ class Refusals:
         if isinstance(error, Conflict):
             return
         if isinstance(error, NotFound):
-            raise Waiting(Reason.RETRYING, f"{key}: {error.message}", NOT_THERE) from error
+            raise Waiting(Reason.RETRYING, f"{key}: {error.message}", NOT_FOUND_RETRY_DELAY) from error
         # The API server answers 500 without a reason when fields do not fit the kind's schema.
         if isinstance(error, Unavailable) and not (error.status == 500 and not error.reason):
             return
         await self._explain_namespace(key)
-        raise Refused(Reason.BLOCKED, f"{key}: {error.message}", RETRY_REFUSED) from error
+        raise ApplyRejected(Reason.BLOCKED, f"{key}: {error.message}", REJECTED_RETRY_DELAY) from error
 
     async def _explain_lock(self, uid: str, kind: Kind, body: Object) -> None:
         """Something else stands there than was seen; returns when it is what was seen."""
@@ -72,19 +80,19 @@ class Refusals:
         try:
             live = await self.client.get(kind, key.name, key.namespace or None)
         except NotFound:
-            raise Settling(Reason.RETRYING, f"{key} went away", SOON) from None
+            raise BriefWait(Reason.RETRYING, f"{key} went away", CHANGED_RETRY_DELAY) from None
         metadata = live["metadata"]
         if body["metadata"].get("uid") == metadata["uid"]:
             return
         holder = (metadata.get("labels") or {}).get(OWNER_UID_LABEL, "")
         is_released = key[:2] == CRD and not holder and RELEASED_ANNOTATION in (metadata.get("annotations") or {})
-        is_ours = holder == uid and manager_name(self.holder(uid)) in entries(live)
+        is_ours = holder == uid and manager_name(self.holder(uid)) in applied_fields(live)
         if key[:2] == NAMESPACE or is_ours or is_released:
-            raise Settling(Reason.RETRYING, f"{key} changed", SOON)
-        blocker = Blocker(kind, key.namespace, key.name)
+            raise BriefWait(Reason.RETRYING, f"{key} changed", CHANGED_RETRY_DELAY)
+        blocker = ConflictingObject(kind, key.namespace, key.name)
         remedy = DELETE_CRD if key[:2] == CRD else DELETE_IT
         text = f"{key} {self._has_it(metadata, holder, uid, remedy)}"
-        raise Refused(Reason.BLOCKED, text, RETRY_TAKEN, blockers=frozenset({blocker}))
+        raise ApplyRejected(Reason.BLOCKED, text, CONFLICT_RETRY_DELAY, blockers=frozenset({blocker}))
 
     def _has_it(self, metadata: Object, holder: str, uid: str, remedy: str) -> str:
         if holder and holder != uid:
@@ -112,20 +120,20 @@ class Refusals:
             return
         if namespace["metadata"].get("deletionTimestamp"):
             text = f"waiting until it is gone: Namespace {key.namespace}"
-            raise Waiting(Reason.RETRYING, text, NOT_THERE)
+            raise Waiting(Reason.RETRYING, text, NOT_FOUND_RETRY_DELAY)
 
 
-def together(failed: Mapping[ObjectKey, Exception], applied: frozenset[ObjectKey]) -> Exception:
+def combine(failed: Mapping[ObjectKey, Exception], applied: frozenset[ObjectKey]) -> Exception:
     """One error for several objects: what only a person can help with first, then what is waited for, then the rest."""
     ordered = [error for _, error in sorted(failed.items())]
-    refused = [error for error in ordered if isinstance(error, Refused)]
+    refused = [error for error in ordered if isinstance(error, ApplyRejected)]
     if refused:
         named, more = refused[:NAMED], len(refused) - NAMED
         sentences = [error.message for error in named]
         sentences += [f"and {more} more"] if more > 0 else []
-        sentences += [TRIED_AGAIN] if any(not error.blockers for error in named) else []
-        blockers = frozenset(blocker for error in named for blocker in error.blockers)
-        return Refused(
+        sentences += [TRIED_AGAIN] if any(not error.conflicting_objects for error in named) else []
+        blockers = frozenset(blocker for error in named for blocker in error.conflicting_objects)
+        return ApplyRejected(
             refused[0].reason, "; ".join(sentences), min(error.after for error in refused), applied, blockers
         )
     waiting = [error for error in ordered if isinstance(error, OlmError)]

@@ -10,71 +10,81 @@ from datetime import datetime, timedelta
 
 from olmkit.api.bundledeployments import Reason
 from olmkit.errors import Blocked, OlmError, Waiting
-from rukpak.bundledeployment.world import NAMESPACE, Absent, Rendered, Unpacking, World, names
+from rukpak.bundledeployment.world import NAMESPACE, MissingContent, RenderedBundle, UnpackState, World, names
 from rukpak.format.objects import ObjectKey
 
-WATCHED = timedelta(minutes=10)
+WATCHED_RETRY_DELAY = timedelta(minutes=10)
 """What lifts this is watched; the time is a net."""
-HIDDEN = timedelta(seconds=20)
-SOON = timedelta(seconds=30)
-FIRST_POLL = timedelta(seconds=2)
+UNREACHABLE_RETRY_DELAY = timedelta(seconds=20)
+CONTENT_RETRY_DELAY = timedelta(seconds=30)
+MIN_POLL_DELAY = timedelta(seconds=2)
 """What is not watched is read again after that time, and then ever less often."""
 
 
-def obstacle_of(world: World) -> OlmError | None:
+def blocker_of(world: World) -> OlmError | None:
     """Why the wanted bundle cannot be installed, as far as can be known without asking the API server."""
     return _unpack_obstacle(world) or _content_obstacle(world)
 
 
 def _unpack_obstacle(world: World) -> OlmError | None:
-    bundle = world.bundles.get(world.wanted)
-    failed = f"Failed to unpack the {world.wanted} Bundle: {bundle.message if bundle else ''}"
-    if bundle is None or bundle.going or bundle.unpacking is Unpacking.PENDING:
-        return Waiting(Reason.UNPACK_PENDING, f"Waiting for the {world.wanted} Bundle to be unpacked", WATCHED)
-    if bundle.unpacking is Unpacking.RETRYING:
-        return Waiting(Reason.UNPACK_FAILED, failed, WATCHED)
-    if bundle.unpacking is Unpacking.FAILED:
+    bundle = world.bundles.get(world.desired_bundle)
+    failed = f"Failed to unpack the {world.desired_bundle} Bundle: {bundle.message if bundle else ''}"
+    if bundle is None or bundle.is_deleting or bundle.unpack_state is UnpackState.PENDING:
+        return Waiting(
+            Reason.UNPACK_PENDING, f"Waiting for the {world.desired_bundle} Bundle to be unpacked", WATCHED_RETRY_DELAY
+        )
+    if bundle.unpack_state is UnpackState.RETRYING:
+        return Waiting(Reason.UNPACK_FAILED, failed, WATCHED_RETRY_DELAY)
+    if bundle.unpack_state is UnpackState.FAILED:
         return Blocked(Reason.UNPACK_FAILED, failed)
     return None
 
 
 def _content_obstacle(world: World) -> OlmError | None:
     match world.content:
-        case Absent():
-            return Waiting(Reason.UNPACK_PENDING, f"the content of the {world.wanted} Bundle is unavailable", SOON)
+        case MissingContent():
+            return Waiting(
+                Reason.UNPACK_PENDING,
+                f"the content of the {world.desired_bundle} Bundle is unavailable",
+                CONTENT_RETRY_DELAY,
+            )
         case Waiting() as error:
             return Waiting(Reason.BUNDLE_LOAD_FAILED, error.message, error.after)
         case OlmError() as error:
             return Blocked(Reason.BUNDLE_LOAD_FAILED, error.message)
         case content if content.faults:
             return Blocked(Reason.BUNDLE_LOAD_FAILED, "\n".join(content.faults))
-        case content if content.missing:
-            text = f"needs kinds that this cluster does not have: {names(content.missing, '; ')}"
-            return Waiting(Reason.WAITING_FOR_KIND, text, HIDDEN if content.unanswered else WATCHED)
+        case content if content.missing_kinds:
+            text = f"needs kinds that this cluster does not have: {names(content.missing_kinds, '; ')}"
+            return Waiting(
+                Reason.WAITING_FOR_KIND,
+                text,
+                UNREACHABLE_RETRY_DELAY if content.unreachable_groups else WATCHED_RETRY_DELAY,
+            )
     return None
 
 
 def irreversible(world: World) -> str:
     """What an upgrade moves for good: the version that custom resources are stored in. Empty when nothing, or moved already."""
-    if world.active in (None, world.wanted) or not isinstance(world.content, Rendered):
+    if world.active_bundle in (None, world.desired_bundle) or not isinstance(world.content, RenderedBundle):
         return ""
-    live = {item.key.name: (world.crds.get(item.key.name), item.storage) for item in world.content.items()}
+    live = {item.key.name: (world.crds.get(item.key.name), item.storage) for item in world.content.objects()}
     moved = [
         f"{name} from {crd.storage} to {storage}"
         for name, (crd, storage) in live.items()
-        if storage and crd is not None and crd.owner == world.uid and crd.storage not in ("", storage)
+        if storage and crd is not None and crd.owner_uid == world.uid and crd.storage not in ("", storage)
     ]
     return f"this cannot be reversed: it moves the storage version of {names(moved)}" if moved else ""
 
 
-def going(world: World, key: ObjectKey) -> str:
+def describe_deleting(world: World, key: ObjectKey) -> str:
     """An object that is being deleted, with the finalizers that it waits for; of a Namespace with the objects in it."""
     if key[:2] == NAMESPACE:
         facts = world.namespaces.get(key.name)
         text = with_finalizers(key, facts.finalizers if facts else ())
-        held = [with_finalizers(*entry) for entry in world.holders.get(key.name, {}).items()]
+        held = [with_finalizers(*entry) for entry in world.namespace_finalizers.get(key.name, {}).items()]
         return f"{text}, which waits for {names(held)}" if held else text
-    member = world.members.get(key)
+    member = world.labeled.get(key)
     return with_finalizers(key, member.finalizers if member else ())
 
 
@@ -87,4 +97,4 @@ def with_finalizers(key: ObjectKey, finalizers: Iterable[str]) -> str:
 def poll_delay(now: datetime, since: Iterable[datetime | None]) -> timedelta:
     """A tenth of the time that it has taken already."""
     ages = [now - moment for moment in since if moment is not None]
-    return max(FIRST_POLL, min(ages, default=FIRST_POLL) / 10)
+    return max(MIN_POLL_DELAY, min(ages, default=MIN_POLL_DELAY) / 10)

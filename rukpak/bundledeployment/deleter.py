@@ -26,24 +26,24 @@ from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound, Waiting
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment import transforms
-from rukpak.bundledeployment.finalize import way_out
-from rukpak.bundledeployment.observe import Sight
-from rukpak.bundledeployment.plan import DropBundles, LeaveNamespaces, LookInto, Prune, TearDown
-from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES, Kinds
+from rukpak.bundledeployment.finalize import abandon_hint
+from rukpak.bundledeployment.observe import Informers
+from rukpak.bundledeployment.plan import DeleteBundles, DeleteObjects, LeaveNamespaces, LookInto, Prune
+from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES, RestMapper
 from rukpak.bundledeployment.world import (
     CRD,
     RELEASED_ANNOTATION,
-    Instance,
-    Member,
-    NamespaceFacts,
+    CustomResource,
+    LabeledObject,
+    NamespaceInfo,
     World,
     manager_name,
     names,
 )
 from rukpak.format.objects import ObjectKey, group_of
 
-LOOK_AGAIN = timedelta(seconds=1)
-TRY_AGAIN = timedelta(seconds=10)
+RECHECK_DELAY = timedelta(seconds=1)
+DELETE_RETRY_DELAY = timedelta(seconds=10)
 METRICS_GROUP = "metrics.k8s.io"
 """What it has are figures about objects of other kinds."""
 _NO_ANSWER = {0, 401, 429}
@@ -64,12 +64,12 @@ Refusals = dict[str, int]
 
 
 @dataclass(frozen=True)
-class Withdrawal:
+class Deleter:
     """Removes for all BundleDeployments; `limit` is shared with whoever else writes."""
 
     client: Client
-    kinds: Kinds
-    sight: Sight
+    kinds: RestMapper
+    sight: Informers
     limit: asyncio.Semaphore
 
     async def remove_finalizer(self, world: World) -> None:
@@ -80,7 +80,7 @@ class Withdrawal:
         with suppress(NotFound):
             await self.client.patch(bundledeployments.KIND, world.name, body)
 
-    async def drop_bundles(self, plan: DropBundles) -> None:
+    async def drop_bundles(self, plan: DeleteBundles) -> None:
         """Delete them."""
         why = "another one is wanted or installed"
         await _all(self._delete(bundles.KIND, bundle.name, "", bundle.uid, why=why) for bundle in plan.bundles)
@@ -94,7 +94,7 @@ class Withdrawal:
         for facts in plan.namespaces:
             await self._prune_namespace(world, facts)
 
-    async def _prune_crd(self, world: World, member: Member) -> None:
+    async def _prune_crd(self, world: World, member: LabeledObject) -> None:
         name = member.key.name
         if not await self._is_used(name):
             await self._delete_entry(member, _LEFT, member.resource_version)
@@ -106,16 +106,16 @@ class Withdrawal:
     async def _is_used(self, crd: str) -> bool:
         """Whether there are objects of it, or may be: of one that was established and serves no version nobody can tell."""
         definition = transforms.definition_of(self.sight.crds.get(crd))
-        if definition is None or not definition.facts.established:
+        if definition is None or not definition.info.is_established:
             return False
-        kind = self.kinds.stored((definition.group, definition.kind))
+        kind = self.kinds.storage_kind((definition.group, definition.kind))
         return kind is None or kind.plural != definition.plural or await self._holds_any(kind, None)
 
-    async def _prune_namespace(self, world: World, facts: NamespaceFacts) -> None:
+    async def _prune_namespace(self, world: World, facts: NamespaceInfo) -> None:
         if facts.members != {world.uid} or CREATED_LABEL not in facts.labels:
             await self._leave(world, facts)
             return
-        for kind in self.kinds.listable():
+        for kind in self.kinds.listable_kinds():
             if await self._holds_any(kind, facts.name):
                 labels = {label: None for label in facts.labels if _is_ours(label)}
                 annotations = {RELEASED_ANNOTATION: world.name}
@@ -152,7 +152,7 @@ class Withdrawal:
             self.kinds.is_cluster_wide((group_of(owner["apiVersion"]), owner["kind"])) for owner in owners
         )
 
-    async def tear_down(self, world: World, plan: TearDown, refused: Refusals) -> None:
+    async def tear_down(self, world: World, plan: DeleteObjects, refused: Refusals) -> None:
         """Delete group after group. Raises Waiting naming what the API server does not let go, unless that is abandoned."""
         for group in plan.groups:
             await self._try(
@@ -161,7 +161,7 @@ class Withdrawal:
 
     async def look_into(self, world: World, plan: LookInto) -> dict[str, tuple[str, ...]]:
         """uid of each Namespace -> the objects in it, sorted, that would not go without it and that the bundle did not bring."""
-        kinds = [kind for kind in self.kinds.listable() if not _says_nothing(kind)]
+        kinds = [kind for kind in self.kinds.listable_kinds() if not _says_nothing(kind)]
         found: dict[str, tuple[str, ...]] = {}
         for facts in plan.namespaces:
             parts = await asyncio.gather(*(self._foreign(world, kind, facts.name) for kind in kinds))
@@ -189,7 +189,7 @@ class Withdrawal:
                 f"Namespace {facts.name}",
                 self._delete(NAMESPACES, facts.name, "", facts.uid, facts.resource_version, why=_ENDS),
             )
-            for facts in plan.remove
+            for facts in plan.delete
         }
         await self._try(work, world, refused)
 
@@ -206,10 +206,10 @@ class Withdrawal:
             elif result is not None:
                 raise result
         if sentences and not world.abandoned:
-            text = f"the API server does not delete {names(sentences, '; ', 3)}; {way_out(world)}"
-            raise Waiting(Reason.REMOVING, text, TRY_AGAIN)
+            text = f"the API server does not delete {names(sentences, '; ', 3)}; {abandon_hint(world)}"
+            raise Waiting(Reason.REMOVING, text, DELETE_RETRY_DELAY)
 
-    async def _leave(self, world: World, facts: NamespaceFacts) -> None:
+    async def _leave(self, world: World, facts: NamespaceInfo) -> None:
         """Apply nothing as our manager: what only we had applied goes, what other members have too stays."""
         identity = {"name": facts.name, "uid": facts.uid, "resourceVersion": facts.resource_version}
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": identity}
@@ -222,8 +222,10 @@ class Withdrawal:
             await self.client.patch(kind, name, {"metadata": metadata})
             log.info("released %s (it left the bundle, and stays because it is in use)", _key(kind, name, ""))
 
-    async def _delete_entry(self, entry: Member | Instance, why: str, resource_version: str | None = None) -> None:
-        kind = self.kinds.stored(entry.key[:2])
+    async def _delete_entry(
+        self, entry: LabeledObject | CustomResource, why: str, resource_version: str | None = None
+    ) -> None:
+        kind = self.kinds.storage_kind(entry.key[:2])
         if kind is not None:
             await self._delete(kind, entry.key.name, entry.key.namespace, entry.uid, resource_version, why=why)
 

@@ -15,14 +15,14 @@ from olmkit.api.meta import Object
 from olmkit.runtime.informer import Change, Informer
 from rukpak.bundledeployment import transforms
 from rukpak.bundledeployment.rest_mapper import GroupKind
-from rukpak.bundledeployment.transforms import Definition
+from rukpak.bundledeployment.transforms import CrdDefinition
 from rukpak.bundledeployment.world import manager_name
 
 UID_INDEX = "uid"
 
 
 @dataclass
-class Concerns:
+class Interests:
     """What of the cluster matters to one BundleDeployment beside its own objects."""
 
     kinds: frozenset[GroupKind] = frozenset()
@@ -32,11 +32,11 @@ class Concerns:
 
 
 @dataclass(frozen=True)
-class Wakeups:
+class EventMapper:
     """`concerns` is kept up to date by the observer, by name."""
 
     deployments: Informer
-    concerns: dict[str, Concerns] = field(default_factory=dict)
+    concerns: dict[str, Interests] = field(default_factory=dict)
 
     def name(self, uid: str) -> str:
         """The BundleDeployment of a uid; empty when there is none."""
@@ -62,10 +62,10 @@ class Wakeups:
 
     def by_namespace(self, change: Change) -> Iterator[str]:
         """Whose part of it changed; everybody who is in it or wants it when it comes, begins to go or is gone."""
-        old, new = transforms.facts_of(change.old), transforms.facts_of(change.new)
-        if old is not None and new is not None and old.gone_since == new.gone_since:
+        old, new = transforms.namespace_info_of(change.old), transforms.namespace_info_of(change.new)
+        if old is not None and new is not None and old.deletion_timestamp == new.deletion_timestamp:
             yield from self.names(old.members ^ new.members)
-            managers = {manager for manager, _ in old.entries.items() ^ new.entries.items()}
+            managers = {manager for manager, _ in old.applied_fields.items() ^ new.applied_fields.items()}
             yield from (manager.removeprefix(manager_name("")) for manager in sorted(managers))
             return
         for facts in filter(None, (old, new)):
@@ -78,12 +78,12 @@ class Wakeups:
         crd = new or old
         if crd is None:
             return
-        owners = {uid for obj in (change.old, change.new) if obj for uid in transforms.owner(obj)}
+        owners = {uid for obj in (change.old, change.new) if obj for uid in transforms.owner_uid_index(obj)}
         yield from self.names(owners)
         is_kind_news = _served(old) != _served(new)
-        is_news = old is None or new is None or old.facts != new.facts
+        is_news = old is None or new is None or old.info != new.info
         for name, known in list(self.concerns.items()):
-            if (is_kind_news and (crd.group, crd.kind) in known.kinds) or (is_news and crd.facts.name in known.crds):
+            if (is_kind_news and (crd.group, crd.kind) in known.kinds) or (is_news and crd.info.name in known.crds):
                 yield name
 
     def by_api_service(self, change: Change) -> Iterator[str]:
@@ -111,5 +111,5 @@ def _is_stalled(raw: Object) -> bool:
     return any(entry["type"] == "Stalled" for entry in (raw.get("status") or {}).get("conditions") or ())
 
 
-def _served(crd: Definition | None) -> tuple[str, ...]:
+def _served(crd: CrdDefinition | None) -> tuple[str, ...]:
     return crd.versions if crd is not None and crd.is_served else ()

@@ -18,19 +18,19 @@ from olmkit.api.meta import Kind
 from olmkit.runtime.informer import Change, Informer
 from rukpak.bundledeployment import transforms
 from rukpak.bundledeployment.health import HEALTH_KINDS
-from rukpak.bundledeployment.rest_mapper import CRDS, Kinds
-from rukpak.bundledeployment.world import Member
+from rukpak.bundledeployment.rest_mapper import CRDS, RestMapper
+from rukpak.bundledeployment.world import LabeledObject
 from rukpak.format.objects import ObjectKey
 
 GroupKind = tuple[str, str]
 OWNER_INDEX = "owner"
-LATE_SECONDS = 30.0
+UNREACHABLE_AFTER_SECONDS = 30.0
 """A kind that could not be read for that long counts as one that cannot be read."""
 SYNC_SECONDS = 2.0
 """How long a pass waits for a kind that it is the first to read."""
 
 
-class Informers(Protocol):
+class InformerFactory(Protocol):
     """The part of olmkit.runtime.manager that starts and ends informers."""
 
     def informer(self, kind: Kind, **options: Any) -> Informer: ...
@@ -39,10 +39,10 @@ class Informers(Protocol):
 
 
 @dataclass(frozen=True)
-class Seen:
+class OwnedObjects:
     """What one BundleDeployment has."""
 
-    members: dict[ObjectKey, Member]
+    members: dict[ObjectKey, LabeledObject]
     unsynced: frozenset[GroupKind]
     hidden: frozenset[GroupKind]
     stale: frozenset[GroupKind] = frozenset()
@@ -57,13 +57,13 @@ class _Watched:
     started: float = field(default_factory=time.monotonic)
 
 
-def parse(annotation: str) -> frozenset[GroupKind]:
+def parse_annotation(annotation: str) -> frozenset[GroupKind]:
     """Group-kinds of the inventory annotation: `Kind.group`, or `Kind` for core kinds, separated by commas."""
     parts = (part.strip().partition(".") for part in annotation.split(","))
     return frozenset((group, kind) for kind, _, group in parts if kind)
 
 
-def text(kinds: Iterable[GroupKind]) -> str:
+def format_annotation(kinds: Iterable[GroupKind]) -> str:
     """The inventory annotation, sorted."""
     return ",".join(sorted(f"{kind}.{group}" if group else kind for group, kind in kinds))
 
@@ -71,20 +71,22 @@ def text(kinds: Iterable[GroupKind]) -> str:
 class Inventory:
     """All informers on installed objects. `changed` is told the uid of the BundleDeployment whose object changed."""
 
-    def __init__(self, informers: Informers, kinds: Kinds, crds: Informer, changed: Callable[[str], None]) -> None:
+    def __init__(
+        self, informers: InformerFactory, kinds: RestMapper, crds: Informer, changed: Callable[[str], None]
+    ) -> None:
         self._informers = informers
         self._kinds = kinds
         self._crds = crds
         self._changed = changed
         self._watched: dict[GroupKind, _Watched] = {}
 
-    async def look(self, uid: str, kinds: frozenset[GroupKind]) -> Seen:
+    async def list(self, uid: str, kinds: frozenset[GroupKind]) -> OwnedObjects:
         """The objects of a BundleDeployment. Kinds that were not watched yet are read, for up to 2 seconds."""
         await self._release(uid, keep=kinds)
         for kind in sorted(kinds):
             await self._watch(uid, kind)
         await _synced([self._watched[kind] for kind in kinds if kind in self._watched])
-        members: dict[ObjectKey, Member] = {}
+        members: dict[ObjectKey, LabeledObject] = {}
         unsynced: set[GroupKind] = set()
         stale: set[GroupKind] = set()
         hidden = {kind for kind in kinds if kind[0] in self._kinds.failed_groups and kind not in self._watched}
@@ -99,17 +101,17 @@ class Inventory:
                 stale.add(kind)
             for obj in informer.by_index(OWNER_INDEX, uid):
                 members[obj["member"].key] = obj["member"]
-        return Seen(members, frozenset(unsynced | hidden), frozenset(hidden), frozenset(stale))
+        return OwnedObjects(members, frozenset(unsynced | hidden), frozenset(hidden), frozenset(stale))
 
     def _is_late(self, kind: GroupKind) -> bool:
         watched = self._watched.get(kind)
-        return watched is not None and time.monotonic() - watched.started > LATE_SECONDS
+        return watched is not None and time.monotonic() - watched.started > UNREACHABLE_AFTER_SECONDS
 
     async def forget(self, uid: str) -> None:
         """The BundleDeployment is gone."""
         await self._release(uid, keep=frozenset())
 
-    def saw(self, kind: Kind, obj: dict[str, Any]) -> None:
+    def record_write(self, kind: Kind, obj: dict[str, Any]) -> None:
         """The API server's answer to an own apply of an installed object."""
         informer = self._informer(kind.group_kind)
         if informer is not None:
@@ -125,7 +127,7 @@ class Inventory:
         """See to it that the kind is watched in its present version."""
         if group_kind == CRDS.group_kind:
             return
-        kind = self._kinds.stored(group_kind)
+        kind = self._kinds.storage_kind(group_kind)
         watched = self._watched.get(group_kind)
         if watched is not None and watched.kind == kind:
             watched.users.add(uid)
@@ -150,10 +152,10 @@ class Inventory:
             kind,
             label_selector=OWNER_UID_LABEL,
             metadata_only=kind.group_kind not in HEALTH_KINDS,
-            transform=transforms.member,
+            transform=transforms.labeled_object,
             absent_is_empty=True,
         )
-        informer.add_index(OWNER_INDEX, transforms.owner)
+        informer.add_index(OWNER_INDEX, transforms.owner_uid_index)
         informer.subscribe(self._tell)
         return informer
 
@@ -166,7 +168,7 @@ class Inventory:
                     await self._end(watched.informer)
 
     def _tell(self, change: Change) -> None:
-        uids = {uid for obj in (change.old, change.new) if obj is not None for uid in transforms.owner(obj)}
+        uids = {uid for obj in (change.old, change.new) if obj is not None for uid in transforms.owner_uid_index(obj)}
         for uid in uids:
             self._changed(uid)
 

@@ -21,7 +21,7 @@ LISTED_PER_KIND = 20
 Holders = dict[ObjectKey, tuple[str, ...]]
 
 
-async def holders(client: Client, kinds: Iterable[Kind], namespace: str) -> Holders:
+async def blocking_finalizers(client: Client, kinds: Iterable[Kind], namespace: str) -> Holders:
     """Object -> its finalizers, of those that Kubernetes is waiting for; empty when there are none or they cannot be read.
 
     Only kinds that the Namespace's own condition names are listed.

@@ -11,7 +11,14 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
-from rukpak.bundledeployment.world import BundleFacts, Instance, Item, Member, NamespaceFacts, Rendered
+from rukpak.bundledeployment.world import (
+    BundleInfo,
+    CustomResource,
+    LabeledObject,
+    NamespaceInfo,
+    RenderedBundle,
+    RenderedObject,
+)
 from rukpak.format.objects import ObjectKey
 
 
@@ -29,35 +36,35 @@ class ApplyBundle:
 
 
 @dataclass(frozen=True)
-class DropBundles:
+class DeleteBundles:
     """Delete Bundles that are neither wanted nor active."""
 
-    bundles: tuple[BundleFacts, ...]
+    bundles: tuple[BundleInfo, ...]
 
 
 @dataclass(frozen=True)
-class SetInventory:
+class UpdateInventory:
     """Write which kinds of objects there may be."""
 
     kinds: frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Step:
+class PhaseStep:
     """Objects of one stage that are to be applied."""
 
-    stage: int
+    phase: int
     """Counted from 1."""
-    items: tuple[Item, ...]
+    items: tuple[RenderedObject, ...]
 
 
 @dataclass(frozen=True)
 class Apply:
     """Apply objects, stage after stage; with `rehearse` each stage is tried as a dry-run of the server first."""
 
-    content: Rendered
-    steps: tuple[Step, ...]
-    rehearse: bool
+    content: RenderedBundle
+    steps: tuple[PhaseStep, ...]
+    dry_run_first: bool
 
 
 @dataclass(frozen=True)
@@ -74,32 +81,32 @@ class Activate:
 class Prune:
     """Remove objects that are not in the bundle any more, then Namespaces; CRDs and Namespaces in use are released."""
 
-    members: tuple[Member, ...]
-    namespaces: tuple[NamespaceFacts, ...] = ()
+    members: tuple[LabeledObject, ...]
+    namespaces: tuple[NamespaceInfo, ...] = ()
 
 
 @dataclass(frozen=True)
-class TearDown:
+class DeleteObjects:
     """Delete objects of a BundleDeployment that is being deleted, group after group."""
 
     name: str
     """What they are, for people."""
-    groups: tuple[tuple[Member | Instance, ...], ...]
+    groups: tuple[tuple[LabeledObject | CustomResource, ...], ...]
 
 
 @dataclass(frozen=True)
 class LookInto:
     """See what else is in Namespaces that are about to go."""
 
-    namespaces: tuple[NamespaceFacts, ...]
+    namespaces: tuple[NamespaceInfo, ...]
 
 
 @dataclass(frozen=True)
 class LeaveNamespaces:
     """Stop being a member; with `remove` the Namespace goes, being ours alone."""
 
-    leave: tuple[NamespaceFacts, ...]
-    remove: tuple[NamespaceFacts, ...]
+    leave: tuple[NamespaceInfo, ...]
+    delete: tuple[NamespaceInfo, ...]
 
 
 @dataclass(frozen=True)
@@ -108,7 +115,7 @@ class RemoveFinalizer:
 
 
 @dataclass(frozen=True)
-class Keep:
+class NothingToDo:
     """Nothing is to be done, at least not for that long."""
 
     after: timedelta | None = None
@@ -117,17 +124,17 @@ class Keep:
 Plan = (
     AddFinalizer
     | ApplyBundle
-    | DropBundles
-    | SetInventory
+    | DeleteBundles
+    | UpdateInventory
     | Announce
     | Apply
     | Activate
     | Prune
-    | TearDown
+    | DeleteObjects
     | LookInto
     | LeaveNamespaces
     | RemoveFinalizer
-    | Keep
+    | NothingToDo
 )
 
 
@@ -141,7 +148,7 @@ class Verb(StrEnum):
 
 
 @dataclass(frozen=True, order=True)
-class Change:
+class ObjectChange:
     """An object that an apply made or changed, and why. `is_first`: not for the third time in a row."""
 
     key: ObjectKey
@@ -162,4 +169,4 @@ class Done:
     plan: Plan
     after: timedelta | None = None
     applied: frozenset[ObjectKey] = frozenset()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ObjectChange, ...] = ()

@@ -15,7 +15,7 @@ from olmkit.api.bundledeployments import ConditionType, Reason
 from olmkit.api.conditions import find_condition
 from olmkit.api.meta import Condition
 from rukpak.bundledeployment.health import PROGRESS_DEADLINE, Health
-from rukpak.bundledeployment.world import NAMESPACE, Rendered, World
+from rukpak.bundledeployment.world import NAMESPACE, RenderedBundle, World
 from rukpak.format.objects import ObjectKey
 
 MORE = "; and "
@@ -25,7 +25,7 @@ _MISSING = "it is not there"
 
 
 @dataclass(frozen=True)
-class Judgement:
+class HealthEvaluation:
     """Sentences about objects that are not well, sorted; `contested` are those that others change over and over."""
 
     failed: tuple[str, ...] = ()
@@ -33,9 +33,9 @@ class Judgement:
     contested: tuple[str, ...] = ()
 
 
-def judge(world: World, active: str, applied: frozenset[ObjectKey] = frozenset()) -> Judgement:
+def evaluate_health(world: World, active: str, applied: frozenset[ObjectKey] = frozenset()) -> HealthEvaluation:
     """The objects of the bundle `active`. `applied` are those that this pass made or set back, after the World was observed."""
-    since = _in_progress_since(world) if active == world.active else None
+    since = _in_progress_since(world) if active == world.active_bundle else None
     failed: list[str] = []
     in_progress: list[str] = []
     for key, health in _unwell(world):
@@ -44,7 +44,7 @@ def judge(world: World, active: str, applied: frozenset[ObjectKey] = frozenset()
     for key, text in sorted(_absent(world, active, applied)):
         has_failed = _has_exceeded(world, key, PROGRESS_DEADLINE, since)
         (failed if has_failed else in_progress).append(f"{key}: {text}")
-    return Judgement(tuple(failed), tuple(in_progress), tuple(sorted(_contested(world, active))))
+    return HealthEvaluation(tuple(failed), tuple(in_progress), tuple(sorted(_contested(world, active))))
 
 
 def next_deadline(world: World) -> timedelta | None:
@@ -92,15 +92,15 @@ def _has_exceeded(world: World, key: ObjectKey, deadline: timedelta, since: date
 def _unwell(world: World) -> Iterator[tuple[ObjectKey, Health]]:
     """Objects that are there and report themselves that they are not well."""
     for key, member in sorted(world.owned.items()):
-        if member.health is not None and member.health.status != "True" and member.gone_since is None:
+        if member.health is not None and member.health.status != "True" and member.deletion_timestamp is None:
             yield key, member.health
 
 
 def _absent(world: World, active: str, applied: frozenset[ObjectKey]) -> Iterator[tuple[ObjectKey, str]]:
     """Objects of the installed bundle that are not there or are being deleted."""
     content = _content(world, active)
-    for item in content.items() if content is not None else ():
-        if world.going(item.key):
+    for item in content.objects() if content is not None else ():
+        if world.is_deleting(item.key):
             yield item.key, _DELETED
         elif item.key not in applied and not _is_there(world, item.key):
             yield item.key, _MISSING
@@ -108,14 +108,14 @@ def _absent(world: World, active: str, applied: frozenset[ObjectKey]) -> Iterato
 
 def _contested(world: World, active: str) -> Iterator[str]:
     content = _content(world, active)
-    for item in content.items() if content is not None else ():
-        if item.key[:2] != NAMESPACE and not world.going(item.key) and world.contested(item):
+    for item in content.objects() if content is not None else ():
+        if item.key[:2] != NAMESPACE and not world.is_deleting(item.key) and world.is_contested(item):
             yield f"{item.key}: changed by others over and over, and left so for a while"
 
 
-def _content(world: World, active: str) -> Rendered | None:
-    content = world.content if active == world.wanted else world.active_content
-    return content if isinstance(content, Rendered) else None
+def _content(world: World, active: str) -> RenderedBundle | None:
+    content = world.content if active == world.desired_bundle else world.active_content
+    return content if isinstance(content, RenderedBundle) else None
 
 
 def _is_there(world: World, key: ObjectKey) -> bool:

@@ -21,35 +21,35 @@ from olmkit.runtime.publish import Publisher
 from olmkit.runtime.reconciler import Decision, Reconciler
 from olmkit.store.store import Store
 from rukpak.bundledeployment import transforms
-from rukpak.bundledeployment.applier import Hands
-from rukpak.bundledeployment.apply_errors import RETRY_LIMIT
-from rukpak.bundledeployment.blocker_watch import Blockers
+from rukpak.bundledeployment.applier import Applier
+from rukpak.bundledeployment.apply_errors import MAX_RETRY_DELAY
+from rukpak.bundledeployment.conflict_watch import ConflictWatch
 from rukpak.bundledeployment.decide import decide
-from rukpak.bundledeployment.deleter import LOOK_AGAIN, Withdrawal
-from rukpak.bundledeployment.events import UID_INDEX, Wakeups
+from rukpak.bundledeployment.deleter import RECHECK_DELAY, Deleter
+from rukpak.bundledeployment.events import UID_INDEX, EventMapper
 from rukpak.bundledeployment.inventory import Inventory
-from rukpak.bundledeployment.observe import Observer, Refusal, Sight
+from rukpak.bundledeployment.observe import Informers, Observer, Rejection
 from rukpak.bundledeployment.plan import (
     Activate,
     AddFinalizer,
     Announce,
     Apply,
     ApplyBundle,
+    DeleteBundles,
+    DeleteObjects,
     Done,
-    DropBundles,
-    Keep,
     LeaveNamespaces,
     LookInto,
+    NothingToDo,
     Plan,
     Prune,
     RemoveFinalizer,
-    SetInventory,
-    TearDown,
+    UpdateInventory,
 )
-from rukpak.bundledeployment.render_cache import Contents
+from rukpak.bundledeployment.render_cache import RenderCache
 from rukpak.bundledeployment.report import report
-from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, NAMESPACES, Kinds
-from rukpak.bundledeployment.world import Refused, Settling, World
+from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, NAMESPACES, RestMapper
+from rukpak.bundledeployment.world import ApplyRejected, BriefWait, World
 
 NAME = "bundledeployment"
 MANAGER = "rukpak"
@@ -68,16 +68,16 @@ def controller(manager: Manager, store: Store, lost: Callable[[str], None]) -> C
     """The controller, added to the manager. `store` holds what the Bundle controller unpacks; `lost` gives a Bundle a turn of
     that one, because its content is missing or damaged.
     """
-    sight = Sight(
+    sight = Informers(
         deployments=manager.informer(bundledeployments.KIND),
         bundles=manager.informer(bundles.KIND),
         namespaces=manager.informer(NAMESPACES, metadata_only=True, transform=transforms.namespace),
-        crds=manager.informer(CRDS, transform=transforms.definition),
+        crds=manager.informer(CRDS, transform=transforms.crd),
     )
     sight.deployments.add_index(UID_INDEX, lambda obj: (obj["metadata"]["uid"],))
     api_services = manager.informer(API_SERVICES, transform=transforms.api_service)
-    kinds = Kinds(manager.client, sight.crds, api_services)
-    wakeups = Wakeups(sight.deployments)
+    kinds = RestMapper(manager.client, sight.crds, api_services)
+    wakeups = EventMapper(sight.deployments)
 
     def wake(name: str) -> None:
         turns.woken(name)
@@ -89,13 +89,13 @@ def controller(manager: Manager, store: Store, lost: Callable[[str], None]) -> C
 
     inventory = Inventory(manager, kinds, sight.crds, changed)
     suite_namespaces = (manager.settings.system_namespace, manager.settings.keys_namespace)
-    contents = Contents(store, kinds, suite_namespaces, lost)
-    observer = Observer(manager.client, sight, kinds, contents, inventory, wakeups, Blockers(manager, wake))
+    contents = RenderCache(store, kinds, suite_namespaces, lost)
+    observer = Observer(manager.client, sight, kinds, contents, inventory, wakeups, ConflictWatch(manager, wake))
     manager.on_started_leading(observer.begin)
-    hands = Hands(manager.client, kinds, contents, inventory, sight, wakeups.name)
+    hands = Applier(manager.client, kinds, contents, inventory, sight, wakeups.name)
     publisher = Publisher(manager.client, bundledeployments.KIND, MANAGER, sight.deployments)
     manager.on_started_leading(publisher.reset)
-    installer = Installer(observer, hands, Withdrawal(manager.client, kinds, sight, hands.limit), publisher)
+    installer = Installer(observer, hands, Deleter(manager.client, kinds, sight, hands.limit), publisher)
     reconciler: Reconciler[World, Plan, None, Done, StatusReport[BundleDeploymentStatus]] = Reconciler(
         observer.observe,
         lambda world: Decision(decide(world), None),
@@ -159,15 +159,15 @@ class Turns:
         return NOW
 
 
-def repeated(last: Refusal | None, world: World, error: Refused) -> Refusal:
+def repeated(last: Rejection | None, world: World, error: ApplyRejected) -> Rejection:
     """The refusal as it is to be remembered: a try of the same doubles the time to the next; a turn before that time does not."""
     digest = getattr(world.content, "content", "")
     what = (world.deployment.metadata.generation, digest, error.message)
     if last is None or last.what != what:
-        return Refusal(what, world.now, error.after)
+        return Rejection(what, world.now, error.after)
     if world.now < last.at + last.after:
         return last
-    return Refusal(what, world.now, max(error.after, min(last.after * 2, RETRY_LIMIT)))
+    return Rejection(what, world.now, max(error.after, min(last.after * 2, MAX_RETRY_DELAY)))
 
 
 async def _came(news: asyncio.Event, until: float) -> bool:
@@ -185,8 +185,8 @@ class Installer:
     """Carries out one step, and writes the status against the object as it is after it."""
 
     observer: Observer
-    hands: Hands
-    withdrawal: Withdrawal
+    hands: Applier
+    withdrawal: Deleter
     publisher: Publisher
 
     async def act(self, world: World, plan: Plan) -> Done:
@@ -194,10 +194,10 @@ class Installer:
         memory = self.observer.memories[world.name]
         try:
             done = await self._act(world, plan)
-        except Refused as error:
+        except ApplyRejected as error:
             memory.refusal = repeated(memory.refusal, world, error)
-            is_gone = await self.observer.blockers.watch(world.name, error.blockers)
-            error.after = LOOK_AGAIN if is_gone else memory.refusal.after
+            is_gone = await self.observer.blockers.watch(world.name, error.conflicting_objects)
+            error.after = RECHECK_DELAY if is_gone else memory.refusal.after
             raise
         await self.observer.blockers.forget(world.name)
         return done
@@ -205,7 +205,7 @@ class Installer:
     def report(self, world: World, outcome: Done | Exception) -> StatusReport[BundleDeploymentStatus]:
         """The status; how long what is known in a moment has been waited for is remembered."""
         memory = self.observer.memories[world.name]
-        memory.settling_since = (memory.settling_since or world.now) if isinstance(outcome, Settling) else None
+        memory.settling_since = (memory.settling_since or world.now) if isinstance(outcome, BriefWait) else None
         return report(world, outcome)
 
     async def _act(self, world: World, plan: Plan) -> Done:
@@ -213,7 +213,7 @@ class Installer:
         match plan:
             case AddFinalizer():
                 memory.latest = await self.hands.add_finalizer(world)
-            case SetInventory():
+            case UpdateInventory():
                 memory.latest = await self.hands.set_inventory(world, plan)
             case ApplyBundle():
                 return await self.hands.apply_bundle(world, plan)
@@ -221,8 +221,8 @@ class Installer:
                 return await self.hands.apply(world, plan, memory.notes)
             case Activate() | Announce():
                 pass
-            case Keep():
-                self.observer.contents.settle(world.name)
+            case NothingToDo():
+                self.observer.contents.drop_bodies(world.name)
                 return Done(plan, plan.after)
             case _:
                 return await self._withdraw(world, plan)
@@ -231,13 +231,13 @@ class Installer:
     async def _withdraw(self, world: World, plan: Plan) -> Done:
         memory = self.observer.memories[world.name]
         match plan:
-            case DropBundles():
+            case DeleteBundles():
                 await self.withdrawal.drop_bundles(plan)
             case Prune():
                 await self.withdrawal.prune(world, plan)
                 for member in plan.members:
                     memory.notes.pop(member.key, None)  # should it come back, nobody else had deleted it
-            case TearDown():
+            case DeleteObjects():
                 await self.withdrawal.tear_down(world, plan, memory.refused)
             case LookInto():
                 memory.foreign |= await self.withdrawal.look_into(world, plan)
@@ -248,7 +248,7 @@ class Installer:
                 await self.withdrawal.remove_finalizer(world)
                 memory.is_let_go = True
                 return Done(plan)
-        return Done(plan, LOOK_AGAIN)
+        return Done(plan, RECHECK_DELAY)
 
     async def publish(self, world: World, told: StatusReport[BundleDeploymentStatus]) -> None:
         """Nothing when the object was let go in this pass: there is none any more, or nobody's business."""

@@ -19,13 +19,22 @@ import orjson
 from olmkit.errors import Waiting
 from olmkit.store.store import Store
 from rukpak.bundle.unpack_job import load
-from rukpak.bundledeployment.rest_mapper import Asked, GroupKind, Kinds
-from rukpak.bundledeployment.world import CRD, NAMESPACE, Absent, Content, Item, NamespaceItem, Rendered, Stage
+from rukpak.bundledeployment.rest_mapper import GroupKind, RecordedLookups, RestMapper
+from rukpak.bundledeployment.world import (
+    CRD,
+    NAMESPACE,
+    Content,
+    InstallPhase,
+    MissingContent,
+    RenderedBundle,
+    RenderedNamespace,
+    RenderedObject,
+)
 from rukpak.format import BadBundle, Bundle, PlainBundle
-from rukpak.format.objects import Manifest, ObjectKey, mapping, mappings
+from rukpak.format.objects import BundleObject, ObjectKey, mapping, mappings
 from rukpak.render.namespaces import install_namespace, namespace_for, why_not
 from rukpak.render.phases import NAMESPACES, phases
-from rukpak.render.preflight import Facts, Preflight, check
+from rukpak.render.preflight import ClusterInfo, Preflight, check
 from rukpak.render.renderer import RenderOptions, render
 from rukpak.render.scopes import Scopes
 
@@ -52,18 +61,18 @@ class _Identity(NamedTuple):
 
 @dataclass(frozen=True)
 class _Remembered:
-    content: Rendered | BadBundle
+    content: RenderedBundle | BadBundle
     answers: Mapping[GroupKind, frozenset[str]]
     """What it asked about the cluster's kinds, and what it was told."""
     failed_groups: frozenset[str]
     server_version: str
 
 
-class Contents:
+class RenderCache:
     """Everything that was rendered. `store` holds the unpacked bundles; `lost` is told the Bundle whose content it lacks."""
 
     def __init__(
-        self, store: Store, kinds: Kinds, suite_namespaces: Collection[str], lost: Callable[[str], None]
+        self, store: Store, kinds: RestMapper, suite_namespaces: Collection[str], lost: Callable[[str], None]
     ) -> None:
         self._store = store
         self._kinds = kinds
@@ -84,7 +93,7 @@ class Contents:
             return known.content
         return await self._render(identity)
 
-    async def bodies(self, content: Rendered, deployment: str) -> Bodies:
+    async def bodies(self, content: RenderedBundle, deployment: str) -> Bodies:
         """The objects as JSON. Raises KeyError when the content is not on the disk any more, not as it was, or cannot be
         read now."""
         identity = _Identity(deployment, content.bundle, content.content)
@@ -93,7 +102,7 @@ class Contents:
         self._bodies.move_to_end(identity)
         return self._bodies[identity]
 
-    def settle(self, deployment: str) -> None:
+    def drop_bodies(self, deployment: str) -> None:
         """Nothing of that BundleDeployment is to be applied now: its bodies need no room."""
         for identity in [identity for identity in self._bodies if identity.deployment == deployment]:
             self._bytes -= _size(self._bodies.pop(identity))
@@ -106,13 +115,13 @@ class Contents:
         )
 
     async def _render(self, identity: _Identity) -> Content:
-        served = self._kinds.asked()
+        served = self._kinds.recorded_lookups()
         failed, version = self._kinds.failed_groups, self._kinds.server_version
-        facts = Facts(served, failed, version, self._suite_namespaces)
+        facts = ClusterInfo(served, failed, version, self._suite_namespaces)
         work = _Work(self._store, identity, facts, self._kinds.scopes())
         async with self._turn:
             content, bodies = await asyncio.to_thread(work)
-        if isinstance(content, Absent):
+        if isinstance(content, MissingContent):
             self._lost(identity.bundle)
             return content
         if isinstance(content, Waiting):
@@ -142,16 +151,16 @@ class _Work:
 
     store: Store
     identity: _Identity
-    facts: Facts
+    facts: ClusterInfo
     scopes: Scopes
 
-    def __call__(self) -> tuple[Rendered | BadBundle | Absent | Waiting, dict[ObjectKey, bytes]]:
+    def __call__(self) -> tuple[RenderedBundle | BadBundle | MissingContent | Waiting, dict[ObjectKey, bytes]]:
         try:
             content = load(self.store, self.identity.digest)
         except Waiting as error:
             return error, {}  # it is here, perhaps: nobody fetches it again
         if content is None:
-            return Absent(), {}
+            return MissingContent(), {}
         try:
             return self._prepared(content)
         except BadBundle as error:
@@ -159,7 +168,7 @@ class _Work:
         except BAD_INPUT as error:
             return BadBundle(REASON, f"the bundle cannot be rendered: {type(error).__name__}: {error}"), {}
 
-    def _prepared(self, content: Bundle) -> tuple[Rendered, dict[ObjectKey, bytes]]:
+    def _prepared(self, content: Bundle) -> tuple[RenderedBundle, dict[ObjectKey, bytes]]:
         namespace, notes = self._namespace(content)
         manifests = render(content, RenderOptions(namespace, scopes=self.scopes))
         ready = check(manifests, content, self.facts)
@@ -171,45 +180,47 @@ class _Work:
             return namespace_for(self.identity.deployment), ()
         return install_namespace(content, self.facts.suite_namespaces)
 
-    def _rendered(self, namespace: str, notes: tuple[str, ...], ready: Preflight, bodies: Bodies) -> Rendered:
+    def _rendered(self, namespace: str, notes: tuple[str, ...], ready: Preflight, bodies: Bodies) -> RenderedBundle:
         stages = [
-            Stage(phase.name, tuple(_item(manifest, bodies[manifest.key]) for manifest in phase.manifests))
+            InstallPhase(phase.name, tuple(_item(manifest, bodies[manifest.key]) for manifest in phase.manifests))
             for phase in phases(ready.manifests)
         ]
         brought = tuple(_namespace_item(item) for item in ready.manifests if item.key[:2] == NAMESPACE)
         joined = self._joined(ready.manifests, {item.name for item in brought})
         if joined:
-            first = stages.pop(0).items if brought else ()
-            items = tuple(Item(ObjectKey(*NAMESPACE, "", item.name), "v1", JOINED) for item in joined)
-            stages.insert(0, Stage(NAMESPACES, (*first, *items)))
-        assert isinstance(self.facts.served, Asked)
+            first = stages.pop(0).objects if brought else ()
+            items = tuple(RenderedObject(ObjectKey(*NAMESPACE, "", item.name), "v1", JOINED) for item in joined)
+            stages.insert(0, InstallPhase(NAMESPACES, (*first, *items)))
+        assert isinstance(self.facts.served, RecordedLookups)
         answers = self.facts.served.answers
-        return Rendered(
+        return RenderedBundle(
             bundle=self.identity.bundle,
             content=self.identity.digest,
             namespace=namespace,
-            stages=tuple(stages),
+            phases=tuple(stages),
             namespaces=(*brought, *joined),
-            notes=notes,
+            warnings=notes,
             left_out=ready.left_out,
-            missing=ready.missing,
+            missing_kinds=ready.missing,
             faults=ready.faults,
             unsupported=ready.unsupported,
-            lacking=frozenset(kind for kind, versions in answers.items() if not versions),
-            unanswered=frozenset(group for group, _ in answers).intersection(self.facts.failed_groups),
+            absent_kinds=frozenset(kind for kind, versions in answers.items() if not versions),
+            unreachable_groups=frozenset(group for group, _ in answers).intersection(self.facts.failed_groups),
         )
 
-    def _joined(self, manifests: Sequence[Manifest], brought: Collection[str]) -> tuple[NamespaceItem, ...]:
+    def _joined(self, manifests: Sequence[BundleObject], brought: Collection[str]) -> tuple[RenderedNamespace, ...]:
         """Namespaces that objects are in and that are not among them, but for Kubernetes' own, which nobody removes."""
         used = sorted({manifest.namespace for manifest in manifests} - {""} - set(brought))
         return tuple(
-            NamespaceItem(name, is_brought=False) for name in used if not why_not(name, self.facts.suite_namespaces)
+            RenderedNamespace(name, is_in_bundle=False)
+            for name in used
+            if not why_not(name, self.facts.suite_namespaces)
         )
 
 
-def _item(manifest: Manifest, body: bytes) -> Item:
+def _item(manifest: BundleObject, body: bytes) -> RenderedObject:
     storage = _storage(manifest.body) if manifest.key[:2] == CRD else ""
-    return Item(manifest.key, manifest.api_version, hashlib.sha256(body).hexdigest()[:16], storage)
+    return RenderedObject(manifest.key, manifest.api_version, hashlib.sha256(body).hexdigest()[:16], storage)
 
 
 def _storage(body: Mapping[str, Any]) -> str:
@@ -217,6 +228,6 @@ def _storage(body: Mapping[str, Any]) -> str:
     return next((str(version.get("name", "")) for version in versions if version.get("storage")), "")
 
 
-def _namespace_item(manifest: Manifest) -> NamespaceItem:
+def _namespace_item(manifest: BundleObject) -> RenderedNamespace:
     metadata = manifest.body["metadata"]
-    return NamespaceItem(manifest.name, dict(metadata.get("labels") or {}), dict(metadata.get("annotations") or {}))
+    return RenderedNamespace(manifest.name, dict(metadata.get("labels") or {}), dict(metadata.get("annotations") or {}))

@@ -20,13 +20,31 @@ from olmkit.api.bundledeployments import (
 from olmkit.api.conditions import DesiredCondition, PendingEvent, StatusReport, find_condition, merge_conditions
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict, OlmError, Waiting
-from rukpak.bundledeployment.blockers import irreversible, obstacle_of
-from rukpak.bundledeployment.finalize import foreign_objects
+from rukpak.bundledeployment.blockers import blocker_of, irreversible
+from rukpak.bundledeployment.finalize import describe_foreign_objects
 from rukpak.bundledeployment.health import HEALTH_KINDS
-from rukpak.bundledeployment.plan import Activate, Announce, Apply, Change, Done, Keep, SetInventory, Verb
-from rukpak.bundledeployment.progress import MORE, Judgement, judge
-from rukpak.bundledeployment.shared_namespaces import remarks
-from rukpak.bundledeployment.world import CRD, NAMESPACE, Refused, Rendered, Settling, Unpacking, World, names
+from rukpak.bundledeployment.plan import (
+    Activate,
+    Announce,
+    Apply,
+    Done,
+    NothingToDo,
+    ObjectChange,
+    UpdateInventory,
+    Verb,
+)
+from rukpak.bundledeployment.progress import MORE, HealthEvaluation, evaluate_health
+from rukpak.bundledeployment.shared_namespaces import namespace_warnings
+from rukpak.bundledeployment.world import (
+    CRD,
+    NAMESPACE,
+    ApplyRejected,
+    BriefWait,
+    RenderedBundle,
+    UnpackState,
+    World,
+    names,
+)
 from rukpak.format.objects import ObjectKey
 
 Outcome = Done | Exception
@@ -54,7 +72,11 @@ def report(world: World, outcome: Outcome) -> StatusReport[BundleDeploymentStatu
     notices = (*_repairs(world, outcome), *_loss(world, outcome))
     if isinstance(outcome, Conflict) or (_is_passing(world, outcome) and status.observed_generation == generation):
         return StatusReport(status, events=notices)
-    active = world.wanted if isinstance(outcome, Done) and isinstance(outcome.plan, Activate) else world.active
+    active = (
+        world.desired_bundle
+        if isinstance(outcome, Done) and isinstance(outcome.plan, Activate)
+        else world.active_bundle
+    )
     wanted = _removing(world, outcome) if world.deployment.metadata.deleting else _conditions(world, outcome, active)
     conditions, transitions = merge_conditions(status.conditions, wanted, generation, world.now)
     return StatusReport(
@@ -75,11 +97,11 @@ def report(world: World, outcome: Outcome) -> StatusReport[BundleDeploymentStatu
 
 def _is_passing(world: World, outcome: Outcome) -> bool:
     """The next pass follows at once and has more to say."""
-    if isinstance(outcome, Settling):
-        return world.settling_since is None or world.now - world.settling_since < MOMENT
+    if isinstance(outcome, BriefWait):
+        return world.brief_wait_since is None or world.now - world.brief_wait_since < MOMENT
     if isinstance(outcome, Done) and isinstance(outcome.plan, Apply):
-        return outcome.plan.steps[-1].stage == len(outcome.plan.content.stages)
-    return isinstance(outcome, Done) and isinstance(outcome.plan, SetInventory)
+        return outcome.plan.steps[-1].phase == len(outcome.plan.content.phases)
+    return isinstance(outcome, Done) and isinstance(outcome.plan, UpdateInventory)
 
 
 def _repairs(world: World, outcome: Outcome) -> tuple[PendingEvent, ...]:
@@ -100,23 +122,23 @@ def _repairs(world: World, outcome: Outcome) -> tuple[PendingEvent, ...]:
 def _loss(world: World, outcome: Outcome) -> tuple[PendingEvent, ...]:
     """Before a Namespace goes with what others have in it: one Warning."""
     is_announced = isinstance(outcome, Done) and isinstance(outcome.plan, Announce)
-    sentence = foreign_objects(world) if is_announced and world.deployment.metadata.deleting else ""
+    sentence = describe_foreign_objects(world) if is_announced and world.deployment.metadata.deleting else ""
     return (PendingEvent("Warning", NAMESPACE_NOT_EMPTY, sentence, "Remove"),) if sentence else ()
 
 
-def _repair(change: Change) -> str:
+def _repair(change: ObjectChange) -> str:
     if change.verb is Verb.RECREATED:
         return f"made {change.key} again: {change.why}"
     return f"set {change.key} back: {change.why}"
 
 
 def _conditions(world: World, outcome: Outcome, active: str | None) -> list[DesiredCondition]:
-    if isinstance(outcome, Done) and active != world.wanted:
-        outcome = obstacle_of(world) or outcome  # the step was only on the way to what is waited for
+    if isinstance(outcome, Done) and active != world.desired_bundle:
+        outcome = blocker_of(world) or outcome  # the step was only on the way to what is waited for
     error = outcome if isinstance(outcome, Exception) else None
     judgement = _judge(world, outcome, active)
     healthy = _healthy(world, active, judgement)
-    is_stalled = isinstance(error, Blocked | Refused)
+    is_stalled = isinstance(error, Blocked | ApplyRejected)
     message = _message(world, outcome, active)
     conditions = [
         _has_valid_bundle(world),
@@ -136,13 +158,13 @@ def _conditions(world: World, outcome: Outcome, active: str | None) -> list[Desi
     return [*conditions, *_unfinished(healthy, judgement)]
 
 
-def _judge(world: World, outcome: Outcome, active: str | None) -> Judgement:
+def _judge(world: World, outcome: Outcome, active: str | None) -> HealthEvaluation:
     if not active:
-        return Judgement()
-    return judge(world, active, outcome.applied if isinstance(outcome, Done | Refused) else frozenset())
+        return HealthEvaluation()
+    return evaluate_health(world, active, outcome.applied if isinstance(outcome, Done | ApplyRejected) else frozenset())
 
 
-def _unfinished(healthy: DesiredCondition, judgement: Judgement) -> list[DesiredCondition]:
+def _unfinished(healthy: DesiredCondition, judgement: HealthEvaluation) -> list[DesiredCondition]:
     """What an installed bundle that is not well is about to do: nothing (Stalled), or to come right."""
     if healthy.status == "True":
         return []
@@ -154,25 +176,25 @@ def _unfinished(healthy: DesiredCondition, judgement: Judgement) -> list[Desired
 
 def _is_under_way(world: World, active: str | None) -> bool:
     """Its objects are not those of the wanted bundle; also when the template went back in the middle of an upgrade."""
-    if active != world.wanted:
+    if active != world.desired_bundle:
         return True
     ready = find_condition(world.deployment.status.conditions, ConditionType.READY)
-    if ready is None or ready.reason != Reason.UPGRADING or world.active != world.wanted:
+    if ready is None or ready.reason != Reason.UPGRADING or world.active_bundle != world.desired_bundle:
         return False
     content = world.content
-    return not (isinstance(content, Rendered) and all(world.holds(item) for item in content.items()))
+    return not (isinstance(content, RenderedBundle) and all(world.is_up_to_date(item) for item in content.objects()))
 
 
 def _has_valid_bundle(world: World) -> DesiredCondition:
-    kind, bundle = ConditionType.HAS_VALID_BUNDLE, world.bundles.get(world.wanted)
-    obstacle = obstacle_of(world)
+    kind, bundle = ConditionType.HAS_VALID_BUNDLE, world.bundles.get(world.desired_bundle)
+    obstacle = blocker_of(world)
     if obstacle is None or obstacle.reason == Reason.WAITING_FOR_KIND:
-        text = f"Successfully unpacked the {world.wanted} Bundle"
+        text = f"Successfully unpacked the {world.desired_bundle} Bundle"
         return DesiredCondition(kind, "True", Reason.UNPACK_SUCCESSFUL, text)
-    pending = bundle is None or bundle.unpacking in (Unpacking.PENDING, Unpacking.DONE)
+    pending = bundle is None or bundle.unpack_state in (UnpackState.PENDING, UnpackState.DONE)
     if pending and obstacle.reason == Reason.UNPACK_PENDING:
         return DesiredCondition(
-            kind, "False", Reason.UNPACK_PENDING, f"Waiting for the {world.wanted} Bundle to be unpacked"
+            kind, "False", Reason.UNPACK_PENDING, f"Waiting for the {world.desired_bundle} Bundle to be unpacked"
         )
     return DesiredCondition(kind, "False", obstacle.reason, obstacle.message)
 
@@ -185,12 +207,12 @@ def _installed(error: Exception | None, active: str | None, message: str) -> Des
         )
     if error is None:
         return DesiredCondition(kind, "False", Reason.INSTALLING, message)
-    if isinstance(error, Waiting) and not isinstance(error, Refused):
+    if isinstance(error, Waiting) and not isinstance(error, ApplyRejected):
         return DesiredCondition(kind, "Unknown", Reason.INSTALL_PENDING, message)
     return DesiredCondition(kind, "False", Reason.INSTALL_FAILED, message)
 
 
-def _healthy(world: World, active: str | None, judgement: Judgement) -> DesiredCondition:
+def _healthy(world: World, active: str | None, judgement: HealthEvaluation) -> DesiredCondition:
     kind = ConditionType.HEALTHY
     if not active:
         return DesiredCondition(kind, "False", Reason.INSTALLATION_STATUS_FALSE, "Installed condition is false")
@@ -219,7 +241,7 @@ def _ready(
         return DesiredCondition(kind, "False", Reason.NOT_INSTALLED, message)
     if _is_under_way(world, active):
         return DesiredCondition(kind, "False", Reason.UPGRADING, message)
-    if isinstance(error, Blocked | Refused):
+    if isinstance(error, Blocked | ApplyRejected):
         return DesiredCondition(kind, "False", Reason.BLOCKED, message)
     if isinstance(error, Waiting) and error.reason == Reason.WAITING_FOR_KIND:
         return DesiredCondition(kind, "False", Reason.WAITING_FOR_KIND, message)
@@ -259,21 +281,21 @@ def _no_repair(outcome: Exception, reason: str) -> str:
 
 
 def _is_pause(outcome: Outcome) -> bool:
-    return isinstance(outcome, Waiting) and not isinstance(outcome, Refused)
+    return isinstance(outcome, Waiting) and not isinstance(outcome, ApplyRejected)
 
 
 def _progress(world: World, done: Done, active: str | None) -> str:
     text = f"{_verb(world, active)} {_target(world)}"
-    if isinstance(done.plan, Apply) and done.plan.content.bundle == world.wanted:
+    if isinstance(done.plan, Apply) and done.plan.content.bundle == world.desired_bundle:
         content = done.plan.content
-        text += f", phase {done.plan.steps[-1].stage} of {len(content.stages)}"
+        text += f", phase {done.plan.steps[-1].phase} of {len(content.phases)}"
     return text
 
 
 def _verb(world: World, active: str | None, *, doing: bool = True) -> str:
     if active is None:
         return "installing" if doing else "install"
-    if active == world.wanted:
+    if active == world.desired_bundle:
         return "returning to" if doing else "return to"
     return "upgrading to" if doing else "upgrade to"
 
@@ -282,28 +304,28 @@ def _target(world: World) -> str:
     """The bundle as people know it."""
     metadata = world.deployment.spec.template.metadata
     annotations = (metadata.annotations if metadata else None) or {}
-    return annotations.get(BUNDLE_NAME_ANNOTATION) or world.wanted
+    return annotations.get(BUNDLE_NAME_ANNOTATION) or world.desired_bundle
 
 
 def _new_objects(world: World, outcome: Outcome) -> list[ObjectKey]:
     """Objects of the wanted bundle that are in place and that the active one has not or has otherwise."""
-    if not isinstance(world.content, Rendered) or not isinstance(world.active_content, Rendered):
+    if not isinstance(world.content, RenderedBundle) or not isinstance(world.active_content, RenderedBundle):
         return []
-    old = {item.key: item.digest for item in world.active_content.items()}
-    now = outcome.applied if isinstance(outcome, Refused) else frozenset()
+    old = {item.key: item.digest for item in world.active_content.objects()}
+    now = outcome.applied if isinstance(outcome, ApplyRejected) else frozenset()
     return [
         item.key
-        for item in world.content.items()
-        if old.get(item.key) != item.digest and (world.holds(item) or item.key in now)
+        for item in world.content.objects()
+        if old.get(item.key) != item.digest and (world.is_up_to_date(item) or item.key in now)
     ]
 
 
 def _notes(world: World) -> Iterable[str]:
     content = world.content
-    if not isinstance(content, Rendered):
+    if not isinstance(content, RenderedBundle):
         return
-    yield from content.notes
-    yield from remarks(world)
+    yield from content.warnings
+    yield from namespace_warnings(world)
     if content.left_out:
         yield f"left out, because the cluster lacks their kinds: {names(map(str, content.left_out))}"
 
@@ -312,19 +334,19 @@ def _notes(world: World) -> Iterable[str]:
 
 
 def _install_namespace(world: World, active: str | None) -> str | None:
-    content = world.content if active in (None, world.wanted) else world.active_content
-    return content.namespace if isinstance(content, Rendered) else world.deployment.status.install_namespace
+    content = world.content if active in (None, world.desired_bundle) else world.active_content
+    return content.namespace if isinstance(content, RenderedBundle) else world.deployment.status.install_namespace
 
 
 def _refused(world: World) -> RejectedBundle | None:
-    bundle, content = world.bundles.get(world.wanted), world.content
-    if bundle is None or not bundle.image or not isinstance(content, Rendered) or not content.unsupported:
+    bundle, content = world.bundles.get(world.desired_bundle), world.content
+    if bundle is None or not bundle.image or not isinstance(content, RenderedBundle) or not content.unsupported:
         return None
     return RejectedBundle(image=bundle.image, message="; ".join(content.unsupported))
 
 
 def _left_out(world: World) -> list[ObjectReference] | None:
-    if not isinstance(world.content, Rendered):
+    if not isinstance(world.content, RenderedBundle):
         return world.deployment.status.left_out
     return [_named(key) for key in sorted(world.content.left_out)] or None
 
@@ -335,8 +357,10 @@ def _named(key: ObjectKey) -> ObjectReference:
 
 def _released(world: World) -> list[ObjectReference] | None:
     """What bears a note that it was released here, and is nobody's since."""
-    spaces = [facts.name for facts in world.namespaces.values() if facts.released == world.name and not facts.members]
-    crds = [crd.name for crd in world.crds.values() if crd.released == world.name and not crd.owner]
+    spaces = [
+        facts.name for facts in world.namespaces.values() if facts.released_by == world.name and not facts.members
+    ]
+    crds = [crd.name for crd in world.crds.values() if crd.released_by == world.name and not crd.owner_uid]
     keys = [ObjectKey(*NAMESPACE, "", name) for name in sorted(spaces)]
     keys += [ObjectKey(*CRD, "", name) for name in sorted(crds)]
     return [_named(key) for key in keys] or None
@@ -349,7 +373,7 @@ def _removing(world: World, outcome: Outcome) -> list[DesiredCondition]:
     """What was said of the bundle stays as it was; Ready says what is being removed."""
     old = {condition.type: condition for condition in world.deployment.status.conditions}
     kept = [_again(old[kind]) for kind in _KEPT_WHILE_REMOVING if kind in old]
-    text = "; ".join(filter(None, (_removal_message(outcome), foreign_objects(world))))
+    text = "; ".join(filter(None, (_removal_message(outcome), describe_foreign_objects(world))))
     return [
         *kept,
         DesiredCondition(ConditionType.READY, "False", Reason.REMOVING, text),
@@ -366,5 +390,5 @@ def _removal_message(outcome: Outcome) -> str:
         return outcome.message
     if isinstance(outcome, Exception):
         return f"cannot remove: {type(outcome).__name__}: {outcome}"
-    name = getattr(outcome.plan, "name", "") if not isinstance(outcome.plan, Keep) else ""
+    name = getattr(outcome.plan, "name", "") if not isinstance(outcome.plan, NothingToDo) else ""
     return f"removing {name}" if name else "removing"

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client, Discovery, DiscoveryCache
 from olmkit.runtime.informer import Change, Informer
-from rukpak.bundledeployment.transforms import Definition, definition_of, remote_of
+from rukpak.bundledeployment.transforms import CrdDefinition, definition_of, remote_of
 from rukpak.render.scopes import Scopes
 
 GroupKind = tuple[str, str]
@@ -21,19 +21,19 @@ Served = tuple[str, str, str]
 
 NAMESPACES = Kind("", "v1", "Namespace", "namespaces")
 CRDS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions")
-ASK_AGAIN = 15.0
+DISCOVERY_RETRY_SECONDS = 15.0
 """Seconds after which groups that did not answer are asked for again."""
 API_SERVICES = Kind("apiregistration.k8s.io", "v1", "APIService", "apiservices")
 
 
-class Kinds:
+class RestMapper:
     """What there is. `crds` and `api_services` must be projected by rukpak.bundledeployment.transforms."""
 
     def __init__(self, client: Client, crds: Informer, api_services: Informer) -> None:
         self._client = client
         self._cache = DiscoveryCache(client)
         self._discovery = Discovery({}, {}, frozenset())
-        self._custom: dict[GroupKind, dict[str, Definition]] = {}
+        self._custom: dict[GroupKind, dict[str, CrdDefinition]] = {}
         self._gone: set[GroupKind] = set()
         self._remote: dict[str, tuple[str, bool]] = {}
         self._asked_at = 0.0
@@ -43,7 +43,7 @@ class Kinds:
 
     async def refresh(self) -> None:
         """Ask the API server if something may have changed that is not watched. Raises ApiError."""
-        if self.failed_groups and time.monotonic() - self._asked_at > ASK_AGAIN:
+        if self.failed_groups and time.monotonic() - self._asked_at > DISCOVERY_RETRY_SECONDS:
             self._asked_at = time.monotonic()
             self._cache.invalidate()
         if self._cache.current is None or not self.server_version:
@@ -58,7 +58,7 @@ class Kinds:
         away = {group for group, answers in self._remote.values() if not answers}
         return frozenset(away | (self._discovery.failed_groups & remote))
 
-    def find(self, api_version: str, kind: str) -> Kind | None:
+    def kind_for(self, api_version: str, kind: str) -> Kind | None:
         """The kind as a manifest names it; None when exactly that is not served."""
         group, _, version = api_version.rpartition("/")
         custom = self._definition((group, kind))
@@ -66,7 +66,7 @@ class Kinds:
             return _kind(custom, version) if version in custom.versions else None
         return None if (group, kind) in self._gone else self._discovery.find(api_version, kind)
 
-    def stored(self, group_kind: GroupKind) -> Kind | None:
+    def storage_kind(self, group_kind: GroupKind) -> Kind | None:
         """The kind in the version its objects are stored in, which needs no conversion; None when it is not served."""
         custom = self._definition(group_kind)
         if custom is not None:
@@ -91,9 +91,9 @@ class Kinds:
         custom = {group_kind: next(iter(named.values())).namespaced for group_kind, named in self._custom.items()}
         return {**known, **custom}
 
-    def asked(self) -> Asked:
+    def recorded_lookups(self) -> RecordedLookups:
         """A collection of all that is served that remembers what it was asked."""
-        return Asked(self)
+        return RecordedLookups(self)
 
     def served(self) -> Iterator[Served]:
         """(group, version, kind) of everything."""
@@ -104,10 +104,10 @@ class Kinds:
         for group, kind in list(self._custom):  # read by threads that render
             yield from ((group, version, kind) for version in self.versions((group, kind)))
 
-    def listable(self) -> list[Kind]:
+    def listable_kinds(self) -> list[Kind]:
         """All kinds that live in namespaces and whose objects can be listed, once each."""
         group_kinds = {(group, kind) for group, _, kind in self.served()}
-        kinds = [kind for kind in map(self.stored, sorted(group_kinds)) if kind is not None and kind.namespaced]
+        kinds = [kind for kind in map(self.storage_kind, sorted(group_kinds)) if kind is not None and kind.namespaced]
         listable = self._discovery.listable
         return [
             kind
@@ -117,7 +117,7 @@ class Kinds:
 
     def is_cluster_wide(self, group_kind: GroupKind) -> bool:
         """Whether objects of the kind live outside namespaces, or nobody knows."""
-        known = self.stored(group_kind)
+        known = self.storage_kind(group_kind)
         return known is None or not known.namespaced
 
     _index_of: Discovery | None = None
@@ -131,7 +131,7 @@ class Kinds:
             self._index, self._index_of = index, self._discovery
         return self._index
 
-    def _definition(self, group_kind: GroupKind) -> Definition | None:
+    def _definition(self, group_kind: GroupKind) -> CrdDefinition | None:
         named = self._custom.get(group_kind)
         return next(iter(named.values())) if named else None
 
@@ -141,7 +141,7 @@ class Kinds:
             crd = definition_of(obj)
             if crd is None:
                 continue
-            group_kind, name = (crd.group, crd.kind), crd.facts.name
+            group_kind, name = (crd.group, crd.kind), crd.info.name
             if is_old or not (crd.is_served and crd.versions):
                 self._drop(group_kind, name)
                 if group_kind not in self._custom:
@@ -166,10 +166,10 @@ class Kinds:
             self._cache.invalidate()
 
 
-class Asked(Collection[Served]):
+class RecordedLookups(Collection[Served]):
     """All that is served; `answers` holds the versions of each kind it was asked about."""
 
-    def __init__(self, kinds: Kinds) -> None:
+    def __init__(self, kinds: RestMapper) -> None:
         self._kinds = kinds
         self.answers: dict[GroupKind, frozenset[str]] = {}
 
@@ -188,5 +188,5 @@ class Asked(Collection[Served]):
         return sum(1 for _ in self)
 
 
-def _kind(crd: Definition, version: str) -> Kind:
+def _kind(crd: CrdDefinition, version: str) -> Kind:
     return Kind(crd.group, version, crd.kind, crd.plural, crd.namespaced)

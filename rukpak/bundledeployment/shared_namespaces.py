@@ -13,14 +13,14 @@ from typing import Any
 
 from olmkit.api.bundledeployments import CREATED_LABEL
 from olmkit.api.meta import apply_precondition
-from rukpak.bundledeployment.world import NamespaceFacts, NamespaceItem, World, member_label
+from rukpak.bundledeployment.world import NamespaceInfo, RenderedNamespace, World, member_label
 
 POD_SECURITY = "pod-security.kubernetes.io/"
 LEVELS = ("restricted", "baseline", "privileged")
 """From strict to permissive."""
 
 
-def namespace_body(item: NamespaceItem, live: NamespaceFacts | None, uid: str) -> dict[str, Any]:
+def namespace_body(item: RenderedNamespace, live: NamespaceInfo | None, uid: str) -> dict[str, Any]:
     """What the BundleDeployment of that uid applies: create-only when there is none, else to exactly the one that was seen."""
     membership = {member_label(uid): "true"}
     if live is None:
@@ -44,7 +44,7 @@ def namespace_body(item: NamespaceItem, live: NamespaceFacts | None, uid: str) -
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 
-def remarks(world: World) -> Iterator[str]:
+def namespace_warnings(world: World) -> Iterator[str]:
     """A sentence for each label or annotation of our Namespaces that stays as others have it."""
     for item in _items(world):
         live = world.namespaces.get(item.name)
@@ -58,7 +58,7 @@ def remarks(world: World) -> Iterator[str]:
             yield f"Namespace {item.name} keeps annotation {key} as others have it"
 
 
-def _items(world: World) -> tuple[NamespaceItem, ...]:
+def _items(world: World) -> tuple[RenderedNamespace, ...]:
     return getattr(world.content, "namespaces", ())
 
 

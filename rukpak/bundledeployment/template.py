@@ -24,7 +24,7 @@ from olmkit.api.bundledeployments import (
 from olmkit.api.meta import controller_reference
 from olmkit.api.operators import OperatorStatus
 from olmkit.fbc.schemas import GVK
-from rukpak.bundledeployment.world import BundleFacts, World
+from rukpak.bundledeployment.world import BundleInfo, World
 
 HASH_LENGTH = 6
 
@@ -44,7 +44,7 @@ def wanted_bundle(world: World) -> dict[str, Any]:
     template = world.raw["spec"]["template"]
     given = template.get("metadata") or {}
     annotations = {**(given.get("annotations") or {}), **_image_by_digest(world)}
-    return _body(world, world.wanted, given.get("labels") or {}, annotations, template["spec"])
+    return _body(world, world.desired_bundle, given.get("labels") or {}, annotations, template["spec"])
 
 
 def recorded_bundle(world: World, record: BundleRecord) -> dict[str, Any]:
@@ -70,9 +70,9 @@ def _body(
 
 def _image_by_digest(world: World) -> Mapping[str, str]:
     """For a wanted Bundle that is active and is made again, or was: a tag may have moved since it was installed."""
-    bundle, record = world.bundles.get(world.wanted), world.record(world.wanted)
+    bundle, record = world.bundles.get(world.desired_bundle), world.record(world.desired_bundle)
     was_made_again = bundle is None or bundles.IMAGE_BY_DIGEST_ANNOTATION in bundle.annotations
-    if record is None or world.active != world.wanted or not was_made_again:
+    if record is None or world.active_bundle != world.desired_bundle or not was_made_again:
         return {}
     return _digest_of(record)
 
@@ -93,11 +93,11 @@ def derive_record(world: World, operator: OperatorStatus) -> BundleRecord | None
         return None
     for provisioner in (template["spec"]["provisionerClassName"], bundles.REGISTRY, bundles.PLAIN):
         spec = {"provisionerClassName": provisioner, "source": {"type": "image", "image": {"ref": image}}}
-        if bundle_name(world.name, spec) == world.active:
+        if bundle_name(world.name, spec) == world.active_bundle:
             notes = (template.get("metadata") or {}).get("annotations") or {}
             kinds = [{"type": GVK, "value": api.dump()} for api in known.apis]
             return BundleRecord(
-                bundle=world.active,
+                bundle=world.active_bundle,
                 name=known.name,
                 version=known.version,
                 package=notes.get(PACKAGE_ANNOTATION),
@@ -110,7 +110,7 @@ def derive_record(world: World, operator: OperatorStatus) -> BundleRecord | None
     return None
 
 
-def differs(bundle: BundleFacts, wanted: Mapping[str, Any]) -> bool:
+def differs(bundle: BundleInfo, wanted: Mapping[str, Any]) -> bool:
     """Something we want is not so, or a word about the bundle is no longer in the template."""
     annotations = wanted.get("annotations", {})
     return (

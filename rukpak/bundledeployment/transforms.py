@@ -18,14 +18,14 @@ import orjson
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.meta import Object
 from rukpak.bundledeployment.health import HEALTH_KINDS, health
-from rukpak.bundledeployment.world import RELEASED_ANNOTATION, CrdFacts, Member, NamespaceFacts, manager_name
+from rukpak.bundledeployment.world import RELEASED_ANNOTATION, CrdInfo, LabeledObject, NamespaceInfo, manager_name
 from rukpak.format.objects import ObjectKey, group_of
 
 _PREFIX = manager_name("")
 
 
 @dataclass(frozen=True)
-class Definition:
+class CrdDefinition:
     """What a CRD defines, and whether the API server serves it."""
 
     group: str
@@ -36,10 +36,10 @@ class Definition:
     """Served ones, in the order written."""
     storage: str
     is_served: bool
-    facts: CrdFacts
+    info: CrdInfo
 
 
-def entries(obj: Mapping[str, Any]) -> dict[str, str]:
+def applied_fields(obj: Mapping[str, Any]) -> dict[str, str]:
     """Field manager -> hash of the fields it applied, of rukpak's managers."""
     found: dict[str, str] = {}
     for entry in obj["metadata"].get("managedFields") or ():
@@ -50,7 +50,7 @@ def entries(obj: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def changed_by(obj: Mapping[str, Any]) -> str:
+def last_changed_by(obj: Mapping[str, Any]) -> str:
     """The field manager beside rukpak's that wrote last to what is no status; empty when there is none."""
     others = [
         (entry.get("time") or "", entry.get("manager", ""))
@@ -60,7 +60,7 @@ def changed_by(obj: Mapping[str, Any]) -> str:
     return intern(max(others)[1]) if others else ""
 
 
-def owner(obj: Mapping[str, Any]) -> Iterable[str]:
+def owner_uid_index(obj: Mapping[str, Any]) -> Iterable[str]:
     """An index: the uid in the owner-uid label."""
     uid = (obj["metadata"].get("labels") or {}).get(OWNER_UID_LABEL)
     return (uid,) if uid else ()
@@ -72,24 +72,24 @@ def object_key(obj: Mapping[str, Any]) -> ObjectKey:
     return ObjectKey(group_of(obj["apiVersion"]), obj["kind"], metadata.get("namespace") or "", metadata["name"])
 
 
-def moment(text: str | None) -> datetime | None:
+def parse_time(text: str | None) -> datetime | None:
     """A time as the API server writes it."""
     return datetime.fromisoformat(text) if text else None
 
 
-def member(obj: Object) -> Object:
+def labeled_object(obj: Object) -> Object:
     """Projection of an installed object; its Member is under "member"."""
     key = object_key(obj)
     metadata = obj["metadata"]
-    value = Member(
+    value = LabeledObject(
         key=key,
         uid=metadata.get("uid", ""),
         resource_version=metadata.get("resourceVersion", ""),
-        entries=entries(obj),
-        changed_by=changed_by(obj),
-        gone_since=moment(metadata.get("deletionTimestamp")),
+        applied_fields=applied_fields(obj),
+        last_changed_by=last_changed_by(obj),
+        deletion_timestamp=parse_time(metadata.get("deletionTimestamp")),
         finalizers=tuple(metadata.get("finalizers") or ()),
-        scaled=_is_scaled(metadata),
+        is_scaled_by_others=_is_scaled(metadata),
         health=health(obj) if key[:2] in HEALTH_KINDS else None,
     )
     return {"metadata": _identity(metadata), "member": value}
@@ -114,34 +114,34 @@ def _is_scaled(metadata: Mapping[str, Any]) -> bool:
 def namespace(obj: Object) -> Object:
     """Projection of a Namespace; its NamespaceFacts are under "facts"."""
     metadata = obj["metadata"]
-    facts = NamespaceFacts(
+    facts = NamespaceInfo(
         name=metadata["name"],
         uid=metadata.get("uid", ""),
         resource_version=metadata.get("resourceVersion", ""),
         labels=metadata.get("labels") or {},
         annotations=metadata.get("annotations") or {},
-        entries=entries(obj),
-        changed_by=changed_by(obj),
-        gone_since=moment(metadata.get("deletionTimestamp")),
+        applied_fields=applied_fields(obj),
+        last_changed_by=last_changed_by(obj),
+        deletion_timestamp=parse_time(metadata.get("deletionTimestamp")),
         finalizers=tuple(metadata.get("finalizers") or ()),
     )
     return {"metadata": _identity(metadata), "facts": facts}
 
 
-def facts_of(obj: Mapping[str, Any] | None) -> NamespaceFacts | None:
+def namespace_info_of(obj: Mapping[str, Any] | None) -> NamespaceInfo | None:
     """Of a Namespace as kept; None when there is none, or one that could not be read."""
     return obj.get("facts") if obj is not None else None
 
 
-def definition_of(obj: Mapping[str, Any] | None) -> Definition | None:
+def definition_of(obj: Mapping[str, Any] | None) -> CrdDefinition | None:
     """Of a CRD as kept; None when there is none, or one that could not be read."""
     return obj.get("definition") if obj is not None else None
 
 
-def released_by(obj: Mapping[str, Any]) -> Iterable[str]:
+def released_by_index(obj: Mapping[str, Any]) -> Iterable[str]:
     """An index of CRDs and Namespaces as kept: the BundleDeployment that released it."""
-    crd, namespace = definition_of(obj), facts_of(obj)
-    name = crd.facts.released if crd is not None else namespace.released if namespace is not None else ""
+    crd, namespace = definition_of(obj), namespace_info_of(obj)
+    name = crd.info.released_by if crd is not None else namespace.released_by if namespace is not None else ""
     return (name,) if name else ()
 
 
@@ -150,7 +150,7 @@ def remote_of(obj: Mapping[str, Any] | None) -> tuple[str, bool] | None:
     return obj.get("remote") if obj is not None else None
 
 
-def definition(obj: Object) -> Object:
+def crd(obj: Object) -> Object:
     """Projection of a CRD; its Member is under "member", what it defines under "definition"."""
     metadata, spec = obj["metadata"], obj["spec"]
     conditions = {entry["type"]: entry for entry in (obj.get("status") or {}).get("conditions") or ()}
@@ -158,16 +158,16 @@ def definition(obj: Object) -> Object:
     versions = spec.get("versions") or ()
     storage = next((version["name"] for version in versions if version.get("storage")), "")
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
-    facts = CrdFacts(
+    facts = CrdInfo(
         name=metadata["name"],
         uid=metadata.get("uid", ""),
-        owner=labels.get(OWNER_UID_LABEL, ""),
-        released=annotations.get(RELEASED_ANNOTATION, ""),
-        established=established,
+        owner_uid=labels.get(OWNER_UID_LABEL, ""),
+        released_by=annotations.get(RELEASED_ANNOTATION, ""),
+        is_established=established,
         problem="" if established else _problem(conditions),
         storage=storage,
     )
-    value = Definition(
+    value = CrdDefinition(
         group=spec["group"],
         kind=spec["names"]["kind"],
         plural=spec["names"]["plural"],
@@ -175,9 +175,9 @@ def definition(obj: Object) -> Object:
         versions=tuple(version["name"] for version in versions if version.get("served")),
         storage=storage,
         is_served=established and not metadata.get("deletionTimestamp"),
-        facts=facts,
+        info=facts,
     )
-    return {**member(obj), "definition": value}
+    return {**labeled_object(obj), "definition": value}
 
 
 def _problem(conditions: Mapping[str, Mapping[str, Any]]) -> str:

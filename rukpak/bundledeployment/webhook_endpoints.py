@@ -23,7 +23,7 @@ CONFIGURATIONS = {
 SERVICE_LABEL = "kubernetes.io/service-name"
 
 
-async def unanswered(client: Client, keys: Iterable[ObjectKey]) -> frozenset[ObjectKey]:
+async def webhooks_without_endpoints(client: Client, keys: Iterable[ObjectKey]) -> frozenset[ObjectKey]:
     """Those of the objects that are webhook configurations with a Service that has no ready endpoint.
 
     One with a URL, or one that cannot be read, counts as answered.

@@ -39,7 +39,7 @@ def member_label(uid: str) -> str:
 
 
 @dataclass(frozen=True)
-class Blocker:
+class ConflictingObject:
     """An object of somebody else that is where one of the bundle has to be."""
 
     kind: Kind
@@ -47,7 +47,7 @@ class Blocker:
     name: str
 
 
-class Refused(Waiting):
+class ApplyRejected(Waiting):
     """Only a person can help. The same is looked at again after `after`, and when one of the `blockers` changes.
 
     `applied` holds what the same pass applied before it came to this.
@@ -59,18 +59,18 @@ class Refused(Waiting):
         message: str,
         after: timedelta,
         applied: frozenset[ObjectKey] = frozenset(),
-        blockers: frozenset[Blocker] = frozenset(),
+        blockers: frozenset[ConflictingObject] = frozenset(),
     ) -> None:
         super().__init__(reason, message, after)
         self.applied = applied
-        self.blockers = blockers
+        self.conflicting_objects = blockers
 
 
-PATIENCE = timedelta(minutes=1)
-REPEATS = 3
+REVERT_WINDOW = timedelta(minutes=1)
+MAX_QUICK_REVERTS = 3
 
 
-class Settling(Waiting):
+class BriefWait(Waiting):
     """Known in a moment and no news for anybody: what the status says stays as it is, unless the moment gets long."""
 
 
@@ -85,7 +85,7 @@ def names(items: Iterable[str], joint: str = ", ", limit: int = 5) -> str:
 
 
 @dataclass(frozen=True)
-class Item:
+class RenderedObject:
     """An object as rendered, without its body."""
 
     key: ObjectKey
@@ -97,26 +97,26 @@ class Item:
 
 
 @dataclass(frozen=True)
-class NamespaceItem:
+class RenderedNamespace:
     """What a bundle wants of a Namespace."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
-    is_brought: bool = True
+    is_in_bundle: bool = True
     """It is an object of the bundle. Else the bundle only writes into it: it is joined where it is, and never made."""
 
 
 @dataclass(frozen=True)
-class Stage:
+class InstallPhase:
     """Objects that are applied together; `name` is for people."""
 
     name: str
-    items: tuple[Item, ...]
+    objects: tuple[RenderedObject, ...]
 
 
 @dataclass(frozen=True)
-class Rendered:
+class RenderedBundle:
     """A bundle as it is to be installed on this cluster."""
 
     bundle: str
@@ -124,64 +124,64 @@ class Rendered:
     content: str
     """Digest of its content."""
     namespace: str
-    stages: tuple[Stage, ...]
-    namespaces: tuple[NamespaceItem, ...] = ()
-    notes: tuple[str, ...] = ()
+    phases: tuple[InstallPhase, ...]
+    namespaces: tuple[RenderedNamespace, ...] = ()
+    warnings: tuple[str, ...] = ()
     left_out: tuple[ObjectKey, ...] = ()
     """Objects whose kind the cluster lacks and that may be missing; not in the stages."""
-    missing: tuple[str, ...] = ()
+    missing_kinds: tuple[str, ...] = ()
     """Kinds that the cluster lacks and that must be there first, for people."""
     faults: tuple[str, ...] = ()
     """Why it can never be installed as it is."""
     unsupported: tuple[str, ...] = ()
     """Those of the faults that hold on every cluster."""
-    lacking: frozenset[tuple[str, str]] = frozenset()
+    absent_kinds: frozenset[tuple[str, str]] = frozenset()
     """Group-kinds that it asked for and that the cluster lacks."""
-    unanswered: frozenset[str] = frozenset()
+    unreachable_groups: frozenset[str] = frozenset()
     """Groups that it asked about and whose API server is away."""
 
-    def items(self) -> Iterable[Item]:
+    def objects(self) -> Iterable[RenderedObject]:
         """All objects in order."""
-        return (item for stage in self.stages for item in stage.items)
+        return (item for stage in self.phases for item in stage.objects)
 
     @cached_property
-    def joined(self) -> frozenset[str]:
+    def external_namespaces(self) -> frozenset[str]:
         """Namespaces that it only writes into."""
-        return frozenset(item.name for item in self.namespaces if not item.is_brought)
+        return frozenset(item.name for item in self.namespaces if not item.is_in_bundle)
 
 
 @dataclass(frozen=True)
-class Absent:
+class MissingContent:
     """Content that is not on this machine."""
 
 
-Content = Rendered | Absent | OlmError
+Content = RenderedBundle | MissingContent | OlmError
 
 
 # --- what the cluster shows
 
 
 @dataclass(frozen=True)
-class Member:
+class LabeledObject:
     """An object with the owner-uid label of a BundleDeployment."""
 
     key: ObjectKey
     uid: str
     resource_version: str
-    entries: Mapping[str, str] = field(default_factory=dict)
+    applied_fields: Mapping[str, str] = field(default_factory=dict)
     """Field manager -> hash of the fields it applied, of the managers of rukpak."""
-    changed_by: str = ""
+    last_changed_by: str = ""
     """The field manager of others that wrote to it last."""
-    gone_since: datetime | None = None
+    deletion_timestamp: datetime | None = None
     """When somebody asked for it to go."""
     finalizers: tuple[str, ...] = ()
-    scaled: bool = False
+    is_scaled_by_others: bool = False
     """Somebody else owns spec.replicas."""
     health: Health | None = None
 
 
 @dataclass(frozen=True)
-class NamespaceFacts:
+class NamespaceInfo:
     """A Namespace."""
 
     name: str
@@ -189,10 +189,10 @@ class NamespaceFacts:
     resource_version: str
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
-    entries: Mapping[str, str] = field(default_factory=dict)
-    changed_by: str = ""
+    applied_fields: Mapping[str, str] = field(default_factory=dict)
+    last_changed_by: str = ""
     """The field manager of others that wrote to it last."""
-    gone_since: datetime | None = None
+    deletion_timestamp: datetime | None = None
     finalizers: tuple[str, ...] = ()
 
     @property
@@ -202,39 +202,39 @@ class NamespaceFacts:
         return frozenset(label.removeprefix(prefix) for label in self.labels if label.startswith(prefix))
 
     @property
-    def released(self) -> str:
+    def released_by(self) -> str:
         """The BundleDeployment that had it, if it was released."""
         return self.annotations.get(RELEASED_ANNOTATION, "")
 
 
 @dataclass(frozen=True)
-class CrdFacts:
+class CrdInfo:
     """A CustomResourceDefinition, whoever has it."""
 
     name: str
     uid: str
-    owner: str = ""
+    owner_uid: str = ""
     """The uid in its owner-uid label."""
-    released: str = ""
+    released_by: str = ""
     """The BundleDeployment that had it, if it was released."""
-    established: bool = False
+    is_established: bool = False
     problem: str = ""
     """Why it is not established."""
     storage: str = ""
 
 
 @dataclass(frozen=True)
-class Instance:
+class CustomResource:
     """A custom resource of a CRD that is being removed."""
 
     key: ObjectKey
     uid: str
     resource_version: str
-    gone_since: datetime | None = None
+    deletion_timestamp: datetime | None = None
     finalizers: tuple[str, ...] = ()
 
 
-class Unpacking(StrEnum):
+class UnpackState(StrEnum):
     """How far a Bundle is."""
 
     PENDING = "pending"
@@ -244,22 +244,22 @@ class Unpacking(StrEnum):
 
 
 @dataclass(frozen=True)
-class BundleFacts:
+class BundleInfo:
     """A Bundle of the BundleDeployment."""
 
     name: str
     uid: str
-    unpacking: Unpacking
+    unpack_state: UnpackState
     message: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
-    going: bool = False
+    is_deleting: bool = False
     spec: Mapping[str, Any] = field(default_factory=dict)
     image: str = ""
     """The image by digest; empty before it was resolved."""
 
 
-def record_of(bundle: BundleFacts) -> BundleRecord:
+def record_of(bundle: BundleInfo) -> BundleRecord:
     """The record of a Bundle."""
     notes = bundle.annotations
     known = {field: notes[name] for field, name in RECORDED_ANNOTATIONS.items() if notes.get(name)}
@@ -269,23 +269,27 @@ def record_of(bundle: BundleFacts) -> BundleRecord:
 
 
 @dataclass(frozen=True)
-class Note:
+class LastApplied:
     """What we applied last, and what the API server made of it: the digest of the manifest and the hash of our fields."""
 
     digest: str
-    entry: str
+    fields_hash: str
     at: datetime
-    repeats: int = 0
+    quick_reverts: int = 0
     """How many times in a row the same had to be applied again soon after."""
 
-    def rests_until(self) -> datetime:
+    def backs_off_until(self) -> datetime:
         """While somebody else changes an object over and over, it is not changed back each time."""
-        return self.at + (PATIENCE * 2 ** min(self.repeats - REPEATS, 6) if self.repeats >= REPEATS else timedelta())
+        return self.at + (
+            REVERT_WINDOW * 2 ** min(self.quick_reverts - MAX_QUICK_REVERTS, 6)
+            if self.quick_reverts >= MAX_QUICK_REVERTS
+            else timedelta()
+        )
 
-    def again(self, digest: str, entry: str, now: datetime) -> Note:
+    def next(self, digest: str, entry: str, now: datetime) -> LastApplied:
         """The note of the next apply."""
-        is_soon = digest == self.digest and now - self.at < PATIENCE + (self.rests_until() - self.at)
-        return Note(digest, entry, now, self.repeats + 1 if is_soon else 0)
+        is_soon = digest == self.digest and now - self.at < REVERT_WINDOW + (self.backs_off_until() - self.at)
+        return LastApplied(digest, entry, now, self.quick_reverts + 1 if is_soon else 0)
 
 
 @dataclass(frozen=True)
@@ -295,46 +299,46 @@ class World:
     now: datetime
     raw: Mapping[str, Any]
     deployment: BundleDeployment
-    wanted: str
+    desired_bundle: str
     """Name of the Bundle that the template names."""
-    bundles: Mapping[str, BundleFacts] = field(default_factory=dict)
+    bundles: Mapping[str, BundleInfo] = field(default_factory=dict)
     """Its own Bundles."""
-    bundle_holder: str = ""
+    bundle_owner: str = ""
     """Who has the Bundle of the wanted name, when it is somebody else's."""
     is_active_name_taken: bool = False
     """The Bundle of the active name is somebody else's."""
     derived_record: BundleRecord | None = None
     """What the active Bundle was, from the Operator's status; only when the Bundle is missing and status has no record of it."""
-    content: Content = field(default_factory=Absent)
+    content: Content = field(default_factory=MissingContent)
     """Of the wanted Bundle."""
-    active_content: Content = field(default_factory=Absent)
+    active_content: Content = field(default_factory=MissingContent)
     """Of the active Bundle, when that is another one."""
     inventory: frozenset[tuple[str, str]] = frozenset()
     """Group-kinds of the annotation."""
-    members: Mapping[ObjectKey, Member] = field(default_factory=dict)
+    labeled: Mapping[ObjectKey, LabeledObject] = field(default_factory=dict)
     unsynced: frozenset[tuple[str, str]] = frozenset()
     """Kinds of the inventory that have not been read yet, those that cannot be read included."""
-    hidden: frozenset[tuple[str, str]] = frozenset()
+    unreachable_kinds: frozenset[tuple[str, str]] = frozenset()
     """Kinds of the inventory that cannot be read because their API server is away."""
     stale: frozenset[tuple[str, str]] = frozenset()
     """Kinds of the inventory, and Namespaces, whose watch is not open: there may be objects that are not known."""
-    namespaces: Mapping[str, NamespaceFacts] = field(default_factory=dict)
+    namespaces: Mapping[str, NamespaceInfo] = field(default_factory=dict)
     """Those that are wanted or were released, and those it is a member of."""
-    crds: Mapping[str, CrdFacts] = field(default_factory=dict)
+    crds: Mapping[str, CrdInfo] = field(default_factory=dict)
     """Those that are wanted or were released."""
-    instances: tuple[Instance, ...] | None = None
+    custom_resources: tuple[CustomResource, ...] | None = None
     """While it is being deleted: custom resources of the CRDs it has; None when they cannot be seen."""
-    silent: frozenset[ObjectKey] = frozenset()
+    webhooks_without_endpoints: frozenset[ObjectKey] = frozenset()
     """While it is being deleted: its webhook configurations that nobody answers for."""
     undeletable: frozenset[str] = frozenset()
     """While it is being deleted: uids of objects that the API server refuses to delete."""
-    holders: Mapping[str, Mapping[ObjectKey, tuple[str, ...]]] = field(default_factory=dict)
+    namespace_finalizers: Mapping[str, Mapping[ObjectKey, tuple[str, ...]]] = field(default_factory=dict)
     """Of Namespaces that are being deleted: the objects with finalizers that they wait for, with those."""
-    foreign: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    foreign_objects: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """While it is being deleted: uid of each Namespace that goes with it and was looked into -> the objects in it that the bundle
     did not bring."""
-    notes: Mapping[ObjectKey, Note] = field(default_factory=dict)
-    settling_since: datetime | None = None
+    last_applied: Mapping[ObjectKey, LastApplied] = field(default_factory=dict)
+    brief_wait_since: datetime | None = None
     """When what is known in a moment began to be waited for, without a pass that came further since."""
 
     @property
@@ -348,7 +352,7 @@ class World:
         return self.deployment.metadata.uid
 
     @property
-    def active(self) -> str | None:
+    def active_bundle(self) -> str | None:
         """The Bundle that is installed."""
         return self.deployment.status.active_bundle
 
@@ -366,36 +370,38 @@ class World:
         return self.deployment.metadata.annotations.get(ABANDON_ANNOTATION) == "true"
 
     @cached_property
-    def owned(self) -> Mapping[ObjectKey, Member]:
+    def owned(self) -> Mapping[ObjectKey, LabeledObject]:
         """Members that we applied. Others got our label as a copy: controllers copy a Service's labels to its Endpoints."""
         manager = manager_name(self.name)
-        return {key: member for key, member in self.members.items() if manager in member.entries}
+        return {key: member for key, member in self.labeled.items() if manager in member.applied_fields}
 
-    def holds(self, item: Item) -> bool:
+    def is_up_to_date(self, item: RenderedObject) -> bool:
         """The object is there as we applied it last, and nobody changed what is ours in it (or does so over and over)."""
-        note = self.notes.get(item.key)
+        note = self.last_applied.get(item.key)
         entry = self._entry(item.key)
         if note is None or note.digest != item.digest or entry is None:
             return False
-        return entry == note.entry or (note.repeats >= REPEATS and self.now < note.rests_until())
+        return entry == note.fields_hash or (
+            note.quick_reverts >= MAX_QUICK_REVERTS and self.now < note.backs_off_until()
+        )
 
-    def contested(self, item: Item) -> bool:
+    def is_contested(self, item: RenderedObject) -> bool:
         """Somebody changes the object over and over, and it is left so for a while."""
-        return self.holds(item) and self._entry(item.key) != self.notes[item.key].entry
+        return self.is_up_to_date(item) and self._entry(item.key) != self.last_applied[item.key].fields_hash
 
     def _entry(self, key: ObjectKey) -> str | None:
         """The hash of what we applied to an object that is there, empty when nothing is ours; None: there is none."""
         manager = manager_name(self.name)
         if key[:2] == NAMESPACE:
             namespace = self.namespaces.get(key.name)
-            return namespace.entries.get(manager, "") if namespace and self.uid in namespace.members else None
-        member = self.members.get(key)
-        return member.entries.get(manager, "") if member is not None else None
+            return namespace.applied_fields.get(manager, "") if namespace and self.uid in namespace.members else None
+        member = self.labeled.get(key)
+        return member.applied_fields.get(manager, "") if member is not None else None
 
-    def going(self, key: ObjectKey) -> bool:
+    def is_deleting(self, key: ObjectKey) -> bool:
         """Somebody asked for the object to go, and it is not gone yet."""
         if key[:2] == NAMESPACE:
             namespace = self.namespaces.get(key.name)
-            return namespace is not None and namespace.gone_since is not None
-        member = self.members.get(key)
-        return member is not None and member.gone_since is not None
+            return namespace is not None and namespace.deletion_timestamp is not None
+        member = self.labeled.get(key)
+        return member is not None and member.deletion_timestamp is not None

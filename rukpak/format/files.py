@@ -20,7 +20,7 @@ from olmkit.gocompat.typed import Mismatch, read_as
 from rukpak.format import documents
 from rukpak.format.bundle import MAX_BUNDLE_BYTES, MAX_OBJECT_BYTES, PlainBundle, RegistryBundle
 from rukpak.format.errors import BadBundle
-from rukpak.format.objects import Manifest, group_of, unrepeated
+from rukpak.format.objects import BundleObject, group_of, unrepeated
 
 MANIFESTS = "manifests/"
 ANNOTATIONS_FILE = "metadata/annotations.yaml"
@@ -56,11 +56,11 @@ class Found:
     body: dict[str, Any]
 
     @cached_property
-    def manifest(self) -> Manifest:
-        return Manifest(self.body)
+    def manifest(self) -> BundleObject:
+        return BundleObject(self.body)
 
 
-def _manifest(found: Found) -> Manifest:
+def _manifest(found: Found) -> BundleObject:
     return found.manifest
 
 

@@ -29,7 +29,7 @@ class ObjectKey(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Manifest:
+class BundleObject:
     """One object as it is to be applied: apiVersion, kind and metadata.name are there."""
 
     body: Mapping[str, Any]
@@ -75,7 +75,7 @@ class Manifest:
 Item = TypeVar("Item")
 
 
-def unrepeated(items: Sequence[Item], manifest_of: Callable[[Item], Manifest]) -> list[Item]:
+def unrepeated(items: Sequence[Item], manifest_of: Callable[[Item], BundleObject]) -> list[Item]:
     """The items without those whose object is there already, the same in everything. Objects of one name that differ stay."""
     count = Counter(manifest_of(item).key for item in items)
     kept: dict[tuple[ObjectKey, bytes], Item] = {}

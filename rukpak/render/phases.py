@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rukpak.format.objects import Manifest, ObjectKey
+from rukpak.format.objects import BundleObject, ObjectKey
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Phase:
     """Objects that are applied together; `name` is for people."""
 
     name: str
-    manifests: tuple[Manifest, ...]
+    manifests: tuple[BundleObject, ...]
 
 
 NAMESPACES = "namespaces"
@@ -86,9 +86,9 @@ _RANKS: dict[tuple[str, str], tuple[int, int]] = {
 _LAST = (len(_KINDS), 0)
 
 
-def phases(manifests: Iterable[Manifest]) -> tuple[Phase, ...]:
+def phases(manifests: Iterable[BundleObject]) -> tuple[Phase, ...]:
     """The manifests in phases, those without any left out; within a phase by kind, then group, namespace and name."""
-    members: dict[str, list[Manifest]] = {}
+    members: dict[str, list[BundleObject]] = {}
     for manifest in sorted(manifests, key=lambda item: _order(item.key)):
         members.setdefault(phase_of(manifest.key), []).append(manifest)
     return tuple(Phase(name, tuple(members[name])) for name in NAMES if name in members)

@@ -18,7 +18,7 @@ from olmkit.api.bundles import PLAIN, REGISTRY
 from olmkit.api.names import is_dns1123_label
 from rukpak.bundledeployment.world import names
 from rukpak.format.bundle import MAX_OBJECT_BYTES, Bundle, RegistryBundle
-from rukpak.format.objects import Manifest, ObjectKey, mapping, mappings
+from rukpak.format.objects import BundleObject, ObjectKey, mapping, mappings
 from rukpak.render.namespaces import SUITE_NAMESPACES
 
 OPTIONAL_GROUPS = frozenset({"monitoring.coreos.com", "autoscaling.k8s.io", "console.openshift.io"})
@@ -36,7 +36,7 @@ _VERSION = re.compile(r"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:[-+].*)?")
 
 
 @dataclass(frozen=True)
-class Facts:
+class ClusterInfo:
     """What the cluster says of itself."""
 
     served: Collection[tuple[str, str, str]]
@@ -53,7 +53,7 @@ class Facts:
 class Preflight:
     """What stands between a bundle and this cluster; each text is a sentence for people."""
 
-    manifests: tuple[Manifest, ...]
+    manifests: tuple[BundleObject, ...]
     """Those to be applied, in the order given."""
     faults: tuple[str, ...] = ()
     """Why it can never go in as it is."""
@@ -65,7 +65,7 @@ class Preflight:
     """Kinds that must be there first."""
 
 
-def check(manifests: Sequence[Manifest], bundle: Bundle, facts: Facts) -> Preflight:
+def check(manifests: Sequence[BundleObject], bundle: Bundle, facts: ClusterInfo) -> Preflight:
     """The manifests of a bundle against the facts of a cluster."""
     own = _own_kinds(manifests)
     absent = [manifest for manifest in manifests if not _served(manifest, own, facts)]
@@ -110,7 +110,7 @@ def unsupported(bundle: RegistryBundle) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _form_fault(csvs: Sequence[Manifest]) -> Iterator[str]:
+def _form_fault(csvs: Sequence[BundleObject]) -> Iterator[str]:
     """ClusterServiceVersions to be applied as they stand where nobody knows that kind: the bundle has the other form."""
     if csvs:
         named = names(manifest.name for manifest in csvs)
@@ -120,7 +120,7 @@ def _form_fault(csvs: Sequence[Manifest]) -> Iterator[str]:
         )
 
 
-def _own_kinds(manifests: Iterable[Manifest]) -> frozenset[tuple[str, str, str]]:
+def _own_kinds(manifests: Iterable[BundleObject]) -> frozenset[tuple[str, str, str]]:
     """(group, version, kind) that the CRDs among the manifests are going to serve."""
     return frozenset(
         (str(spec.get("group")), str(version.get("name")), str(mapping(spec.get("names")).get("kind")))
@@ -130,18 +130,18 @@ def _own_kinds(manifests: Iterable[Manifest]) -> frozenset[tuple[str, str, str]]
     )
 
 
-def _crd_specs(manifests: Iterable[Manifest]) -> Iterator[Mapping[str, Any]]:
+def _crd_specs(manifests: Iterable[BundleObject]) -> Iterator[Mapping[str, Any]]:
     for manifest in manifests:
         if manifest.key[:2] == _CRD:
             yield mapping(manifest.body.get("spec"))
 
 
-def _served(manifest: Manifest, own: Collection[tuple[str, str, str]], facts: Facts) -> bool:
+def _served(manifest: BundleObject, own: Collection[tuple[str, str, str]], facts: ClusterInfo) -> bool:
     kind = (manifest.group, manifest.version, manifest.kind)
     return kind in facts.served or kind in own
 
 
-def _missing_kind(manifest: Manifest, facts: Facts) -> str:
+def _missing_kind(manifest: BundleObject, facts: ClusterInfo) -> str:
     kind = f"{manifest.kind} ({manifest.api_version})"
     if manifest.group in facts.failed_groups:
         return f"{kind}: the API server of group {manifest.group} does not answer"
@@ -171,7 +171,7 @@ def _numbers(version: str) -> tuple[int, int, int] | None:
     return major, minor, patch
 
 
-def _required(bundle: RegistryBundle, own: Collection[tuple[str, str, str]], facts: Facts) -> Iterator[str]:
+def _required(bundle: RegistryBundle, own: Collection[tuple[str, str, str]], facts: ClusterInfo) -> Iterator[str]:
     """Kinds that the CSV requires of others."""
     for field in ("customresourcedefinitions", "apiservicedefinitions"):
         for item in (bundle.spec.get(field) or {}).get("required") or ():
@@ -181,7 +181,7 @@ def _required(bundle: RegistryBundle, own: Collection[tuple[str, str, str]], fac
                 yield f'{item["kind"]} ({group}/{item["version"]}), which bundle "{bundle.csv_name}" requires'
 
 
-def _object_faults(manifests: Sequence[Manifest], facts: Facts) -> Iterator[str]:
+def _object_faults(manifests: Sequence[BundleObject], facts: ClusterInfo) -> Iterator[str]:
     count = Counter(manifest.key for manifest in manifests)
     yield from (f"{key} is there {number} times" for key, number in sorted(count.items()) if number > 1)
     for manifest in manifests:
@@ -197,7 +197,7 @@ def is_path_segment(name: str) -> bool:
     return 0 < len(name) <= 253 and name not in (".", "..") and not set(name) & set("/%") and name.isprintable()
 
 
-def _name_faults(manifest: Manifest) -> Iterator[str]:
+def _name_faults(manifest: BundleObject) -> Iterator[str]:
     key = manifest.key
     if not is_path_segment(key.name):
         yield f"{key.kind} has a name that Kubernetes does not accept: {key.name[:300]!r}"
@@ -207,7 +207,7 @@ def _name_faults(manifest: Manifest) -> Iterator[str]:
         yield f"{key} has a name that Kubernetes does not accept: lower-case letters, digits and `-`, at most 63"
 
 
-def _size_faults(manifest: Manifest) -> Iterator[str]:
+def _size_faults(manifest: BundleObject) -> Iterator[str]:
     size = len(orjson.dumps(manifest.body))
     if size > MAX_OBJECT_BYTES:
         yield f"{manifest.key} has {size:,} bytes of JSON; the API server takes {MAX_OBJECT_BYTES:,}"
@@ -219,7 +219,7 @@ def _size_faults(manifest: Manifest) -> Iterator[str]:
             yield f"{manifest.key} has {total:,} bytes of annotations; the API server takes {ANNOTATIONS_LIMIT:,}"
 
 
-def _trust_faults(manifest: Manifest, facts: Facts) -> Iterator[str]:
+def _trust_faults(manifest: BundleObject, facts: ClusterInfo) -> Iterator[str]:
     key = manifest.key
     if (key.name if key[:2] == ("", "Namespace") else key.namespace) in facts.suite_namespaces:
         yield f"{key} is in the suite's own namespace: no bundle may write there"
@@ -232,7 +232,7 @@ def _trust_faults(manifest: Manifest, facts: Facts) -> Iterator[str]:
         yield from _webhook_faults(manifest)
 
 
-def _webhook_faults(manifest: Manifest) -> Iterator[str]:
+def _webhook_faults(manifest: BundleObject) -> Iterator[str]:
     for webhook in mappings(manifest.body.get("webhooks")):
         name = webhook.get("name", "")
         groups = {str(group) for rule in mappings(webhook.get("rules")) for group in _items(rule.get("apiGroups"))}

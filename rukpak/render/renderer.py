@@ -17,7 +17,7 @@ from typing import Any
 
 from rukpak.format.bundle import Body, Bundle, PlainBundle, RegistryBundle
 from rukpak.format.errors import BadBundle
-from rukpak.format.objects import Manifest, mapping, unrepeated
+from rukpak.format.objects import BundleObject, mapping, unrepeated
 from rukpak.format.validators import NAMESPACED_KINDS, validation_errors
 from rukpak.render import webhooks
 from rukpak.render.install_modes import REASON, check_targets, default_targets
@@ -52,7 +52,7 @@ class RenderOptions:
     """(group, kind) -> namespaced, as the cluster says; kinds that are not in it are looked up among Kubernetes' own."""
 
 
-def render(bundle: Bundle, options: RenderOptions) -> list[Manifest]:
+def render(bundle: Bundle, options: RenderOptions) -> list[BundleObject]:
     """The objects in the order of upstream's generators. Raises BadBundle with every fault."""
     if isinstance(bundle, PlainBundle):
         return _render_plain(bundle, options)
@@ -65,31 +65,31 @@ def render(bundle: Bundle, options: RenderOptions) -> list[Manifest]:
     check_targets(bundle, options.install_namespace, targets)
     bodies = list(_generate(_Job(bundle, options.install_namespace, tuple(sorted(set(targets))))))
     if options.upstream:
-        return [Manifest(body) for body in bodies]
+        return [BundleObject(body) for body in bodies]
     namespace = namespace_object(bundle, options.install_namespace)
-    manifests = [Manifest(_applicable(body, options)) for body in bodies]
-    return [Manifest(namespace), *unrepeated(_without_second_accounts(manifests), _itself)]
+    manifests = [BundleObject(_applicable(body, options)) for body in bodies]
+    return [BundleObject(namespace), *unrepeated(_without_second_accounts(manifests), _itself)]
 
 
-def _without_second_accounts(manifests: list[Manifest]) -> list[Manifest]:
+def _without_second_accounts(manifests: list[BundleObject]) -> list[BundleObject]:
     """ServiceAccounts are generated first: where the bundle brings one of the same name, that one is the fuller."""
     last = {manifest.key: manifest for manifest in manifests if manifest.kind == "ServiceAccount"}
     return [manifest for manifest in manifests if last.get(manifest.key, manifest) is manifest]
 
 
-def _itself(manifest: Manifest) -> Manifest:
+def _itself(manifest: BundleObject) -> BundleObject:
     return manifest
 
 
-def _render_plain(bundle: PlainBundle, options: RenderOptions) -> list[Manifest]:
+def _render_plain(bundle: PlainBundle, options: RenderOptions) -> list[BundleObject]:
     if options.upstream:
-        return [Manifest(body) for body in bundle.objects]
+        return [BundleObject(body) for body in bundle.objects]
     scopes = {**_scopes_of(bundle.objects), **options.scopes}
-    placed = [Manifest(_applicable(body, options, scopes)) for body in bundle.objects]
+    placed = [BundleObject(_applicable(body, options, scopes)) for body in bundle.objects]
     given = {manifest.name for manifest in placed if manifest.key[:2] == ("", "Namespace")}
     used = any(manifest.namespace == options.install_namespace for manifest in placed)
     if used and options.install_namespace not in given:
-        placed.insert(0, Manifest(namespace_object(None, options.install_namespace)))
+        placed.insert(0, BundleObject(namespace_object(None, options.install_namespace)))
     return unrepeated(placed, _itself)
 
 
@@ -106,7 +106,7 @@ def _scopes_of(bodies: Sequence[Body]) -> dict[tuple[str, str], bool]:
 
 def _applicable(body: Body, options: RenderOptions, scopes: Scopes | None = None) -> Body:
     """The body without what only the API server and rukpak may say, and with the namespace where it belongs."""
-    manifest = Manifest(body)
+    manifest = BundleObject(body)
     metadata = _unmarked({name: value for name, value in body["metadata"].items() if name not in _SERVER_FIELDS})
     namespaced = is_namespaced(manifest.group, manifest.kind, scopes if scopes is not None else options.scopes)
     if namespaced is False:

@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 
 from rukpak.format import BadBundle, RegistryBundle, from_json, read_registry, to_json
-from rukpak.format.objects import Manifest
+from rukpak.format.objects import BundleObject
 from rukpak.render.renderer import RenderOptions, render
 from tests.bench.figures import Figure
 
@@ -42,7 +42,7 @@ def rows(folder: Path) -> Iterator[Figure]:
     )
 
 
-def _render(data: bytes, mode: tuple[str, ...]) -> list[Manifest]:
+def _render(data: bytes, mode: tuple[str, ...]) -> list[BundleObject]:
     bundle = from_json(data)
     assert isinstance(bundle, RegistryBundle)
     return render(bundle, RenderOptions(NAMESPACE, mode, upstream=True))

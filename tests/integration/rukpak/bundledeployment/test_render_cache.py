@@ -12,9 +12,9 @@ from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from olmkit.store.store import Store
 from rukpak.bundle.unpack_job import BUNDLE_FILE, PLAIN, REGISTRY, TYPE_FILE
-from rukpak.bundledeployment.render_cache import JOINED, Contents
-from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, Kinds
-from rukpak.bundledeployment.world import NAMESPACE, Absent, Content, Rendered
+from rukpak.bundledeployment.render_cache import JOINED, RenderCache
+from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, RestMapper
+from rukpak.bundledeployment.world import NAMESPACE, Content, MissingContent, RenderedBundle
 from rukpak.format import BadBundle, PlainBundle, to_json
 from rukpak.format.bundle import FORMAT_VERSION
 from rukpak.format.objects import ObjectKey
@@ -31,8 +31,8 @@ class Shelf:
         self.store = Store(root)
         self.lost: list[str] = []
         nobody = cast(Client, None)  # kinds are read from the informers only
-        kinds = Kinds(nobody, Informer(nobody, CRDS), Informer(nobody, API_SERVICES))
-        self.contents = Contents(self.store, kinds, ("olm-suite-system",), self.lost.append)
+        kinds = RestMapper(nobody, Informer(nobody, CRDS), Informer(nobody, API_SERVICES))
+        self.contents = RenderCache(self.store, kinds, ("olm-suite-system",), self.lost.append)
         with self.store.publish(DIGEST) as staging:
             (staging / BUNDLE_FILE).write_bytes(to_json(PlainBundle(tuple(objects))))
             (staging / TYPE_FILE).write_text(f"{PLAIN} {FORMAT_VERSION}")
@@ -51,12 +51,12 @@ async def test_content_that_is_missing_or_damaged_is_asked_for_again_and_not_rem
     shelf = Shelf(tmp_path, SECRET)
     whole = shelf.file.read_bytes()
     shelf.file.write_bytes(whole[:-1])
-    assert await shelf.rendered() == Absent()
+    assert await shelf.rendered() == MissingContent()
     assert shelf.lost == ["ship-a"]
     shelf.file.write_bytes(whole)
     content = await shelf.rendered()
-    assert isinstance(content, Rendered)
-    shelf.contents.settle("ship")
+    assert isinstance(content, RenderedBundle)
+    shelf.contents.drop_bodies("ship")
     shelf.store.remove(DIGEST)
     with pytest.raises(KeyError):
         await shelf.contents.bodies(content, "ship")
@@ -66,14 +66,14 @@ async def test_content_that_is_missing_or_damaged_is_asked_for_again_and_not_rem
 async def test_one_image_that_another_bundle_reads_otherwise_is_rendered_anew(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path, csv())
     as_plain = await shelf.rendered("ship-a")
-    assert isinstance(as_plain, Rendered)
+    assert isinstance(as_plain, RenderedBundle)
     assert as_plain.faults
     shelf.store.remove(DIGEST)
     with shelf.store.publish(DIGEST) as staging:
         (staging / BUNDLE_FILE).write_bytes(to_json(bundle()))
         (staging / TYPE_FILE).write_text(f"{REGISTRY} {FORMAT_VERSION}")
     as_registry = await shelf.rendered("ship-b")
-    assert isinstance(as_registry, Rendered)
+    assert isinstance(as_registry, RenderedBundle)
     assert as_registry.bundle == "ship-b"
     assert not as_registry.faults
 
@@ -87,9 +87,9 @@ async def test_content_that_rendering_did_not_foresee_is_a_fault_of_the_bundle(t
 async def test_a_namespace_that_objects_are_in_is_joined(tmp_path: Path) -> None:
     account = {**SECRET, "metadata": {"name": "reader", "namespace": "kube-system"}}
     content = await Shelf(tmp_path, SECRET, account).rendered()
-    assert isinstance(content, Rendered)
-    assert content.joined == {"harbour"}, "Kubernetes' own are nobody's to remove"
-    assert [(item.key, item.digest) for item in content.stages[0].items] == [
+    assert isinstance(content, RenderedBundle)
+    assert content.external_namespaces == {"harbour"}, "Kubernetes' own are nobody's to remove"
+    assert [(item.key, item.digest) for item in content.phases[0].objects] == [
         (ObjectKey(*NAMESPACE, "", "harbour"), JOINED)
     ]
 
@@ -97,7 +97,7 @@ async def test_a_namespace_that_objects_are_in_is_joined(tmp_path: Path) -> None
 async def test_an_object_that_could_not_be_read_does_not_end_the_informer() -> None:
     nobody = cast(Client, None)
     crds, api_services = Informer(nobody, CRDS), Informer(nobody, API_SERVICES)
-    kinds = Kinds(nobody, crds, api_services)
+    kinds = RestMapper(nobody, crds, api_services)
     odd = {"metadata": {"name": "odd", "resourceVersion": "1"}}
     for informer in (crds, api_services):
         informer.record_write(odd)
@@ -108,7 +108,7 @@ async def test_an_object_that_could_not_be_read_does_not_end_the_informer() -> N
 async def test_a_group_is_away_as_soon_as_its_api_service_says_so() -> None:
     nobody = cast(Client, None)
     api_services = Informer(nobody, API_SERVICES)
-    kinds = Kinds(nobody, Informer(nobody, CRDS), api_services)
+    kinds = RestMapper(nobody, Informer(nobody, CRDS), api_services)
     service = {"metadata": {"name": "v1.m", "resourceVersion": "1"}, "remote": ("m", False)}
     api_services.record_write(service)
     assert kinds.failed_groups == {"m"}

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from rukpak.bundledeployment.blockers import irreversible
-from rukpak.bundledeployment.world import Absent
+from rukpak.bundledeployment.world import MissingContent
 from tests.unit.rukpak.bundledeployment.worlds import DEFINITION, crd, rendered, upgrading
 
 
 def test_a_crd_of_others_moves_no_storage_version_of_ours() -> None:
     seen = upgrading(rendered(digest="v2", storage="v2"))
-    assert irreversible(replace(seen, crds={DEFINITION.name: crd(owner="")})) == ""
-    assert irreversible(replace(seen, content=Absent())) == ""
+    assert irreversible(replace(seen, crds={DEFINITION.name: crd(owner_uid="")})) == ""
+    assert irreversible(replace(seen, content=MissingContent())) == ""

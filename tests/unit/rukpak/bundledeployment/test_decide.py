@@ -24,22 +24,22 @@ from rukpak.bundledeployment.plan import (
     Announce,
     Apply,
     ApplyBundle,
-    DropBundles,
-    Keep,
+    DeleteBundles,
+    NothingToDo,
     Prune,
-    SetInventory,
+    UpdateInventory,
 )
 from rukpak.bundledeployment.template import wanted_bundle
 from rukpak.bundledeployment.world import (
     NAMESPACE,
-    Absent,
-    Item,
-    NamespaceItem,
-    Note,
-    Refused,
-    Rendered,
-    Settling,
-    Unpacking,
+    ApplyRejected,
+    BriefWait,
+    LastApplied,
+    MissingContent,
+    RenderedBundle,
+    RenderedNamespace,
+    RenderedObject,
+    UnpackState,
     World,
 )
 from rukpak.format import BadBundle
@@ -78,7 +78,7 @@ def steps(seen: World) -> list[tuple[int, list[str]]]:
     """The stages and objects that are applied next."""
     plan = decide(seen)
     assert isinstance(plan, Apply)
-    return [(step.stage, [item.key.name for item in step.items]) for step in plan.steps]
+    return [(step.phase, [item.key.name for item in step.items]) for step in plan.steps]
 
 
 # --- the Bundle
@@ -124,9 +124,11 @@ def test_the_wanted_bundle_is_made_as_the_template_says() -> None:
 def without_active(**other: Any) -> World:
     """In the middle of an upgrade the active Bundle is gone; its record is known."""
     seen = upgrading()
-    assert seen.active is not None
-    known = BundleRecord(bundle=seen.active, name="ship.v1", spec=BundleSpec.load(seen.raw["spec"]["template"]["spec"]))
-    bundles = {name: facts for name, facts in seen.bundles.items() if name != seen.active}
+    assert seen.active_bundle is not None
+    known = BundleRecord(
+        bundle=seen.active_bundle, name="ship.v1", spec=BundleSpec.load(seen.raw["spec"]["template"]["spec"])
+    )
+    bundles = {name: facts for name, facts in seen.bundles.items() if name != seen.active_bundle}
     return replace(seen, **{"bundles": bundles, "derived_record": known, **other})
 
 
@@ -134,7 +136,7 @@ def test_an_active_bundle_that_somebody_deleted_is_made_again_before_the_upgrade
     plan = decide(without_active())
     assert isinstance(plan, ApplyBundle)
     assert plan.is_new
-    assert plan.body["metadata"]["name"] == without_active().active
+    assert plan.body["metadata"]["name"] == without_active().active_bundle
     assert plan.body["metadata"]["annotations"] == {"operators.operatorframework.io/bundle-name": "ship.v1"}
 
 
@@ -151,15 +153,15 @@ def test_the_upgrade_goes_on(seen: World) -> None:
 
 
 def test_a_bundle_of_that_name_that_is_another_s_is_not_taken() -> None:
-    seen = replace(world(), bundle_holder="BundleDeployment fleet")
-    with pytest.raises(Blocked, match=f"the Bundle {seen.wanted} belongs to BundleDeployment fleet"):
+    seen = replace(world(), bundle_owner="BundleDeployment fleet")
+    with pytest.raises(Blocked, match=f"the Bundle {seen.desired_bundle} belongs to BundleDeployment fleet"):
         decide(seen)
 
 
 def test_a_bundle_of_an_earlier_deployment_of_that_name_is_waited_for() -> None:
-    seen = replace(world(), bundle_holder=f"BundleDeployment {world().name}")
+    seen = replace(world(), bundle_owner=f"BundleDeployment {world().name}")
     with pytest.raises(
-        Waiting, match=f"^the Bundle {seen.wanted} is left from an earlier BundleDeployment of this name"
+        Waiting, match=f"^the Bundle {seen.desired_bundle} is left from an earlier BundleDeployment of this name"
     ):
         decide(seen)
 
@@ -187,8 +189,8 @@ def test_labels_and_annotations_of_the_bundle_follow_the_template(
     template: dict[str, Any], facts: dict[str, Any], is_applied: bool
 ) -> None:
     seen = world(raw(template=template))
-    known = bundle(seen.wanted, Unpacking.PENDING)
-    seen = replace(seen, bundles={seen.wanted: replace(known, **facts)})
+    known = bundle(seen.desired_bundle, UnpackState.PENDING)
+    seen = replace(seen, bundles={seen.desired_bundle: replace(known, **facts)})
     if is_applied:
         assert decide(seen) == ApplyBundle(wanted_bundle(seen), is_new=False)
     else:
@@ -198,8 +200,8 @@ def test_labels_and_annotations_of_the_bundle_follow_the_template(
 
 def test_a_bundle_that_the_template_left_before_it_was_installed_goes_at_once() -> None:
     seen = world()
-    stale, going = bundle("ship-aaaaaa"), replace(bundle("ship-bbbbbb"), going=True)
-    assert decide(replace(seen, bundles={stale.name: stale, going.name: going})) == DropBundles((stale,))
+    stale, going = bundle("ship-aaaaaa"), replace(bundle("ship-bbbbbb"), is_deleting=True)
+    assert decide(replace(seen, bundles={stale.name: stale, going.name: going})) == DeleteBundles((stale,))
 
 
 # --- what is in the way
@@ -208,25 +210,27 @@ def test_a_bundle_that_the_template_left_before_it_was_installed_goes_at_once() 
 @pytest.mark.parametrize(
     ("unpacking", "error", "reason", "text"),
     [
-        pytest.param(Unpacking.PENDING, Waiting, Reason.UNPACK_PENDING, "Waiting for the", id="being unpacked"),
-        pytest.param(Unpacking.RETRYING, Waiting, Reason.UNPACK_FAILED, "Bundle: no answer", id="tried again"),
-        pytest.param(Unpacking.FAILED, Blocked, Reason.UNPACK_FAILED, "Bundle: no answer", id="never to be unpacked"),
+        pytest.param(UnpackState.PENDING, Waiting, Reason.UNPACK_PENDING, "Waiting for the", id="being unpacked"),
+        pytest.param(UnpackState.RETRYING, Waiting, Reason.UNPACK_FAILED, "Bundle: no answer", id="tried again"),
+        pytest.param(UnpackState.FAILED, Blocked, Reason.UNPACK_FAILED, "Bundle: no answer", id="never to be unpacked"),
     ],
 )
 def test_what_the_bundle_says_is_passed_on(
-    unpacking: Unpacking, error: type[Exception], reason: str, text: str
+    unpacking: UnpackState, error: type[Exception], reason: str, text: str
 ) -> None:
     seen = world()
     with pytest.raises(error, match=text) as caught:
-        decide(replace(seen, bundles={seen.wanted: bundle(seen.wanted, unpacking, "no answer")}))
+        decide(replace(seen, bundles={seen.desired_bundle: bundle(seen.desired_bundle, unpacking, "no answer")}))
     assert getattr(caught.value, "reason", "") == reason
-    assert not isinstance(caught.value, Refused)
+    assert not isinstance(caught.value, ApplyRejected)
 
 
 @pytest.mark.parametrize(
     ("content", "error", "reason", "text"),
     [
-        pytest.param(Absent(), Waiting, Reason.UNPACK_PENDING, "is unavailable", id="it is not on this machine"),
+        pytest.param(
+            MissingContent(), Waiting, Reason.UNPACK_PENDING, "is unavailable", id="it is not on this machine"
+        ),
         pytest.param(
             BadBundle("x", "no CSV"), Blocked, Reason.BUNDLE_LOAD_FAILED, "no CSV", id="it cannot be rendered"
         ),
@@ -238,7 +242,7 @@ def test_what_the_bundle_says_is_passed_on(
             id="it may never go into a cluster",
         ),
         pytest.param(
-            rendered(missing=("Cup (v1)",)),
+            rendered(missing_kinds=("Cup (v1)",)),
             Waiting,
             Reason.WAITING_FOR_KIND,
             r"not have: Cup \(v1\)",
@@ -260,63 +264,63 @@ def test_content_that_cannot_be_installed_is_said_before_the_first_write(
     [
         pytest.param(rendered(digest="v2", faults=("x",)), id="faults"),
         pytest.param(BadBundle("x", "y"), id="unreadable"),
-        pytest.param(rendered(digest="v2", missing=("Cup",)), id="a missing kind"),
+        pytest.param(rendered(digest="v2", missing_kinds=("Cup",)), id="a missing kind"),
     ],
 )
 def test_while_the_new_bundle_cannot_come_the_old_one_is_kept_in_repair(blocked: Any) -> None:
     seen = upgrading(blocked)
     with pytest.raises((Blocked, Waiting)):
         decide(seen)
-    broken = replace(seen, members={key: value for key, value in seen.members.items() if key != SECRET})
+    broken = replace(seen, labeled={key: value for key, value in seen.labeled.items() if key != SECRET})
     plan = decide(broken)
     assert isinstance(plan, Apply)
-    assert plan.content.bundle == seen.active
+    assert plan.content.bundle == seen.active_bundle
     assert [item.key for step in plan.steps for item in step.items] == [SECRET]
-    assert not plan.rehearse
+    assert not plan.dry_run_first
 
 
 # --- its objects
 
 
 def test_the_inventory_grows_before_the_first_object() -> None:
-    assert decide(unpacked()) == SetInventory(KINDS)
+    assert decide(unpacked()) == UpdateInventory(KINDS)
 
 
 def test_the_inventory_keeps_what_it_has_when_it_grows() -> None:
     seen = replace(unpacked(), inventory=frozenset({("batch", "Job")}))
-    assert decide(seen) == SetInventory(KINDS | {("batch", "Job")})
+    assert decide(seen) == UpdateInventory(KINDS | {("batch", "Job")})
 
 
 def test_nothing_is_applied_before_it_is_known_what_is_there() -> None:
     seen = replace(inventoried(unpacked()), unsynced=frozenset({("apps", "Deployment")}))
-    with pytest.raises(Settling, match="Deployment"):
+    with pytest.raises(BriefWait, match="Deployment"):
         decide(seen)
 
 
 def test_a_namespace_that_goes_away_is_waited_for() -> None:
     seen = inventoried(unpacked())
     with pytest.raises(Waiting, match="until it is gone: Namespace ship-system"):
-        decide(replace(seen, namespaces={NS.name: namespace(gone_since=NOW)}))
+        decide(replace(seen, namespaces={NS.name: namespace(deletion_timestamp=NOW)}))
 
 
 def test_stages_are_applied_up_to_the_crds() -> None:
     plan = decide(inventoried(unpacked()))
     assert isinstance(plan, Apply)
-    assert plan.rehearse
-    assert [(step.stage, [item.key for item in step.items]) for step in plan.steps] == [(1, [NS]), (2, [DEFINITION])]
+    assert plan.dry_run_first
+    assert [(step.phase, [item.key for item in step.items]) for step in plan.steps] == [(1, [NS]), (2, [DEFINITION])]
 
 
 def test_crds_are_waited_for() -> None:
     seen = applied(unpacked(), ROLE, SECRET, WORKLOAD, BOAT)
-    with pytest.raises(Settling, match=DEFINITION.name):
-        decide(replace(seen, crds={DEFINITION.name: crd(established=False)}))
+    with pytest.raises(BriefWait, match=DEFINITION.name):
+        decide(replace(seen, crds={DEFINITION.name: crd(is_established=False)}))
 
 
 def test_a_crd_whose_name_is_taken_says_so() -> None:
     seen = applied(unpacked(), ROLE, SECRET, WORKLOAD, BOAT)
     with pytest.raises(Waiting, match=r"boats.example.com \(boats is in use\)") as caught:
-        decide(replace(seen, crds={DEFINITION.name: crd(established=False, problem="boats is in use")}))
-    assert not isinstance(caught.value, Settling)
+        decide(replace(seen, crds={DEFINITION.name: crd(is_established=False, problem="boats is in use")}))
+    assert not isinstance(caught.value, BriefWait)
 
 
 def test_after_the_crds_come_all_other_stages() -> None:
@@ -333,22 +337,24 @@ def test_when_everything_is_there_the_bundle_is_the_active_one() -> None:
 
 
 def test_nothing_is_to_be_done_when_all_is_as_it_was_applied() -> None:
-    assert decide(installed()) == Keep()
+    assert decide(installed()) == NothingToDo()
 
 
 @pytest.mark.parametrize(
     "change",
     [
         pytest.param(
-            lambda seen: replace(seen, members={**seen.members, SECRET: member(SECRET, entries={MANAGER: "else"})}),
+            lambda seen: replace(
+                seen, labeled={**seen.labeled, SECRET: member(SECRET, applied_fields={MANAGER: "else"})}
+            ),
             id="somebody changed what is ours in it",
         ),
         pytest.param(
-            lambda seen: replace(seen, members={key: known for key, known in seen.members.items() if key != SECRET}),
+            lambda seen: replace(seen, labeled={key: known for key, known in seen.labeled.items() if key != SECRET}),
             id="somebody deleted it",
         ),
         pytest.param(
-            lambda seen: replace(seen, members={**seen.members, SECRET: member(SECRET, entries={})}),
+            lambda seen: replace(seen, labeled={**seen.labeled, SECRET: member(SECRET, applied_fields={})}),
             id="nothing in it is ours any more",
         ),
     ],
@@ -357,21 +363,21 @@ def test_what_is_not_as_it_was_applied_is_applied_again(change: Callable[[World]
     plan = decide(change(installed()))
     assert isinstance(plan, Apply)
     assert SECRET in [item.key for step in plan.steps for item in step.items]
-    assert not plan.rehearse
+    assert not plan.dry_run_first
 
 
 def test_after_a_restart_everything_is_applied_once_again_and_not_rehearsed() -> None:
-    plan = decide(replace(installed(), notes={}))
+    plan = decide(replace(installed(), last_applied={}))
     assert isinstance(plan, Apply)
-    assert not plan.rehearse
-    assert [step.stage for step in plan.steps] == [1, 2]
+    assert not plan.dry_run_first
+    assert [step.phase for step in plan.steps] == [1, 2]
 
 
 @pytest.mark.parametrize(
     "facts",
     [
         pytest.param(None, id="it is gone"),
-        pytest.param(namespace(entries={MANAGER: "else"}), id="somebody changed a label of ours"),
+        pytest.param(namespace(applied_fields={MANAGER: "else"}), id="somebody changed a label of ours"),
         pytest.param(namespace(NS.name, "uid-other"), id="somebody removed our membership"),
     ],
 )
@@ -381,28 +387,32 @@ def test_a_namespace_is_applied_again(facts: Any) -> None:
 
 def test_an_object_that_somebody_deleted_is_made_again_only_when_it_is_gone() -> None:
     seen = installed()
-    seen = replace(seen, members={**seen.members, SECRET: member(SECRET, gone_since=NOW, entries={MANAGER: "else"})})
+    seen = replace(
+        seen, labeled={**seen.labeled, SECRET: member(SECRET, deletion_timestamp=NOW, applied_fields={MANAGER: "else"})}
+    )
     with pytest.raises(Waiting, match="waiting until it is gone: Secret ship-system/log"):
         decide(seen)
 
 
 def test_an_object_that_others_change_over_and_over_rests() -> None:
     seen = installed()
-    note = Note("v1", ENTRY, ago(seconds=30), repeats=3)
+    note = LastApplied("v1", ENTRY, ago(seconds=30), quick_reverts=3)
     seen = replace(
         seen,
-        members={**seen.members, SECRET: member(SECRET, entries={MANAGER: "else"})},
-        notes={**seen.notes, SECRET: note},
+        labeled={**seen.labeled, SECRET: member(SECRET, applied_fields={MANAGER: "else"})},
+        last_applied={**seen.last_applied, SECRET: note},
     )
-    assert decide(seen) == Keep(timedelta(seconds=30))
+    assert decide(seen) == NothingToDo(timedelta(seconds=30))
     assert steps(replace(seen, now=NOW + timedelta(minutes=1))) == [(4, ["log"])]
 
 
 def test_progress_is_observed_again_at_its_deadline() -> None:
     workload = member(WORKLOAD, health=Health("Unknown", "0 of 1", timedelta(minutes=10)))
     seen = installed()
-    seen = replace(seen, members={**seen.members, WORKLOAD: workload})
-    assert decide(seen) == Keep(), "its status does not report the progress yet: that is the next thing to happen"
+    seen = replace(seen, labeled={**seen.labeled, WORKLOAD: workload})
+    assert decide(seen) == NothingToDo(), (
+        "its status does not report the progress yet: that is the next thing to happen"
+    )
     began = Condition(
         type="Healthy",
         status="Unknown",
@@ -412,8 +422,10 @@ def test_progress_is_observed_again_at_its_deadline() -> None:
     )
     status = seen.deployment.status.model_copy(update={"conditions": [began]})
     seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
-    assert decide(seen) == Keep(timedelta(minutes=6))
-    assert decide(replace(seen, now=NOW + timedelta(minutes=6))) == Keep(), "it has failed, and nothing is waited for"
+    assert decide(seen) == NothingToDo(timedelta(minutes=6))
+    assert decide(replace(seen, now=NOW + timedelta(minutes=6))) == NothingToDo(), (
+        "it has failed, and nothing is waited for"
+    )
 
 
 # --- an upgrade
@@ -422,8 +434,8 @@ def test_progress_is_observed_again_at_its_deadline() -> None:
 def test_an_upgrade_applies_what_differs_and_rehearses_it() -> None:
     plan = decide(upgrading())
     assert isinstance(plan, Apply)
-    assert plan.rehearse
-    assert [step.stage for step in plan.steps] == [1, 2]
+    assert plan.dry_run_first
+    assert [step.phase for step in plan.steps] == [1, 2]
 
 
 def test_objects_that_are_the_same_in_both_bundles_are_not_written() -> None:
@@ -432,15 +444,15 @@ def test_objects_that_are_the_same_in_both_bundles_are_not_written() -> None:
 
 def test_what_left_the_bundle_stays_until_the_new_one_is_active() -> None:
     seen = applied(upgrading(rendered(NS, DEFINITION, WORKLOAD, digest="v2")))
-    assert SECRET in seen.members
+    assert SECRET in seen.labeled
     assert decide(seen) == Activate()
 
 
 def active(seen: World) -> World:
     """The wanted bundle has just become the active one."""
-    status = {"activeBundle": seen.wanted, "observedGeneration": 2}
+    status = {"activeBundle": seen.desired_bundle, "observedGeneration": 2}
     obj = {**seen.raw, "status": status}
-    return replace(seen, raw=obj, deployment=world(obj).deployment, active_content=Absent())
+    return replace(seen, raw=obj, deployment=world(obj).deployment, active_content=MissingContent())
 
 
 def test_then_what_left_the_bundle_is_removed() -> None:
@@ -454,17 +466,17 @@ def test_then_what_left_the_bundle_is_removed() -> None:
 def test_nothing_is_removed_before_everything_was_read() -> None:
     seen = active(applied(upgrading(rendered(NS, WORKLOAD, digest="v2"))))
     seen = replace(seen, inventory=KINDS, unsynced=frozenset({("", "Secret")}))
-    with pytest.raises(Settling):
+    with pytest.raises(BriefWait):
         decide(seen)
     with pytest.raises(Waiting, match="nothing is removed: Secret"):
-        decide(replace(seen, hidden=frozenset({("", "Secret")})))
+        decide(replace(seen, unreachable_kinds=frozenset({("", "Secret")})))
 
 
 def test_what_only_bears_our_label_is_not_removed() -> None:
     seen = installed()
     copied = ObjectKey("", "Endpoints", "ship-system", "engine")
-    seen = replace(seen, members={**seen.members, copied: member(copied, entries={})})
-    assert decide(seen) == Keep()
+    seen = replace(seen, labeled={**seen.labeled, copied: member(copied, applied_fields={})})
+    assert decide(seen) == NothingToDo()
 
 
 def test_a_namespace_that_left_the_bundle_is_left() -> None:
@@ -473,27 +485,27 @@ def test_a_namespace_that_left_the_bundle_is_left() -> None:
     seen = replace(seen, namespaces={**seen.namespaces, "old-system": old})
     assert decide(seen) == Prune((), (old,))
     inside = ObjectKey("", "Secret", "old-system", "key")
-    seen = replace(seen, members={**seen.members, inside: member(inside)})
-    assert decide(seen) == Prune((seen.members[inside],)), "what is in it goes first"
+    seen = replace(seen, labeled={**seen.labeled, inside: member(inside)})
+    assert decide(seen) == Prune((seen.labeled[inside],)), "what is in it goes first"
 
 
 def test_the_inventory_shrinks_after_the_removal_but_for_what_cannot_be_read() -> None:
     job, cup = ("batch", "Job"), ("cups.example.com", "Cup")
     seen = replace(installed(), inventory=KINDS | {job, cup})
-    assert decide(seen) == SetInventory(KINDS)
+    assert decide(seen) == UpdateInventory(KINDS)
 
 
 def test_the_old_bundle_goes_last() -> None:
     seen = installed()
     old = bundle("ship-000000")
     seen = replace(seen, bundles={**seen.bundles, old.name: old})
-    assert decide(seen) == DropBundles((old,))
+    assert decide(seen) == DeleteBundles((old,))
 
 
 def test_what_was_removed_and_does_not_go_is_said() -> None:
     stuck = ObjectKey("", "Secret", "ship-system", "old")
     seen = installed()
-    seen = replace(seen, members={**seen.members, stuck: member(stuck, gone_since=NOW)})
+    seen = replace(seen, labeled={**seen.labeled, stuck: member(stuck, deletion_timestamp=NOW)})
     with pytest.raises(Waiting, match="waiting until it is gone: Secret ship-system/old") as caught:
         decide(seen)
     assert caught.value.reason == Reason.REMOVING
@@ -520,7 +532,7 @@ def test_an_upgrade_that_moves_a_storage_version_is_announced_before_it_begins()
     "start",
     [
         pytest.param(world(raw(finalizers=[])), id="from nothing"),
-        pytest.param(replace(installed(), notes={}), id="after a restart"),
+        pytest.param(replace(installed(), last_applied={}), id="after a restart"),
         pytest.param(upgrading(), id="an upgrade"),
         pytest.param(upgrading(rendered(NS, WORKLOAD, digest="v2")), id="an upgrade that drops objects"),
     ],
@@ -531,18 +543,18 @@ def test_every_step_leads_on_until_nothing_is_to_be_done(start: World) -> None:
     for _ in range(40):
         plan = decide(seen)
         plans.append(type(plan))
-        if isinstance(plan, Keep):
+        if isinstance(plan, NothingToDo):
             break
         seen = brought_about(seen, plan)
-    assert plans[-1] is Keep
+    assert plans[-1] is NothingToDo
     if Prune in plans:
         assert plans.index(Prune) > plans.index(Activate)
-        assert DropBundles not in plans[: plans.index(Prune)]
-    assert {item.key for item in content_of(seen).items()} == {*seen.members, NS}
+        assert DeleteBundles not in plans[: plans.index(Prune)]
+    assert {item.key for item in content_of(seen).objects()} == {*seen.labeled, NS}
 
 
-def content_of(seen: World) -> Rendered:
-    assert isinstance(seen.content, Rendered)
+def content_of(seen: World) -> RenderedBundle:
+    assert isinstance(seen.content, RenderedBundle)
     return seen.content
 
 
@@ -553,18 +565,18 @@ def brought_about(seen: World, plan: object) -> World:
             return world({**seen.raw, "metadata": {**seen.raw["metadata"], "finalizers": [FINALIZER]}})
         case ApplyBundle():
             return unpacked(seen)
-        case SetInventory():
+        case UpdateInventory():
             return replace(seen, inventory=plan.kinds)
         case Apply():
             done = {item.key for step in plan.steps for item in step.items}
-            held = {item.key for item in content_of(seen).items() if seen.holds(item)}
+            held = {item.key for item in content_of(seen).objects() if seen.is_up_to_date(item)}
             return applied(seen, *(set(ALL) - done - held))
         case Activate():
             return active(seen)
         case Prune():
             gone = {entry.key for entry in plan.members}
-            return replace(seen, members={key: known for key, known in seen.members.items() if key not in gone})
-        case DropBundles():
+            return replace(seen, labeled={key: known for key, known in seen.labeled.items() if key not in gone})
+        case DeleteBundles():
             gone_bundles = {entry.name for entry in plan.bundles}
             return replace(seen, bundles={name: b for name, b in seen.bundles.items() if name not in gone_bundles})
     raise AssertionError(plan)
@@ -573,15 +585,15 @@ def brought_about(seen: World, plan: object) -> World:
 # --- Namespaces that a bundle only writes into
 
 
-def writing_into(name: str) -> Rendered:
+def writing_into(name: str) -> RenderedBundle:
     """The ordinary bundle, which has an object in another Namespace too."""
     content = rendered()
-    first = content.stages[0]
-    item = Item(ObjectKey("", "Namespace", "", name), "v1", "joined")
+    first = content.phases[0]
+    item = RenderedObject(ObjectKey("", "Namespace", "", name), "v1", "joined")
     return replace(
         content,
-        stages=(replace(first, items=(*first.items, item)), *content.stages[1:]),
-        namespaces=(*content.namespaces, NamespaceItem(name, is_brought=False)),
+        phases=(replace(first, objects=(*first.objects, item)), *content.phases[1:]),
+        namespaces=(*content.namespaces, RenderedNamespace(name, is_in_bundle=False)),
     )
 
 
@@ -589,29 +601,31 @@ def test_a_namespace_that_a_bundle_only_writes_into_is_joined_and_not_made() -> 
     seen = inventoried(unpacked(content=writing_into("harbour")))
     with pytest.raises(Waiting, match=r"not there and not in the bundle either: Namespace harbour; make it first"):
         decide(seen)
-    there = replace(namespace("harbour", created=False), labels={}, entries={})
+    there = replace(namespace("harbour", created=False), labels={}, applied_fields={})
     assert steps(replace(seen, namespaces={"harbour": there}))[0] == (1, [NS.name, "harbour"])
 
 
 def test_when_somebody_removed_a_joined_namespace_the_rest_is_kept_in_repair() -> None:
     seen = installed()
-    content = replace(writing_into("harbour"), bundle=seen.wanted)
-    seen = replace(seen, content=content, members={key: one for key, one in seen.members.items() if key != SECRET})
+    content = replace(writing_into("harbour"), bundle=seen.desired_bundle)
+    seen = replace(seen, content=content, labeled={key: one for key, one in seen.labeled.items() if key != SECRET})
     assert [name for _, found in steps(seen) for name in found] == [SECRET.name]
 
 
 def test_a_kind_that_cannot_be_read_for_long_is_named() -> None:
     seen = inventoried(unpacked())
     kinds = frozenset({SECRET[:2]})
-    with pytest.raises(Settling):
+    with pytest.raises(BriefWait):
         decide(replace(seen, unsynced=kinds))
     with pytest.raises(Waiting, match=r"cannot be read now, so nothing is changed: Secret$") as caught:
-        decide(replace(seen, unsynced=kinds, hidden=kinds))
-    assert not isinstance(caught.value, Settling)
+        decide(replace(seen, unsynced=kinds, unreachable_kinds=kinds))
+    assert not isinstance(caught.value, BriefWait)
 
 
 def test_a_group_that_does_not_answer_is_asked_about_again_soon() -> None:
-    content = rendered(missing=("Gauge (metrics.example.com/v1)",), unanswered=frozenset({"metrics.example.com"}))
+    content = rendered(
+        missing_kinds=("Gauge (metrics.example.com/v1)",), unreachable_groups=frozenset({"metrics.example.com"})
+    )
     with pytest.raises(Waiting) as caught:
         decide(inventoried(unpacked(content=content)))
     assert caught.value.after == timedelta(seconds=20)

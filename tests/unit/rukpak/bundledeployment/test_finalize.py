@@ -10,10 +10,18 @@ import pytest
 from olmkit.api.bundledeployments import Reason
 from olmkit.errors import Waiting
 from rukpak.bundledeployment.decide import decide
-from rukpak.bundledeployment.finalize import AT_ONCE, STUCK
-from rukpak.bundledeployment.plan import Announce, Done, Keep, LeaveNamespaces, LookInto, RemoveFinalizer, TearDown
+from rukpak.bundledeployment.finalize import DELETE_BATCH, STUCK_AFTER
+from rukpak.bundledeployment.plan import (
+    Announce,
+    DeleteObjects,
+    Done,
+    LeaveNamespaces,
+    LookInto,
+    NothingToDo,
+    RemoveFinalizer,
+)
 from rukpak.bundledeployment.report import report
-from rukpak.bundledeployment.world import ABANDON_ANNOTATION, Member, NamespaceFacts, Settling, World
+from rukpak.bundledeployment.world import ABANDON_ANNOTATION, BriefWait, LabeledObject, NamespaceInfo, World
 from rukpak.format.objects import ObjectKey
 from tests.unit.rukpak.bundledeployment.worlds import (
     BOAT,
@@ -36,12 +44,12 @@ from tests.unit.rukpak.bundledeployment.worlds import (
 WEBHOOK = ObjectKey("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", "", "guard")
 
 
-def having(*members: Member, namespaces: tuple[NamespaceFacts, ...] = (), abandoned: bool = False) -> World:
+def having(*members: LabeledObject, namespaces: tuple[NamespaceInfo, ...] = (), abandoned: bool = False) -> World:
     """Being deleted, with these objects left."""
     seen = deleting(annotations={ABANDON_ANNOTATION: "true"} if abandoned else {})
     return replace(
         seen,
-        members={entry.key: entry for entry in members},
+        labeled={entry.key: entry for entry in members},
         namespaces={facts.name: facts for facts in namespaces},
     )
 
@@ -49,12 +57,12 @@ def having(*members: Member, namespaces: tuple[NamespaceFacts, ...] = (), abando
 def torn(seen: World) -> list[list[str]]:
     """The names of what is deleted next, group by group."""
     plan = decide(seen)
-    assert isinstance(plan, TearDown)
+    assert isinstance(plan, DeleteObjects)
     return [[entry.key.name for entry in group] for group in plan.groups]
 
 
 def test_without_our_finalizer_it_is_nobody_s_business() -> None:
-    assert decide(deleting(finalizers=["other"])) == Keep()
+    assert decide(deleting(finalizers=["other"])) == NothingToDo()
 
 
 def test_what_never_installed_anything_goes_at_once() -> None:
@@ -63,17 +71,19 @@ def test_what_never_installed_anything_goes_at_once() -> None:
 
 
 def test_custom_resources_go_first_and_alone() -> None:
-    seen = replace(having(member(BOAT), member(WORKLOAD), member(DEFINITION)), instances=(instance(), instance("dory")))
+    seen = replace(
+        having(member(BOAT), member(WORKLOAD), member(DEFINITION)), custom_resources=(instance(), instance("dory"))
+    )
     assert torn(seen) == [["dory", "yacht", "dinghy"]]
 
 
 def test_a_custom_resource_in_the_bundle_that_is_seen_twice_is_deleted_once() -> None:
-    seen = replace(having(member(BOAT)), instances=(replace(instance(), key=BOAT),))
+    seen = replace(having(member(BOAT)), custom_resources=(replace(instance(), key=BOAT),))
     assert torn(seen) == [["dinghy"]]
 
 
 def test_while_custom_resources_are_going_their_operator_runs() -> None:
-    seen = replace(having(member(WORKLOAD)), instances=(instance(gone_since=ago(seconds=3)),))
+    seen = replace(having(member(WORKLOAD)), custom_resources=(instance(deletion_timestamp=ago(seconds=3)),))
     with pytest.raises(Waiting, match=r"^removing custom resources$") as caught:
         decide(seen)
     assert caught.value.reason == Reason.REMOVING
@@ -86,22 +96,22 @@ def test_then_webhooks_workloads_access_and_configuration_in_that_order() -> Non
 
 
 def test_what_is_going_is_not_deleted_again() -> None:
-    assert torn(having(member(SECRET), member(ROLE, gone_since=NOW))) == [["log"]]
+    assert torn(having(member(SECRET), member(ROLE, deletion_timestamp=NOW))) == [["log"]]
 
 
 def test_crds_go_when_all_else_is_gone() -> None:
     with pytest.raises(Waiting, match="removing objects"):
-        decide(having(member(DEFINITION), member(SECRET, gone_since=NOW)))
+        decide(having(member(DEFINITION), member(SECRET, deletion_timestamp=NOW)))
     assert torn(having(member(DEFINITION), namespaces=(namespace(),))) == [[DEFINITION.name]]
 
 
 def test_of_very_many_objects_some_go_at_a_time() -> None:
-    seen = replace(having(), instances=tuple(instance(f"i{number}") for number in range(AT_ONCE + 5)))
-    assert [len(group) for group in torn(seen)] == [AT_ONCE]
+    seen = replace(having(), custom_resources=tuple(instance(f"i{number}") for number in range(DELETE_BATCH + 5)))
+    assert [len(group) for group in torn(seen)] == [DELETE_BATCH]
 
 
 def test_what_bears_our_label_as_a_copy_is_not_deleted() -> None:
-    assert decide(having(member(SECRET, entries={}))) == RemoveFinalizer()
+    assert decide(having(member(SECRET, applied_fields={}))) == RemoveFinalizer()
 
 
 @pytest.mark.parametrize(
@@ -112,8 +122,8 @@ def test_what_bears_our_label_as_a_copy_is_not_deleted() -> None:
         pytest.param(namespace(created=False), False, id="it was there before: it is left"),
     ],
 )
-def test_a_namespace_goes_with_its_last_member_if_rukpak_made_it(facts: NamespaceFacts, is_removed: bool) -> None:
-    seen = replace(having(namespaces=(facts,)), foreign={facts.uid: ()})
+def test_a_namespace_goes_with_its_last_member_if_rukpak_made_it(facts: NamespaceInfo, is_removed: bool) -> None:
+    seen = replace(having(namespaces=(facts,)), foreign_objects={facts.uid: ()})
     assert decide(seen) == (LeaveNamespaces((), (facts,)) if is_removed else LeaveNamespaces((facts,), ()))
 
 
@@ -121,7 +131,7 @@ def test_what_else_is_in_a_namespace_is_said_before_it_goes() -> None:
     ours, other = namespace(), namespace("other", created=False)
     seen = having(namespaces=(ours, other))
     assert decide(seen) == LookInto((ours,))
-    seen = replace(seen, foreign={ours.uid: ("ConfigMap ship-system/notes",)})
+    seen = replace(seen, foreign_objects={ours.uid: ("ConfigMap ship-system/notes",)})
     assert decide(seen) == Announce()
     told = report(seen, Done(Announce()))
     text = "objects that the bundle did not bring are deleted with their Namespace: ConfigMap ship-system/notes"
@@ -133,12 +143,12 @@ def test_what_else_is_in_a_namespace_is_said_before_it_goes() -> None:
     assert decide(seen) == LeaveNamespaces((other,), (ours,))
     assert report(seen, Done(LeaveNamespaces((), (ours,)))).events == ()
     shared = replace(seen, namespaces={ours.name: namespace(NS.name, UID, "uid-other")})
-    assert {each.message for each in report(shared, Done(Keep())).status.conditions} == {"removing"}, "it stays"
+    assert {each.message for each in report(shared, Done(NothingToDo())).status.conditions} == {"removing"}, "it stays"
 
 
 def test_a_long_list_of_what_goes_with_a_namespace_is_said_once_although_it_is_cut() -> None:
     many = tuple(f"ConfigMap ship-system/{letter * 250}" for letter in "abcdef")
-    seen = replace(having(namespaces=(namespace(),)), foreign={namespace().uid: many})
+    seen = replace(having(namespaces=(namespace(),)), foreign_objects={namespace().uid: many})
     told = report(seen, Done(Announce()))
     seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": told.status}))
     assert decide(seen) == LeaveNamespaces((), (namespace(),))
@@ -146,17 +156,20 @@ def test_a_long_list_of_what_goes_with_a_namespace_is_said_once_although_it_is_c
 
 def test_a_namespace_of_ours_is_waited_for_and_one_of_others_is_not() -> None:
     with pytest.raises(Waiting, match=r"^removing Namespace ship-system$"):
-        decide(having(namespaces=(namespace(gone_since=NOW),)))
+        decide(having(namespaces=(namespace(deletion_timestamp=NOW),)))
     with pytest.raises(Waiting, match="10 minutes; kubectl annotate bundledeployment ship"):
-        decide(having(namespaces=(namespace(gone_since=ago(minutes=11)),)))
-    assert decide(having(namespaces=(namespace(created=False, gone_since=NOW),))) == RemoveFinalizer()
+        decide(having(namespaces=(namespace(deletion_timestamp=ago(minutes=11)),)))
+    assert decide(having(namespaces=(namespace(created=False, deletion_timestamp=NOW),))) == RemoveFinalizer()
     assert decide(having(namespaces=(namespace("x", "uid-other"),))) == RemoveFinalizer()
 
 
 def test_what_is_stuck_is_named_with_its_finalizers_and_the_way_out() -> None:
     seen = replace(
         having(),
-        instances=(instance(gone_since=ago(minutes=10), finalizers=("a/b", "c")), instance("x", gone_since=NOW)),
+        custom_resources=(
+            instance(deletion_timestamp=ago(minutes=10), finalizers=("a/b", "c")),
+            instance("x", deletion_timestamp=NOW),
+        ),
     )
     with pytest.raises(Waiting) as caught:
         decide(seen)
@@ -168,9 +181,9 @@ def test_what_is_stuck_is_named_with_its_finalizers_and_the_way_out() -> None:
 
 def test_what_has_finalizers_is_named_at_once_and_before_what_is_stuck() -> None:
     seen = having(
-        member(SECRET, gone_since=NOW, finalizers=("a/b", "c")),
-        member(ROLE, gone_since=ago(minutes=10)),
-        member(WORKLOAD, gone_since=ago(seconds=1)),
+        member(SECRET, deletion_timestamp=NOW, finalizers=("a/b", "c")),
+        member(ROLE, deletion_timestamp=ago(minutes=10)),
+        member(WORKLOAD, deletion_timestamp=ago(seconds=1)),
     )
     with pytest.raises(Waiting) as caught:
         decide(seen)
@@ -182,9 +195,9 @@ def test_what_has_finalizers_is_named_at_once_and_before_what_is_stuck() -> None
 
 
 def test_what_a_namespace_waits_for_is_named() -> None:
-    seen = having(namespaces=(namespace(gone_since=ago(seconds=30), finalizers=("d",)),))
+    seen = having(namespaces=(namespace(deletion_timestamp=ago(seconds=30), finalizers=("d",)),))
     with pytest.raises(Waiting) as caught:
-        decide(replace(seen, holders={NS.name: {SECRET: ("a/b",)}}))
+        decide(replace(seen, namespace_finalizers={NS.name: {SECRET: ("a/b",)}}))
     assert str(caught.value) == (
         "removing Namespace ship-system (finalizers: d), which waits for Secret ship-system/log (finalizers: a/b)"
     )
@@ -193,32 +206,34 @@ def test_what_a_namespace_waits_for_is_named() -> None:
 
 def test_it_is_looked_at_again_when_something_gets_stuck() -> None:
     with pytest.raises(Waiting) as caught:
-        decide(having(member(SECRET, gone_since=NOW - STUCK + timedelta(seconds=20))))
+        decide(having(member(SECRET, deletion_timestamp=NOW - STUCK_AFTER + timedelta(seconds=20))))
     assert caught.value.after == timedelta(seconds=20)
 
 
 def test_what_is_abandoned_is_deleted_but_not_waited_for() -> None:
-    going = member(SECRET, gone_since=ago(hours=1))
+    going = member(SECRET, deletion_timestamp=ago(hours=1))
     assert torn(having(member(SECRET), abandoned=True)) == [["log"]]
     assert torn(having(going, member(DEFINITION), abandoned=True)) == [[DEFINITION.name]]
-    assert decide(having(going, namespaces=(namespace(gone_since=NOW),), abandoned=True)) == RemoveFinalizer()
+    assert decide(having(going, namespaces=(namespace(deletion_timestamp=NOW),), abandoned=True)) == RemoveFinalizer()
 
 
 def test_nothing_goes_before_everything_was_read() -> None:
     kinds = frozenset({("", "Secret")})
-    with pytest.raises(Settling, match="Secret"):
+    with pytest.raises(BriefWait, match="Secret"):
         decide(replace(having(member(WORKLOAD)), unsynced=kinds))
     hidden = frozenset({("metrics.example.com", "Gauge")})
     with pytest.raises(Waiting, match=r"does not answer for metrics.example.com: .* leaves it behind"):
-        decide(replace(having(member(WORKLOAD)), unsynced=hidden, hidden=hidden))
+        decide(replace(having(member(WORKLOAD)), unsynced=hidden, unreachable_kinds=hidden))
     with pytest.raises(Waiting, match="the CRDs' groups"):
-        decide(replace(having(member(WORKLOAD)), instances=None))
-    assert torn(replace(having(member(WORKLOAD), abandoned=True), unsynced=hidden, hidden=hidden)) == [["engine"]]
+        decide(replace(having(member(WORKLOAD)), custom_resources=None))
+    assert torn(replace(having(member(WORKLOAD), abandoned=True), unsynced=hidden, unreachable_kinds=hidden)) == [
+        ["engine"]
+    ]
 
 
 def test_the_finalizer_stays_while_what_is_left_may_not_be_known() -> None:
     stale = frozenset({("", "Secret"), ("apps", "Deployment")})
-    with pytest.raises(Settling, match="to tell what is left of Deployment, Secret"):
+    with pytest.raises(BriefWait, match="to tell what is left of Deployment, Secret"):
         decide(replace(having(), stale=stale))
     assert torn(replace(having(member(SECRET)), stale=stale)) == [["log"]], "what is known goes meanwhile"
     assert decide(having()) == RemoveFinalizer()
@@ -227,9 +242,9 @@ def test_the_finalizer_stays_while_what_is_left_may_not_be_known() -> None:
 
 def test_what_is_abandoned_is_still_read_first() -> None:
     seen = replace(having(member(WORKLOAD), abandoned=True), unsynced=frozenset({("", "Secret")}))
-    with pytest.raises(Settling, match="Secret"):
+    with pytest.raises(BriefWait, match="Secret"):
         decide(seen)
-    assert torn(replace(having(member(WORKLOAD), abandoned=True), instances=None)) == [["engine"]]
+    assert torn(replace(having(member(WORKLOAD), abandoned=True), custom_resources=None)) == [["engine"]]
 
 
 def test_what_the_server_refuses_to_delete_is_left_only_if_that_is_asked_for() -> None:
@@ -242,10 +257,10 @@ def test_what_the_server_refuses_to_delete_is_left_only_if_that_is_asked_for() -
 
 
 def test_webhooks_that_nobody_answers_for_go_before_the_custom_resources() -> None:
-    seen = replace(having(member(WEBHOOK), member(BOAT)), instances=(instance(),))
+    seen = replace(having(member(WEBHOOK), member(BOAT)), custom_resources=(instance(),))
     assert torn(seen) == [["yacht", "dinghy"]]
-    assert torn(replace(seen, silent=frozenset({WEBHOOK}))) == [["guard"]]
-    going = member(WEBHOOK, gone_since=NOW)
-    seen = replace(having(going, member(BOAT)), silent=frozenset({WEBHOOK}))
+    assert torn(replace(seen, webhooks_without_endpoints=frozenset({WEBHOOK}))) == [["guard"]]
+    going = member(WEBHOOK, deletion_timestamp=NOW)
+    seen = replace(having(going, member(BOAT)), webhooks_without_endpoints=frozenset({WEBHOOK}))
     with pytest.raises(Waiting, match="removing webhooks"):
         decide(seen)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rukpak.bundledeployment.inventory import GroupKind, parse, text
+from rukpak.bundledeployment.inventory import GroupKind, format_annotation, parse_annotation
 
 
 @pytest.mark.parametrize(
@@ -18,9 +18,9 @@ from rukpak.bundledeployment.inventory import GroupKind, parse, text
     ],
 )
 def test_the_annotation_says_the_kinds_and_back(kinds: set[GroupKind], annotation: str) -> None:
-    assert text(kinds) == annotation
-    assert parse(annotation) == kinds
+    assert format_annotation(kinds) == annotation
+    assert parse_annotation(annotation) == kinds
 
 
 def test_what_a_person_wrote_is_read_with_spaces_and_gaps() -> None:
-    assert parse(" Secret , ,Deployment.apps,") == {("", "Secret"), ("apps", "Deployment")}
+    assert parse_annotation(" Secret , ,Deployment.apps,") == {("", "Secret"), ("apps", "Deployment")}

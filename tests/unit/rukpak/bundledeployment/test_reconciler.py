@@ -6,14 +6,14 @@ from dataclasses import replace
 from datetime import timedelta
 
 from olmkit.api.bundledeployments import Reason
-from rukpak.bundledeployment.apply_errors import RETRY_LIMIT
-from rukpak.bundledeployment.observe import Refusal
+from rukpak.bundledeployment.apply_errors import MAX_RETRY_DELAY
+from rukpak.bundledeployment.observe import Rejection
 from rukpak.bundledeployment.reconciler import repeated
-from rukpak.bundledeployment.world import Refused
+from rukpak.bundledeployment.world import ApplyRejected
 from tests.unit.rukpak.bundledeployment.worlds import NOW, unpacked, upgrading
 
 MINUTE = timedelta(minutes=1)
-TAKEN = Refused(Reason.BLOCKED, "Secret a/b is another's", MINUTE)
+TAKEN = ApplyRejected(Reason.BLOCKED, "Secret a/b is another's", MINUTE)
 
 
 def test_the_same_refusal_doubles_the_time_to_the_next_try() -> None:
@@ -24,7 +24,7 @@ def test_the_same_refusal_doubles_the_time_to_the_next_try() -> None:
         waits.append(last.after)
         seen = replace(seen, now=seen.now + last.after)
     assert waits == [MINUTE * times for times in (1, 2, 4, 8, 10, 10)]
-    assert waits[-1] == RETRY_LIMIT
+    assert waits[-1] == MAX_RETRY_DELAY
 
 
 def test_a_turn_for_another_reason_does_not_count_as_a_try() -> None:
@@ -35,6 +35,6 @@ def test_a_turn_for_another_reason_does_not_count_as_a_try() -> None:
 
 def test_it_begins_anew_when_something_else_is_refused_or_asked_for() -> None:
     seen = unpacked()
-    long_ago = Refusal(repeated(None, seen, TAKEN).what, NOW - timedelta(hours=1), RETRY_LIMIT)
-    assert repeated(long_ago, seen, Refused(Reason.BLOCKED, "Secret a/c is another's", MINUTE)).after == MINUTE
+    long_ago = Rejection(repeated(None, seen, TAKEN).what, NOW - timedelta(hours=1), MAX_RETRY_DELAY)
+    assert repeated(long_ago, seen, ApplyRejected(Reason.BLOCKED, "Secret a/c is another's", MINUTE)).after == MINUTE
     assert repeated(long_ago, upgrading(), TAKEN).after == MINUTE

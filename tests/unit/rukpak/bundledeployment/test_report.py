@@ -30,25 +30,25 @@ from rukpak.bundledeployment.plan import (
     Announce,
     Apply,
     ApplyBundle,
-    Change,
+    DeleteObjects,
     Done,
-    Keep,
+    NothingToDo,
+    ObjectChange,
+    PhaseStep,
     Plan,
-    SetInventory,
-    Step,
-    TearDown,
+    UpdateInventory,
     Verb,
 )
 from rukpak.bundledeployment.report import report
 from rukpak.bundledeployment.world import (
     CRD,
     RELEASED_ANNOTATION,
-    Absent,
-    Note,
-    Refused,
-    Rendered,
-    Settling,
-    Unpacking,
+    ApplyRejected,
+    BriefWait,
+    LastApplied,
+    MissingContent,
+    RenderedBundle,
+    UnpackState,
     World,
 )
 from rukpak.format import BadBundle
@@ -99,14 +99,14 @@ def ready(told: Told) -> str:
 def apply(seen: World, last: int = 2) -> Done:
     """Stages up to that one were applied."""
     content = seen.content
-    assert isinstance(content, Rendered)
-    return Done(Apply(content, (Step(last, content.stages[last - 1].items),), rehearse=True))
+    assert isinstance(content, RenderedBundle)
+    return Done(Apply(content, (PhaseStep(last, content.phases[last - 1].objects),), dry_run_first=True))
 
 
-def pending(unpacking: Unpacking, message: str = "") -> World:
+def pending(unpacking: UnpackState, message: str = "") -> World:
     """The wanted Bundle is not unpacked."""
     seen = world()
-    return replace(seen, bundles={seen.wanted: bundle(seen.wanted, unpacking, message)})
+    return replace(seen, bundles={seen.desired_bundle: bundle(seen.desired_bundle, unpacking, message)})
 
 
 FIRST = inventoried(unpacked())
@@ -116,7 +116,7 @@ ROLLOUT = Health("Unknown", "0 of 1 run", timedelta(minutes=10))
 def unwell(health: Health, before: World | None = None) -> World:
     """Installed, and its workload says that of itself."""
     seen = before or installed()
-    return replace(seen, members={**seen.members, WORKLOAD: member(WORKLOAD, health=health)})
+    return replace(seen, labeled={**seen.labeled, WORKLOAD: member(WORKLOAD, health=health)})
 
 
 def reported(seen: World, outcome: Done | Exception, **changed: str) -> World:
@@ -131,25 +131,25 @@ def reported(seen: World, outcome: Done | Exception, **changed: str) -> World:
 
 UNHEALTHY = unwell(Health("False", "makes no progress"))
 ROLLING_OUT = unwell(ROLLOUT)
-REFUSED = Refused(Reason.BLOCKED, "Secret ship-system/log is another's", MINUTE)
+REFUSED = ApplyRejected(Reason.BLOCKED, "Secret ship-system/log is another's", MINUTE)
 KIND = Waiting(Reason.WAITING_FOR_KIND, "needs kinds that this cluster does not have: Cup", MINUTE)
 
 
 def test_what_is_installed_is_recorded_in_the_status_that_names_it() -> None:
     seen = upgrading()
-    facts = replace(bundle(seen.wanted), image="r@sha256:2", spec=seen.raw["spec"]["template"]["spec"])
-    seen = replace(seen, bundles={**seen.bundles, seen.wanted: facts})
+    facts = replace(bundle(seen.desired_bundle), image="r@sha256:2", spec=seen.raw["spec"]["template"]["spec"])
+    seen = replace(seen, bundles={**seen.bundles, seen.desired_bundle: facts})
     assert report(seen, apply(seen)).status.installed is None
     status = report(seen, Done(Activate())).status
     assert status.installed is not None
-    assert (status.active_bundle, status.installed.bundle) == (seen.wanted, seen.wanted)
+    assert (status.active_bundle, status.installed.bundle) == (seen.desired_bundle, seen.desired_bundle)
     assert status.installed.image == "r@sha256:2"
 
 
 def test_what_is_installed_on_no_cluster_is_named_with_its_image() -> None:
     seen = unpacked(content=rendered(faults=("webhooks", "an old kind"), unsupported=("webhooks",)))
-    facts = replace(seen.bundles[seen.wanted], image="r@sha256:1")
-    seen = replace(seen, bundles={seen.wanted: facts})
+    facts = replace(seen.bundles[seen.desired_bundle], image="r@sha256:1")
+    seen = replace(seen, bundles={seen.desired_bundle: facts})
     error = Blocked(Reason.BUNDLE_LOAD_FAILED, "webhooks")
     assert report(seen, error).status.refused == RejectedBundle(image="r@sha256:1", message="webhooks")
     other = replace(seen, content=rendered(faults=("an old kind",)))
@@ -158,11 +158,11 @@ def test_what_is_installed_on_no_cluster_is_named_with_its_image() -> None:
 
 def test_the_record_stays_while_its_bundle_is_missing_and_while_all_is_removed() -> None:
     seen = installed()
-    known = BundleRecord(bundle=seen.wanted, spec=BundleSpec.load(seen.raw["spec"]["template"]["spec"]))
+    known = BundleRecord(bundle=seen.desired_bundle, spec=BundleSpec.load(seen.raw["spec"]["template"]["spec"]))
     obj = {**seen.raw, "status": {**seen.raw["status"], "installed": known.dump()}}
     seen = replace(seen, raw=obj, deployment=BundleDeployment.load(obj), bundles={})
     assert report(seen, Done(ApplyBundle({}, is_new=True))).status.installed == known
-    assert report(deleting(seen), Done(TearDown("objects", ()))).status.installed == known
+    assert report(deleting(seen), Done(DeleteObjects("objects", ()))).status.installed == known
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_the_record_stays_while_its_bundle_is_missing_and_while_all_is_removed()
             id="at first sight",
         ),
         pytest.param(
-            pending(Unpacking.RETRYING, "no answer"),
+            pending(UnpackState.RETRYING, "no answer"),
             Waiting(Reason.UNPACK_FAILED, "Failed to unpack the b Bundle: no answer", MINUTE),
             {
                 "HasValidBundle": "False/UnpackFailed",
@@ -195,7 +195,7 @@ def test_the_record_stays_while_its_bundle_is_missing_and_while_all_is_removed()
             id="the image cannot be had now",
         ),
         pytest.param(
-            pending(Unpacking.FAILED, "no CSV"),
+            pending(UnpackState.FAILED, "no CSV"),
             Blocked(Reason.UNPACK_FAILED, "Failed to unpack the b Bundle: no CSV"),
             {
                 "HasValidBundle": "False/UnpackFailed",
@@ -221,7 +221,7 @@ def test_the_record_stays_while_its_bundle_is_missing_and_while_all_is_removed()
             id="it cannot be installed as it is",
         ),
         pytest.param(
-            replace(unpacked(), content=rendered(missing=("Cup",))),
+            replace(unpacked(), content=rendered(missing_kinds=("Cup",))),
             KIND,
             {
                 "HasValidBundle": "True/UnpackSuccessful",
@@ -274,7 +274,7 @@ def test_the_record_stays_while_its_bundle_is_missing_and_while_all_is_removed()
         ),
         pytest.param(
             installed(),
-            Done(Keep()),
+            Done(NothingToDo()),
             {
                 "HasValidBundle": "True/UnpackSuccessful",
                 "Installed": "True/InstallationSucceeded",
@@ -286,7 +286,7 @@ def test_the_record_stays_while_its_bundle_is_missing_and_while_all_is_removed()
         ),
         pytest.param(
             UNHEALTHY,
-            Done(Keep()),
+            Done(NothingToDo()),
             {
                 "HasValidBundle": "True/UnpackSuccessful",
                 "Installed": "True/InstallationSucceeded",
@@ -299,7 +299,7 @@ def test_the_record_stays_while_its_bundle_is_missing_and_while_all_is_removed()
         ),
         pytest.param(
             ROLLING_OUT,
-            Done(Keep()),
+            Done(NothingToDo()),
             {
                 "HasValidBundle": "True/UnpackSuccessful",
                 "Installed": "True/InstallationSucceeded",
@@ -312,7 +312,7 @@ def test_the_record_stays_while_its_bundle_is_missing_and_while_all_is_removed()
         ),
         pytest.param(
             replace(installed(), unsynced=frozenset({("apps", "Deployment")})),
-            Done(Keep()),
+            Done(NothingToDo()),
             {
                 "HasValidBundle": "True/UnpackSuccessful",
                 "Installed": "True/InstallationSucceeded",
@@ -337,7 +337,7 @@ def test_the_record_stays_while_its_bundle_is_missing_and_while_all_is_removed()
             id="installed, and cannot be repaired",
         ),
         pytest.param(
-            replace(installed(), content=rendered(missing=("Cup",))),
+            replace(installed(), content=rendered(missing_kinds=("Cup",))),
             KIND,
             {
                 "HasValidBundle": "True/UnpackSuccessful",
@@ -350,7 +350,7 @@ def test_the_record_stays_while_its_bundle_is_missing_and_while_all_is_removed()
             id="installed, and a kind went away",
         ),
         pytest.param(
-            replace(installed(), content=Absent()),
+            replace(installed(), content=MissingContent()),
             Waiting(Reason.UNPACK_PENDING, "the content of the b Bundle is unavailable", MINUTE),
             {
                 "HasValidBundle": "False/UnpackPending",
@@ -426,13 +426,13 @@ def test_every_reason_is_said_somewhere() -> None:
 
 
 def test_the_literals_of_the_guide() -> None:
-    told = conditions(report(installed(), Done(Keep())))
-    name = installed().wanted
+    told = conditions(report(installed(), Done(NothingToDo())))
+    name = installed().desired_bundle
     assert told["HasValidBundle"][2] == f"Successfully unpacked the {name} Bundle"
     assert told["Installed"][2] == f"Instantiated bundle {name} successfully"
     assert told["Healthy"][2] == "BundleDeployment is healthy"
-    told = conditions(report(pending(Unpacking.PENDING), Done(Keep())))
-    assert told["HasValidBundle"][2] == f"Waiting for the {world().wanted} Bundle to be unpacked"
+    told = conditions(report(pending(UnpackState.PENDING), Done(NothingToDo())))
+    assert told["HasValidBundle"][2] == f"Waiting for the {world().desired_bundle} Bundle to be unpacked"
     assert told["Healthy"][2] == "Installed condition is false"
 
 
@@ -444,17 +444,17 @@ def test_the_target_is_named_as_people_know_it() -> None:
 
 def test_the_active_bundle_is_the_old_one_until_the_new_one_is_whole() -> None:
     seen = upgrading()
-    assert report(seen, apply(seen)).status.active_bundle == seen.active
-    assert report(seen, REFUSED).status.active_bundle == seen.active
+    assert report(seen, apply(seen)).status.active_bundle == seen.active_bundle
+    assert report(seen, REFUSED).status.active_bundle == seen.active_bundle
     told = report(applied(seen), Done(Activate()))
-    assert told.status.active_bundle == seen.wanted
-    assert conditions(told)["Installed"][2] == f"Instantiated bundle {seen.wanted} successfully"
+    assert told.status.active_bundle == seen.desired_bundle
+    assert conditions(told)["Installed"][2] == f"Instantiated bundle {seen.desired_bundle} successfully"
 
 
 def test_a_failed_upgrade_says_which_objects_are_new() -> None:
     seen = upgrading(rendered(NS, DEFINITION, ROLE, SECRET, WORKLOAD, digest="v2"))
-    seen = replace(seen, notes={**seen.notes, DEFINITION: Note("v2", ENTRY, ago(hours=1))})
-    error = Refused(Reason.BLOCKED, "no", MINUTE, frozenset({ROLE}))
+    seen = replace(seen, last_applied={**seen.last_applied, DEFINITION: LastApplied("v2", ENTRY, ago(hours=1))})
+    error = ApplyRejected(Reason.BLOCKED, "no", MINUTE, frozenset({ROLE}))
     assert ready(report(seen, error)).endswith(
         "no; already new: ClusterRole.rbac.authorization.k8s.io captain, "
         "CustomResourceDefinition.apiextensions.k8s.io boats.example.com"
@@ -473,8 +473,8 @@ def test_what_cannot_be_reversed_is_said_as_long_as_it_can_be_stopped() -> None:
 @pytest.mark.parametrize(
     "outcome",
     [
-        pytest.param(Settling(Reason.RETRYING, "x", MINUTE), id="what is known in a moment"),
-        pytest.param(Done(SetInventory(frozenset())), id="a step that the next one follows at once"),
+        pytest.param(BriefWait(Reason.RETRYING, "x", MINUTE), id="what is known in a moment"),
+        pytest.param(Done(UpdateInventory(frozenset())), id="a step that the next one follows at once"),
         pytest.param(apply(FIRST, 6), id="the last stage: the next pass says installed"),
     ],
 )
@@ -489,10 +489,10 @@ def test_a_lost_race_says_nothing() -> None:
 
 
 def test_a_repair_and_a_removal_of_leftovers_are_no_news() -> None:
-    before = report(installed(), Done(Keep())).status
+    before = report(installed(), Done(NothingToDo())).status
     seen = installed()
     seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": before}))
-    for done in (apply(seen, 2), Done(TearDown("x", ()))):
+    for done in (apply(seen, 2), Done(DeleteObjects("x", ()))):
         assert report(seen, done) == StatusReport(before)
 
 
@@ -501,8 +501,8 @@ def test_at_most_three_objects_that_are_not_well_are_told_in_full() -> None:
         member(ObjectKey("apps", "Deployment", "n", f"d{number}"), health=Health("False", "x")) for number in range(5)
     ]
     seen = installed()
-    seen = replace(seen, members={**seen.members, **{entry.key: entry for entry in reversed(ill)}})
-    assert ready(report(seen, Done(Keep()))) == (
+    seen = replace(seen, labeled={**seen.labeled, **{entry.key: entry for entry in reversed(ill)}})
+    assert ready(report(seen, Done(NothingToDo()))) == (
         "Deployment.apps n/d0: x; Deployment.apps n/d1: x; Deployment.apps n/d2: x; and 2 more"
     )
 
@@ -510,14 +510,14 @@ def test_at_most_three_objects_that_are_not_well_are_told_in_full() -> None:
 def test_what_is_odd_is_said_when_all_is_well() -> None:
     monitor = ObjectKey("monitoring.coreos.com", "ServiceMonitor", "ship-system", "m")
     seen = installed()
-    assert isinstance(seen.content, Rendered)
+    assert isinstance(seen.content, RenderedBundle)
     seen = replace(
         seen,
-        content=replace(seen.content, left_out=(monitor,), notes=("a template does not parse",)),
+        content=replace(seen.content, left_out=(monitor,), warnings=("a template does not parse",)),
     )
-    told = report(seen, Done(Keep()))
+    told = report(seen, Done(NothingToDo()))
     assert ready(told) == (
-        f"Instantiated bundle {seen.wanted} successfully; a template does not parse; "
+        f"Instantiated bundle {seen.desired_bundle} successfully; a template does not parse; "
         "left out, because the cluster lacks their kinds: ServiceMonitor.monitoring.coreos.com ship-system/m"
     )
     assert told.status.left_out == [
@@ -531,7 +531,7 @@ def conditions_of(seen: World, outcome: Done | Exception) -> dict[str, tuple[str
 
 def test_an_object_that_is_not_there_is_not_well_whatever_the_pass_waits_for() -> None:
     seen = installed()
-    seen = replace(seen, members={key: entry for key, entry in seen.members.items() if key != SECRET})
+    seen = replace(seen, labeled={key: entry for key, entry in seen.labeled.items() if key != SECRET})
     told = conditions_of(
         seen, Waiting(Reason.RETRYING, "waiting until it is gone: Namespace ship-system", timedelta(1))
     )
@@ -543,10 +543,10 @@ def test_an_object_that_others_change_over_and_over_is_not_well() -> None:
     seen = installed()
     seen = replace(
         seen,
-        members={**seen.members, SECRET: member(SECRET, entries={MANAGER: "else"})},
-        notes={**seen.notes, SECRET: Note("v1", ENTRY, seen.now, repeats=3)},
+        labeled={**seen.labeled, SECRET: member(SECRET, applied_fields={MANAGER: "else"})},
+        last_applied={**seen.last_applied, SECRET: LastApplied("v1", ENTRY, seen.now, quick_reverts=3)},
     )
-    told = conditions_of(seen, Done(Keep()))
+    told = conditions_of(seen, Done(NothingToDo()))
     assert told["Ready"] == (
         "False",
         "Secret ship-system/log: changed by others over and over, and left so for a while",
@@ -555,7 +555,11 @@ def test_an_object_that_others_change_over_and_over_is_not_well() -> None:
 
 def test_what_was_released_is_named_while_it_is_there_and_nobody_s() -> None:
     note = {RELEASED_ANNOTATION: "ship"}
-    crds = [crd("a.x", owner="", released="ship"), crd("b.x", owner="other", released="ship"), crd("c.x", owner="")]
+    crds = [
+        crd("a.x", owner_uid="", released_by="ship"),
+        crd("b.x", owner_uid="other", released_by="ship"),
+        crd("c.x", owner_uid=""),
+    ]
     spaces = [
         replace(namespace("d", annotations=note), labels={}),
         namespace("e", "uid-other", annotations=note),
@@ -570,7 +574,7 @@ def test_what_was_released_is_named_while_it_is_there_and_nobody_s() -> None:
         ObjectReference(group="", kind="Namespace", name="d"),
         ObjectReference(group=CRD[0], kind=CRD[1], name="a.x"),
     ]
-    assert report(seen, Done(Keep())).status.released == expected
+    assert report(seen, Done(NothingToDo())).status.released == expected
     assert report(seen, REFUSED).status.released == expected
     assert report(installed(), REFUSED).status.released is None
 
@@ -579,13 +583,13 @@ def test_the_install_namespace_is_that_of_what_runs() -> None:
     assert report(FIRST, apply(FIRST)).status.install_namespace == "ship-system"
     old = replace(rendered(), namespace="old-system")
     assert report(upgrading(old=old), REFUSED).status.install_namespace == "old-system"
-    seen = replace(upgrading(), active_content=Absent())
+    seen = replace(upgrading(), active_content=MissingContent())
     assert report(seen, REFUSED).status.install_namespace is None
 
 
 def test_what_is_left_out_stays_known_while_the_content_is_away() -> None:
     entry = ObjectReference(group="g", kind="K", name="n")
-    seen = replace(installed(), content=Absent())
+    seen = replace(installed(), content=MissingContent())
     status = seen.deployment.status.model_copy(update={"left_out": [entry]})
     seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
     assert report(seen, REFUSED).status.left_out == [entry]
@@ -593,8 +597,10 @@ def test_what_is_left_out_stays_known_while_the_content_is_away() -> None:
 
 def test_deletion_leaves_what_was_said_of_the_bundle() -> None:
     seen = installed()
-    seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": report(seen, Done(Keep())).status}))
-    told = report(replace(deleting(seen), deployment=_deleted(seen)), Done(TearDown("custom resources", ())))
+    seen = replace(
+        seen, deployment=seen.deployment.model_copy(update={"status": report(seen, Done(NothingToDo())).status})
+    )
+    told = report(replace(deleting(seen), deployment=_deleted(seen)), Done(DeleteObjects("custom resources", ())))
     assert brief(told) == {
         "HasValidBundle": "True/UnpackSuccessful",
         "Installed": "True/InstallationSucceeded",
@@ -604,7 +610,7 @@ def test_deletion_leaves_what_was_said_of_the_bundle() -> None:
     }
     assert ready(told) == "removing custom resources"
     assert ready(report(deleting(), Unavailable(503, "x", "y"))) == "cannot remove: Unavailable: y"
-    assert ready(report(deleting(), Done(Keep()))) == "removing"
+    assert ready(report(deleting(), Done(NothingToDo()))) == "removing"
 
 
 def _deleted(seen: World) -> Any:
@@ -638,12 +644,12 @@ def test_an_installation_is_told_in_few_events_and_none_of_them_is_a_warning() -
         [
             (world(raw(finalizers=[])), step(AddFinalizer())),
             (world(), step(ApplyBundle({}, is_new=True))),
-            (pending(Unpacking.PENDING), Waiting(Reason.UNPACK_PENDING, "x", MINUTE)),
-            (unpacked(), step(SetInventory(frozenset()))),
+            (pending(UnpackState.PENDING), Waiting(Reason.UNPACK_PENDING, "x", MINUTE)),
+            (unpacked(), step(UpdateInventory(frozenset()))),
             (FIRST, apply(FIRST)),
             (replace(ROLLING_OUT, deployment=world().deployment), Done(Activate())),
-            (ROLLING_OUT, Done(Keep())),
-            (installed(), Done(Keep())),
+            (ROLLING_OUT, Done(NothingToDo())),
+            (installed(), Done(NothingToDo())),
         ]
     ) == [("Normal", "InstallationSucceeded"), ("Normal", "Succeeded")]
 
@@ -652,10 +658,10 @@ def test_an_upgrade_is_told_in_few_events_and_none_of_them_is_a_warning() -> Non
     seen = upgrading()
     assert told_after(
         [
-            (installed(), Done(Keep())),
+            (installed(), Done(NothingToDo())),
             (seen, apply(seen, 3)),
             (unwell(ROLLOUT, applied(seen)), Done(Activate())),
-            (applied(seen), Done(Keep())),
+            (applied(seen), Done(NothingToDo())),
         ]
     ) == [("Normal", "Succeeded"), ("Normal", "Upgrading"), ("Normal", "Progressing"), ("Normal", "Succeeded")]
 
@@ -663,11 +669,11 @@ def test_an_upgrade_is_told_in_few_events_and_none_of_them_is_a_warning() -> Non
 def test_a_workload_that_fails_is_one_warning_and_its_recovery_one_event() -> None:
     assert told_after(
         [
-            (installed(), Done(Keep())),
-            (ROLLING_OUT, Done(Keep())),
-            (UNHEALTHY, Done(Keep())),
-            (UNHEALTHY, Done(Keep())),
-            (installed(), Done(Keep())),
+            (installed(), Done(NothingToDo())),
+            (ROLLING_OUT, Done(NothingToDo())),
+            (UNHEALTHY, Done(NothingToDo())),
+            (UNHEALTHY, Done(NothingToDo())),
+            (installed(), Done(NothingToDo())),
         ]
     ) == [("Normal", "Succeeded"), ("Normal", "Progressing"), ("Warning", "Unhealthy"), ("Normal", "Recovered")]
 
@@ -688,24 +694,26 @@ def test_a_workload_that_fails_is_one_warning_and_its_recovery_one_event() -> No
     ],
 )
 def test_what_goes_wrong_is_told_once(error: OlmError, event: tuple[str, str]) -> None:
-    unpacking = Unpacking.FAILED if isinstance(error, Blocked) else Unpacking.RETRYING
+    unpacking = UnpackState.FAILED if isinstance(error, Blocked) else UnpackState.RETRYING
     seen = FIRST if error in (KIND, REFUSED) else pending(unpacking, "x")
     assert told_after([(seen, error), (seen, error)]) == [event]
 
 
-def changes(*changed: Change) -> Done:
+def changes(*changed: ObjectChange) -> Done:
     """Objects were applied, and that is what it did to them."""
     content = installed().content
-    assert isinstance(content, Rendered)
-    plan = Apply(content, (Step(2, ()),), rehearse=False)
+    assert isinstance(content, RenderedBundle)
+    plan = Apply(content, (PhaseStep(2, ()),), dry_run_first=False)
     return Done(plan, applied=frozenset(each.key for each in changed), changes=changed)
 
 
-REVERTED = Change(SECRET, Verb.REVERTED, "changed by kubectl-edit")
+REVERTED = ObjectChange(SECRET, Verb.REVERTED, "changed by kubectl-edit")
 WAITS = Waiting(Reason.RETRYING, "somebody deleted it, waiting until it is gone: Secret", MINUTE)
-ABSENT = replace(installed(), members={key: entry for key, entry in installed().members.items() if key != SECRET})
-HELD = replace(ABSENT, members={**ABSENT.members, SECRET: member(SECRET, gone_since=ago(minutes=1), finalizers=("x",))})
-RECREATED = Change(WORKLOAD, Verb.RECREATED, "somebody deleted it")
+ABSENT = replace(installed(), labeled={key: entry for key, entry in installed().labeled.items() if key != SECRET})
+HELD = replace(
+    ABSENT, labeled={**ABSENT.labeled, SECRET: member(SECRET, deletion_timestamp=ago(minutes=1), finalizers=("x",))}
+)
+RECREATED = ObjectChange(WORKLOAD, Verb.RECREATED, "somebody deleted it")
 
 
 @pytest.mark.parametrize(
@@ -719,11 +727,11 @@ RECREATED = Change(WORKLOAD, Verb.RECREATED, "somebody deleted it")
             id="changed and deleted: one Event",
         ),
         pytest.param([replace(REVERTED, is_first=False)], "", id="the same again soon after"),
-        pytest.param([Change(SECRET, Verb.CREATED, "bundle b")], "", id="made for the first time"),
-        pytest.param([Change(SECRET, Verb.CHANGED, "bundle b")], "", id="changed with the bundle"),
+        pytest.param([ObjectChange(SECRET, Verb.CREATED, "bundle b")], "", id="made for the first time"),
+        pytest.param([ObjectChange(SECRET, Verb.CHANGED, "bundle b")], "", id="changed with the bundle"),
     ],
 )
-def test_drift_that_was_repaired_is_one_warning(changed: list[Change], expected: str) -> None:
+def test_drift_that_was_repaired_is_one_warning(changed: list[ObjectChange], expected: str) -> None:
     told = report(installed(), changes(*changed))
     assert [notice.message for notice in told.events] == ([expected] if expected else [])
     assert {(notice.type, notice.reason) for notice in told.events} <= {("Warning", "DriftRepaired")}
@@ -733,18 +741,18 @@ def test_drift_that_was_reported_when_its_repair_exceeded_the_deadline_is_not_re
     late = reported(HELD, WAITS, last_transition_time=format_timestamp(ago(minutes=10)))
     late = reported(late, WAITS)
     assert brief(report(late, WAITS))["Healthy"] == "False/Unhealthy"
-    assert report(late, changes(Change(SECRET, Verb.RECREATED, "somebody deleted it"))).events == ()
+    assert report(late, changes(ObjectChange(SECRET, Verb.RECREATED, "somebody deleted it"))).events == ()
 
 
 def test_what_somebody_deleted_is_one_warning_also_when_it_takes_a_while_to_go() -> None:
     """As it is for a Namespace with what is in it, and for a CRD with its custom resources."""
     assert told_after(
         [
-            (installed(), Done(Keep())),
+            (installed(), Done(NothingToDo())),
             (HELD, WAITS),
             (HELD, WAITS),
-            (ABSENT, changes(Change(SECRET, Verb.RECREATED, "somebody deleted it"))),
-            (installed(), Done(Keep())),
+            (ABSENT, changes(ObjectChange(SECRET, Verb.RECREATED, "somebody deleted it"))),
+            (installed(), Done(NothingToDo())),
         ]
     ) == [("Normal", "Succeeded"), ("Normal", "Progressing"), ("Warning", "DriftRepaired"), ("Normal", "Succeeded")]
 
@@ -760,34 +768,34 @@ def test_what_somebody_deleted_is_one_warning_also_when_it_takes_a_while_to_go()
 def test_progress_is_ordinary_until_its_deadline(began: int, deadline: timedelta | None, expected: str) -> None:
     seen = unwell(Health("Unknown", "0 of 1 run", deadline))
     began_at = format_timestamp(ago(minutes=began))
-    told = report(reported(seen, Done(Keep()), last_transition_time=began_at), Done(Keep()))
+    told = report(reported(seen, Done(NothingToDo()), last_transition_time=began_at), Done(NothingToDo()))
     assert brief(told)["Healthy"] == expected
 
 
 def test_what_exceeded_its_deadline_has_failed_until_it_is_well_also_after_a_restart() -> None:
-    seen = reported(ROLLING_OUT, Done(Keep()), last_transition_time=format_timestamp(ago(minutes=10)))
-    late = reported(seen, Done(Keep()))
-    assert brief(report(late, Done(Keep())))["Healthy"] == "False/Unhealthy"
-    assert report(late, Done(Keep())).transitions == ()
-    well = replace(late, members=installed().members)
-    assert brief(report(well, Done(Keep())))["Ready"] == "True/Succeeded"
+    seen = reported(ROLLING_OUT, Done(NothingToDo()), last_transition_time=format_timestamp(ago(minutes=10)))
+    late = reported(seen, Done(NothingToDo()))
+    assert brief(report(late, Done(NothingToDo())))["Healthy"] == "False/Unhealthy"
+    assert report(late, Done(NothingToDo())).transitions == ()
+    well = replace(late, labeled=installed().labeled)
+    assert brief(report(well, Done(NothingToDo())))["Ready"] == "True/Succeeded"
 
 
 def test_what_is_made_again_after_it_was_deleted_has_not_failed() -> None:
     seen = installed()
-    absent = {key: entry for key, entry in seen.members.items() if key != WORKLOAD}
+    absent = {key: entry for key, entry in seen.labeled.items() if key != WORKLOAD}
     waiting = Waiting(Reason.RETRYING, "waiting until it is gone: Namespace ship-system", MINUTE)
-    held = reported(replace(seen, members=absent), waiting, last_transition_time=format_timestamp(ago(minutes=10)))
+    held = reported(replace(seen, labeled=absent), waiting, last_transition_time=format_timestamp(ago(minutes=10)))
     assert brief(report(held, waiting))["Healthy"] == "False/Unhealthy"
     late = reported(held, waiting)
     assert brief(report(late, waiting))["Healthy"] == "False/Unhealthy", "as long as it is not there"
-    assert brief(report(unwell(ROLLOUT, late), Done(Keep())))["Healthy"] == "Unknown/Progressing"
+    assert brief(report(unwell(ROLLOUT, late), Done(NothingToDo())))["Healthy"] == "Unknown/Progressing"
 
 
 def test_what_this_pass_made_again_is_there() -> None:
     seen = installed()
-    seen = replace(seen, members={key: entry for key, entry in seen.members.items() if key != SECRET})
-    assert brief(report(seen, changes(Change(SECRET, Verb.RECREATED, "x"))))["Ready"] == "True/Succeeded"
+    seen = replace(seen, labeled={key: entry for key, entry in seen.labeled.items() if key != SECRET})
+    assert brief(report(seen, changes(ObjectChange(SECRET, Verb.RECREATED, "x"))))["Ready"] == "True/Succeeded"
 
 
 def returning() -> World:
@@ -797,7 +805,11 @@ def returning() -> World:
     status = seen.deployment.status.model_copy(update={"conditions": [ready]})
     metadata = seen.deployment.metadata.model_copy(update={"generation": 2})
     deployment = seen.deployment.model_copy(update={"status": status, "metadata": metadata})
-    return replace(seen, deployment=deployment, notes={**seen.notes, SECRET: Note("v2", ENTRY, ago(minutes=1))})
+    return replace(
+        seen,
+        deployment=deployment,
+        last_applied={**seen.last_applied, SECRET: LastApplied("v2", ENTRY, ago(minutes=1))},
+    )
 
 
 def test_on_the_way_back_to_what_is_installed_it_is_not_ready() -> None:
@@ -810,21 +822,23 @@ def test_on_the_way_back_to_what_is_installed_it_is_not_ready() -> None:
         "Ready": "False/Upgrading",
         "Reconciling": "True/Upgrading",
     }
-    assert ready(told) == f"returning to {seen.wanted}, phase 2 of 6"
-    assert ready(report(seen, REFUSED)) == f"cannot return to {seen.wanted}: Secret ship-system/log is another's"
-    back = replace(seen, notes=installed().notes)
-    assert brief(report(back, Done(Keep())))["Ready"] == "True/Succeeded"
+    assert ready(told) == f"returning to {seen.desired_bundle}, phase 2 of 6"
+    assert (
+        ready(report(seen, REFUSED)) == f"cannot return to {seen.desired_bundle}: Secret ship-system/log is another's"
+    )
+    back = replace(seen, last_applied=installed().last_applied)
+    assert brief(report(back, Done(NothingToDo())))["Ready"] == "True/Succeeded"
 
 
 def test_a_repair_of_what_is_installed_is_no_upgrade() -> None:
-    seen = replace(installed(), notes={})
+    seen = replace(installed(), last_applied={})
     assert brief(report(seen, apply(seen, last=2)))["Ready"] == "True/Succeeded"
 
 
 def test_what_should_be_known_in_a_moment_is_said_when_it_is_not() -> None:
-    settling = Settling(Reason.OBJECT_LOOKUP_FAILURE, "reading what there is of Cup", MINUTE)
+    settling = BriefWait(Reason.OBJECT_LOOKUP_FAILURE, "reading what there is of Cup", MINUTE)
     seen = installed()
     assert report(seen, settling).status == seen.deployment.status
-    assert report(replace(seen, settling_since=ago(seconds=29)), settling).status == seen.deployment.status
-    told = report(replace(seen, settling_since=ago(seconds=30)), settling)
+    assert report(replace(seen, brief_wait_since=ago(seconds=29)), settling).status == seen.deployment.status
+    told = report(replace(seen, brief_wait_since=ago(seconds=30)), settling)
     assert conditions(told)["Reconciling"] == ("True", "Retrying", "reading what there is of Cup")

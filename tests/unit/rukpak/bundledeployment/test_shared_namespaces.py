@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from olmkit.api.bundledeployments import CREATED_LABEL
-from rukpak.bundledeployment.shared_namespaces import namespace_body, remarks
-from rukpak.bundledeployment.world import Absent, NamespaceItem, Rendered, member_label
+from rukpak.bundledeployment.shared_namespaces import namespace_body, namespace_warnings
+from rukpak.bundledeployment.world import MissingContent, RenderedBundle, RenderedNamespace, member_label
 from tests.unit.rukpak.bundledeployment.worlds import UID, installed, namespace
 
 ENFORCE = "pod-security.kubernetes.io/enforce"
@@ -17,7 +17,7 @@ OURS = member_label(UID)
 
 
 def test_a_namespace_that_is_not_there_is_made_and_marked_as_ours() -> None:
-    body = namespace_body(NamespaceItem("n", {"a": "b"}, {"c": "d"}), None, UID)
+    body = namespace_body(RenderedNamespace("n", {"a": "b"}, {"c": "d"}), None, UID)
     assert body["metadata"] == {
         "name": "n",
         "resourceVersion": "1",
@@ -28,18 +28,21 @@ def test_a_namespace_that_is_not_there_is_made_and_marked_as_ours() -> None:
 
 def test_one_that_is_there_is_joined_and_not_made_ours() -> None:
     live = namespace("n", "uid-other", created=False)
-    metadata = namespace_body(NamespaceItem("n"), live, UID)["metadata"]
+    metadata = namespace_body(RenderedNamespace("n"), live, UID)["metadata"]
     assert metadata == {"name": "n", "uid": "uid-n", "labels": {OURS: "true"}}
 
 
 def test_every_member_holds_the_label_that_rukpak_made_it() -> None:
     live = namespace("n", "uid-other")
-    assert namespace_body(NamespaceItem("n"), live, UID)["metadata"]["labels"] == {OURS: "true", CREATED_LABEL: "true"}
+    assert namespace_body(RenderedNamespace("n"), live, UID)["metadata"]["labels"] == {
+        OURS: "true",
+        CREATED_LABEL: "true",
+    }
 
 
 def test_what_others_wrote_stays_theirs() -> None:
     live = replace(namespace("n"), labels={"team": "red", "same": "s"}, annotations={"note": "theirs"})
-    wanted = NamespaceItem("n", {"team": "blue", "same": "s", "new": "n"}, {"note": "ours", "more": "m"})
+    wanted = RenderedNamespace("n", {"team": "blue", "same": "s", "new": "n"}, {"note": "ours", "more": "m"})
     metadata = namespace_body(wanted, live, UID)["metadata"]
     assert metadata["labels"] == {"same": "s", "new": "n", OURS: "true"}
     assert metadata["annotations"] == {"more": "m"}
@@ -57,28 +60,28 @@ def test_what_others_wrote_stays_theirs() -> None:
 )
 def test_of_pod_security_levels_the_most_permissive_wins(ours: str, theirs: str | None, applied: str | None) -> None:
     live = replace(namespace("n"), labels={ENFORCE: theirs} if theirs else {})
-    labels = namespace_body(NamespaceItem("n", {ENFORCE: ours, VERSION: "v1.30"}), live, UID)["metadata"]["labels"]
+    labels = namespace_body(RenderedNamespace("n", {ENFORCE: ours, VERSION: "v1.30"}), live, UID)["metadata"]["labels"]
     assert labels.get(ENFORCE) == applied
     assert labels.get(VERSION) == ("v1.30" if applied else None)
 
 
 def test_what_stays_as_others_have_it_is_said() -> None:
     seen = installed()
-    assert isinstance(seen.content, Rendered)
-    wanted = NamespaceItem("ship-system", {ENFORCE: "baseline", "team": "blue"}, {"note": "ours"})
+    assert isinstance(seen.content, RenderedBundle)
+    wanted = RenderedNamespace("ship-system", {ENFORCE: "baseline", "team": "blue"}, {"note": "ours"})
     live = replace(namespace(), labels={ENFORCE: "privileged", "team": "red"}, annotations={"note": "theirs"})
     seen = replace(seen, content=replace(seen.content, namespaces=(wanted,)), namespaces={"ship-system": live})
-    assert list(remarks(seen)) == [
+    assert list(namespace_warnings(seen)) == [
         f"Namespace ship-system keeps {ENFORCE}: privileged; the bundle asks for baseline",
         "Namespace ship-system keeps team: red; the bundle asks for blue",
         "Namespace ship-system keeps annotation note as others have it",
     ]
     bare = replace(live, labels={}, annotations={})
-    assert list(remarks(replace(seen, namespaces={"ship-system": bare}))) == [
+    assert list(namespace_warnings(replace(seen, namespaces={"ship-system": bare}))) == [
         f"Namespace ship-system keeps no {ENFORCE}; the bundle asks for baseline"
     ]
 
 
 def test_nothing_is_said_of_a_namespace_that_is_not_there_or_not_known() -> None:
-    assert list(remarks(replace(installed(), namespaces={}))) == []
-    assert list(remarks(replace(installed(), content=Absent()))) == []
+    assert list(namespace_warnings(replace(installed(), namespaces={}))) == []
+    assert list(namespace_warnings(replace(installed(), content=MissingContent()))) == []

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rukpak.bundledeployment import transforms
-from rukpak.bundledeployment.world import CrdFacts
+from rukpak.bundledeployment.world import CrdInfo
 
 Object = dict[str, Any]
 
@@ -31,7 +31,7 @@ def obj(kind: str = "Deployment", api_version: str = "apps/v1", **other: Any) ->
 
 
 def test_a_member_is_what_it_is_and_who_applied_it() -> None:
-    kept = transforms.member(
+    kept = transforms.labeled_object(
         obj(
             metadata={
                 "deletionTimestamp": "2026-01-01T11:00:00Z",
@@ -49,10 +49,10 @@ def test_a_member_is_what_it_is_and_who_applied_it() -> None:
     }
     member = kept["member"]
     assert str(member.key) == "Deployment.apps n/engine"
-    assert (member.gone_since, member.finalizers) == (datetime(2026, 1, 1, 11, tzinfo=UTC), ("a/b",))
-    assert member.entries.keys() == {"rukpak:ship"}
-    assert not member.scaled
-    assert list(transforms.owner(kept)) == ["owner"]
+    assert (member.deletion_timestamp, member.finalizers) == (datetime(2026, 1, 1, 11, tzinfo=UTC), ("a/b",))
+    assert member.applied_fields.keys() == {"rukpak:ship"}
+    assert not member.is_scaled_by_others
+    assert list(transforms.owner_uid_index(kept)) == ["owner"]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_member_is_what_it_is_and_who_applied_it() -> None:
     ],
 )
 def test_the_hash_of_our_fields_tells_drift(one: Object, two: Object, is_same: bool) -> None:
-    first, second = (transforms.entries(obj(metadata={"managedFields": [each]})) for each in (one, two))
+    first, second = (transforms.applied_fields(obj(metadata={"managedFields": [each]})) for each in (one, two))
     assert (first == second) is is_same
 
 
@@ -86,7 +86,7 @@ def test_the_hash_of_our_fields_tells_drift(one: Object, two: Object, is_same: b
     ],
 )
 def test_what_others_wrote_is_not_ours(foreign: Object) -> None:
-    assert transforms.entries(obj(metadata={"managedFields": [foreign]})) == {}
+    assert transforms.applied_fields(obj(metadata={"managedFields": [foreign]})) == {}
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,8 @@ def test_what_others_wrote_is_not_ours(foreign: Object) -> None:
 )
 def test_who_owns_the_replicas(manager: str, fields: Object, is_scaled: bool) -> None:
     owned = entry(manager, fields, operation="Update", subresource="scale")
-    kept = transforms.member(obj(metadata={"managedFields": [owned]}))
-    assert kept["member"].scaled is is_scaled
+    kept = transforms.labeled_object(obj(metadata={"managedFields": [owned]}))
+    assert kept["member"].is_scaled_by_others is is_scaled
 
 
 @pytest.mark.parametrize(
@@ -119,18 +119,18 @@ def test_who_owns_the_replicas(manager: str, fields: Object, is_scaled: bool) ->
     ],
 )
 def test_who_changed_it_last(managed: list[Object], expected: str) -> None:
-    assert transforms.member(obj(metadata={"managedFields": managed}))["member"].changed_by == expected
+    assert transforms.labeled_object(obj(metadata={"managedFields": managed}))["member"].last_changed_by == expected
 
 
 def test_health_is_told_of_the_kinds_that_have_a_rule() -> None:
-    budget = transforms.member(
+    budget = transforms.labeled_object(
         obj("PodDisruptionBudget", "policy/v1", status={"currentHealthy": 0, "desiredHealthy": 1})
     )
     assert budget["member"].health.status == "Unknown"
-    assert transforms.member(obj("Secret", "v1"))["member"].health is None
+    assert transforms.labeled_object(obj("Secret", "v1"))["member"].health is None
 
 
-def definition(*conditions: Object, **metadata: Any) -> transforms.Definition:
+def definition(*conditions: Object, **metadata: Any) -> transforms.CrdDefinition:
     versions = [
         {"name": "v2", "served": True, "storage": False, "schema": {}},
         {"name": "v1", "served": True, "storage": True},
@@ -142,7 +142,7 @@ def definition(*conditions: Object, **metadata: Any) -> transforms.Definition:
         "names": {"kind": "Boat", "plural": "boats"},
         "versions": versions,
     }
-    kept = transforms.definition(
+    kept = transforms.crd(
         obj(
             "CustomResourceDefinition",
             "apiextensions.k8s.io/v1",
@@ -152,7 +152,7 @@ def definition(*conditions: Object, **metadata: Any) -> transforms.Definition:
         )
     )
     assert str(kept["member"].key) == "CustomResourceDefinition.apiextensions.k8s.io boats.example.com"
-    found: transforms.Definition = kept["definition"]
+    found: transforms.CrdDefinition = kept["definition"]
     return found
 
 
@@ -163,7 +163,7 @@ def test_a_crd_is_what_it_defines() -> None:
     found = definition(ESTABLISHED)
     assert (found.group, found.kind, found.plural, found.namespaced) == ("example.com", "Boat", "boats", True)
     assert (found.versions, found.storage, found.is_served) == (("v2", "v1"), "v1", True)
-    assert found.facts == CrdFacts("boats.example.com", "u", owner="owner", established=True, storage="v1")
+    assert found.info == CrdInfo("boats.example.com", "u", owner_uid="owner", is_established=True, storage="v1")
 
 
 def test_a_crd_that_goes_away_is_not_served() -> None:
@@ -194,12 +194,12 @@ def test_a_crd_that_goes_away_is_not_served() -> None:
 )
 def test_why_a_crd_is_not_established(conditions: list[Object], problem: str) -> None:
     found = definition(*conditions)
-    assert (found.facts.established, found.facts.problem, found.is_served) == (False, problem, False)
+    assert (found.info.is_established, found.info.problem, found.is_served) == (False, problem, False)
 
 
 def test_a_crd_that_was_released_is_nobody_s() -> None:
-    facts = definition(ESTABLISHED, labels={}, annotations={"core.rukpak.io/released": "ship"}).facts
-    assert (facts.owner, facts.released) == ("", "ship")
+    facts = definition(ESTABLISHED, labels={}, annotations={"core.rukpak.io/released": "ship"}).info
+    assert (facts.owner_uid, facts.released_by) == ("", "ship")
 
 
 def test_a_namespace_is_its_labels_and_members() -> None:
@@ -207,7 +207,7 @@ def test_a_namespace_is_its_labels_and_members() -> None:
     facts = transforms.namespace(obj("Namespace", "v1", metadata={"labels": labels}))["facts"]
     assert facts.members == {"one", "two"}
     assert facts.labels == labels
-    assert facts.gone_since is None
+    assert facts.deletion_timestamp is None
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from rukpak.bundledeployment.world import Note, Rendered, names
+from rukpak.bundledeployment.world import LastApplied, RenderedBundle, names
 from tests.unit.rukpak.bundledeployment.worlds import ENTRY, MANAGER, NOW, SECRET, installed, member
 
 MINUTE = timedelta(minutes=1)
@@ -26,26 +26,26 @@ def test_names_of_many(items: list[str], text: str) -> None:
 
 
 def test_what_has_to_be_applied_again_soon_after_rests_ever_longer() -> None:
-    note, now, rests = Note("v1", "a", NOW), NOW, []
+    note, now, rests = LastApplied("v1", "a", NOW), NOW, []
     for _ in range(12):
-        now = max(now, note.rests_until()) + timedelta(seconds=1)
-        note = note.again("v1", "a", now)
-        rests.append((note.rests_until() - now) / MINUTE)
+        now = max(now, note.backs_off_until()) + timedelta(seconds=1)
+        note = note.next("v1", "a", now)
+        rests.append((note.backs_off_until() - now) / MINUTE)
     assert rests == [0, 0, 1, 2, 4, 8, 16, 32, 64, 64, 64, 64]
 
 
 def test_what_was_applied_again_a_few_times_only_does_not_rest() -> None:
     seen = installed()
-    assert isinstance(seen.content, Rendered)
-    (item,) = [each for each in seen.content.items() if each.key == SECRET]
-    seen = replace(seen, members={**seen.members, SECRET: member(SECRET, entries={MANAGER: "else"})})
+    assert isinstance(seen.content, RenderedBundle)
+    (item,) = [each for each in seen.content.objects() if each.key == SECRET]
+    seen = replace(seen, labeled={**seen.labeled, SECRET: member(SECRET, applied_fields={MANAGER: "else"})})
     later = NOW + timedelta(seconds=1)
-    notes = [Note("v1", ENTRY, later, repeats) for repeats in range(5)]
-    rests = [replace(seen, notes={**seen.notes, SECRET: note}).contested(item) for note in notes]
+    notes = [LastApplied("v1", ENTRY, later, repeats) for repeats in range(5)]
+    rests = [replace(seen, last_applied={**seen.last_applied, SECRET: note}).is_contested(item) for note in notes]
     assert rests == [False, False, False, True, True]
 
 
 def test_rest_ends_with_another_manifest_or_after_a_calm_time() -> None:
-    contested = Note("v1", "a", NOW, repeats=5)
-    assert contested.again("v2", "a", NOW).repeats == 0
-    assert contested.again("v1", "a", contested.rests_until() + timedelta(minutes=2)).repeats == 0
+    contested = LastApplied("v1", "a", NOW, quick_reverts=5)
+    assert contested.next("v2", "a", NOW).quick_reverts == 0
+    assert contested.next("v1", "a", contested.backs_off_until() + timedelta(minutes=2)).quick_reverts == 0

@@ -14,17 +14,17 @@ from rukpak.bundledeployment.template import bundle_name
 from rukpak.bundledeployment.world import (
     CRD,
     NAMESPACE,
-    BundleFacts,
-    CrdFacts,
-    Instance,
-    Item,
-    Member,
-    NamespaceFacts,
-    NamespaceItem,
-    Note,
-    Rendered,
-    Stage,
-    Unpacking,
+    BundleInfo,
+    CrdInfo,
+    CustomResource,
+    InstallPhase,
+    LabeledObject,
+    LastApplied,
+    NamespaceInfo,
+    RenderedBundle,
+    RenderedNamespace,
+    RenderedObject,
+    UnpackState,
     World,
     manager_name,
     member_label,
@@ -51,18 +51,22 @@ def ago(**parts: float) -> datetime:
     return NOW - timedelta(**parts)
 
 
-def rendered(*keys: ObjectKey, bundle: str = "", digest: str = "v1", storage: str = "v1", **other: Any) -> Rendered:
+def rendered(
+    *keys: ObjectKey, bundle: str = "", digest: str = "v1", storage: str = "v1", **other: Any
+) -> RenderedBundle:
     """A bundle of these objects (all of the ordinary ones without), each hashed as `digest`."""
     wanted = keys or ALL
     stages = []
     for name in NAMES:
         items = tuple(
-            Item(key, "v1", digest, storage if key[:2] == CRD else "") for key in wanted if phase_of(key) == name
+            RenderedObject(key, "v1", digest, storage if key[:2] == CRD else "")
+            for key in wanted
+            if phase_of(key) == name
         )
         if items:
-            stages.append(Stage(name, items))
-    namespaces = tuple(NamespaceItem(key.name) for key in wanted if key[:2] == NAMESPACE)
-    return Rendered(bundle, f"sha256:{digest}", "ship-system", tuple(stages), namespaces=namespaces, **other)
+            stages.append(InstallPhase(name, items))
+    namespaces = tuple(RenderedNamespace(key.name) for key in wanted if key[:2] == NAMESPACE)
+    return RenderedBundle(bundle, f"sha256:{digest}", "ship-system", tuple(stages), namespaces=namespaces, **other)
 
 
 def raw(
@@ -100,66 +104,71 @@ def world(obj: dict[str, Any] | None = None, **other: Any) -> World:
     """A World of a BundleDeployment that nothing was done for yet."""
     obj = obj or raw()
     wanted = bundle_name(NAME, obj["spec"]["template"]["spec"])
-    return World(now=NOW, raw=obj, deployment=BundleDeployment.load(obj), wanted=wanted, instances=(), **other)
+    return World(
+        now=NOW, raw=obj, deployment=BundleDeployment.load(obj), desired_bundle=wanted, custom_resources=(), **other
+    )
 
 
-def bundle(name: str, unpacking: Unpacking = Unpacking.DONE, message: str = "") -> BundleFacts:
+def bundle(name: str, unpacking: UnpackState = UnpackState.DONE, message: str = "") -> BundleInfo:
     """A Bundle of it, labelled and annotated as the template asks for."""
     labels = {
         "core.rukpak.io/owner-kind": "BundleDeployment",
         "core.rukpak.io/owner-name": NAME,
         "core.rukpak.io/bundle-template-hash": name.rpartition("-")[2],
     }
-    return BundleFacts(name, f"uid-{name}", unpacking, message, labels)
+    return BundleInfo(name, f"uid-{name}", unpacking, message, labels)
 
 
-def unpacked(seen: World | None = None, content: Rendered | OlmError | None = None) -> World:
+def unpacked(seen: World | None = None, content: RenderedBundle | OlmError | None = None) -> World:
     """The wanted Bundle is unpacked; its content is the ordinary one unless given."""
     seen = seen or world()
     known = content if content is not None else rendered()
-    if isinstance(known, Rendered):
-        known = replace(known, bundle=seen.wanted)
-    return replace(seen, bundles={**seen.bundles, seen.wanted: bundle(seen.wanted)}, content=known)
+    if isinstance(known, RenderedBundle):
+        known = replace(known, bundle=seen.desired_bundle)
+    return replace(seen, bundles={**seen.bundles, seen.desired_bundle: bundle(seen.desired_bundle)}, content=known)
 
 
-def member(key: ObjectKey, **facts: Any) -> Member:
+def member(key: ObjectKey, **facts: Any) -> LabeledObject:
     """An object that we applied; well if it is a workload."""
     health = Health("True") if key == WORKLOAD else None
-    return Member(key, f"uid-{key.name}", "3", **{"entries": {MANAGER: ENTRY}, "health": health, **facts})
+    return LabeledObject(key, f"uid-{key.name}", "3", **{"applied_fields": {MANAGER: ENTRY}, "health": health, **facts})
 
 
-def namespace(name: str = NS.name, *members: str, created: bool = True, **facts: Any) -> NamespaceFacts:
+def namespace(name: str = NS.name, *members: str, created: bool = True, **facts: Any) -> NamespaceInfo:
     """A Namespace with these members (ours alone without), made by rukpak."""
     labels = {member_label(uid): "true" for uid in members or (UID,)}
     labels |= {CREATED_LABEL: "true"} if created else {}
-    return NamespaceFacts(name, f"uid-{name}", "4", **{"labels": labels, "entries": {MANAGER: ENTRY}, **facts})
+    return NamespaceInfo(name, f"uid-{name}", "4", **{"labels": labels, "applied_fields": {MANAGER: ENTRY}, **facts})
 
 
 def inventoried(seen: World, keys: Iterable[ObjectKey] | None = None) -> World:
     """The inventory names the kinds of these objects (those of the content without)."""
     if keys is None:
-        assert isinstance(seen.content, Rendered)
-        keys = [item.key for item in seen.content.items()]
+        assert isinstance(seen.content, RenderedBundle)
+        keys = [item.key for item in seen.content.objects()]
     return replace(seen, inventory=frozenset(key[:2] for key in keys if key[:2] != NAMESPACE))
 
 
 def applied(seen: World, *without: ObjectKey) -> World:
     """Every object of the content is there as we applied it, but those."""
-    assert isinstance(seen.content, Rendered)
-    items = [item for item in seen.content.items() if item.key not in without]
+    assert isinstance(seen.content, RenderedBundle)
+    items = [item for item in seen.content.objects() if item.key not in without]
     seen = inventoried(seen)
     return replace(
         seen,
-        members={**seen.members, **{item.key: member(item.key) for item in items if item.key[:2] != NAMESPACE}},
+        labeled={**seen.labeled, **{item.key: member(item.key) for item in items if item.key[:2] != NAMESPACE}},
         namespaces={**seen.namespaces, **{item.key.name: namespace(item.key.name) for item in items if item.key == NS}},
         crds={**seen.crds, **{item.key.name: crd(item.key.name) for item in items if item.key[:2] == CRD}},
-        notes={**seen.notes, **{item.key: Note(item.digest, ENTRY, ago(hours=1)) for item in items}},
+        last_applied={
+            **seen.last_applied,
+            **{item.key: LastApplied(item.digest, ENTRY, ago(hours=1)) for item in items},
+        },
     )
 
 
-def crd(name: str = DEFINITION.name, **facts: Any) -> CrdFacts:
+def crd(name: str = DEFINITION.name, **facts: Any) -> CrdInfo:
     """A CRD of ours that is established."""
-    return CrdFacts(name, f"uid-{name}", **{"owner": UID, "established": True, "storage": "v1", **facts})
+    return CrdInfo(name, f"uid-{name}", **{"owner_uid": UID, "is_established": True, "storage": "v1", **facts})
 
 
 def installed(**other: Any) -> World:
@@ -169,23 +178,25 @@ def installed(**other: Any) -> World:
     return applied(unpacked(world(raw(status={"activeBundle": active, "observedGeneration": 1}), **other)))
 
 
-def upgrading(content: Rendered | OlmError | None = None, old: Rendered | None = None) -> World:
+def upgrading(content: RenderedBundle | OlmError | None = None, old: RenderedBundle | None = None) -> World:
     """Version 1 is installed, the template asks for version 2, which is unpacked."""
     before = installed()
-    assert before.active is not None
+    assert before.active_bundle is not None
     obj = raw(
-        "registry.example.com/ship:v2", status={"activeBundle": before.active, "observedGeneration": 2}, generation=2
+        "registry.example.com/ship:v2",
+        status={"activeBundle": before.active_bundle, "observedGeneration": 2},
+        generation=2,
     )
     after = unpacked(world(obj), content or rendered(digest="v2"))
     return replace(
         after,
-        bundles={**after.bundles, before.active: bundle(before.active)},
-        active_content=replace(old or rendered(), bundle=before.active),
+        bundles={**after.bundles, before.active_bundle: bundle(before.active_bundle)},
+        active_content=replace(old or rendered(), bundle=before.active_bundle),
         inventory=before.inventory,
-        members=before.members,
+        labeled=before.labeled,
         namespaces=before.namespaces,
         crds=before.crds,
-        notes=before.notes,
+        last_applied=before.last_applied,
     )
 
 
@@ -196,6 +207,6 @@ def deleting(seen: World | None = None, **metadata: Any) -> World:
     return replace(seen, raw=obj, deployment=BundleDeployment.load(obj))
 
 
-def instance(name: str = "yacht", **facts: Any) -> Instance:
+def instance(name: str = "yacht", **facts: Any) -> CustomResource:
     """A custom resource that a person made."""
-    return Instance(ObjectKey("example.com", "Boat", "harbour", name), f"uid-{name}", "5", **facts)
+    return CustomResource(ObjectKey("example.com", "Boat", "harbour", name), f"uid-{name}", "5", **facts)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rukpak.format.objects import Manifest, ObjectKey, group_of
+from rukpak.format.objects import BundleObject, ObjectKey, group_of
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from rukpak.format.objects import Manifest, ObjectKey, group_of
 def test_a_manifest_knows_its_key(
     api_version: str, kind: str, metadata: dict[str, str], key: tuple[str, ...], text: str
 ) -> None:
-    manifest = Manifest({"apiVersion": api_version, "kind": kind, "metadata": metadata})
+    manifest = BundleObject({"apiVersion": api_version, "kind": kind, "metadata": metadata})
     assert manifest.key == key
     assert str(manifest.key) == text
     assert manifest.version == "v1"

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from rukpak.format import BadBundle, Bundle, from_json, read_plain, read_registry, to_json
 from rukpak.render.namespaces import install_namespace
 from rukpak.render.phases import phases
-from rukpak.render.preflight import Facts, check
+from rukpak.render.preflight import ClusterInfo, check
 from rukpak.render.renderer import RenderOptions, render
 from tests.unit.rukpak import builders
 
-FACTS = Facts(served={("", "v1", "Secret")}, server_version="v1.34.4")
+FACTS = ClusterInfo(served={("", "v1", "Secret")}, server_version="v1.34.4")
 NAMES = st.sampled_from(["a", "things", "things.example.com", "", "A", "*", "core.rukpak.io"])
 LEAF = st.none() | st.booleans() | st.integers(-3, 3) | NAMES
 FIELDS = st.sampled_from(

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from rukpak.format.objects import Manifest
+from rukpak.format.objects import BundleObject
 from rukpak.render.phases import NAMES, phase_of, phases
 from tests.unit.rukpak.builders import crd, obj
 
@@ -31,18 +31,18 @@ OBJECTS = [
 
 @pytest.mark.parametrize("seed", range(5))
 def test_phases_come_in_order_whatever_the_order_of_the_manifests(seed: int) -> None:
-    manifests = [Manifest(body) for _, body in OBJECTS]
+    manifests = [BundleObject(body) for _, body in OBJECTS]
     random.Random(seed).shuffle(manifests)
     found = [(phase.name, manifest.body) for phase in phases(manifests) for manifest in phase.manifests]
     assert found == OBJECTS
 
 
 def test_phases_without_objects_are_left_out() -> None:
-    assert [phase.name for phase in phases([Manifest(obj("v1", "Secret", "s"))])] == ["configuration"]
+    assert [phase.name for phase in phases([BundleObject(obj("v1", "Secret", "s"))])] == ["configuration"]
     assert phases([]) == ()
 
 
 @pytest.mark.parametrize(("phase", "body"), OBJECTS)
 def test_the_phase_of_one_object(phase: str, body: dict[str, object]) -> None:
-    assert phase_of(Manifest(body).key) == phase
+    assert phase_of(BundleObject(body).key) == phase
     assert phase in NAMES

@@ -7,8 +7,8 @@ import pytest
 
 from rukpak.format import Bundle, PlainBundle
 from rukpak.format.bundle import MAX_OBJECT_BYTES
-from rukpak.format.objects import Manifest, ObjectKey
-from rukpak.render.preflight import ANNOTATIONS_LIMIT, Facts, check, unsupported
+from rukpak.format.objects import BundleObject, ObjectKey
+from rukpak.render.preflight import ANNOTATIONS_LIMIT, ClusterInfo, check, unsupported
 from tests.unit.rukpak.builders import Body, bundle, crd, csv, obj
 
 SERVED = {("", "v1", kind) for kind in ("Secret", "Namespace", "Service", "ConfigMap")} | {
@@ -16,25 +16,25 @@ SERVED = {("", "v1", kind) for kind in ("Secret", "Namespace", "Service", "Confi
     ("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
     ("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"),
 }
-FACTS = Facts(served=SERVED, server_version="v1.34.4")
+FACTS = ClusterInfo(served=SERVED, server_version="v1.34.4")
 MONITOR = obj("monitoring.coreos.com/v1", "ServiceMonitor", "m", "n")
 PLAIN = PlainBundle(())
 CRD = "CustomResourceDefinition.apiextensions.k8s.io"
 
 
-def faults_of(*bodies: Body, of: Bundle = PLAIN, facts: Facts = FACTS) -> list[str]:
-    return list(check([Manifest(body) for body in bodies], of, facts).faults)
+def faults_of(*bodies: Body, of: Bundle = PLAIN, facts: ClusterInfo = FACTS) -> list[str]:
+    return list(check([BundleObject(body) for body in bodies], of, facts).faults)
 
 
-def missing_of(*bodies: Body, of: Bundle = PLAIN, facts: Facts = FACTS) -> list[str]:
-    return list(check([Manifest(body) for body in bodies], of, facts).missing)
+def missing_of(*bodies: Body, of: Bundle = PLAIN, facts: ClusterInfo = FACTS) -> list[str]:
+    return list(check([BundleObject(body) for body in bodies], of, facts).missing)
 
 
 def test_nothing_stands_in_the_way() -> None:
     manifests = [
-        Manifest(obj("v1", "Namespace", "n")),
-        Manifest(crd()),
-        Manifest(obj("example.com/v1", "Thing", "t", "n")),
+        BundleObject(obj("v1", "Namespace", "n")),
+        BundleObject(crd()),
+        BundleObject(obj("example.com/v1", "Thing", "t", "n")),
     ]
     ready = check(manifests, bundle(), FACTS)
     assert ready.manifests == tuple(manifests)
@@ -43,8 +43,8 @@ def test_nothing_stands_in_the_way() -> None:
 
 @pytest.mark.parametrize("group", ["monitoring.coreos.com", "autoscaling.k8s.io", "console.openshift.io"])
 def test_kinds_that_an_operator_can_do_without_are_left_out(group: str) -> None:
-    optional = Manifest(obj(f"{group}/v1", "A", "m", "n"))
-    needed = Manifest(obj("v1", "Secret", "s", "n"))
+    optional = BundleObject(obj(f"{group}/v1", "A", "m", "n"))
+    needed = BundleObject(obj("v1", "Secret", "s", "n"))
     ready = check([optional, needed], PLAIN, FACTS)
     assert ready.left_out == (ObjectKey(group, "A", "n", "m"),)
     assert ready.manifests == (needed,)
@@ -66,8 +66,8 @@ def test_kinds_that_an_operator_can_do_without_are_left_out(group: str) -> None:
         ),
     ],
 )
-def test_they_are_applied_where_they_can_be(bodies: list[Body], facts: Facts) -> None:
-    ready = check([Manifest(body) for body in bodies], PLAIN, facts)
+def test_they_are_applied_where_they_can_be(bodies: list[Body], facts: ClusterInfo) -> None:
+    ready = check([BundleObject(body) for body in bodies], PLAIN, facts)
     assert ready.left_out == ()
     assert len(ready.manifests) == len(bodies)
 
@@ -110,7 +110,7 @@ def test_they_are_applied_where_they_can_be(bodies: list[Body], facts: Facts) ->
         ),
     ],
 )
-def test_kinds_that_must_be_there_first(bodies: list[Body], facts: Facts, wanted: list[str]) -> None:
+def test_kinds_that_must_be_there_first(bodies: list[Body], facts: ClusterInfo, wanted: list[str]) -> None:
     assert missing_of(*bodies, facts=facts) == wanted
 
 
@@ -156,7 +156,7 @@ NOT_PLAIN = (
     ],
 )
 def test_a_registry_bundle_that_is_to_be_installed_as_a_plain_one(
-    bodies: list[Body], facts: Facts, fault: str, missing: list[str]
+    bodies: list[Body], facts: ClusterInfo, fault: str, missing: list[str]
 ) -> None:
     assert faults_of(*bodies, facts=facts) == ([fault] if fault else [])
     assert missing_of(*bodies, facts=facts) == missing

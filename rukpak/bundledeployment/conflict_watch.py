@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from olmkit.api.meta import Object
 from olmkit.runtime.informer import Change, Informer
-from rukpak.bundledeployment.inventory import Informers
-from rukpak.bundledeployment.world import Blocker
+from rukpak.bundledeployment.inventory import InformerFactory
+from rukpak.bundledeployment.world import ConflictingObject
 
 SYNC_SECONDS = 2.0
 """How long a pass waits for the first look at an object; it may be gone by then."""
@@ -27,15 +27,15 @@ class _Watched:
     """The BundleDeployments that it blocks."""
 
 
-class Blockers:
+class ConflictWatch:
     """All objects that are in the way of somebody. `changed` is given the name of the BundleDeployment."""
 
-    def __init__(self, informers: Informers, changed: Callable[[str], None]) -> None:
+    def __init__(self, informers: InformerFactory, changed: Callable[[str], None]) -> None:
         self._informers = informers
         self._changed = changed
-        self._watched: dict[Blocker, _Watched] = {}
+        self._watched: dict[ConflictingObject, _Watched] = {}
 
-    async def watch(self, name: str, blockers: Iterable[Blocker]) -> bool:
+    async def watch(self, name: str, blockers: Iterable[ConflictingObject]) -> bool:
         """Watch these for a BundleDeployment, and no others; returns whether one of them is gone already."""
         wanted = frozenset(blockers)
         await self._release(name, keep=wanted)
@@ -56,7 +56,7 @@ class Blockers:
         """Nothing is in the way of the BundleDeployment any more, or it is gone."""
         await self._release(name, keep=frozenset())
 
-    async def _release(self, name: str, keep: frozenset[Blocker]) -> None:
+    async def _release(self, name: str, keep: frozenset[ConflictingObject]) -> None:
         for blocker, watched in list(self._watched.items()):
             if name in watched.names and blocker not in keep:
                 watched.names.discard(name)
@@ -64,7 +64,7 @@ class Blockers:
                     del self._watched[blocker]
                     await self._informers.remove_informer(watched.informer)
 
-    def _start(self, blocker: Blocker) -> Informer:
+    def _start(self, blocker: ConflictingObject) -> Informer:
         informer = self._informers.informer(
             blocker.kind,
             namespace=blocker.namespace or None,
