@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from devcluster import programs, state
-from devcluster.cluster import Cluster, Wanted, start
+from devcluster.cluster import Cluster, ClusterOptions, start
 from devcluster.errors import DevclusterError
 from devcluster.processes import proportional_memory
 
@@ -72,17 +72,17 @@ def _count(text: str) -> int:
 
 
 def _up(chosen: argparse.Namespace) -> int:
-    wanted = replace(Wanted.from_environment(chosen.name), nodes=chosen.nodes)
+    wanted = replace(ClusterOptions.from_environment(chosen.name), nodes=chosen.nodes)
     if chosen.kubeconfig is not None:
         wanted = replace(wanted, kubeconfig=chosen.kubeconfig.absolute(), registry=os.environ.get("REGISTRY"))
     if not chosen.detach:
         return _own(wanted, _say)
     if wanted.kubeconfig is None:
-        programs.provide(_say)
+        programs.find_or_build(_say)
     return _detached(wanted)
 
 
-def _own(wanted: Wanted, say: Callable[[str], None], ready: Callable[[], None] = lambda: None) -> int:
+def _own(wanted: ClusterOptions, say: Callable[[str], None], ready: Callable[[], None] = lambda: None) -> int:
     """Start a cluster, tell how to use it, and keep it until a signal comes or somebody else stops it."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
@@ -111,7 +111,7 @@ def _introduce(cluster: Cluster, seconds: float, say: Callable[[str], None]) -> 
     say(f"Stop it:       python -m devcluster down{name}, or Ctrl-C where it was started in the foreground")
 
 
-def _detached(wanted: Wanted) -> int:
+def _detached(wanted: ClusterOptions) -> int:
     """Let a child own the cluster; pass on what it says until the cluster is ready or has failed."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -133,7 +133,7 @@ def _detached(wanted: Wanted) -> int:
     return 1
 
 
-def _detached_owner(wanted: Wanted, writing: int) -> int:
+def _detached_owner(wanted: ClusterOptions, writing: int) -> int:
     """The child's whole life. It keeps nothing of the terminal, and the pipe to the parent only until the cluster is ready."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
@@ -157,7 +157,7 @@ def _down(chosen: argparse.Namespace) -> int:
         print(f"No cluster named {chosen.name!r} is running.")
         return 0
     known = state.load(folder)
-    if known is None or not state.is_held(folder):
+    if known is None or not state.is_locked(folder):
         state.remove(folder)
         print(f"Removed what the killed cluster {chosen.name!r} had left.")
         return 0
@@ -200,7 +200,7 @@ def _status(chosen: argparse.Namespace) -> int:
 
 def _rows(folder: Path) -> list[tuple[str, ...]]:
     known = state.load(folder)
-    if known is None or not state.is_held(folder):
+    if known is None or not state.is_locked(folder):
         return [(folder.name, "killed", "", "", "", "`down` removes what it left")]
     phase = "ready" if known.ready else "starting"
     addresses = {"kube-apiserver": known.server, "registry": known.registry}
@@ -240,7 +240,7 @@ def _environment(chosen: argparse.Namespace) -> int:
 
 
 def _build(chosen: argparse.Namespace) -> int:
-    print(f"The programs are in {programs.provide(_say)}.")
+    print(f"The programs are in {programs.find_or_build(_say)}.")
     return 0
 
 

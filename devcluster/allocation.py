@@ -1,7 +1,7 @@
-"""The ports and address ranges of one cluster, claimed so that no two clusters of a machine ever share one.
+"""Allocates ports and address ranges to clusters, so that no two clusters of a machine share any. Called by the supervisor.
 
-A claim is a number. It is held by listening on the first port of the number's block, so it is seen by every user and cache
-of the machine, and the kernel drops it with its holder, however that ends. Only the supervisor claims.
+An allocation is a number. It is held by a socket that listens on the first port of the number's block: every process of the
+machine sees it, and the kernel releases it when its holder ends, in whatever way. `free_port` serves tests and the suite.
 """
 
 import ipaddress
@@ -14,64 +14,64 @@ from pathlib import Path
 
 from devcluster.errors import DevclusterError
 
-CLAIMS = 32
-PORTS_PER_CLAIM = 8
-# Below the range from which the kernel takes ports of outgoing connections, so that none of them is in the way.
+MAX_CLUSTERS = 32
+PORTS_PER_CLUSTER = 8
+# Below the range from which the kernel takes ports for outgoing connections.
 _FIRST_PORT = 21000
-_SPARE_PORTS = range(22000, 32000)
-_SPARE_PORTS_PER_PROCESS = 400
-_given: set[int] = set()
-# kubeadm takes 10.96, flannel 10.244, Docker 172.17: these are seldom anyone's.
+_FREE_PORTS = range(22000, 32000)
+_FREE_PORTS_PER_PROCESS = 400
+_returned_ports: set[int] = set()
+# kubeadm uses 10.96, flannel 10.244, Docker 172.17: these ranges are rarely in use.
 _FIRST_RANGE = 180
 _ROUTES = Path("/proc/net/route")
 _REJECT_FLAG = 0x0200
 
 
 @dataclass(frozen=True)
-class Claim:
-    """One number's share: ports on 127.0.0.1 and two /16 ranges as text ("10.180.0.0/16")."""
+class Allocation:
+    """The ports on 127.0.0.1 and the two /16 ranges ("10.180.0.0/16") of one number."""
 
     number: int
     ports: tuple[int, ...]
-    pod_range: str
-    service_range: str
+    pod_cidr: str
+    service_cidr: str
 
     @property
     def first_service_address(self) -> str:
         """The address of the Service `kubernetes` in `default`."""
-        return str(ipaddress.ip_network(self.service_range)[1])
+        return str(ipaddress.ip_network(self.service_cidr)[1])
 
 
-def share(number: int) -> Claim:
-    """What belongs to a number from 0 to CLAIMS - 1; no two numbers overlap. The first port is the claim itself."""
-    first = _FIRST_PORT + number * (PORTS_PER_CLAIM + 1)
+def allocation_of(number: int) -> Allocation:
+    """Return the allocation of a number from 0 to MAX_CLUSTERS - 1. No two overlap. The port before its first one holds it."""
+    first = _FIRST_PORT + number * (PORTS_PER_CLUSTER + 1)
     ranges = [f"10.{_FIRST_RANGE + 2 * number + half}.0.0/16" for half in (0, 1)]
-    return Claim(number, tuple(range(first + 1, first + 1 + PORTS_PER_CLAIM)), ranges[0], ranges[1])
+    return Allocation(number, tuple(range(first + 1, first + 1 + PORTS_PER_CLUSTER)), ranges[0], ranges[1])
 
 
-def take() -> tuple[Claim, socket.socket]:
-    """Claim the first number that is free; it is ours as long as the returned socket is open."""
+def allocate() -> tuple[Allocation, socket.socket]:
+    """Allocate the first free number; the returned socket holds it while it is open. Raises DevclusterError when none is free."""
     foreign = routed_networks(_ROUTES.read_text().splitlines()) if _ROUTES.exists() else []
-    for number in range(CLAIMS):
-        claim = share(number)
-        if any(overlaps(range_, foreign) for range_ in (claim.pod_range, claim.service_range)):
+    for number in range(MAX_CLUSTERS):
+        found = allocation_of(number)
+        if any(overlaps(range_, foreign) for range_ in (found.pod_cidr, found.service_cidr)):
             continue
-        holder = _listen(claim.ports[0] - 1)
+        holder = _listen(found.ports[0] - 1)
         if holder is None:
             continue
-        if all(_is_free(port) for port in claim.ports):
-            return claim, holder
+        if all(_is_free(port) for port in found.ports):
+            return found, holder
         holder.close()
-    last = share(CLAIMS - 1)
+    last = allocation_of(MAX_CLUSTERS - 1)
     raise DevclusterError(
-        f"No room for one more cluster: ports {_FIRST_PORT} to {last.ports[-1]} or networks up to {last.service_range} "
+        f"No room for another cluster: ports {_FIRST_PORT} to {last.ports[-1]} or networks up to {last.service_cidr} "
         "are taken; stop a cluster with `python -m devcluster down --name NAME`."
     )
 
 
 def routed_networks(lines: Sequence[str]) -> list[ipaddress.IPv4Network]:
-    """The networks of a routing table in the form of /proc/net/route, without the default route and without unreachable
-    ones (those are ours, or one that a killed cluster left)."""
+    """The networks of a routing table in the form of /proc/net/route, without the default route and without
+    unreachable routes, which are those of clusters."""
     found = []
     for line in lines[1:]:
         columns = line.split()
@@ -89,20 +89,20 @@ def overlaps(range_: str, networks: Iterable[ipaddress.IPv4Network]) -> bool:
     return any(ipaddress.IPv4Network(range_).overlaps(network) for network in networks)
 
 
-def spare_port() -> int:
-    """A free port of 127.0.0.1 for a server that starts soon.
+def free_port() -> int:
+    """Return a free port of 127.0.0.1 for a server that starts soon. A process gets each port once.
 
-    No outgoing connection and no cluster takes it meanwhile, and hardly another process that asks for one: each begins elsewhere.
-    A process gets each port once.
+    No outgoing connection and no cluster uses these ports. Each process begins its search at another port.
+    Raises DevclusterError when all are in use.
     """
-    first = os.getpid() * _SPARE_PORTS_PER_PROCESS % len(_SPARE_PORTS)
-    ours = _SPARE_PORTS[first : first + _SPARE_PORTS_PER_PROCESS]
-    for port in (*random.sample(ours, len(ours)), *random.sample(_SPARE_PORTS, len(_SPARE_PORTS))):
-        if port not in _given and _is_free(port):
-            _given.add(port)
+    first = os.getpid() * _FREE_PORTS_PER_PROCESS % len(_FREE_PORTS)
+    ours = _FREE_PORTS[first : first + _FREE_PORTS_PER_PROCESS]
+    for port in (*random.sample(ours, len(ours)), *random.sample(_FREE_PORTS, len(_FREE_PORTS))):
+        if port not in _returned_ports and _is_free(port):
+            _returned_ports.add(port)
             return port
     raise DevclusterError(
-        f"All ports from {_SPARE_PORTS[0]} to {_SPARE_PORTS[-1]} of 127.0.0.1 are taken; stop something."
+        f"All ports from {_FREE_PORTS[0]} to {_FREE_PORTS[-1]} of 127.0.0.1 are taken; stop something."
     )
 
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 _TIMEOUT_SECONDS = 5.0
 
 
-class Api:
+class ApiClient:
     """Requests to one API server. Each is a connection of its own, so that a restarted server is nothing special."""
 
     def __init__(self, server: str, authority: Path, token: str) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from devcluster.errors import DevclusterError
-from devcluster.processes import tethered
+from devcluster.processes import with_parent_death_signal
 
 KUBERNETES_VERSION = "v1.34.4"
 KUBERNETES_NAMES = (
@@ -97,7 +97,7 @@ def _run(command: Sequence[str], environment: Mapping[str, str], title: str, rep
     with tempfile.TemporaryFile("w+") as output:
         # On an interrupt Go ends in order and empties its work folder.
         process = subprocess.Popen(
-            tethered(command[0], command[1:], signal.SIGINT),
+            with_parent_death_signal(command[0], command[1:], signal.SIGINT),
             cwd=_SOURCES,
             env=dict(environment),
             stdin=subprocess.DEVNULL,

@@ -17,7 +17,7 @@ _KEEP_CONFIGURATION = ("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Opt
 _HINT = "Install buildah (on Debian: `make buildah` as root)."
 
 
-def provide(report: Callable[[str], None]) -> Path:
+def find_or_install(report: Callable[[str], None]) -> Path:
     """The program: where it is already, else installed with apt-get, which needs root. Raises DevclusterError."""
     found = shutil.which("buildah")
     if found:
@@ -64,7 +64,7 @@ esac
 def main() -> int:
     """Make sure that it is there; 1 with a sentence on standard error when it cannot be."""
     try:
-        print(provide(print))
+        print(find_or_install(print))
     except DevclusterError as error:
         print(error, file=sys.stderr)
         return 1

@@ -27,7 +27,7 @@ _STOP_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ClusterOptions:
     """What to start. With `kubeconfig` that cluster is used as it is, and only a registry is started (not with `registry`)."""
 
     name: str = "default"
@@ -36,7 +36,7 @@ class Wanted:
     registry: str | None = None
 
     @classmethod
-    def from_environment(cls, name: str, environment: Mapping[str, str] = os.environ) -> "Wanted":
+    def from_environment(cls, name: str, environment: Mapping[str, str] = os.environ) -> "ClusterOptions":
         """`$OLM_KUBECONFIG` names a cluster of the user's; `$REGISTRY` (host:port, plain HTTP) counts only with it."""
         chosen = environment.get("OLM_KUBECONFIG")
         if not chosen:
@@ -47,12 +47,14 @@ class Wanted:
 class Cluster:
     """A cluster that runs until `stop`, the end of the `with` block, or the end of this process."""
 
-    def __init__(self, supervisor: subprocess.Popen[str], started: state.State, kubectl: Path, *, is_own: bool) -> None:
+    def __init__(
+        self, supervisor: subprocess.Popen[str], started: state.State, kubectl: Path, *, is_managed: bool
+    ) -> None:
         """Made by `start`."""
         self._supervisor = supervisor
         self._kubectl = kubectl
         self.state = started
-        self.is_own = is_own
+        self.is_managed = is_managed
         self.folder = state.run_folder(started.name)
         self.kubeconfig = Path(started.kubeconfig)
         self.registry = started.registry
@@ -86,18 +88,18 @@ class Cluster:
         """The API server's gitVersion, as "v1.34.4"."""
         return str(json.loads(self.kubectl("get", "--raw", "/version"))["gitVersion"])
 
-    def halt(self, component: str, signal_number: int = signal.SIGTERM) -> None:
+    def stop_component(self, component: str, signal_number: int = signal.SIGTERM) -> None:
         """Send a component ("kube-apiserver", "etcd", "registry" ...) the signal and return when it has ended; it stays away."""
         self._command({"do": "halt", "component": component, "signal": int(signal_number)})
 
-    def resume(self, component: str) -> None:
+    def start_component(self, component: str) -> None:
         """Start a halted component again, at the same address with the same data; the API server answers on return."""
         self._command({"do": "resume", "component": component})
 
     def restart_apiserver(self, signal_number: int = signal.SIGKILL) -> None:
         """End the API server by the signal, start it again on the same port with the same data, return when it is ready."""
-        self.halt("kube-apiserver", signal_number)
-        self.resume("kube-apiserver")
+        self.stop_component("kube-apiserver", signal_number)
+        self.start_component("kube-apiserver")
 
     def wait(self) -> None:
         """Return when the cluster has been stopped by somebody else."""
@@ -126,12 +128,12 @@ class Cluster:
         _answer(self._supervisor, lambda line: None)
 
 
-def start(wanted: Wanted, report: Callable[[str], None]) -> Cluster:
+def start(wanted: ClusterOptions, report: Callable[[str], None]) -> Cluster:
     """Start a cluster and return when it can be used: API server ready, nodes Ready, registry answering.
 
     `report` gets lines for people. The first time the programs are built, which takes minutes. Raises DevclusterError.
     """
-    is_own = wanted.kubeconfig is None
+    is_managed = wanted.kubeconfig is None
     folder = state.run_folder(wanted.name)
     where, kubectl = _programs(wanted, report)
     report(f"Starting the cluster {wanted.name!r} ...")
@@ -159,13 +161,13 @@ def start(wanted: Wanted, report: Callable[[str], None]) -> Cluster:
         _dismiss(supervisor, folder)
         raise
     ranges = {**started["state"], "ranges": tuple(started["state"]["ranges"])}
-    return Cluster(supervisor, state.State(**ranges), kubectl, is_own=is_own)
+    return Cluster(supervisor, state.State(**ranges), kubectl, is_managed=is_managed)
 
 
-def _programs(wanted: Wanted, report: Callable[[str], None]) -> tuple[Path, Path]:
+def _programs(wanted: ClusterOptions, report: Callable[[str], None]) -> tuple[Path, Path]:
     """The folder of the programs and the kubectl to use; for a cluster of the user's nothing is built."""
     if wanted.kubeconfig is None:
-        folder = programs.provide(report)
+        folder = programs.find_or_build(report)
         return folder, folder / "kubectl"
     if not wanted.kubeconfig.is_file():
         raise DevclusterError(f"There is no kubeconfig at {wanted.kubeconfig}.")
@@ -206,5 +208,5 @@ def _dismiss(supervisor: subprocess.Popen[str], folder: Path) -> None:
         supervisor.wait()
     if supervisor.stdout is not None:
         supervisor.stdout.close()
-    if folder.is_dir() and not state.is_held(folder):
+    if folder.is_dir() and not state.is_locked(folder):
         state.remove(folder)

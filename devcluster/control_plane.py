@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devcluster import kubeconfig
-from devcluster.allocation import Claim
+from devcluster.allocation import Allocation
 from devcluster.errors import DevclusterError
 
 # Names of users as Kubernetes' bootstrap RBAC knows them; kwok has no role there, so it may do everything.
@@ -39,15 +39,15 @@ class Layout:
 
     folder: Path
     programs: Path
-    claim: Claim
+    allocation: Allocation
 
     @property
     def server(self) -> str:
-        return f"https://127.0.0.1:{self.claim.ports[0]}"
+        return f"https://127.0.0.1:{self.allocation.ports[0]}"
 
     @property
     def etcd(self) -> str:
-        return f"http://127.0.0.1:{self.claim.ports[1]}"
+        return f"http://127.0.0.1:{self.allocation.ports[1]}"
 
     @property
     def keys(self) -> Path:
@@ -74,7 +74,7 @@ class Layout:
             "kubernetes",
             "kubernetes.default",
             "kubernetes.default.svc",
-            self.claim.first_service_address,
+            self.allocation.first_service_address,
         )
         made = subprocess.run(
             [self.programs / "devcluster-certificates", self.keys, *hosts], capture_output=True, text=True, check=False
@@ -100,7 +100,7 @@ def write_private(path: Path, text: str) -> None:
 
 def etcd(layout: Layout) -> Component:
     """etcd that does not wait for the disk: its data lives no longer than the cluster."""
-    peer = f"http://127.0.0.1:{layout.claim.ports[2]}"
+    peer = f"http://127.0.0.1:{layout.allocation.ports[2]}"
     arguments = (
         f"--data-dir={layout.folder / 'etcd'}",
         f"--listen-client-urls={layout.etcd}",
@@ -121,11 +121,11 @@ def api_server(layout: Layout) -> Component:
     arguments = (
         f"--etcd-servers={layout.etcd}",
         "--bind-address=127.0.0.1",
-        f"--secure-port={layout.claim.ports[0]}",
+        f"--secure-port={layout.allocation.ports[0]}",
         # Nobody reaches this server through the Service `kubernetes`: endpoints may not be loopback, so it has none.
         "--endpoint-reconciler-type=none",
-        f"--advertise-address={layout.claim.first_service_address}",
-        f"--service-cluster-ip-range={layout.claim.service_range}",
+        f"--advertise-address={layout.allocation.first_service_address}",
+        f"--service-cluster-ip-range={layout.allocation.service_cidr}",
         f"--tls-cert-file={keys / 'kube-apiserver.crt'}",
         f"--tls-private-key-file={keys / 'kube-apiserver.key'}",
         f"--client-ca-file={layout.authority}",

@@ -17,7 +17,7 @@ def kwok(layout: Layout) -> Component:
     arguments = (
         f"--kubeconfig={layout.kubeconfig('kwok')}",
         "--manage-all-nodes=true",
-        f"--cidr={layout.claim.pod_range}",
+        f"--cidr={layout.allocation.pod_cidr}",
         f"--node-ip={node_address(layout)}",
         "--node-lease-duration-seconds=40",
     )
@@ -27,7 +27,7 @@ def kwok(layout: Layout) -> Component:
 
 def node_address(layout: Layout) -> str:
     """The address all fake nodes say they have: in the pod range, so that it is as unreachable as the pods."""
-    return layout.claim.pod_range.replace(".0.0/16", ".255.254")
+    return layout.allocation.pod_cidr.replace(".0.0/16", ".255.254")
 
 
 def node(number: int, architecture: str) -> dict[str, Any]:

@@ -16,7 +16,9 @@ _PARENT_DEATH_SIGNAL = Path(__file__).resolve().parent / "parent_death_signal.py
 _starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="devcluster-starter")
 
 
-def tethered(program: Path | str, arguments: Sequence[str], signal_number: int = signal.SIGKILL) -> list[str]:
+def with_parent_death_signal(
+    program: Path | str, arguments: Sequence[str], signal_number: int = signal.SIGKILL
+) -> list[str]:
     """The command that runs `program` (a path) so that the kernel sends it the signal when the thread that starts it ends.
 
     Linux only; elsewhere it is the plain command, and only an orderly end of the parent ends its children.
@@ -54,12 +56,12 @@ def proportional_memory(pid: int) -> int:
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
-def family_memory(pid: int) -> int:
+def process_tree_memory(pid: int) -> int:
     """Bytes of memory of the process and all its descendants; pages they share count once."""
     return sum(proportional_memory(member) for member in (pid, *_descendants(pid)))
 
 
-def family_cpu(pid: int) -> float:
+def process_tree_cpu(pid: int) -> float:
     """Seconds of CPU that the process and its descendants have used, with those that ended and were waited for."""
     ticks = 0
     for member in (pid, *_descendants(pid)):

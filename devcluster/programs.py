@@ -16,7 +16,7 @@ from devcluster.errors import DevclusterError
 REQUIRED = (*build.KUBERNETES_NAMES, "kwok", "registry")
 
 
-def provide(report: Callable[[str], None], environment: Mapping[str, str] = os.environ) -> Path:
+def find_or_build(report: Callable[[str], None], environment: Mapping[str, str] = os.environ) -> Path:
     """Return the folder that holds every program of REQUIRED, building it when no other has them all.
 
     `report` gets lines for people. Raises DevclusterError when they are nowhere and cannot be built.

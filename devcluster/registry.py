@@ -10,7 +10,7 @@ import yaml
 
 from devcluster.control_plane import Component
 
-STANDS_IN_FOR = (
+MIRRORED_HOSTS = (
     "docker.io",
     "gcr.io",
     "ghcr.io",
@@ -50,7 +50,7 @@ def configuration(folder: Path, address: str) -> str:
     return yaml.safe_dump(config, sort_keys=False)
 
 
-def registries_conf(local: str, hosts: Iterable[str] = STANDS_IN_FOR) -> str:
+def registries_conf(local: str, hosts: Iterable[str] = MIRRORED_HOSTS) -> str:
     """A registries.conf (version 2) in which `local` speaks plain HTTP and answers in the place of every one of `hosts`.
 
     It stands in as `location`, not as `mirror`: after a mirror that lacks an image the host itself is asked, and here
@@ -62,7 +62,7 @@ def registries_conf(local: str, hosts: Iterable[str] = STANDS_IN_FOR) -> str:
     return "\n".join(blocks)
 
 
-def answers(address: str) -> bool:
+def is_ready(address: str) -> bool:
     """Whether a registry answers at the address, over plain HTTP."""
     connection = http.client.HTTPConnection(address, timeout=5)
     try:

@@ -69,7 +69,7 @@ def load(folder: Path) -> State | None:
     return State(**{**raw, "ranges": tuple(raw["ranges"])})
 
 
-def hold(folder: Path) -> int:
+def lock(folder: Path) -> int:
     """Make the folder, empty, and hold it until the returned file descriptor is closed or the process ends.
 
     What a killed holder left in it is removed first. Raises DevclusterError when another process holds it.
@@ -92,7 +92,7 @@ def hold(folder: Path) -> int:
     return descriptor
 
 
-def is_held(folder: Path) -> bool:
+def is_locked(folder: Path) -> bool:
     """Whether a process holds the folder now."""
     if not folder.is_dir():
         return False

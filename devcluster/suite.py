@@ -19,14 +19,20 @@ from typing import Self
 
 import yaml
 
-from devcluster.allocation import spare_port
+from devcluster.allocation import free_port
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
-from devcluster.processes import REPOSITORY, family_memory, python_environment, start_logged, tethered
+from devcluster.processes import (
+    REPOSITORY,
+    process_tree_memory,
+    python_environment,
+    start_logged,
+    with_parent_death_signal,
+)
 
 NAMESPACE = "olm-suite-system"
 # The component, which is also its ServiceAccount, and its package.
-PACKAGES = {"catalogd": "catalogd", "rukpak": "rukpak", "operator-controller": "operator_controller"}
+COMPONENTS = {"catalogd": "catalogd", "rukpak": "rukpak", "operator-controller": "operator_controller"}
 
 _READY_SECONDS = 60.0
 _STOP_SECONDS = 20.0
@@ -54,8 +60,8 @@ class Suite:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._more = dict(arguments or {})
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._components = {name: name for name in PACKAGES}
-        self.addresses = {name: _addresses(name) for name in PACKAGES}
+        self._components = {name: name for name in COMPONENTS}
+        self.addresses = {name: _addresses(name) for name in COMPONENTS}
 
     def install(self) -> None:
         """Apply namespace, CRDs and RBAC from config/ and wait until the CRDs are served."""
@@ -67,10 +73,10 @@ class Suite:
 
     def start(self, *names: str) -> None:
         """Start the controllers of these names (default: all) and return when each answers its readiness probe."""
-        for name in names or PACKAGES:
+        for name in names or COMPONENTS:
             if not self.is_running(name):
                 self._processes[name] = self._launch(name)
-        for name in names or PACKAGES:
+        for name in names or COMPONENTS:
             self._await_ready(name)
 
     def start_replica(self, component: str) -> str:
@@ -103,7 +109,7 @@ class Suite:
         self._processes[name].kill()
         self._processes[name].wait()
 
-    def trust(self) -> ssl.SSLContext:
+    def tls_context(self) -> ssl.SSLContext:
         """For clients of catalogd, which serves HTTPS with a certificate of its own: trusts the CA that it has published.
 
         For urllib.request.urlopen(..., context=...) and aiohttp's `ssl=`. Needs a catalogd that has been ready once.
@@ -125,7 +131,7 @@ class Suite:
 
     def memory(self, name: str) -> int:
         """Bytes of memory of the controller and its children; pages they share count once."""
-        return family_memory(self.pid(name))
+        return process_tree_memory(self.pid(name))
 
     def log(self, name: str) -> Path:
         """The file with everything the controller printed, over all its starts."""
@@ -147,7 +153,7 @@ class Suite:
     def _launch(self, name: str) -> subprocess.Popen[bytes]:
         addresses, component = self.addresses[name], self._components[name]
         arguments = [
-            *("-m", PACKAGES[component]),
+            *("-m", COMPONENTS[component]),
             *("--kubeconfig", str(self._cluster.token_kubeconfig(NAMESPACE, component))),
             *("--system-namespace", NAMESPACE),
             *("--cache-dir", str(self.folder / f"{name}-cache")),
@@ -160,7 +166,7 @@ class Suite:
         if addresses.catalogs is not None:
             arguments += ["--catalogs-server-addr", addresses.catalogs, "--external-address", addresses.catalogs]
         arguments += self._more.get(component, ())
-        return start_logged(tethered(sys.executable, arguments), self.log(name), python_environment())
+        return start_logged(with_parent_death_signal(sys.executable, arguments), self.log(name), python_environment())
 
     def _await_ready(self, name: str) -> None:
         deadline = time.monotonic() + _READY_SECONDS
@@ -193,8 +199,8 @@ class Suite:
 
 
 def _addresses(name: str) -> Addresses:
-    metrics, probes = f"127.0.0.1:{spare_port()}", f"127.0.0.1:{spare_port()}"
-    return Addresses(metrics, probes, f"127.0.0.1:{spare_port()}" if name == "catalogd" else None)
+    metrics, probes = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
+    return Addresses(metrics, probes, f"127.0.0.1:{free_port()}" if name == "catalogd" else None)
 
 
 def _answers(address: str, path: str) -> bool:

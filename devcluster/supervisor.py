@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from devcluster import allocation, control_plane, nodes, registry, routes, state
-from devcluster.api_client import Api
-from devcluster.component import Part
+from devcluster.api_client import ApiClient
+from devcluster.component_process import ComponentProcess
 from devcluster.errors import DevclusterError
 
 _START_SECONDS = 120.0
@@ -46,14 +46,14 @@ class Supervisor:
         """Nothing starts before `start`."""
         self._request = request
         self._folder = Path(request.folder)
-        self._parts: dict[str, Part] = {}
-        self._api: Api | None = None
+        self._parts: dict[str, ComponentProcess] = {}
+        self._api: ApiClient | None = None
         self._claimed: socket.socket | None = None
         self._state: state.State | None = None
 
     async def start(self) -> state.State:
         """Bring everything up and return when a person can use it."""
-        claimed, self._claimed = allocation.take()
+        claimed, self._claimed = allocation.allocate()
         (self._folder / "logs").mkdir()
         if self._request.kubeconfig is None:
             await self._start_own(claimed)
@@ -61,22 +61,22 @@ class Supervisor:
             self._prepare(claimed, self._request.kubeconfig, "", ())
             await self._launch(self._registry_parts())
         if self._request.registry is None:
-            await self._until("The registry", lambda: registry.answers(f"127.0.0.1:{claimed.ports[3]}"))
+            await self._until("The registry", lambda: registry.is_ready(f"127.0.0.1:{claimed.ports[3]}"))
         for part in self._parts.values():
-            part.keep(self._save)
+            part.restart_on_exit(self._save)
         self._save(ready=True)
         assert self._state is not None
         return self._state
 
-    async def _start_own(self, claimed: allocation.Claim) -> None:
+    async def _start_own(self, claimed: allocation.Allocation) -> None:
         layout = control_plane.Layout(self._folder, Path(self._request.programs), claimed)
         token = await asyncio.to_thread(layout.prepare)
-        ranges = (claimed.pod_range, claimed.service_range)
+        ranges = (claimed.pod_cidr, claimed.service_cidr)
         self._prepare(claimed, str(layout.kubeconfig("admin")), layout.server, ranges)
         warning = await asyncio.to_thread(routes.add, ranges)
         if warning is not None:
-            tell(event="warning", message=warning)
-        self._api = Api(layout.server, layout.authority, token)
+            send(event="warning", message=warning)
+        self._api = ApiClient(layout.server, layout.authority, token)
         await self._launch([control_plane.etcd(layout), control_plane.api_server(layout), *self._registry_parts()])
         await self._until("The API server", self._api_server_answers)
         await self._launch(
@@ -84,7 +84,7 @@ class Supervisor:
         )
         await self._until("A node", self._nodes_are_ready)
 
-    def _prepare(self, claimed: allocation.Claim, kubeconfig: str, server: str, ranges: tuple[str, ...]) -> None:
+    def _prepare(self, claimed: allocation.Allocation, kubeconfig: str, server: str, ranges: tuple[str, ...]) -> None:
         address = self._request.registry or f"127.0.0.1:{claimed.ports[3]}"
         registries_conf = self._folder / "registries.conf"
         registries_conf.write_text(registry.registries_conf(address))
@@ -111,7 +111,7 @@ class Supervisor:
 
     async def _launch(self, components: Sequence[control_plane.Component]) -> None:
         for component in components:
-            part = Part(component, Path(self._request.programs), self._folder / "logs")
+            part = ComponentProcess(component, Path(self._request.programs), self._folder / "logs")
             self._parts[component.name] = part
             await part.start()
         self._save()
@@ -163,17 +163,17 @@ class Supervisor:
                 f"This cluster has no {command['component']} of its own that could be stopped and started."
             )
         if command["do"] == "halt":
-            await part.halt(command["signal"])
+            await part.stop(command["signal"])
         else:
             await part.start()
             if part.name == "kube-apiserver":
                 await self._until("The API server", self._api_server_answers)
-            part.keep(self._save)
+            part.restart_on_exit(self._save)
         self._save()
 
     async def stop(self) -> None:
         """End every part at once, whatever it is doing: its data goes with it. Leaves no file and no route."""
-        await asyncio.gather(*(part.halt(signal.SIGKILL) for part in self._parts.values()))
+        await asyncio.gather(*(part.stop(signal.SIGKILL) for part in self._parts.values()))
         await asyncio.to_thread(state.remove, self._folder)
         if self._claimed is not None:
             self._claimed.close()
@@ -184,7 +184,7 @@ def architecture() -> str:
     return {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 
 
-def tell(**message: Any) -> None:
+def send(**message: Any) -> None:
     """Send the owner one line; one that is gone is noticed elsewhere."""
     try:
         print(json.dumps(message), flush=True)
@@ -197,9 +197,9 @@ async def supervise(request: Request) -> int:
     ended = asyncio.Event()
     commands = await _watch_owner(request.owner, ended)
     try:
-        descriptor = state.hold(Path(request.folder))
+        descriptor = state.lock(Path(request.folder))
     except DevclusterError as error:
-        tell(event="failed", message=str(error))
+        send(event="failed", message=str(error))
         return 1
     supervisor = Supervisor(request)
     serving = asyncio.create_task(_serve(supervisor, commands))
@@ -220,16 +220,16 @@ async def _serve(supervisor: Supervisor, commands: asyncio.Queue[bytes]) -> int:
     try:
         started = await supervisor.start()
     except DevclusterError as error:
-        tell(event="failed", message=str(error))
+        send(event="failed", message=str(error))
         return 1
-    tell(event="ready", state=asdict(started))
+    send(event="ready", state=asdict(started))
     while True:
         try:
             await supervisor.obey(json.loads(await commands.get()))
         except DevclusterError as error:
-            tell(event="failed", message=str(error))
+            send(event="failed", message=str(error))
         else:
-            tell(event="done")
+            send(event="done")
 
 
 async def _watch_owner(owner: int, ended: asyncio.Event) -> asyncio.Queue[bytes]:

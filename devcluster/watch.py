@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 from devcluster import programs
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
-from devcluster.processes import tethered
+from devcluster.processes import with_parent_death_signal
 
 Object = dict[str, Any]
 Answer = TypeVar("Answer")
@@ -146,7 +146,7 @@ class Watch:
             if self._stopped.is_set():
                 return
             self._process = subprocess.Popen(
-                tethered(self._program, [*self._arguments, path]),
+                with_parent_death_signal(self._program, [*self._arguments, path]),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from devcluster import programs
-from devcluster.cluster import Cluster, Wanted, start
+from devcluster.cluster import Cluster, ClusterOptions, start
 from devcluster.corpus import default_folder, open_corpus
 from devcluster.errors import DevclusterError
 
@@ -26,7 +26,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     capture = config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
         try:
-            programs.provide(lambda line: print(line, flush=True))
+            programs.find_or_build(lambda line: print(line, flush=True))
         except DevclusterError as error:
             config.stash[_BUILD_FAILED] = str(error)
 
@@ -37,7 +37,7 @@ def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
     if _BUILD_FAILED in pytestconfig.stash:
         pytest.fail(pytestconfig.stash[_BUILD_FAILED], pytrace=False)
     try:
-        running = start(Wanted.from_environment(f"test-{os.getpid()}"), print)
+        running = start(ClusterOptions.from_environment(f"test-{os.getpid()}"), print)
     except DevclusterError as error:
         if os.environ.get("OLM_KUBECONFIG"):
             # The user's own cluster cannot be used: no test can, and each would say so again.

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from devcluster.cluster import Cluster, Wanted, start
+from devcluster.cluster import Cluster, ClusterOptions, start
 from devcluster.demo import full_catalog, sample_catalog
-from devcluster.demo.printer import Narrator
+from devcluster.demo.printer import Printer
 from devcluster.errors import DevclusterError
 from devcluster.suite import Suite
 
@@ -26,49 +26,49 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--name", default=_NAME, help="name of the cluster, to tell it from others (default: demo)")
     chosen = parser.parse_args(arguments)
-    narrator = Narrator()
+    printer = Printer()
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        return _run(chosen, narrator)
+        return _run(chosen, printer)
     except DevclusterError as error:
-        narrator.say("The story ends here:")
+        printer.log("The story ends here:")
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        narrator.plain("\nStopped; nothing is left behind.")
+        printer.plain("\nStopped; nothing is left behind.")
         return 130
 
 
-def _run(chosen: argparse.Namespace, narrator: Narrator) -> int:
+def _run(chosen: argparse.Namespace, printer: Printer) -> int:
     if chosen.catalog is not None:
         # Before anything is started: a folder that holds no catalog is the likeliest mistake.
         full_catalog.open_content(chosen.catalog)
-    with start(Wanted.from_environment(chosen.name), narrator.say) as cluster:
-        narrator.say(f"Kubernetes {cluster.server_version()} is ready, and a registry at {cluster.registry}")
-        if cluster.is_own:
-            narrator.say("All of it is real but the nodes, which only pretend to run pods")
+    with start(ClusterOptions.from_environment(chosen.name), printer.log) as cluster:
+        printer.log(f"Kubernetes {cluster.server_version()} is ready, and a registry at {cluster.registry}")
+        if cluster.is_managed:
+            printer.log("All of it is real but the nodes, which only pretend to run pods")
         with Suite(cluster) as suite:
             suite.install()
-            narrator.say("Applied config/crd and config/rbac")
+            printer.log("Applied config/crd and config/rbac")
             suite.start()
-            narrator.say("catalogd, rukpak and operator-controller are ready, each under its own ServiceAccount")
-            narrator.say("Their logs, until the demo ends:")
-            narrator.quote(log_places(suite))
+            printer.log("catalogd, rukpak and operator-controller are ready, each under its own ServiceAccount")
+            printer.log("Their logs, until the demo ends:")
+            printer.indented(log_places(suite))
             try:
-                code = _tell(chosen, cluster, suite, narrator)
+                code = _tell(chosen, cluster, suite, printer)
             except DevclusterError:
-                _show_logs(suite, narrator)
+                _show_logs(suite, printer)
                 raise
             if not chosen.once:
-                _stay(chosen, cluster, suite, narrator)
+                _stay(chosen, cluster, suite, printer)
     return code
 
 
-def _tell(chosen: argparse.Namespace, cluster: Cluster, suite: Suite, narrator: Narrator) -> int:
+def _tell(chosen: argparse.Namespace, cluster: Cluster, suite: Suite, printer: Printer) -> int:
     if chosen.catalog is not None:
-        return full_catalog.tell(cluster, suite, narrator, chosen.catalog)
-    code = sample_catalog.tell(cluster, narrator)
-    sample_catalog.show_end(cluster, narrator)
+        return full_catalog.run(cluster, suite, printer, chosen.catalog)
+    code = sample_catalog.run(cluster, printer)
+    sample_catalog.show_end(cluster, printer)
     return code
 
 
@@ -77,23 +77,23 @@ def log_places(suite: Suite) -> str:
     return "\n".join(str(suite.log(name)) for name in suite.addresses)
 
 
-def _stay(chosen: argparse.Namespace, cluster: Cluster, suite: Suite, narrator: Narrator) -> None:
-    narrator.plain()
-    narrator.plain("The cluster stays until Ctrl-C. In another shell, in this folder:")
-    narrator.plain()
-    narrator.quote(f'eval "$(.venv/bin/python -m devcluster env --name {chosen.name})"')
-    narrator.quote(sample_catalog.TRY_NEXT if chosen.catalog is None else full_catalog.TRY_NEXT)
-    narrator.quote(f"tail -f {suite.folder}/*.log   # what the controllers do, and why")
+def _stay(chosen: argparse.Namespace, cluster: Cluster, suite: Suite, printer: Printer) -> None:
+    printer.plain()
+    printer.plain("The cluster stays until Ctrl-C. In another shell, in this folder:")
+    printer.plain()
+    printer.indented(f'eval "$(.venv/bin/python -m devcluster env --name {chosen.name})"')
+    printer.indented(sample_catalog.TRY_NEXT if chosen.catalog is None else full_catalog.TRY_NEXT)
+    printer.indented(f"tail -f {suite.folder}/*.log   # what the controllers do, and why")
     try:
         cluster.wait()
     except KeyboardInterrupt:
-        narrator.plain("\nStopping.")
+        printer.plain("\nStopping.")
 
 
-def _show_logs(suite: Suite, narrator: Narrator) -> None:
+def _show_logs(suite: Suite, printer: Printer) -> None:
     for name in suite.addresses:
-        narrator.plain(f"The log of {name} ends:")
-        narrator.quote(suite.log_tail(name, 15))
+        printer.plain(f"The log of {name} ends:")
+        printer.indented(suite.log_tail(name, 15))
 
 
 def _interrupt(number: int, frame: object) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from devcluster.cluster import Cluster
 from devcluster.corpus import open_corpus
-from devcluster.demo.printer import Narrator, shortened
+from devcluster.demo.printer import Printer, shortened
 from devcluster.errors import DevclusterError
 from devcluster.images import Catalog, Content, Registry
-from devcluster.processes import family_cpu
-from devcluster.suite import PACKAGES, Suite
+from devcluster.processes import process_tree_cpu
+from devcluster.suite import COMPONENTS, Suite
 from devcluster.watch import CATALOGS, OPERATORS, Event, Object, Watch, condition, is_true
 
 CATALOG_NAME = "catalog"
@@ -44,7 +44,7 @@ class Outcome:
     first_seen: dict[str, float] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
-    def note(self, event: Event) -> None:
+    def record(self, event: Event) -> None:
         """Take the times of an event."""
         began = self.first_seen.setdefault(event.name, event.at)
         if event.name not in self.seconds and condition(event.object, "Installed")["status"] == "True":
@@ -70,18 +70,18 @@ class Outcome:
         }
 
 
-def tell(cluster: Cluster, suite: Suite, narrator: Narrator, folder: Path) -> int:
+def run(cluster: Cluster, suite: Suite, printer: Printer, folder: Path) -> int:
     """Tell the story; returns 0 when each Operator is installed or says why not. Raises DevclusterError when stuck."""
     content = open_content(folder)
     catalog = Catalog(Registry(cluster.registry), _IMAGE, cluster.registry)
     packages = content.packages()
-    narrator.say(f"{folder} holds {len(packages)} packages")
+    printer.log(f"{folder} holds {len(packages)} packages")
     pushed = catalog.push(
-        content, report=lambda done, total: narrator.progress(f"pushed {done} of {total} bundles", last=done == total)
+        content, report=lambda done, total: printer.progress(f"pushed {done} of {total} bundles", last=done == total)
     )
-    serve(cluster, narrator, pushed.reference)
-    outcome = install_all(cluster, narrator, packages)
-    _conclude(narrator, outcome, suite)
+    serve(cluster, printer, pushed.reference)
+    outcome = install_all(cluster, printer, packages)
+    _conclude(printer, outcome, suite)
     return 0 if outcome.installed() and all(outcome.reasons().values()) else 1
 
 
@@ -91,7 +91,7 @@ def open_content(folder: Path) -> Content:
     return Content(opened / "catalog", opened / "bundles")
 
 
-def serve(cluster: Cluster, narrator: Narrator, reference: str) -> None:
+def serve(cluster: Cluster, printer: Printer, reference: str) -> None:
     """Apply the Catalog and wait until it is Ready."""
     with Watch(cluster, CATALOGS) as catalogs:
         cluster.kubectl("apply", "-f", "-", input=json.dumps(catalog_object(CATALOG_NAME, reference)))
@@ -99,44 +99,44 @@ def serve(cluster: Cluster, narrator: Narrator, reference: str) -> None:
             f"the Catalog {CATALOG_NAME} is Ready",
             lambda objects: is_true(objects.get(CATALOG_NAME), "Ready"),
             _CATALOG_SECONDS,
-            lambda event: narrator.transitions("Catalog", event),
+            lambda event: printer.condition_changes("Catalog", event),
         )
 
 
 def install_all(
-    cluster: Cluster, narrator: Narrator, packages: list[str], quiet_seconds: float = _QUIET_SECONDS
+    cluster: Cluster, printer: Printer, packages: list[str], quiet_seconds: float = _QUIET_SECONDS
 ) -> Outcome:
     """Ask for every package at once; returns when all are settled, or when nothing has happened for `quiet_seconds`."""
     outcome = Outcome([operator_name(package) for package in packages])
     with Watch(cluster, OPERATORS) as operators:
         outcome.objects = operators.objects
-        narrator.say(f"Applying {len(packages)} Operators")
+        printer.log(f"Applying {len(packages)} Operators")
         listed = {"apiVersion": "v1", "kind": "List", "items": [operator_object(package) for package in packages]}
         try:
             cluster.kubectl("create", "-f", "-", input=json.dumps(listed))
         except DevclusterError as error:
             outcome.refused = _refusals(str(error), outcome.asked)
-        _settle(operators, outcome, narrator, quiet_seconds)
+        _settle(operators, outcome, printer, quiet_seconds)
         outcome.objects = dict(operators.objects)
     return outcome
 
 
-def _settle(operators: Watch, outcome: Outcome, narrator: Narrator, quiet_seconds: float) -> None:
+def _settle(operators: Watch, outcome: Outcome, printer: Printer, quiet_seconds: float) -> None:
     deadline = time.monotonic() + _LIMIT_SECONDS
     quiet_since = time.monotonic()
     known: dict[str, str] = {}
     while not outcome.is_settled() and time.monotonic() < min(deadline, quiet_since + quiet_seconds):
         event = operators.next(1.0)
         if event is None:
-            narrator.progress(_progress(outcome))
+            printer.progress(_progress(outcome))
             continue
-        outcome.note(event)
+        outcome.record(event)
         told = reason(event.object)
         if known.get(event.name) != told:
             known[event.name] = told
             quiet_since = time.monotonic()
-        narrator.progress(_progress(outcome))
-    narrator.progress(_progress(outcome), last=True)
+        printer.progress(_progress(outcome))
+    printer.progress(_progress(outcome), last=True)
 
 
 def _progress(outcome: Outcome) -> str:
@@ -144,19 +144,19 @@ def _progress(outcome: Outcome) -> str:
     return f"{len(outcome.installed())} of {len(outcome.asked)} Operators Installed, {stalled} cannot be"
 
 
-def _conclude(narrator: Narrator, outcome: Outcome, suite: Suite) -> None:
+def _conclude(printer: Printer, outcome: Outcome, suite: Suite) -> None:
     installed = outcome.installed()
-    narrator.plain()
-    narrator.plain(f"{len(installed)} of {len(outcome.asked)} Operators Installed")
+    printer.plain()
+    printer.plain(f"{len(installed)} of {len(outcome.asked)} Operators Installed")
     for name, why in sorted(outcome.reasons().items()):
-        narrator.plain(f"  {name}: {shortened(why, 300)}")
-    narrator.plain()
+        printer.plain(f"  {name}: {shortened(why, 300)}")
+    printer.plain()
     if outcome.seconds:
         taken = sorted(outcome.seconds.values())
-        narrator.plain(f"Time to Installed: median {statistics.median(taken):.1f} s, last {taken[-1]:.1f} s")
-    for name in PACKAGES:
-        narrator.plain(
-            f"{name}: {suite.memory(name) / 2**20:.0f} MiB of memory, {family_cpu(suite.pid(name)):.1f} s of CPU"
+        printer.plain(f"Time to Installed: median {statistics.median(taken):.1f} s, last {taken[-1]:.1f} s")
+    for name in COMPONENTS:
+        printer.plain(
+            f"{name}: {suite.memory(name) / 2**20:.0f} MiB of memory, {process_tree_cpu(suite.pid(name)):.1f} s of CPU"
         )
 
 

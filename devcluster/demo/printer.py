@@ -15,7 +15,7 @@ _DIGEST = re.compile(r"(sha256:[0-9a-f]{8})[0-9a-f]{56}")
 _ORDER = ("Resolved", "Unpacked", "HasValidBundle", "Serving", "Valid", "Installed", "Healthy", "Reconciling", "Ready")
 
 
-class Narrator:
+class Printer:
     """Prints to `stream`; on a terminal the line of progress is written over, elsewhere it is printed now and then."""
 
     def __init__(self, stream: TextIO = sys.stdout) -> None:
@@ -33,12 +33,12 @@ class Narrator:
         """Seconds since the start."""
         return time.monotonic() - self._began
 
-    def say(self, line: str) -> None:
+    def log(self, line: str) -> None:
         """Print a line after the time."""
         self._end_progress()
         print(f"{self.seconds:7.1f} s  {line}", file=self._stream, flush=True)
 
-    def quote(self, text: str) -> None:
+    def indented(self, text: str) -> None:
         """Print text as it is, indented."""
         self._end_progress()
         for line in text.rstrip("\n").splitlines():
@@ -58,13 +58,13 @@ class Narrator:
             self._progress_shown = True
         elif last or now - self._progress_at >= _PROGRESS_SECONDS:
             self._progress_at = now
-            self.say(line)
+            self.log(line)
 
-    def transitions(self, kind: str, event: Event) -> None:
+    def condition_changes(self, kind: str, event: Event) -> None:
         """Say what changed in an object's conditions since the last event of this object; nothing twice."""
         about = f"{kind} {event.name}"
         if event.object is None:
-            self.say(f"{about} is gone")
+            self.log(f"{about} is gone")
             return
         for found in _conditions(event.object):
             now = (found["status"], found["reason"])
@@ -73,7 +73,7 @@ class Narrator:
             self._seen[about, found["type"]] = now
             if found["status"] != "Unknown" and (about, found["message"]) not in self._told:
                 self._told.add((about, found["message"]))
-                self.say(f"{about}: {_told(found)}")
+                self.log(f"{about}: {_told(found)}")
 
     def _end_progress(self) -> None:
         if self._progress_shown:

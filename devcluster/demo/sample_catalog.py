@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from devcluster.cluster import Cluster
-from devcluster.demo.printer import Narrator
+from devcluster.demo.printer import Printer
 from devcluster.images import Catalog, Content, Registry
 from devcluster.processes import REPOSITORY
 from devcluster.watch import CATALOGS, OPERATORS, Watch, is_true
@@ -27,40 +27,40 @@ kubectl delete operator message-board                   # and everything it brou
 """
 
 
-def tell(cluster: Cluster, narrator: Narrator) -> int:
+def run(cluster: Cluster, printer: Printer) -> int:
     """Tell the story on a cluster where the suite runs; returns the exit code. Raises DevclusterError where it gets stuck."""
     catalog = Catalog(Registry(cluster.registry), _IMAGE, _HOST)
     content = Content(SAMPLES / "catalog", SAMPLES / "bundles")
     first = catalog.push(content, without=_PUBLISHED_LATER)
-    narrator.say(f"Pushed {len(first.images)} bundles and {first.reference}, for which {cluster.registry} answers")
+    printer.log(f"Pushed {len(first.images)} bundles and {first.reference}, for which {cluster.registry} answers")
     with Watch(cluster, CATALOGS) as catalogs, Watch(cluster, OPERATORS) as operators:
-        _apply(cluster, narrator, SAMPLES / "sample-catalog.yaml")
+        _apply(cluster, printer, SAMPLES / "sample-catalog.yaml")
         catalogs.until(
             "the Catalog samples is Ready",
             lambda objects: is_true(objects.get("samples"), "Ready"),
             _SECONDS,
-            lambda event: narrator.transitions("Catalog", event),
+            lambda event: printer.condition_changes("Catalog", event),
         )
-        _show(cluster, narrator, "get", "packages")
+        _show(cluster, printer, "get", "packages")
         for name in _OPERATORS:
-            _apply(cluster, narrator, SAMPLES / f"{name}.yaml")
-        _await_operators(operators, narrator, "0.1.0")
-        _show(cluster, narrator, "get", "operators")
+            _apply(cluster, printer, SAMPLES / f"{name}.yaml")
+        _await_operators(operators, printer, "0.1.0")
+        _show(cluster, printer, "get", "operators")
         second = catalog.push(content)
-        narrator.say(f"The publisher moves the tag of {second.reference}: hello-operator 0.2.0 is out in its channel")
-        _await_operators(operators, narrator, "0.2.0")
+        printer.log(f"The publisher moves the tag of {second.reference}: hello-operator 0.2.0 is out in its channel")
+        _await_operators(operators, printer, "0.2.0")
     return 0
 
 
-def show_end(cluster: Cluster, narrator: Narrator) -> None:
+def show_end(cluster: Cluster, printer: Printer) -> None:
     """Show what there is at the end."""
-    _show(cluster, narrator, "get", "catalogs")
-    _show(cluster, narrator, "get", "operators")
-    _show(cluster, narrator, "get", "bundledeployments,bundles")
-    _show(cluster, narrator, "get", "deployments,pods", "--all-namespaces")
+    _show(cluster, printer, "get", "catalogs")
+    _show(cluster, printer, "get", "operators")
+    _show(cluster, printer, "get", "bundledeployments,bundles")
+    _show(cluster, printer, "get", "deployments,pods", "--all-namespaces")
 
 
-def _await_operators(operators: Watch, narrator: Narrator, version: str) -> None:
+def _await_operators(operators: Watch, printer: Printer, version: str) -> None:
     operators.until(
         f"hello-operator {version} and message-board are Ready",
         lambda objects: (
@@ -68,16 +68,16 @@ def _await_operators(operators: Watch, narrator: Narrator, version: str) -> None
             and objects["hello-operator"]["status"]["installed"]["version"] == version
         ),
         _SECONDS,
-        lambda event: narrator.transitions("Operator", event),
+        lambda event: printer.condition_changes("Operator", event),
     )
-    narrator.say(f"hello-operator {version} and message-board are installed")
+    printer.log(f"hello-operator {version} and message-board are installed")
 
 
-def _apply(cluster: Cluster, narrator: Narrator, path: Path) -> None:
-    narrator.say(f"$ kubectl apply -f {path.relative_to(REPOSITORY)}")
-    narrator.quote(cluster.kubectl("apply", "-f", str(path)))
+def _apply(cluster: Cluster, printer: Printer, path: Path) -> None:
+    printer.log(f"$ kubectl apply -f {path.relative_to(REPOSITORY)}")
+    printer.indented(cluster.kubectl("apply", "-f", str(path)))
 
 
-def _show(cluster: Cluster, narrator: Narrator, *arguments: str) -> None:
-    narrator.say(f"$ kubectl {' '.join(arguments)}")
-    narrator.quote(cluster.kubectl(*arguments))
+def _show(cluster: Cluster, printer: Printer, *arguments: str) -> None:
+    printer.log(f"$ kubectl {' '.join(arguments)}")
+    printer.indented(cluster.kubectl(*arguments))

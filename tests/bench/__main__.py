@@ -63,7 +63,7 @@ def _figures(chosen: list[str], folder: Path, reference: float) -> Iterator[Figu
     }
     for group, rows in groups.items():
         if group in chosen:
-            with clusters.start(clusters.Wanted(f"bench-{group}"), print) as cluster:
+            with clusters.start(clusters.ClusterOptions(f"bench-{group}"), print) as cluster:
                 Suite(cluster).install()
                 yield from rows(cluster)
 

@@ -114,7 +114,7 @@ def _until_served(cluster: Cluster, suite: Suite, image: str) -> float:
         "metadata": {"name": NAME},
         "spec": spec,
     }
-    trust = suite.trust()
+    trust = suite.tls_context()
     asked_at = asyncio.run(_asked_at(str(cluster.kubeconfig), body))
     return first_answer(suite, trust) - asked_at
 
@@ -129,7 +129,7 @@ async def _asked_at(kubeconfig: str, body: dict[str, Any]) -> float:
 
 def _restarted(suite: Suite, kind: str, pushed: Pushed) -> Figure:
     """Killed and started again: from the start of the process. The content is verified, and nothing is pulled."""
-    trust = suite.trust()
+    trust = suite.tls_context()
     suite.kill("catalogd")
     with ThreadPoolExecutor(1) as pool:
         ready = pool.submit(suite.start, "catalogd")

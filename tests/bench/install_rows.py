@@ -13,8 +13,8 @@ from typing import Any
 
 from devcluster import images
 from devcluster.cluster import Cluster
-from devcluster.processes import family_cpu
-from devcluster.suite import PACKAGES, Suite
+from devcluster.processes import process_tree_cpu
+from devcluster.suite import COMPONENTS, Suite
 from tests.bench.figures import Figure
 from tests.bench.machine import MIB, Watch
 
@@ -32,10 +32,10 @@ def rows(cluster: Cluster, folder: Path) -> Iterator[Figure]:
     pushed = images.Catalog(images.Registry(cluster.registry), "bench/corpus:latest", cluster.registry).push(content)
     with Suite(cluster, cluster.folder / "suite") as suite:
         suite.start()
-        pids = [suite.pid(name) for name in PACKAGES]
+        pids = [suite.pid(name) for name in COMPONENTS]
         with Watch(pids) as watch:
             times, elapsed = _install(cluster, pushed.reference, packages)
-            cpu = sum(family_cpu(pid) for pid in pids)
+            cpu = sum(process_tree_cpu(pid) for pid in pids)
         share = len(packages) / 276
         yield Figure(
             f"{len(packages)} Operators at once: installed, median and last time to Installed",
@@ -88,10 +88,10 @@ def _is_installed(item: dict[str, Any]) -> bool:
 
 def _steady(suite: Suite, pids: list[int]) -> Iterator[Figure]:
     """What the three do while nothing changes."""
-    writes, cpu, started = _writes(suite), sum(family_cpu(pid) for pid in pids), time.perf_counter()
+    writes, cpu, started = _writes(suite), sum(process_tree_cpu(pid) for pid in pids), time.perf_counter()
     time.sleep(STEADY_SECONDS)
     elapsed = time.perf_counter() - started
-    busy = sum(family_cpu(pid) for pid in pids) - cpu
+    busy = sum(process_tree_cpu(pid) for pid in pids) - cpu
     yield Figure(
         "steady state, all installed, nothing changing",
         f"{busy / elapsed * 100:.1f} % of one core, {_writes(suite) - writes:.0f} writes in {elapsed:.0f} s (leases not counted)",
@@ -102,7 +102,7 @@ def _steady(suite: Suite, pids: list[int]) -> Iterator[Figure]:
 def _writes(suite: Suite) -> float:
     """Writing requests of the three so far; the leases' renewals, which are PUTs, are left out."""
     total = 0.0
-    for name in PACKAGES:
+    for name in COMPONENTS:
         with urllib.request.urlopen(f"http://{suite.addresses[name].metrics}/metrics") as answer:
             text = answer.read().decode()
         for labels, value in re.findall(r"^rest_client_requests_total\{(.*?)\} (\S+)$", text, re.MULTILINE):

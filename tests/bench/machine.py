@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from devcluster.processes import family_memory
+from devcluster.processes import process_tree_memory
 
 MIB = 1 << 20
 _TICK = 0.05
@@ -56,6 +56,6 @@ class Watch:
 
     def _look(self) -> None:
         while True:
-            self.peak = max(self.peak, sum(family_memory(pid) for pid in self.pids))
+            self.peak = max(self.peak, sum(process_tree_memory(pid) for pid in self.pids))
             if self._end.wait(_TICK):
                 return

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from devcluster.cluster import Cluster
-from devcluster.processes import family_cpu
+from devcluster.processes import process_tree_cpu
 from devcluster.suite import Suite
 from tests.bench import catalogs
 from tests.bench.figures import Figure
@@ -34,7 +34,7 @@ def rows(cluster: Cluster, folder: Path) -> Iterator[Figure]:
         idle = suite.memory("catalogd")
         with Watch([suite.pid("catalogd")]) as watch:
             seconds = _until_all(cluster, [_catalog(number, ref) for number, ref in enumerate(refs)])
-            cpu = family_cpu(suite.pid("catalogd"))
+            cpu = process_tree_cpu(suite.pid("catalogd"))
         what = f"{COUNT} Catalogs of {PACKAGES} packages each"
         yield Figure(f"{what}: all served and listed", f"{seconds:.0f} s, {cpu:.0f} s of CPU")
         yield Figure(
@@ -42,9 +42,9 @@ def rows(cluster: Cluster, folder: Path) -> Iterator[Figure]:
             f"peak {watch.peak / MIB:.0f} MiB, then {suite.memory('catalogd') / MIB:.0f} MiB (idle {idle / MIB:.0f} MiB)",
         )
         time.sleep(POLL_SECONDS)  # the first round; its looks are spread as the Catalogs were served
-        before = family_cpu(suite.pid("catalogd"))
+        before = process_tree_cpu(suite.pid("catalogd"))
         time.sleep(POLL_SECONDS)
-        busy = family_cpu(suite.pid("catalogd")) - before
+        busy = process_tree_cpu(suite.pid("catalogd")) - before
         yield Figure(
             f"{what}: one round of looks at {COUNT} tags that have not moved",
             f"{busy:.1f} s of CPU, {busy / COUNT * 1000:.1f} ms each",

@@ -19,7 +19,7 @@ ENCODED_SECONDS = 120.0
 def rows(suite: Suite, catalog: str) -> Iterator[Figure]:
     """`catalog` is served by the suite's catalogd."""
     base = f"https://{suite.addresses['catalogd'].catalogs}/catalogs/{catalog}/api/v1"
-    trust = suite.trust()
+    trust = suite.tls_context()
     bundle = _typical_bundle(base, suite)
     package = bundle["package"]
     _await_encoded(base, suite)
@@ -42,7 +42,7 @@ def rows(suite: Suite, catalog: str) -> Iterator[Figure]:
 
 
 def _open(url: str, suite: Suite, **headers: str) -> Any:
-    return urllib.request.urlopen(urllib.request.Request(url, headers=headers), context=suite.trust())
+    return urllib.request.urlopen(urllib.request.Request(url, headers=headers), context=suite.tls_context())
 
 
 def _await_encoded(base: str, suite: Suite) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.suite import PACKAGES, Suite
+from devcluster.suite import COMPONENTS, Suite
 from tests.e2e.faulty_registry import FaultyRegistry, registries_conf
 from tests.e2e.stage import Stage
 
@@ -25,7 +25,7 @@ def suite(cluster: Cluster, faulty_registry: FaultyRegistry) -> Iterator[Suite]:
     """catalogd, rukpak and operator-controller as processes, each under its own ServiceAccount."""
     conf = cluster.folder / "registries-e2e.conf"
     conf.write_text(registries_conf(cluster.registries_conf.read_text(), faulty_registry))
-    with Suite(cluster, arguments={name: ("--registries-conf", str(conf)) for name in PACKAGES}) as running:
+    with Suite(cluster, arguments={name: ("--registries-conf", str(conf)) for name in COMPONENTS}) as running:
         running.install()
         running.start()
         yield running
@@ -39,6 +39,6 @@ def stage(cluster: Cluster, suite: Suite, request: pytest.FixtureRequest) -> Ite
     try:
         yield mine
     finally:
-        for component in PACKAGES:
+        for component in COMPONENTS:
             request.node.add_report_section("call", f"log of {component}", suite.log_tail(component, _LOG_LINES))
         mine.close()

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from devcluster.allocation import spare_port
+from devcluster.allocation import free_port
 from devcluster.images import CONFIGS_LABEL
 from tests.images import digest_of
 
@@ -188,7 +188,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", spare_port()), _Handler)
+        super().__init__(("127.0.0.1", free_port()), _Handler)
         self.ended = threading.Event()
 
     def handle_error(self, request: object, client_address: object) -> None:

@@ -12,7 +12,7 @@ import yaml
 
 from devcluster.cluster import Cluster
 from devcluster.demo import full_catalog
-from devcluster.demo.printer import Narrator
+from devcluster.demo.printer import Printer
 from devcluster.images import Catalog, Content, Registry
 from devcluster.suite import Suite
 
@@ -115,10 +115,10 @@ def test_a_hundred_of_all_packages_are_installed_at_once_and_each_other_truly_sa
     content = Content(corpus / "catalog", corpus / "bundles")
     before = _names(cluster)
     pushed = Catalog(Registry(cluster.registry), "catalogs/whole:latest", cluster.registry).push(content)
-    narrator = Narrator()
-    full_catalog.serve(cluster, narrator, pushed.reference)
+    printer = Printer()
+    full_catalog.serve(cluster, printer, pushed.reference)
     try:
-        outcome = full_catalog.install_all(cluster, narrator, content.packages())
+        outcome = full_catalog.install_all(cluster, printer, content.packages())
         packages = {full_catalog.operator_name(package): package for package in content.packages()}
         counted = Counter(
             _category(Refused(content, cluster, packages[name], why)) for name, why in outcome.reasons().items()

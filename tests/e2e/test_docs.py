@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from devcluster.cluster import Cluster, Wanted, start
+from devcluster.cluster import Cluster, ClusterOptions, start
 from devcluster.demo.full_catalog import catalog_object, operator_object
 from devcluster.demo.sample_catalog import SAMPLES
 from devcluster.images import Catalog, Content, Registry, bundle_labels_of
@@ -68,7 +68,7 @@ FOLLOWED = [page for page in PAGES if any(step for step in steps(page))]
 @pytest.fixture(scope="module")
 def published(cluster: Cluster, suite: Suite) -> Cluster:
     """The cluster, in whose registry the catalogs are that the pages name."""
-    if not cluster.is_own:
+    if not cluster.is_managed:
         pytest.skip("the pages take names that may be taken on a cluster of yours")
     if missing := [name for name in NEEDED if shutil.which(name) is None]:
         pytest.fail(f"the commands of the pages need {', '.join(missing)}", pytrace=False)
@@ -100,7 +100,7 @@ def reader(published: Cluster, tmp_path: Path) -> Iterator[Reader]:
 @pytest.fixture
 def newcomer(published: Cluster, tmp_path: Path) -> Iterator[Reader]:
     """On a cluster without anything."""
-    with start(Wanted(f"docs-{os.getpid()}"), print) as bare:
+    with start(ClusterOptions(f"docs-{os.getpid()}"), print) as bare:
         yield Reader(bare, tmp_path)
 
 

@@ -67,7 +67,7 @@ class Witness:
         assert self.peak < self.idle + ALLOWANCE, f"{self.peak:,} bytes, idle {self.idle:,}"
 
     def _ask(self) -> None:
-        trust = self._suite.trust()
+        trust = self._suite.tls_context()
         while not self._ended.wait(_SAMPLE_SECONDS):
             try:
                 with urllib.request.urlopen(self._url, timeout=_ANSWER_SECONDS, context=trust) as answer:
@@ -239,7 +239,7 @@ def _other(name: str, kind: str, **source: Any) -> Object:
 
 def _get(suite: Suite, path: str) -> bytes:
     url = f"https://{suite.addresses['catalogd'].catalogs}{path}"
-    with urllib.request.urlopen(url, timeout=_ANSWER_SECONDS, context=suite.trust()) as answer:
+    with urllib.request.urlopen(url, timeout=_ANSWER_SECONDS, context=suite.tls_context()) as answer:
         data: bytes = answer.read()
         return data
 

@@ -120,7 +120,7 @@ class Workstation:
 def workstation(cluster: Cluster, tmp_path: Path) -> Workstation:
     """The project with the manifests; an empty image stands where the guide's base image is pulled from."""
     try:
-        program = buildah.provide(print)
+        program = buildah.find_or_install(print)
     except DevclusterError as error:
         pytest.fail(str(error), pytrace=False)
     tools, project = tmp_path / "bin", tmp_path / "project"

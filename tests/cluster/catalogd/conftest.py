@@ -16,7 +16,7 @@ import pytest
 from catalogd.__main__ import add_flags
 from catalogd.ingest.load_job import CONFIGS_LABEL
 from catalogd.setup import build
-from devcluster.allocation import spare_port
+from devcluster.allocation import free_port
 from devcluster.cluster import Cluster
 from olmkit.api import bundlemetadata, catalogs, packages
 from olmkit.api.meta import Kind
@@ -71,7 +71,7 @@ class World:
     def __init__(self, cluster: Cluster, client: Client, proxy: RegistryProxy, http: aiohttp.ClientSession) -> None:
         self.cluster, self.client, self.proxy = cluster, client, proxy
         self.name = f"c-{uuid.uuid4().hex[:8]}"
-        self.served_at = f"127.0.0.1:{spare_port()}"
+        self.served_at = f"127.0.0.1:{free_port()}"
         self._http = http
         self._informers = {kind: Informer(client, kind) for kind in KINDS}
         self._changed = asyncio.Event()

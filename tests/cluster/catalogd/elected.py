@@ -12,7 +12,7 @@ from pathlib import Path
 import aiohttp
 from yarl import URL
 
-from devcluster.allocation import spare_port
+from devcluster.allocation import free_port
 from devcluster.suite import NAMESPACE, Suite
 from olmkit.runtime.election import LEASE
 from olmkit.runtime.manager import Manager
@@ -39,7 +39,7 @@ class Replicas:
 
     async def start(self, name: str, *more: str) -> Replica:
         """One more, with these flags too."""
-        port = spare_port()
+        port = free_port()
         proxy = await self._stack.enter_async_context(Proxy(("127.0.0.1", port), None))
         flags = {
             "--kubeconfig": self._kubeconfig,
@@ -54,7 +54,7 @@ class Replicas:
     async def ask(self, replica: Replica, path: str, token: str = "") -> tuple[int, Mapping[str, str], bytes]:
         """Status, headers and body, as a client with that token gets them; the path is sent as it is."""
         if self._tls is None:
-            self._tls = await asyncio.to_thread(self._suite.trust)
+            self._tls = await asyncio.to_thread(self._suite.tls_context)
         url = URL(f"https://127.0.0.1:{replica.port}{path}", encoded=True)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         connector = aiohttp.TCPConnector(ssl=self._tls)

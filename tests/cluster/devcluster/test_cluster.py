@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from devcluster.build import KUBERNETES_VERSION
-from devcluster.cluster import Cluster, Wanted, start
+from devcluster.cluster import Cluster, ClusterOptions, start
 from devcluster.errors import DevclusterError
 from devcluster.state import load
 
@@ -24,7 +24,7 @@ MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 @pytest.fixture
 def own(cluster: Cluster) -> Cluster:
     """The session's cluster where its processes are ours to disturb."""
-    if not cluster.is_own:
+    if not cluster.is_managed:
         pytest.skip("OLM_KUBECONFIG names a cluster whose processes are not ours")
     return cluster
 
@@ -95,10 +95,10 @@ def test_the_api_server_comes_back_with_its_data(own: Cluster, signal_number: si
 
 
 def test_a_halted_component_stays_away_until_it_is_resumed(own: Cluster) -> None:
-    own.halt("registry")
+    own.stop_component("registry")
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(f"http://{own.registry}/v2/")
-    own.resume("registry")
+    own.start_component("registry")
     eventually(lambda: reaches(own.registry))
 
 
@@ -129,7 +129,7 @@ def test_the_registry_takes_an_image_and_gives_it_back(cluster: Cluster) -> None
 
 
 def test_two_clusters_run_side_by_side(own: Cluster) -> None:
-    with start(Wanted(f"beside-{os.getpid()}", nodes=2), print) as other:
+    with start(ClusterOptions(f"beside-{os.getpid()}", nodes=2), print) as other:
         assert not set(other.state.ranges) & set(own.state.ranges)
         assert {other.registry, other.state.server}.isdisjoint({own.registry, own.state.server})
         other.kubectl("create", "namespace", "only-here")
@@ -138,7 +138,7 @@ def test_two_clusters_run_side_by_side(own: Cluster) -> None:
 
 
 def test_a_cluster_of_the_users_is_used_as_it_is(own: Cluster) -> None:
-    wanted = Wanted(f"borrowed-{os.getpid()}", kubeconfig=own.kubeconfig, registry=own.registry)
+    wanted = ClusterOptions(f"borrowed-{os.getpid()}", kubeconfig=own.kubeconfig, registry=own.registry)
     with start(wanted, print) as borrowed:
         assert borrowed.state.components == {}
         assert borrowed.kubectl("get", "nodes", "-o", "name") == own.kubectl("get", "nodes", "-o", "name")
@@ -149,7 +149,7 @@ def test_a_cluster_of_the_users_is_used_as_it_is(own: Cluster) -> None:
 
 def test_a_name_that_runs_is_refused(own: Cluster) -> None:
     with pytest.raises(DevclusterError, match=f"A cluster named '{own.state.name}' is running"):
-        start(Wanted(own.state.name), print)
+        start(ClusterOptions(own.state.name), print)
     assert own.kubectl("get", "--raw", "/readyz") == "ok"
 
 
@@ -164,7 +164,7 @@ def test_a_component_that_cannot_start_is_named_with_its_log(
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(broken))
     monkeypatch.setenv("OLM_CACHE", str(tmp_path / "cache"))
     with pytest.raises(DevclusterError, match=r"etcd ended while the cluster started(.|\n)*the disk is full"):
-        start(Wanted("broken"), print)
+        start(ClusterOptions("broken"), print)
     assert list((tmp_path / "cache" / "clusters").iterdir()) == []
 
 

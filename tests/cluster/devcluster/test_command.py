@@ -19,7 +19,7 @@ from devcluster.state import State, load
 @pytest.fixture
 def environment(cluster: Cluster, tmp_path: Path) -> Iterator[dict[str, str]]:
     """A cache of the test's own that has nothing, and the session's programs by KUBEBUILDER_ASSETS."""
-    if not cluster.is_own:
+    if not cluster.is_managed:
         pytest.skip("OLM_KUBECONFIG names a cluster: there are no programs to start another")
     chosen = {"OLM_CACHE": str(tmp_path / "cache"), "KUBEBUILDER_ASSETS": cluster.state.programs}
     yield python_environment({**os.environ, **chosen})

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.suite import NAMESPACE, PACKAGES, Suite
+from devcluster.suite import COMPONENTS, NAMESPACE, Suite
 from tests.cluster.devcluster.test_cluster import eventually
 
 
@@ -18,7 +18,7 @@ def installed(cluster: Cluster) -> Cluster:
 
 
 def test_each_controller_has_an_account_that_can_get_a_token(installed: Cluster) -> None:
-    for name in PACKAGES:
+    for name in COMPONENTS:
         who = json.loads(
             installed.kubectl(
                 f"--kubeconfig={installed.token_kubeconfig(NAMESPACE, name)}", "auth", "whoami", "-o", "json"
@@ -73,7 +73,7 @@ def certificate_of(suite: Suite, name: str) -> bytes:
     host, _, port = address.partition(":")
     with (
         socket.create_connection((host, int(port)), timeout=10) as plain,
-        suite.trust().wrap_socket(plain, server_hostname=host) as connection,
+        suite.tls_context().wrap_socket(plain, server_hostname=host) as connection,
     ):
         found = connection.getpeercert(binary_form=True)
     assert found is not None

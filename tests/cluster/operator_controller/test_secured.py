@@ -154,4 +154,4 @@ def trust(scene: Scene) -> ssl.SSLContext:
     file = scene.suite.folder.parent / "flags" / "ca.crt"
     if file.exists():
         return ssl.create_default_context(cafile=file)
-    return ssl.create_default_context() if content_url(scene).startswith("http:") else scene.suite.trust()
+    return ssl.create_default_context() if content_url(scene).startswith("http:") else scene.suite.tls_context()

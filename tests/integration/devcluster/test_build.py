@@ -18,5 +18,5 @@ def test_a_machine_without_network_gets_the_words_of_go(tmp_path: Path) -> None:
     with pytest.raises(
         DevclusterError, match=re.compile(r"Go could not build Kubernetes v1\.34\.4:\n.*GOPROXY=off", re.DOTALL)
     ):
-        programs.provide(print, {**kept, **nothing})
+        programs.find_or_build(print, {**kept, **nothing})
     assert [path.name for path in (tmp_path / "cache" / "binaries").iterdir()] == [".lock"]

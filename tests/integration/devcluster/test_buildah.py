@@ -16,7 +16,7 @@ def test_a_machine_without_it_and_without_apt_get_is_told_what_to_do(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(DevclusterError, match=r"no buildah here, and no apt-get .* `make buildah` as root"):
-        buildah.provide(print)
+        buildah.find_or_install(print)
 
 
 APT_GET = """#!/bin/sh
@@ -36,7 +36,7 @@ def test_it_is_installed_without_a_question_and_what_was_configured_stays(
     (tmp_path / "apt-get").write_text(APT_GET.format(folder=tmp_path))
     (tmp_path / "apt-get").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert buildah.provide(print) == tmp_path / "buildah"
+    assert buildah.find_or_install(print) == tmp_path / "buildah"
     keep = "-o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold"
     asked = (tmp_path / "asked").read_text().splitlines()
     assert asked == ["noninteractive update", f"noninteractive install -y {keep} buildah"]

@@ -13,10 +13,11 @@ from devcluster.processes import python_environment
 START_FROM_A_THREAD = """
 import sys, threading, time
 from pathlib import Path
-from devcluster.processes import family_memory, python_environment, proportional_memory, start_logged, tethered
+from devcluster.processes import process_tree_memory, python_environment, proportional_memory
+from devcluster.processes import start_logged, with_parent_death_signal
 def start():
     global child
-    command = tethered(sys.executable, ["-c", "import time; time.sleep(600)"])
+    command = with_parent_death_signal(sys.executable, ["-c", "import time; time.sleep(600)"])
     child = start_logged(command, Path("/dev/null"), python_environment())
 thread = threading.Thread(target=start)
 thread.start()

@@ -1,25 +1,25 @@
-"""Shares of ports and ranges, and the reading of a routing table."""
+"""Allocations of ports and ranges, and the reading of a routing table."""
 
 from ipaddress import IPv4Network
 
 import pytest
 
-from devcluster.allocation import CLAIMS, overlaps, routed_networks, share
+from devcluster.allocation import MAX_CLUSTERS, allocation_of, overlaps, routed_networks
 
 HEADER = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT"
 
 
-def test_no_two_claims_share_a_port_or_an_address() -> None:
-    shares = [share(number) for number in range(CLAIMS)]
-    ports = [port for claim in shares for port in (claim.ports[0] - 1, *claim.ports)]
-    ranges = [range_ for claim in shares for range_ in (claim.pod_range, claim.service_range)]
+def test_no_two_allocations_share_a_port_or_an_address() -> None:
+    allocations = [allocation_of(number) for number in range(MAX_CLUSTERS)]
+    ports = [port for each in allocations for port in (each.ports[0] - 1, *each.ports)]
+    ranges = [range_ for each in allocations for range_ in (each.pod_cidr, each.service_cidr)]
     assert len(set(ports)) == len(ports)
     assert len(set(ranges)) == len(ranges)
     assert all(IPv4Network(range_).prefixlen == 16 for range_ in ranges)
 
 
 def test_the_service_kubernetes_has_the_first_address_of_the_service_range() -> None:
-    assert share(0).first_service_address == "10.181.0.1"
+    assert allocation_of(0).first_service_address == "10.181.0.1"
 
 
 @pytest.mark.parametrize(

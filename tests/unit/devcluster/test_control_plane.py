@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from devcluster import control_plane, nodes
-from devcluster.allocation import share
+from devcluster.allocation import allocation_of
 from devcluster.control_plane import Component, Layout
 
-LAYOUT = Layout(Path("/run"), Path("/programs"), share(3))
+LAYOUT = Layout(Path("/run"), Path("/programs"), allocation_of(3))
 API_SERVER = control_plane.api_server(LAYOUT)
 CONTROLLER_MANAGER = control_plane.controller_manager(LAYOUT)
 
@@ -48,7 +48,9 @@ def test_arguments(component: Component, argument: str) -> None:
 def test_every_listener_is_on_loopback_and_in_the_claim(component: Component) -> None:
     addresses = [part for argument in component.arguments for part in argument.split("://")[1:]]
     assert all(address.startswith("127.0.0.1:") for address in addresses if not address.startswith("kubernetes."))
-    assert all(int(address.split(":")[1]) in LAYOUT.claim.ports for address in addresses if address.startswith("127."))
+    assert all(
+        int(address.split(":")[1]) in LAYOUT.allocation.ports for address in addresses if address.startswith("127.")
+    )
 
 
 @pytest.mark.parametrize(

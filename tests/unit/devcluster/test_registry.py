@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from devcluster.registry import STANDS_IN_FOR, configuration, registries_conf
+from devcluster.registry import MIRRORED_HOSTS, configuration, registries_conf
 
 LOCAL = "127.0.0.1:21004"
 
 
 def test_registries_conf_is_version_2_with_one_table_per_registry() -> None:
     tables = tomllib.loads(registries_conf(LOCAL))["registry"]
-    assert [table["prefix"] for table in tables] == [LOCAL, *STANDS_IN_FOR]
+    assert [table["prefix"] for table in tables] == [LOCAL, *MIRRORED_HOSTS]
 
 
 @pytest.mark.parametrize(

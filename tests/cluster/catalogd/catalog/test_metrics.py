@@ -12,7 +12,7 @@ from pathlib import Path
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
-from devcluster.allocation import spare_port
+from devcluster.allocation import free_port
 from olmkit.api import catalogs
 from olmkit.runtime.election import LEASE
 from olmkit.tls.client_tls import client_context
@@ -59,7 +59,7 @@ async def held_lease(world: World) -> AsyncIterator[None]:
 
 
 async def test_what_is_told_of_a_catalog_until_it_is_gone(world: World, tmp_path: Path) -> None:
-    port, began = spare_port(), int(time.time())
+    port, began = free_port(), int(time.time())
     await world.push(lines(package("p", "1.0.0")))
     async with running(world, tmp_path / "cache", "--metrics-bind-address", f"127.0.0.1:{port}"):
         await world.catalog(world.ref(), poll="1s")
@@ -94,7 +94,7 @@ async def test_what_is_told_of_a_catalog_until_it_is_gone(world: World, tmp_path
 
 
 async def test_a_replica_that_does_not_lead_tells_nothing_of_catalogs(world: World, tmp_path: Path) -> None:
-    port = spare_port()
+    port = free_port()
     await world.push(lines(package("p", "1.0.0")))
     await world.catalog(world.ref())
     async with running(world, tmp_path / "cache"):

@@ -77,7 +77,7 @@ class Client:
 @asynccontextmanager
 async def asked(suite: Suite, path: str) -> AsyncIterator[Client]:
     """Four clients that ask all the while."""
-    tls = await asyncio.to_thread(suite.trust)
+    tls = await asyncio.to_thread(suite.tls_context)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as http:
         client = Client(http, suite, tls, path)
         asking = [asyncio.create_task(client.run(number)) for number in range(4)]

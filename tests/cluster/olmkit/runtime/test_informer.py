@@ -182,7 +182,7 @@ async def test_a_version_that_is_too_old_lists_again_and_finds_what_went(
     cluster: Cluster, client: Client, namespace: str, tmp_path: Path
 ) -> None:
     """A new API server process knows no event from before its start: a real 410."""
-    if not cluster.is_own:
+    if not cluster.is_managed:
         pytest.skip("restarts the API server, which is not ours")
     for name in ("stays", "goes", "anew"):
         await client.create(CONFIG_MAP, config_map(namespace, name))
@@ -253,7 +253,7 @@ async def load(client: Client, namespace: str, writers: int = 3) -> AsyncIterato
 async def test_an_api_server_that_is_restarted_under_load_loses_nothing(
     cluster: Cluster, client: Client, namespace: str, signal_number: int
 ) -> None:
-    if not cluster.is_own:
+    if not cluster.is_managed:
         pytest.skip("restarts the API server, which is not ours")
     informers = [selected(client, namespace), selected(client, namespace, metadata_only=True)]
     views = [View(informer) for informer in informers]

@@ -202,20 +202,20 @@ async def test_without_election_it_works_at_once_and_makes_no_lease(
 async def test_an_api_server_that_is_away_at_the_start_is_waited_for(
     cluster: Cluster, client: Client, namespace: str
 ) -> None:
-    if not cluster.is_own:
+    if not cluster.is_managed:
         pytest.skip("stops the API server, which is not ours")
-    await asyncio.to_thread(cluster.halt, "kube-apiserver")
+    await asyncio.to_thread(cluster.stop_component, "kube-apiserver")
     try:
         async with example(cluster.kubeconfig, namespace, "early") as early:
             await early.logged("watch fails, trying again")
             assert (await early.get("probes", "/healthz"))[0] == 200
             assert (await early.get("probes", "/readyz"))[0] == 500
-            await asyncio.to_thread(cluster.resume, "kube-apiserver")
+            await asyncio.to_thread(cluster.start_component, "kube-apiserver")
             await early.logged("watch works again")
             await answer(client, namespace)
             assert (await early.get("probes", "/readyz"))[0] == 200
     finally:
-        await asyncio.to_thread(cluster.resume, "kube-apiserver")
+        await asyncio.to_thread(cluster.start_component, "kube-apiserver")
 
 
 async def test_a_port_that_is_taken_is_said_and_ends_it(cluster: Cluster, namespace: str) -> None:

@@ -42,7 +42,7 @@ def test_an_operator_that_never_appeared_keeps_the_story_open_and_says_so() -> N
 def test_the_time_to_installed_is_from_the_first_sight_to_the_first_installation() -> None:
     outcome = Outcome(["a"])
     for at, installed in ((10.0, "Unknown"), (12.5, "True"), (20.0, "True")):
-        outcome.note(Event(at, "a", _operator("a", Installed=installed)))
+        outcome.record(Event(at, "a", _operator("a", Installed=installed)))
     assert outcome.seconds == {"a": 2.5}
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from devcluster.control_plane import Component
 from devcluster.errors import DevclusterError
-from devcluster.processes import tethered
+from devcluster.processes import with_parent_death_signal
 
 _RESTART_SECONDS = 0.5
 _TAIL_BYTES = 3000
 
 
-class Part:
+class ComponentProcess:
     """A component and, while it runs, its process."""
 
     def __init__(self, component: Component, programs: Path, logs: Path) -> None:
@@ -40,7 +40,7 @@ class Part:
             return
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
-                *tethered(self._program, self._component.arguments),
+                *with_parent_death_signal(self._program, self._component.arguments),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -48,12 +48,12 @@ class Part:
                 env={**os.environ, **self._component.environment},
             )
 
-    def keep(self, restarted: Callable[[], None]) -> None:
+    def restart_on_exit(self, restarted: Callable[[], None]) -> None:
         """From now on start the process again whenever it ends by itself, and call `restarted`."""
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._restart_for_ever(restarted))
 
-    async def halt(self, signal_number: int = signal.SIGTERM) -> None:
+    async def stop(self, signal_number: int = signal.SIGTERM) -> None:
         """Send the signal, wait for the end, and do not start it again."""
         if self._keeper is not None:
             self._keeper.cancel()
