@@ -2,7 +2,7 @@
 
     OlmError(reason, message)          the reason is API, the message is for people
       Blocked                          spec, content or cluster must change; whatever can lift it is watched: no retry
-      Waiting(after)                   nothing is wrong yet; look again after that time
+      Waiting(after)                   nothing is wrong yet; check again after that time
     ApiError(status, reason, message)  an answer of the API server that is no success
       NotFound                         404
       Conflict                         409, an optimistic lock or a create-only apply that lost; the queue backs off in silence
@@ -37,7 +37,7 @@ class Blocked(OlmError):
 
 
 class Waiting(OlmError):
-    """The same is looked at again after `after`, or earlier when something that is watched changes."""
+    """The object is checked again after `after`, or earlier when something that is watched changes."""
 
     def __init__(self, reason: str, message: str, after: timedelta) -> None:
         super().__init__(reason, message)
@@ -62,7 +62,7 @@ class NotFound(ApiError):
 
 
 class Conflict(ApiError):
-    """409: somebody else wrote first, or the object is there already."""
+    """409: another client wrote first, or the object exists already."""
 
 
 class Gone(ApiError):
@@ -74,7 +74,7 @@ class Invalid(ApiError):
 
 
 class Forbidden(ApiError):
-    """401 or 403: this ServiceAccount may not, or an admission webhook says no."""
+    """401 or 403: this ServiceAccount is not allowed, or an admission webhook denied the request."""
 
 
 class Unavailable(ApiError):

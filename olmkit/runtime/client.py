@@ -82,7 +82,7 @@ class Client:
 
     @property
     def host(self) -> str:
-        """host:port of the API server. Raises RuntimeError before it is open: nobody may take it for nothing."""
+        """host:port of the API server. Raises RuntimeError before the client is open."""
         if not self._base:
             raise RuntimeError("the client is not open yet")
         return urlsplit(self._base).netloc
@@ -99,7 +99,7 @@ class Client:
         await self.close()
 
     async def bearer_token(self) -> str:
-        """The token that says who this is, as it is now; "" when a client certificate or a password does. A secret."""
+        """The bearer token that authenticates this process now; "" when a client certificate or a password does. A secret."""
         await self.open()
         kind, _, token = (await self._credentials.headers()).get("Authorization", "").partition(" ")
         return token if kind == "Bearer" else ""
@@ -255,7 +255,8 @@ class Client:
         uid: str | None = None,
         resource_version: str | None = None,
     ) -> bool:
-        """Ask for an object to go, and for what it owns after it. Returns False while finalizers hold it, True when it is gone.
+        """Request the deletion of an object and, in the background, of its dependents. Returns True when it is deleted, False
+        while finalizers hold it.
 
         With uid or resource_version only if it is still that one (else Conflict). Raises NotFound.
         """

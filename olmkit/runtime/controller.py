@@ -1,7 +1,7 @@
-"""Informers, a queue and workers around one reconciler: whose turn it is, how long it may last, what its outcome means.
+"""Informers, a queue and workers around one reconciler: which key is processed, for how long, and what the outcome means.
 
-Built by the entry points, run by olmkit.runtime.manager on the leader only. A change in an informer becomes keys, a key's turn
-becomes one call of `reconcile`. Never looks at an object and never decides.
+Built by the entry points, run by olmkit.runtime.manager on the leader only. A change in an informer is mapped to keys; each key
+that is taken from the queue is one call of `reconcile`. Never reads an object and never decides.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Controller:
     """One reconciler and what wakes it.
 
     `workers` passes run at once, of different keys; a pass that lasts longer than `deadline` is cancelled and tried again; every
-    key that the informers know of is looked at once in `resync` (less up to 10 %, spread over 10 %).
+    key of the informers is processed again every `resync` (less up to 10 %, spread over 10 %).
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Controller:
         return self._required
 
     def watch(self, informer: Informer, keys: MapFunc) -> None:
-        """Each change in `informer` gives a turn to the keys that `keys` names. May be called while the controller runs."""
+        """Each change in `informer` enqueues the keys that `keys` maps it to. May be called while the controller runs."""
 
         def handle(change: Change) -> None:
             self._enqueue_all(keys, change)
@@ -73,20 +73,20 @@ class Controller:
         informer.subscribe(handle)
 
     def unwatch(self, informer: Informer) -> None:
-        """Changes in `informer` give no turns any more."""
+        """Changes in `informer` enqueue no keys any more."""
         for entry in [entry for entry in self._watched if entry[0] is informer]:
             self._watched.remove(entry)
             informer.unsubscribe(entry[2])
 
     def enqueue(self, key: str) -> None:
-        """Give the key a turn; before run() it is remembered."""
+        """Enqueue the key; before run() it is remembered."""
         if self._queue is None:
             self._early.add(key)
         else:
             self._queue.add(key)
 
     def stop(self) -> None:
-        """Take no more turns; run() returns when those under way have ended."""
+        """Process no more keys; run() returns when the passes under way have ended."""
         if self._gate is not None:
             self._gate.cancel()
         if self._queue is not None:
@@ -133,7 +133,7 @@ class Controller:
                 self._queue.add(key)
 
     def _keys(self, keys: MapFunc, change: Change) -> list[str]:
-        """The keys of one change; an object that `keys` cannot read must not keep all others from their turns."""
+        """The keys of one change; an object that `keys` cannot read must not block all others."""
         try:
             return list(keys(change))
         except Exception as error:
@@ -155,7 +155,7 @@ class Controller:
         return {key for keys, change in changes for key in self._keys(keys, change)}
 
     async def _sweep(self, queue: Queue) -> None:
-        """Every key again, once in a while: the net under events that were missed and facts that no event tells."""
+        """Every key again, periodically: for events that were missed and facts that no event reports."""
         period = self._resync.total_seconds()
         while True:
             await asyncio.sleep(period * random.uniform(0.9, 1.0))
@@ -185,9 +185,9 @@ class Controller:
                 after = await self._attempt(key)
         except Conflict as error:
             result = "requeue"
-            log.debug("somebody else wrote first, trying again", extra={"error": str(error)})
+            log.debug("the object was changed by another client, trying again", extra={"error": str(error)})
             queue.retry(key)
-        except Exception as error:  # whatever a pass raises, the other keys go on
+        except Exception as error:  # whatever a pass raises, other keys are still processed
             result = "error"
             self._failed(error, timed_out=limit.expired(), failures=queue.failures(key))
             queue.retry(key)

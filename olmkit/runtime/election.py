@@ -53,7 +53,7 @@ class LeaseDurations:
 class Term:
     """One holder's time with a lease, from when it takes it until it passes on. Compared for equality only.
 
-    A lease that was deleted counts its transitions from 0 again, so they alone do not tell two terms apart.
+    A lease that was deleted counts its transitions from 0 again, so they alone do not distinguish two terms.
     """
 
     holder: str
@@ -62,7 +62,7 @@ class Term:
 
     @classmethod
     def of(cls, lease: Object) -> Term:
-        """The one that a lease tells of."""
+        """The term that a lease records."""
         spec = lease.get("spec") or {}
         return cls(
             str(spec.get("holderIdentity") or ""), spec.get("leaseTransitions") or 0, str(spec.get("acquireTime") or "")
@@ -163,7 +163,7 @@ class Election:
         return True
 
     def _is_free(self, lease: Object) -> bool:
-        """Nobody holds it, we do, or it has not changed for as long as its holder said."""
+        """It has no holder, this process holds it, or it has not changed for the duration that it states."""
         spec = lease.get("spec") or {}
         observed = (spec.get("holderIdentity"), spec.get("renewTime"), spec.get("leaseTransitions"))
         now = time.monotonic()
@@ -193,7 +193,7 @@ class Election:
         return await self._client.request("PUT", path, body=body)
 
     async def _lead(self, lead: Callable[[], Coroutine[Any, Any, None]]) -> bool:
-        """Work and renew. True when the work ended by itself, False when the lease was lost and the work has ended."""
+        """Work and renew. True when the work has finished, False when it was cancelled because the lease was lost."""
         with Watchdog(f"{self.name} lease", "the work has not ended before the lease can pass on: exiting") as watchdog:
             work = asyncio.create_task(lead(), name=f"{self.name} leading")
             renewal = asyncio.create_task(self._renew(watchdog), name=f"{self.name} renewing")
@@ -265,7 +265,7 @@ class Election:
             log.warning("lease not released, it will expire", extra={**self._facts(), "error": str(error)})
 
     async def _release_once(self) -> bool:
-        """False when the lease has changed under us and must be looked at again."""
+        """False when the lease has changed in the meantime and must be read again."""
         lease = self._lease or await self._read_own()
         self._lease = None
         if lease is None:

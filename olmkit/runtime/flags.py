@@ -16,7 +16,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Settings:
-    """What the flags say. Addresses are `host:port`, `:port` for all addresses, or "0" for none."""
+    """The values of the flags. Addresses are `host:port`, `:port` for all addresses, or "0" for none."""
 
     cache_dir: Path
     kubeconfig: str | None = None
@@ -63,7 +63,7 @@ def make_parser(name: str) -> ArgumentParser:
     add(
         "--pull-cas-dir",
         type=Path,
-        help="folder of certificates (*.crt and *.pem) of authorities that sources may have beside the system's",
+        help="folder of CA certificates (*.crt and *.pem) trusted for sources, in addition to the system's",
     )
     add(
         "--allow-source-cidr",

@@ -25,7 +25,7 @@ __all__ = ["Change", "Informer"]
 
 RETRY_BACKOFF = Backoff(first=0.1, cap=10.0)
 ABSENT_KIND_RECHECK_SECONDS = 30.0
-"""Seconds between two looks for a kind that is not served."""
+"""Seconds between two checks for a kind that is not served."""
 WATCH_TIMEOUT_RANGE_SECONDS = (300, 600)
 """A watch is ended by the server after a time in between, so that a lost event could not stay lost and load spreads."""
 TRANSFORMED_PAGE_SIZE = 100
@@ -49,7 +49,7 @@ def without_managed_fields(obj: Object) -> Object:
 class Informer:
     """One kind, in one namespace or all, by label or field or all; `transform` trims what is kept, but for what identifies it.
 
-    `absent_is_empty`: a kind that is not served counts as synced and empty and is looked for every 30 s or on poke(); without
+    `absent_is_empty`: a kind that is not served counts as synced and empty and is checked for every 30 s or on recheck(); without
     it the informer waits for the kind, unsynced.
     """
 
@@ -78,7 +78,7 @@ class Informer:
         self._store = InformerStore()
         self._handlers: list[Handler] = []
         self._resume_version = ""
-        """Where the watch goes on; "" when a list is due."""
+        """Where the watch resumes; "" when a list is due."""
         self._newest_version = ""
         """The newest version that was listed or watched, kept when a list is due."""
         self._recheck_requested = asyncio.Event()
@@ -95,7 +95,7 @@ class Informer:
         return self._store.objects.get((namespace, name))
 
     def subscribe(self, handler: Handler) -> None:
-        """Call `handler` for each change; what is known already is told at once. It must be quick and must not raise."""
+        """Call `handler` for each change, and at once for each known object. It must be quick and must not raise."""
         self._handlers.append(handler)
         for obj in list(self._store.objects.values()):
             handler(Change(None, obj))
@@ -105,23 +105,23 @@ class Informer:
         self._handlers.remove(handler)
 
     def add_index(self, name: str, keys: Callable[[Object], Iterable[str]]) -> None:
-        """Make objects findable by what `keys` says of them."""
+        """Index the objects by the keys that `keys` returns for them."""
         self._store.add_index(name, keys)
 
     def by_index(self, name: str, key: str) -> list[Object]:
-        """The objects of which index `name` says `key`, sorted by namespace and name."""
+        """The objects with `key` in index `name`, sorted by namespace and name."""
         return self._store.by_index(name, key)
 
     def record_write(self, obj: Object) -> None:
-        """The API server's answer to an own write: it counts at once, unless something newer is known."""
+        """The API server's answer to a write by this process: it counts at once, unless something newer is known."""
         self._notify(self._store.record_write(self._trim(obj)))
 
     def record_deletion(self, name: str, uid: str, namespace: str = "") -> None:
-        """An own deletion after which the object is gone (see Client.delete): it counts at once."""
+        """A deletion by this process after which the object no longer exists (see Client.delete): it counts at once."""
         self._notify(self._store.record_deletion((namespace, name), uid))
 
     def recheck(self) -> None:
-        """A kind that was not served may be now: look at once."""
+        """Check at once whether a kind that was not served is served now."""
         self._recheck_requested.set()
 
     async def run(self) -> None:
@@ -215,7 +215,7 @@ class Informer:
         self._is_failing = False
 
     def _trim(self, obj: Object) -> Object:
-        """What is kept of an object; one that the projection cannot read (anybody may have written it) is kept whole."""
+        """What is kept of an object; one that `transform` cannot read (its author may be anybody) is kept whole."""
         if self._transform is None:
             return obj
         metadata = obj["metadata"]
@@ -234,7 +234,7 @@ class Informer:
                 handler(change)
 
     def _failed(self, error: ApiError) -> None:
-        """Log the beginning of a trouble, not each attempt; a cut that the next attempt mends is none."""
+        """Log the first of several failures, not each attempt; a cut connection that the next attempt replaces is not logged."""
         if self._failures >= 2 and not self._is_failing:
             self._is_failing = True
             log.warning("watch fails, trying again", extra={**self._facts(), "error": str(error)})

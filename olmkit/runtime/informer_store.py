@@ -1,10 +1,11 @@
 """What an informer knows: objects, their versions, indexes, and which of two versions of an object is the newer.
 
-Used by olmkit.runtime.informer only. Pure: told of lists, events and own writes, it answers with what changed; no I/O, no clock.
+Used by olmkit.runtime.informer only. Pure: takes lists, events and writes of this process and returns what changed; no I/O, no
+clock.
 
-    list     replaces what is known; an object that is absent is gone, unless it was written after the list was read
+    list     replaces what is known; an object that is absent is deleted, unless it was written after the list was read
     event    counts when it is newer than what is known
-    saw      an own write: counts when it is newer and the object's uid has not been seen to go
+    write    by this process: counts when it is newer and the object's uid is not known to be deleted
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ MAX_DELETED_UIDS = 4096
 
 @dataclass(frozen=True)
 class Change:
-    """An object before and after: old None when it is new, new None when it is gone."""
+    """An object before and after: old None when it is new, new None when it is deleted."""
 
     old: Object | None
     new: Object | None
@@ -76,17 +77,17 @@ class InformerStore:
         self._deleted_uids: OrderedDict[str, None] = OrderedDict()
 
     def add_index(self, name: str, keys: Callable[[Object], Iterable[str]]) -> None:
-        """Find objects by what `keys` says of them."""
+        """Index the objects by the keys that `keys` returns for them."""
         index = self._indexes[name] = _Index(keys)
         for known, obj in self.objects.items():
             index.move(known, None, obj)
 
     def by_index(self, name: str, key: str) -> list[Object]:
-        """The objects of which an index says `key`, by name."""
+        """The objects with `key` in an index, by name."""
         return [self.objects[known] for known in sorted(self._indexes[name].names.get(key, ()))]
 
     def event(self, kind: str, obj: Object) -> Change | None:
-        """An ADDED, MODIFIED or DELETED event of the watch; None when it tells nothing new."""
+        """An ADDED, MODIFIED or DELETED event of the watch; None when nothing changed."""
         if kind == "DELETED":
             return self._remove_event(obj)
         known = self.objects.get(object_name(obj))
@@ -95,11 +96,12 @@ class InformerStore:
         return self._put(obj)
 
     def record_write(self, obj: Object) -> Change | None:
-        """The answer to an own write; None when it is older than what is known or the object is known to be gone."""
+        """The answer to a write by this process; None when it is older than what is known or the object is known to be
+        deleted."""
         return self.event("MODIFIED", obj)
 
     def record_deletion(self, name: ObjectName, uid: str) -> Change | None:
-        """An own deletion that the API server has carried out; None when it tells nothing new."""
+        """A deletion by this process that the API server has carried out; None when nothing changed."""
         self._record_deleted_uid(uid)
         known = self.objects.get(name)
         return self._remove(name, known) if known is not None and _uid(known) == uid else None
@@ -107,7 +109,7 @@ class InformerStore:
     def replace(self, objects: Iterable[Object], version: str, *, rewound: bool = False) -> Iterator[Change]:
         """A full list that was read at `version`; yields each change as it is made.
 
-        With `rewound` (versions went back: a restored backup) the list is right whatever the versions say.
+        With `rewound` (versions went back: a restored backup) the list counts whatever the versions are.
         """
         listed: set[ObjectName] = set()
         for obj in objects:
@@ -120,7 +122,7 @@ class InformerStore:
                 yield self._remove(name, known)
 
     def clear(self) -> Iterator[Change]:
-        """Everything is gone; yields each change as it is made."""
+        """Remove everything; yields each change as it is made."""
         for name, known in list(self.objects.items()):
             yield self._remove(name, known)
 

@@ -67,7 +67,7 @@ class Manager:
         self._required: dict[Informer, None] = {}
         self._election: Election | None = None
         self.lease_annotations: dict[str, str] = {}
-        """What the lease says of this process while it holds it; to be set before run()."""
+        """Annotations of the lease while this process holds it; to be set before run()."""
 
     def informer(self, kind: Kind, **options: Any) -> Informer:
         """The informer of a kind, one per kind and options (those of Informer); runs on every replica from now on."""
@@ -80,7 +80,7 @@ class Manager:
         return informer
 
     async def remove_informer(self, informer: Informer) -> None:
-        """End an informer that nobody needs any more; the next informer() with its arguments is a new one."""
+        """Stop and remove an informer; the next informer() with its arguments is a new one."""
         for controller in self._controllers:
             controller.unwatch(informer)
         for identity, known in list(self._informers.items()):
@@ -100,7 +100,7 @@ class Manager:
         (self._services if every_replica else self._leader_services).append(service)
 
     def on_started_leading(self, begin: Callable[[], None]) -> None:
-        """Call it each time this process begins to work, before any controller has a turn.
+        """Call it each time this process starts leading, before any controller processes a key.
 
         What it remembers of a time before may be older than what another one did since: this is where it is dropped.
         """
@@ -121,7 +121,7 @@ class Manager:
 
     @property
     def leader_annotations(self) -> Mapping[str, str]:
-        """What the lease says of the process that works now; empty when that is this one or is not known."""
+        """Annotations of the lease when another process holds it; empty when this one does or the holder is unknown."""
         return self._election.others_annotations if self._election else {}
 
     @property

@@ -28,7 +28,7 @@ TERMINAL_ERRORS = Counter(
     "controller_runtime_terminal_reconcile_errors_total", "Passes that failed and are not tried again.", ["controller"]
 )
 RECONCILE_PANICS = Counter(
-    "controller_runtime_reconcile_panics_total", "Passes that ended by an error nobody expected.", ["controller"]
+    "controller_runtime_reconcile_panics_total", "Passes that ended with an unexpected error.", ["controller"]
 )
 RECONCILE_TIMEOUTS = Counter(
     "controller_runtime_reconcile_timeouts_total", "Passes that ran into their deadline.", ["controller"]
@@ -39,14 +39,16 @@ RECONCILE_TIME = Histogram(
 MAX_WORKERS = Gauge("controller_runtime_max_concurrent_reconciles", "Workers a controller has at most.", ["controller"])
 ACTIVE_WORKERS = Gauge("controller_runtime_active_workers", "Workers that make a pass now.", ["controller"])
 
-QUEUE_DEPTH = Gauge("workqueue_depth", "Keys that wait for their turn.", ["name"])
+QUEUE_DEPTH = Gauge("workqueue_depth", "Keys that wait to be processed.", ["name"])
 QUEUE_ADDS = Counter("workqueue_adds_total", "Keys added.", ["name"])
 QUEUE_WAIT = Histogram(
-    "workqueue_queue_duration_seconds", "How long keys wait for their turn.", ["name"], buckets=_QUEUE_BUCKETS
+    "workqueue_queue_duration_seconds", "How long keys wait to be processed.", ["name"], buckets=_QUEUE_BUCKETS
 )
-QUEUE_WORK = Histogram("workqueue_work_duration_seconds", "How long turns take.", ["name"], buckets=_QUEUE_BUCKETS)
-QUEUE_UNFINISHED = Gauge("workqueue_unfinished_work_seconds", "Age of all turns under way, added up.", ["name"])
-QUEUE_LONGEST = Gauge("workqueue_longest_running_processor_seconds", "Age of the oldest turn under way.", ["name"])
+QUEUE_WORK = Histogram(
+    "workqueue_work_duration_seconds", "How long processing a key takes.", ["name"], buckets=_QUEUE_BUCKETS
+)
+QUEUE_UNFINISHED = Gauge("workqueue_unfinished_work_seconds", "Sum of the ages of all passes under way.", ["name"])
+QUEUE_LONGEST = Gauge("workqueue_longest_running_processor_seconds", "Age of the oldest pass under way.", ["name"])
 QUEUE_RETRIES = Counter("workqueue_retries_total", "Keys added again after a failure.", ["name"])
 
 REQUESTS = Counter(

@@ -21,7 +21,7 @@ from olmkit.api.conditions import MAX_SUMMARY_BYTES, PendingEvent, StatusReport,
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, Conflict, NotFound
 from olmkit.runtime.client import Client
-from olmkit.runtime.recorder import EVENT, Conditions, Reporter, choose, make_event, new_obstacles, removed, seen_again
+from olmkit.runtime.recorder import EVENT, Conditions, Reporter, choose, make_event, new_blockers, removed, seen_again
 
 MAX_FAILURES_REMEMBERED = 4096
 """Objects whose last failure is remembered until they recover; beyond that the oldest is taken from the status again."""
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 class WriteRecorder(Protocol):
-    """The part of an informer that is told of own writes."""
+    """The part of an informer that records writes of this process."""
 
     def record_write(self, obj: Object) -> None: ...
 
@@ -62,7 +62,7 @@ def instance_name() -> str:
 
 @dataclass(frozen=True)
 class Publisher:
-    """Publishes for one kind as field manager and reporting controller `manager`; `informer` is told of the write."""
+    """Publishes for one kind as field manager and reporting controller `manager`; `informer` records the write."""
 
     client: Client
     kind: Kind
@@ -70,17 +70,17 @@ class Publisher:
     informer: WriteRecorder
     instance: str = field(default_factory=instance_name)
     _failures: OrderedDict[str, str] = field(default_factory=OrderedDict)
-    """uid -> the failure that was last reported for the object and that has not been set right."""
+    """uid -> the failure that was last reported for the object and from which it has not recovered."""
 
     def reset(self) -> None:
-        """This process leads from now on: what it reported before may have been set right while another one led."""
+        """This process leads from now on: objects may have recovered from what it reported while another process led."""
         self._failures.clear()
 
     async def __call__(self, raw: Mapping[str, Any], report: StatusReport[Any]) -> None:
         """Write the report's status if it differs from raw's by more than empty lists and mappings, then log lines and Events:
         those of its transitions, and its notices as they are.
 
-        Raises Conflict when raw is not the newest any more, NotFound when it is gone; a failed Event is only logged.
+        Raises Conflict when the object has changed since `raw`, NotFound when it is deleted; a failed Event is only logged.
         """
         status = report.status.dump()
         wanted = without_empties(status)
@@ -92,11 +92,11 @@ class Publisher:
                 self._failures.pop(raw["metadata"].get("uid", ""), None)
                 raise
         before, after = _conditions(raw.get("status") or {}), _conditions(status)
-        changed = (*report.transitions, *new_obstacles(before, after))
+        changed = (*report.transitions, *new_blockers(before, after))
         for transition in changed:
             self._log(transition, transition.status, f"is {transition.status} ({transition.reason})")
-        for gone in removed(before, after):
-            self._log(gone, REMOVED, f"is removed (was {gone.status}, {gone.reason})")
+        for old in removed(before, after):
+            self._log(old, REMOVED, f"is removed (was {old.status}, {old.reason})")
         about = {"apiVersion": self.kind.api_version, "kind": self.kind.kind, "metadata": raw["metadata"]}
         news = (*report.events, *self._choose(raw, before, after, changed))
         await asyncio.gather(*(self._emit(about, notice) for notice in news))

@@ -1,7 +1,7 @@
-"""One turn per key at a time: deduplicated, delayed, backed off.
+"""A work queue: keys are deduplicated, delayed and backed off; each key is processed by one worker at a time.
 
-Used by olmkit.runtime.controller: informers add keys, workers get them. A key that is added while its turn runs gets another turn
-afterwards. Lives on one event loop; never starts a task and never calls what it hands out.
+Used by olmkit.runtime.controller: informers add keys, workers get them. A key that is added while it is processed is processed
+again afterwards. Lives on one event loop; never starts a task and never calls what it hands out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RETRY_BACKOFF = Backoff(first=0.05, cap=300)
 
 
 class QueueShutDown(Exception):
-    """Raised by get() when no more turns are given."""
+    """Raised by get() after shutdown()."""
 
 
 @dataclass
@@ -32,7 +32,7 @@ class _Delayed:
 
 
 class Queue:
-    """Keys that wait, keys whose turn runs and keys for later. `name` is the label of its metrics."""
+    """Keys that wait, keys that are being processed and keys for later. `name` is the label of its metrics."""
 
     def __init__(self, name: str = "", retry: Backoff = RETRY_BACKOFF) -> None:
         self.name = name
@@ -47,11 +47,11 @@ class Queue:
         self._register_metrics()
 
     def __len__(self) -> int:
-        """How many keys wait for a turn (those for later not counted)."""
+        """How many keys wait to be processed (those for later not counted)."""
         return len(self._waiting)
 
     def add(self, key: str) -> None:
-        """Give the key a turn as soon as possible. Waiting already: nothing; running: another turn when this one is done."""
+        """Enqueue the key. Does nothing if it waits already; if it is being processed, it is processed again afterwards."""
         if self._shut_down or key in self._waiting:
             return
         metrics.QUEUE_ADDS.labels(self.name).inc()
@@ -61,7 +61,8 @@ class Queue:
             self._wake()
 
     def add_after(self, key: str, delay: timedelta) -> None:
-        """Give the key a turn after `delay` at the latest: of several delays the earliest counts, and a turn ends them all."""
+        """Enqueue the key after `delay` at the latest: of several delays the earliest counts, and processing the key ends them
+        all."""
         if self._shut_down:
             return
         seconds = delay.total_seconds()
@@ -78,7 +79,7 @@ class Queue:
         self._delayed[key] = _Delayed(when, loop.call_at(when, self._on_timer, key))
 
     def retry(self, key: str) -> None:
-        """Give the key a turn after a time that doubles with each retry since the last forget()."""
+        """Enqueue the key after a delay that doubles with each retry since the last forget()."""
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         metrics.QUEUE_RETRIES.labels(self.name).inc()
         self.add_after(key, timedelta(seconds=self._backoff.delay(failures)))
@@ -92,7 +93,7 @@ class Queue:
         return self._failures.get(key, 0)
 
     async def get(self) -> str:
-        """The key whose turn it is; call done() at its end. Raises QueueShutDown once shutdown() was called."""
+        """The next key to process; call done() when it is processed. Raises QueueShutDown once shutdown() was called."""
         while not self._shut_down and not self._order:
             getter = asyncio.get_running_loop().create_future()
             self._getters.append(getter)
@@ -113,7 +114,7 @@ class Queue:
         return key
 
     def done(self, key: str) -> None:
-        """The turn of this key has ended."""
+        """The key has been processed."""
         started = self._running.pop(key)
         metrics.QUEUE_WORK.labels(self.name).observe(time.monotonic() - started)
         if key in self._waiting and not self._shut_down:
@@ -121,7 +122,7 @@ class Queue:
             self._wake()
 
     def shutdown(self) -> None:
-        """No more turns: get() raises from now on, add() does nothing; turns under way end with done() as ever."""
+        """From now on get() raises and add() does nothing; keys being processed end with done() as usual."""
         self._shut_down = True
         for delayed in self._delayed.values():
             delayed.timer.cancel()

@@ -20,11 +20,11 @@ from olmkit.api.meta import Kind, Object
 EVENT = Kind("", "v1", "Event", "events", namespaced=True)
 """Events of core/v1: they alone may carry firstTimestamp, lastTimestamp and count, by which kubectl sorts and shows them."""
 MAX_MESSAGE_BYTES = 1024
-"""Bytes of an Event's message; the API server refuses more in some versions, and nobody reads more."""
+"""Bytes of an Event's message; some versions of the API server refuse more."""
 CLUSTER_SCOPED_NAMESPACE = "default"
 """Where Events about cluster-scoped objects live; the API server accepts no other."""
 RECOVERED = "Recovered"
-"""Reason of the Event that says what was set right."""
+"""Reason of the Event that names the failure an object has recovered from."""
 
 _SUMMARIES = ("Ready", "Reconciling", "Stalled")
 _FAILURES = ("Unhealthy", "ProblemsFound")
@@ -39,7 +39,7 @@ _OBSTRUCTED = (_WAITING, "Retrying")
 """What it begins with while something is in the way."""
 
 _COUNTED = re.compile(r"\d[\d,]*(\.\d+)?([KMGT]i?B|%)?|(\d+(\.\d+)?(h|m|s|ms))+")
-"""Numbers, sizes and durations: they count on while what they are said of stays the same."""
+"""Numbers, sizes and durations: they change while the subject of the message stays the same."""
 _MADE_UP = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b|:\d+\b")
 """What the name of a pod ends with, and ports: others each time that the same is tried again."""
 _PUNCTUATION = ".,;:()\"'…"
@@ -50,7 +50,7 @@ Conditions = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Choice:
-    """The Events of one pass; `trouble` is the failure that holds after it (empty: none), to be given to the next choice."""
+    """The Events of one pass; `failure` is the one that holds after it (empty: none), to be passed to the next choice."""
 
     notices: tuple[PendingEvent, ...] = ()
     failure: str = ""
@@ -71,11 +71,11 @@ def severity(transition: Transition, *, calm: bool, waiting: bool = False) -> Se
     return "Normal" if calm and not _is_failure(transition) else "Warning"
 
 
-def choose(before: Conditions, after: Conditions, transitions: Iterable[Transition], trouble: str = "") -> Choice:
+def choose(before: Conditions, after: Conditions, transitions: Iterable[Transition], failure: str = "") -> Choice:
     """The Events of a pass whose transitions led from the conditions `before` to those `after`.
 
-    At most one Warning and one Normal Event, and a Warning for each fact that stands by itself (Valid, …Deprecated). A failure
-    that the conditions `before` showed is no Warning again under another reason, unless it costs Ready. `trouble` is what the
+    At most one Warning and one Normal Event, and a Warning for each independent condition (Valid, …Deprecated). A failure
+    that the conditions `before` showed is no Warning again under another reason, unless it costs Ready. `failure` is what the
     choice before this one returned; a process that has just started knows none and takes it from `before`.
     """
     known = {condition["type"] for condition in before}
@@ -86,26 +86,26 @@ def choose(before: Conditions, after: Conditions, transitions: Iterable[Transiti
     failures = sorted((entry for entry in warnings if not _stands_alone(entry.type)), key=_telling)
     if failures:
         was_lost = _is_true(before, "Ready") and not _is_true(after, "Ready")
-        told = () if was_lost else _failures_of(before)
-        fresh = [entry for entry in failures if not _is_told(entry, told)]
+        reported = () if was_lost else _failures_of(before)
+        fresh = [entry for entry in failures if not _is_reported(entry, reported)]
         cause = _cause(fresh[0] if fresh else failures[0], after)
-        warning = (_notice(cause, "Warning"),) if fresh and not _is_told(cause, told) else ()
+        warning = (_notice(cause, "Warning"),) if fresh and not _is_reported(cause, reported) else ()
         return Choice((*warning, *_successes(changed, known), *advice), cause.message)
-    trouble = trouble or _failure_of(before)
-    if trouble and _is_true(after, "Ready") and not _failure_of(after):
+    failure = failure or _failure_of(before)
+    if failure and _is_true(after, "Ready") and not _failure_of(after):
         if _is_true(after, "Reconciling"):  # what is being served or done still has to be replaced or completed
-            return Choice(advice, trouble)
+            return Choice(advice, failure)
         ready = next(entry for entry in after if entry["type"] == "Ready")
-        text = f"set right: {trouble}; {ready['message']}"
+        text = f"recovered from: {failure}; {ready['message']}"
         return Choice((PendingEvent("Normal", RECOVERED, text, "Ready"), *advice))
-    return Choice((*_news(changed, known, calm), *advice), trouble)
+    return Choice((*_news(changed, known, calm), *advice), failure)
 
 
-def new_obstacles(before: Conditions, after: Conditions) -> tuple[Transition, ...]:
+def new_blockers(before: Conditions, after: Conditions) -> tuple[Transition, ...]:
     """Conditions that stay as they are and whose message names what it did not name before: logged, and given to `choose`.
 
     Only of what is in the way: a failure that holds, or what is waited for or tried again. What changes each time that the same
-    is looked at (numbers, durations, names that are made up), and obstacles that are no longer named, are nothing new.
+    is looked at (numbers, durations, names that are made up), and blockers that are no longer named, are nothing new.
     """
     known = {condition["type"]: _as_transition(condition) for condition in before}
     calm, waiting = _is_calm(after), _is_waiting(after)
@@ -114,12 +114,12 @@ def new_obstacles(before: Conditions, after: Conditions) -> tuple[Transition, ..
         for entry in map(_as_transition, after)
         if (old := known.get(entry.type)) is not None
         and (old.status, old.reason) == (entry.status, entry.reason)
-        and _is_obstacle(entry, calm, waiting)
+        and _is_blocker(entry, calm, waiting)
         and not _words(entry.message) <= _words(old.message)
     )
 
 
-def _is_obstacle(entry: Transition, calm: bool, waiting: bool) -> bool:
+def _is_blocker(entry: Transition, calm: bool, waiting: bool) -> bool:
     if entry.type == "Reconciling":
         return entry.status == "True" and entry.reason.startswith(_OBSTRUCTED)
     return severity(entry, calm=calm, waiting=waiting) == "Warning"
@@ -161,7 +161,7 @@ def _is_waiting(conditions: Conditions) -> bool:
 
 
 def _telling(transition: Transition) -> int:
-    """The aspect that failed tells more than Stalled, which tells more than Ready, which tells more than what follows from it."""
+    """Rank: the aspect that failed is more specific than Stalled, that than Ready, and that than what follows from it."""
     if transition.type not in _SUMMARIES and _is_failure(transition):
         return 0
     return {"Stalled": 1, "Ready": 2}.get(transition.type, 3)
@@ -183,15 +183,15 @@ def _failure_of(conditions: Conditions) -> str:
 
 
 def _cause(failure: Transition, conditions: Conditions) -> Transition:
-    """The most telling one that says the same: an outcome has one reason, whichever way led to it."""
+    """The most specific one with the same content: an outcome has one reason, whichever way led to it."""
     same = [
         entry for entry in _failures_of(conditions) if _says_no_more(failure, entry) or _says_no_more(entry, failure)
     ]
     return min(same, key=_telling, default=failure)
 
 
-def _is_told(entry: Transition, told: Iterable[Transition]) -> bool:
-    return any(_says_no_more(entry, other) for other in told)
+def _is_reported(entry: Transition, reported: Iterable[Transition]) -> bool:
+    return any(_says_no_more(entry, other) for other in reported)
 
 
 def _says_no_more(entry: Transition, other: Transition) -> bool:

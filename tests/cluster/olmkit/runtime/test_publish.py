@@ -175,7 +175,7 @@ async def test_a_recovery_is_an_event_that_names_the_failure(
     assert set(found) == {"NotServed", "Recovered"}
     assert (found["Recovered"]["type"], found["Recovered"]["message"]) == (
         "Normal",
-        "set right: nothing is served; served",
+        "recovered from: nothing is served; served",
     )
 
 

@@ -14,7 +14,7 @@ from olmkit.runtime.recorder import (
     Reporter,
     choose,
     make_event,
-    new_obstacles,
+    new_blockers,
     seen_again,
     severity,
 )
@@ -165,10 +165,12 @@ SERVED_WITH_PROBLEMS = [*SERVED, *conditions("Valid False ProblemsFound 3 blobs"
         pytest.param(
             UPGRADE_REFUSED,
             READY,
-            ["Normal Recovered: set right: cannot upgrade; done"],
+            ["Normal Recovered: recovered from: cannot upgrade; done"],
             id="a recovery names what was",
         ),
-        pytest.param(UNHEALTHY, READY, ["Normal Recovered: set right: d: no progress; done"], id="well again at once"),
+        pytest.param(
+            UNHEALTHY, READY, ["Normal Recovered: recovered from: d: no progress; done"], id="well again at once"
+        ),
         pytest.param(NEW, READING, [], id="a first look"),
         pytest.param(READING, SERVED, ["Normal Succeeded: r"], id="served for the first time"),
         pytest.param(
@@ -178,7 +180,7 @@ SERVED_WITH_PROBLEMS = [*SERVED, *conditions("Valid False ProblemsFound 3 blobs"
             id="problems of the content stand by themselves",
         ),
         pytest.param(SERVED, OLD_CONTENT, ["Warning UnpackFailed: no such tag"], id="new content cannot be read"),
-        pytest.param(OLD_CONTENT, SERVED, ["Normal Recovered: set right: no such tag; r"], id="new content again"),
+        pytest.param(OLD_CONTENT, SERVED, ["Normal Recovered: recovered from: no such tag; r"], id="new content again"),
         pytest.param(
             conditions("Installed Unknown InstallPending w", "Reconciling True UnpackPending w", "Ready False X w"),
             conditions("Installed Unknown InstallPending k", "Reconciling True WaitingForKind k", "Ready False X k"),
@@ -364,7 +366,7 @@ def test_one_event_per_outcome(before: list[dict[str, Any]], after: list[dict[st
     ],
 )
 def test_an_obstacle_that_is_another_under_the_same_reason(before: str, after: str, expected: bool) -> None:
-    found = new_obstacles(conditions(before), conditions(after))
+    found = new_blockers(conditions(before), conditions(after))
     assert [entry.message for entry in found] == ([conditions(after)[0]["message"]] if expected else [])
 
 
@@ -395,7 +397,7 @@ def test_an_obstacle_that_is_another_under_the_same_reason(before: str, after: s
 def test_an_obstacle_that_is_another_is_one_event(
     before: list[dict[str, Any]], after: list[dict[str, Any]], expected: list[str]
 ) -> None:
-    assert brief(choose(before, after, new_obstacles(before, after))) == expected
+    assert brief(choose(before, after, new_blockers(before, after))) == expected
 
 
 def test_a_recovery_names_the_failure_even_when_work_came_between() -> None:
@@ -403,7 +405,9 @@ def test_a_recovery_names_the_failure_even_when_work_came_between() -> None:
     assert failed.failure == "d: no progress"
     again = pass_from(UNHEALTHY, ROLLING_OUT, failed.failure)
     assert brief(again) == ["Normal Progressing: 0 of 1"]
-    assert brief(pass_from(ROLLING_OUT, READY, again.failure)) == ["Normal Recovered: set right: d: no progress; done"]
+    assert brief(pass_from(ROLLING_OUT, READY, again.failure)) == [
+        "Normal Recovered: recovered from: d: no progress; done"
+    ]
     assert pass_from(ROLLING_OUT, READY, again.failure).failure == ""
 
 
@@ -428,7 +432,7 @@ def test_a_recovery_names_what_is_served_when_the_work_has_ended() -> None:
     writing = pass_from(READING_ANOTHER, WRITING_ANOTHER, reading.failure)
     assert writing == Choice((), "no such tag"), "one Event for the outcome"
     end = pass_from(WRITING_ANOTHER, SERVING_ANOTHER, writing.failure)
-    assert (brief(end), end.failure) == (["Normal Recovered: set right: no such tag; serving v2"], "")
+    assert (brief(end), end.failure) == (["Normal Recovered: recovered from: no such tag; serving v2"], "")
 
 
 def test_a_failure_that_holds_is_not_reported_again_and_is_no_recovery() -> None:
