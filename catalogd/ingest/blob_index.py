@@ -52,7 +52,7 @@ class BlobIndex:
     def find(self, schema: str = "", package: str = "", name: str = "") -> Sequence[int]:
         """Numbers of the blobs that match all that is asked, in order; "" asks nothing.
 
-        A package's own olm.package blob belongs to it, although its envelope names no package (olmv1.md 5.3, trap 14).
+        A package's own olm.package blob belongs to it, although its envelope names no package (trap 14).
         """
         asked = _Query(*(self._texts.get(text, -1) for text in (schema, package, name)))
         if -1 in (asked.schema, asked.package, asked.name):
