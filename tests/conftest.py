@@ -20,8 +20,9 @@ _BUILD_FAILED = pytest.StashKey[str]()
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build the cluster's programs before the first test: the time limit of a test is no limit for a build."""
     config = session.config
-    wanted = any("cluster" in getattr(item, "fixturenames", ()) for item in session.items)
-    if not wanted or config.option.collectonly or os.environ.get("OLM_KUBECONFIG"):
+    fixtures = {name for item in session.items for name in getattr(item, "fixturenames", ())}
+    wanted = "cluster_programs" in fixtures or ("cluster" in fixtures and not os.environ.get("OLM_KUBECONFIG"))
+    if not wanted or config.option.collectonly:
         return
     capture = config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
@@ -29,6 +30,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             programs.find_or_build(lambda line: print(line, flush=True))
         except DevclusterError as error:
             config.stash[_BUILD_FAILED] = str(error)
+
+
+@pytest.fixture(scope="session")
+def cluster_programs(pytestconfig: pytest.Config) -> Path:
+    """The folder with the programs of the development cluster, for tests that run one of them without a cluster."""
+    found = programs.find(lambda line: None)
+    if found is None:
+        pytest.fail(pytestconfig.stash.get(_BUILD_FAILED, "the cluster's programs are not built"), pytrace=False)
+    return found
 
 
 @pytest.fixture(scope="session")

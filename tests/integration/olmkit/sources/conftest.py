@@ -1,4 +1,4 @@
-"""The setting of tests about registries that fail."""
+"""An image behind a proxy that can misbehave, for tests of registries that fail."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from devcluster.cluster import Cluster
-from tests.integration.olmkit.sources.proxied_image import Setting, set_up
+from tests.integration.olmkit.sources.proxied_image import ProxiedImage, run_proxied_image
+from tests.servers.local_registry import LocalRegistry
 
 
 @pytest_asyncio.fixture
-async def setting(cluster: Cluster) -> AsyncIterator[Setting]:
-    async with set_up(cluster) as made:
+async def proxied(local_registry: LocalRegistry) -> AsyncIterator[ProxiedImage]:
+    async with run_proxied_image(local_registry) as made:
         yield made

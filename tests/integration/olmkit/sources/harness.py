@@ -19,12 +19,12 @@ from olmkit.sources.source import GitReference, GitSource, RefKind, Source, from
 from olmkit.sources.tree import CATALOG_LIMITS, ContentLimits
 from olmkit.sources.unpack import unpack
 
-HASTY = Timeouts(connect=5, read=1, min_rate_window=0.3, min_rate_bytes=50 * 1024)
-"""For servers that stall; the others get the usual patience, however busy the machine is."""
+SHORT_TIMEOUTS = Timeouts(connect=5, read=1, min_rate_window=0.3, min_rate_bytes=50 * 1024)
+"""For servers that stall. Other tests use the default timeouts, because the machine may be busy."""
 
 
 @dataclass
-class Desk:
+class SourceHarness:
     """Where sources are opened; servers on loopback are allowed."""
 
     folder: Path
@@ -43,7 +43,7 @@ class Desk:
 
     def hurry(self) -> None:
         """No patience with servers."""
-        self.access = replace(self.access, timeouts=HASTY)
+        self.access = replace(self.access, timeouts=SHORT_TIMEOUTS)
 
     async def files(self, source: Source) -> dict[str, str]:
         """Path below the root of the content -> text. The source goes through JSON first, as it does on its way to a job."""

@@ -9,21 +9,21 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from devcluster.cluster import Cluster
 from olmkit.errors import Waiting
 from olmkit.sources.oci.registries_conf import Registries, Timeouts, parse
 from tests import images
 from tests.images import tar
+from tests.servers.local_registry import LocalRegistry
 from tests.servers.registry_proxy import RegistryProxy
 
 NUMBERS = itertools.count()
-HASTY = Timeouts(connect=5, read=1, min_rate_window=0.2, min_rate_bytes=50 * 1024)
-"""For registries that stall; the others get the usual patience, however busy the machine is."""
+SHORT_TIMEOUTS = Timeouts(connect=5, read=1, min_rate_window=0.2, min_rate_bytes=50 * 1024)
+"""For registries that stall. Other tests use the default timeouts, because the machine may be busy."""
 TEXT = os.urandom(100_000).hex()
 
 
 @dataclass(frozen=True)
-class Setting:
+class ProxiedImage:
     """A proxy in front of the real registry, an image behind it, and the rules that lead there."""
 
     proxy: RegistryProxy
@@ -41,19 +41,19 @@ class Setting:
         return text.replace(self.digest, "DIGEST")
 
 
-def conf(location: str, prefix: str = "", more: str = "") -> str:
+def insecure_rule(location: str, prefix: str = "", more: str = "") -> str:
     return f'[[registry]]\nprefix = "{prefix or location}"\nlocation = "{location}"\ninsecure = true\n{more}\n'
 
 
 @asynccontextmanager
-async def set_up(cluster: Cluster) -> AsyncIterator[Setting]:
+async def run_proxied_image(local_registry: LocalRegistry) -> AsyncIterator[ProxiedImage]:
     repository = f"faults/{os.getpid()}-{next(NUMBERS)}"
-    digest = images.push(cluster.registry, repository, "v1", [tar({"a": TEXT})], {"is": "it"})
-    async with RegistryProxy(cluster.registry) as proxy:
-        yield Setting(proxy, Registries(parse(conf(proxy.address))), repository, digest)
+    digest = images.push(local_registry.address, repository, "v1", [tar({"a": TEXT})], {"is": "it"})
+    async with RegistryProxy(local_registry.address) as proxy:
+        yield ProxiedImage(proxy, Registries(parse(insecure_rule(proxy.address))), repository, digest)
 
 
-def empty(folder: Path) -> Path:
+def empty_folder(folder: Path) -> Path:
     made = folder / f"into-{next(NUMBERS)}"
     made.mkdir()
     return made

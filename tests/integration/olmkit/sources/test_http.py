@@ -25,7 +25,7 @@ from olmkit.sources.open import open_source
 from olmkit.sources.source import HttpSource
 from olmkit.sources.tree import ContentLimits
 from tests.images import Entry, device, digest_of, file, folder, hard_link, link, tar
-from tests.integration.olmkit.sources.harness import Desk
+from tests.integration.olmkit.sources.harness import SourceHarness
 from tests.secrets import secret
 from tests.servers.certificates import Authority
 from tests.servers.web_server import WebServer, redirect
@@ -36,8 +36,8 @@ PASSWORD = "Op3n-Sesame"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def harness(tmp_path: Path) -> SourceHarness:
+    return SourceHarness(tmp_path)
 
 
 @pytest.fixture
@@ -68,35 +68,35 @@ def url(server: WebServer) -> str:
     ],
 )
 async def test_an_archive_by_what_it_is_and_not_by_its_name(
-    desk: Desk, shelf: Path, server: WebServer, data: bytes
+    harness: SourceHarness, shelf: Path, server: WebServer, data: bytes
 ) -> None:
     (shelf / "download").write_bytes(data)
-    assert await desk.files(HttpSource(f"{server.url}/download")) == FILES
+    assert await harness.files(HttpSource(f"{server.url}/download")) == FILES
 
 
-async def test_what_is_resolved_is_told(desk: Desk, url: str) -> None:
-    async with open_source(HttpSource(f"{url}?token=s3cret"), desk.access) as opened:
+async def test_what_is_resolved_is_told(harness: SourceHarness, url: str) -> None:
+    async with open_source(HttpSource(f"{url}?token=s3cret"), harness.access) as opened:
         assert opened.digest == content_digest(digest_of(ARCHIVE))
         assert opened.ref == f"{url}@{digest_of(ARCHIVE)}"
         assert opened.resolved == {"type": "http", "http": {"url": url, "digest": digest_of(ARCHIVE)}}
         assert not opened.unchanged
 
 
-async def test_an_archive_that_did_not_change_is_not_sent_again(desk: Desk, shelf: Path, url: str) -> None:
-    async with open_source(HttpSource(url), desk.access) as opened:
+async def test_an_archive_that_did_not_change_is_not_sent_again(harness: SourceHarness, shelf: Path, url: str) -> None:
+    async with open_source(HttpSource(url), harness.access) as opened:
         validator = opened.validator
     assert "ETag" in validator
-    async with open_source(HttpSource(url), desk.access, validator) as opened:
+    async with open_source(HttpSource(url), harness.access, validator) as opened:
         assert (opened.unchanged, opened.digest, opened.ref, opened.resolved) == (True, "", "", {})
         assert opened.validator == validator
     newer = gzip.compress(tar({"c": "new"}), mtime=0)
     (shelf / "a.tar.gz").write_bytes(newer)
-    async with open_source(HttpSource(url), desk.access, validator) as opened:
+    async with open_source(HttpSource(url), harness.access, validator) as opened:
         assert (opened.unchanged, opened.digest) == (False, content_digest(digest_of(newer)))
         assert opened.validator != validator
 
 
-async def test_a_server_that_only_tells_the_time(desk: Desk, server: WebServer, url: str) -> None:
+async def test_a_server_that_only_tells_the_time(harness: SourceHarness, server: WebServer, url: str) -> None:
     when = "Tue, 14 Nov 2023 22:13:20 GMT"
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -105,52 +105,58 @@ async def test_a_server_that_only_tells_the_time(desk: Desk, server: WebServer, 
         return web.Response(body=ARCHIVE, headers={"Last-Modified": when})
 
     server.fault = answer
-    async with open_source(HttpSource(url), desk.access) as opened:
+    async with open_source(HttpSource(url), harness.access) as opened:
         validator = opened.validator
-    async with open_source(HttpSource(url), desk.access, validator) as opened:
+    async with open_source(HttpSource(url), harness.access, validator) as opened:
         assert opened.unchanged
 
 
-async def test_a_validator_counts_for_its_own_source_only(desk: Desk, server: WebServer, shelf: Path, url: str) -> None:
+async def test_a_validator_counts_for_its_own_source_only(
+    harness: SourceHarness, server: WebServer, shelf: Path, url: str
+) -> None:
     (shelf / "b.tar.gz").write_bytes(ARCHIVE)
-    async with open_source(HttpSource(url), desk.access) as opened:
+    async with open_source(HttpSource(url), harness.access) as opened:
         validator = opened.validator
-    async with open_source(HttpSource(f"{server.url}/b.tar.gz"), desk.access, validator) as opened:
+    async with open_source(HttpSource(f"{server.url}/b.tar.gz"), harness.access, validator) as opened:
         assert not opened.unchanged
     assert "If-None-Match" not in server.requests[-1].headers
 
 
-async def test_a_server_that_says_unchanged_to_nobodys_question(desk: Desk, server: WebServer, url: str) -> None:
+async def test_a_server_that_says_unchanged_to_nobodys_question(
+    harness: SourceHarness, server: WebServer, url: str
+) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         return web.Response(status=304)
 
     server.fault = answer
-    error = await desk.refusal(HttpSource(url))
+    error = await harness.refusal(HttpSource(url))
     assert error.message == f'web server {server.address} answered 304 Not Modified when asked for archive "/a.tar.gz"'
 
 
-async def test_with_a_checksum_nothing_is_asked_until_it_is_unpacked(desk: Desk, server: WebServer, url: str) -> None:
+async def test_with_a_checksum_nothing_is_asked_until_it_is_unpacked(
+    harness: SourceHarness, server: WebServer, url: str
+) -> None:
     source = HttpSource(url, digest_of(ARCHIVE))
-    async with open_source(source, desk.access) as opened:
+    async with open_source(source, harness.access) as opened:
         assert opened.digest == content_digest(digest_of(ARCHIVE))
         assert server.requests == []
-    assert await desk.files(source) == FILES
+    assert await harness.files(source) == FILES
     wrong = "sha256:" + "a" * 64
-    error = await desk.refusal(HttpSource(url, wrong))
+    error = await harness.refusal(HttpSource(url, wrong))
     assert (error.reason, isinstance(error, Waiting)) == ("DigestMismatch", True)
     assert error.message == f"archive {url} is {digest_of(ARCHIVE)}, and its checksum should be {wrong}"
 
 
 @pytest.mark.parametrize("tls", [False, True], ids=["plain HTTP", "a certificate that is not looked at"])
 async def test_a_login_goes_where_others_can_read_it_only_if_its_secret_says_so(
-    desk: Desk, shelf: Path, tmp_path: Path, tls: bool
+    harness: SourceHarness, shelf: Path, tmp_path: Path, tls: bool
 ) -> None:
     context = Authority().server_context(tmp_path) if tls else None
     async with WebServer(shelf, login=("reader", PASSWORD), tls=context) as server:
         source = HttpSource(f"{server.url}/a.tar.gz", insecure_skip_verify=tls)
         values = {"username": "reader", "password": PASSWORD}
-        desk.give(secret("kubernetes.io/basic-auth", values, server.address))
-        error = await desk.refusal(source)
+        harness.give(secret("kubernetes.io/basic-auth", values, server.address))
+        error = await harness.refusal(source)
         assert error.reason == "Unauthorized"
         assert error.message.endswith(
             "and those of Secret olm-suite-system/login are sent neither by plain HTTP nor with insecureSkipVerify, where"
@@ -158,24 +164,24 @@ async def test_a_login_goes_where_others_can_read_it_only_if_its_secret_says_so(
             " olm.operatorframework.io/insecure-source-hosts too"
         )
         assert [each.headers.get("Authorization") for each in server.requests] == [None] * len(server.requests)
-        desk.give(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
-        assert await desk.files(source) == FILES
+        harness.give(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
+        assert await harness.files(source) == FILES
 
 
-async def test_a_login_goes_to_the_host_that_its_secret_names(desk: Desk, shelf: Path) -> None:
+async def test_a_login_goes_to_the_host_that_its_secret_names(harness: SourceHarness, shelf: Path) -> None:
     async with WebServer(shelf, login=("reader", PASSWORD)) as server, WebServer(shelf) as other:
         source = HttpSource(f"{server.url}/a.tar.gz")
-        error = await desk.refusal(source)
+        error = await harness.refusal(source)
         words = f'web server {server.address} wants a user and a password for archive "/a.tar.gz" (401): name a Secret in auth'
         assert (error.reason, error.message) == ("Unauthorized", words)
         values = {"username": "reader", "password": PASSWORD}
-        desk.give(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
-        assert await desk.files(source) == FILES
-        assert await desk.files(HttpSource(f"{other.url}/a.tar.gz")) == FILES
+        harness.give(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
+        assert await harness.files(source) == FILES
+        assert await harness.files(HttpSource(f"{other.url}/a.tar.gz")) == FILES
         assert "Authorization" not in other.requests[-1].headers
 
         server.fault = redirect(f"{other.url}/a.tar.gz", 307)
-        desk.give(
+        harness.give(
             secret(
                 "kubernetes.io/basic-auth",
                 values,
@@ -183,27 +189,27 @@ async def test_a_login_goes_to_the_host_that_its_secret_names(desk: Desk, shelf:
                 insecure=f"{server.address},{other.address}",
             )
         )
-        assert await desk.files(source) == FILES
+        assert await harness.files(source) == FILES
         assert "Authorization" in server.requests[-1].headers
         assert "Authorization" not in other.requests[-1].headers
 
 
-async def test_certificates(desk: Desk, shelf: Path, tmp_path: Path) -> None:
+async def test_certificates(harness: SourceHarness, shelf: Path, tmp_path: Path) -> None:
     authority = Authority()
     async with WebServer(shelf, tls=authority.server_context(tmp_path)) as server, WebServer(shelf) as plain:
         source = HttpSource(f"{server.url}/a.tar.gz")
-        error = await desk.refusal(source)
+        error = await harness.refusal(source)
         assert error.reason == "SourceUnavailable"
         assert f"web server {server.address} shows a certificate that is not trusted" in error.message
-        assert await desk.files(replace(source, insecure_skip_verify=True)) == FILES
-        desk.access = replace(desk.access, ca_folder=authority.folder(tmp_path))
-        assert await desk.files(source) == FILES
+        assert await harness.files(replace(source, insecure_skip_verify=True)) == FILES
+        harness.access = replace(harness.access, ca_folder=authority.folder(tmp_path))
+        assert await harness.files(source) == FILES
 
         server.fault = redirect(f"{plain.url}/a.tar.gz", 307)
-        error = await desk.refusal(source)
+        error = await harness.refusal(source)
         words = f"redirects from https to http, to {plain.address}, which is refused"
         assert error.message == f"web server {server.address} {words}"
-        error = await desk.refusal(HttpSource(f"https://{plain.address}/a.tar.gz"))
+        error = await harness.refusal(HttpSource(f"https://{plain.address}/a.tar.gz"))
         assert error.message == f"web server {plain.address} does not speak TLS"
 
 
@@ -212,29 +218,31 @@ async def test_certificates(desk: Desk, shelf: Path, tmp_path: Path) -> None:
     ["http://169.254.169.254/a", "http://[fe80::1]/a", "http://100.100.100.200/a", "http://2852039166/a", "//[::1]/a"],
 )
 async def test_redirects_to_addresses_that_are_nobody_elses_business(
-    desk: Desk, server: WebServer, url: str, location: str
+    harness: SourceHarness, server: WebServer, url: str, location: str
 ) -> None:
     server.fault = redirect(location)
-    error = await desk.refusal(HttpSource(url))
+    error = await harness.refusal(HttpSource(url))
     assert (type(error), error.reason) == (AddressRefused, "AddressRefused"), "the server may send us elsewhere one day"
 
 
 @pytest.mark.parametrize("location", ["file:///etc/passwd", "ftp://example.com/x", "", "http://[x"])
-async def test_redirects_that_are_none(desk: Desk, server: WebServer, url: str, location: str) -> None:
+async def test_redirects_that_are_none(harness: SourceHarness, server: WebServer, url: str, location: str) -> None:
     server.fault = redirect(location)
-    error = await desk.refusal(HttpSource(url))
+    error = await harness.refusal(HttpSource(url))
     assert error.message == f"web server {server.address} redirects to what is no http or https address"
 
 
-async def test_addresses_of_this_machine_are_refused_unless_allowed(desk: Desk, server: WebServer, url: str) -> None:
-    desk.access = replace(desk.access, allowed_cidrs=())
+async def test_addresses_of_this_machine_are_refused_unless_allowed(
+    harness: SourceHarness, server: WebServer, url: str
+) -> None:
+    harness.access = replace(harness.access, allowed_cidrs=())
     for each in (url, url.replace("127.0.0.1", "localhost"), url.replace("127.0.0.1", "127.1")):
-        error = await desk.refusal(HttpSource(each))
+        error = await harness.refusal(HttpSource(each))
         assert error.reason == "AddressRefused"
         # A name may get another address; what is written as an address never does.
         assert type(error) is (AddressRefused if "localhost" in each else BadReference)
     assert server.requests == []
-    error = await desk.refusal(HttpSource("http://169.254.169.254/latest/meta-data"))
+    error = await harness.refusal(HttpSource("http://169.254.169.254/latest/meta-data"))
     assert isinstance(error, BadReference)
     assert error.message == (
         "web server 169.254.169.254 has the address 169.254.169.254, which is link-local, as metadata services are: such "
@@ -257,14 +265,14 @@ async def test_addresses_of_this_machine_are_refused_unless_allowed(desk: Desk, 
         "https://[::1/a",
     ],
 )
-async def test_urls_that_are_none(desk: Desk, url: str) -> None:
-    error = await desk.refusal(HttpSource(url))
+async def test_urls_that_are_none(harness: SourceHarness, url: str) -> None:
+    error = await harness.refusal(HttpSource(url))
     assert (error.reason, isinstance(error, Blocked)) == ("InvalidReference", True)
     assert "s3cret" not in error.message.replace("X: s3cret", "")
 
 
-async def test_what_is_not_there_is_said(desk: Desk, server: WebServer) -> None:
-    error = await desk.refusal(HttpSource(f"{server.url}/gone?token=s3cret"))
+async def test_what_is_not_there_is_said(harness: SourceHarness, server: WebServer) -> None:
+    error = await harness.refusal(HttpSource(f"{server.url}/gone?token=s3cret"))
     assert error.reason == "SourceNotFound"
     assert error.message == f'web server {server.address} has no archive "/gone", or not for us (404)'
 
@@ -301,10 +309,10 @@ async def test_what_is_not_there_is_said(desk: Desk, server: WebServer) -> None:
     ],
 )
 async def test_archives_that_are_refused(
-    desk: Desk, shelf: Path, url: str, data: bytes, reason: str, words: str
+    harness: SourceHarness, shelf: Path, url: str, data: bytes, reason: str, words: str
 ) -> None:
     (shelf / "a.tar.gz").write_bytes(data)
-    error = await desk.refusal(HttpSource(url))
+    error = await harness.refusal(HttpSource(url))
     assert isinstance(error, BadContent)
     assert (error.reason, error.ref) == (reason, f"{url}@{digest_of(data)}")
     assert error.message.startswith(f"archive {url}@{digest_of(data)} ")
@@ -312,18 +320,18 @@ async def test_archives_that_are_refused(
     assert words in error.message
 
 
-async def test_a_zip_archive_is_refused_with_words(desk: Desk, shelf: Path, url: str) -> None:
+async def test_a_zip_archive_is_refused_with_words(harness: SourceHarness, shelf: Path, url: str) -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("a", "x")
     (shelf / "a.tar.gz").write_bytes(packed.getvalue())
-    error = await desk.refusal(HttpSource(url))
+    error = await harness.refusal(HttpSource(url))
     words = "is a zip archive, which is not read: make it a tar archive, plain or packed with gzip or zstd"
     assert words in error.message
 
 
-async def test_bombs(desk: Desk, shelf: Path, url: str) -> None:
-    desk.limits = ContentLimits(bytes=10_000_000, files=1000)
+async def test_bombs(harness: SourceHarness, shelf: Path, url: str) -> None:
+    harness.limits = ContentLimits(bytes=10_000_000, files=1000)
     for data in (
         gzip.compress(tar([file("a", bytes(11_000_000))])),
         zstandard.compress(tar([file("a", bytes(11_000_000))])),
@@ -332,11 +340,13 @@ async def test_bombs(desk: Desk, shelf: Path, url: str) -> None:
         gzip.compress(tar([folder("/".join("d" * 70))])),
     ):
         (shelf / "a.tar.gz").write_bytes(data)
-        error = await desk.refusal(HttpSource(url))
+        error = await harness.refusal(HttpSource(url))
         assert (error.reason, isinstance(error, BadContent)) == ("TooLarge", True)
 
 
-async def test_an_archive_larger_than_allowed_is_not_read_to_its_end(desk: Desk, server: WebServer, url: str) -> None:
+async def test_an_archive_larger_than_allowed_is_not_read_to_its_end(
+    harness: SourceHarness, server: WebServer, url: str
+) -> None:
     sent = 0
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -349,15 +359,17 @@ async def test_an_archive_larger_than_allowed_is_not_read_to_its_end(desk: Desk,
         return response
 
     server.fault = answer
-    desk.limits = ContentLimits(bytes=1_000_000)
+    harness.limits = ContentLimits(bytes=1_000_000)
     with pytest.raises(Waiting) as raised:
-        async with open_source(HttpSource(url), desk.access, limits=desk.limits):
+        async with open_source(HttpSource(url), harness.access, limits=harness.limits):
             pass
     assert raised.value.message == f"archive {url} is larger than 1,000,000 bytes, the most that is read"
     assert sent < 100 * 1024**2
 
 
-async def test_servers_that_lie_stall_trickle_and_break_off(desk: Desk, server: WebServer, url: str) -> None:
+async def test_servers_that_lie_stall_trickle_and_break_off(
+    harness: SourceHarness, server: WebServer, url: str
+) -> None:
     async def silence(request: web.Request) -> web.StreamResponse:
         await server.closing()
         return web.Response()
@@ -394,29 +406,33 @@ async def test_servers_that_lie_stall_trickle_and_break_off(desk: Desk, server: 
         (trickle, f"{who} sends too slowly (less than 50 KiB in 0.3 s)"),
     ):
         if fault is silence:  # from here on they stall
-            desk.hurry()
+            harness.hurry()
         server.fault = fault
-        error = await desk.refusal(HttpSource(url))
+        error = await harness.refusal(HttpSource(url))
         assert (error.reason, error.message) == ("SourceUnavailable", words)
 
 
-async def test_a_server_that_calls_the_packing_of_a_file_an_encoding(desk: Desk, server: WebServer, url: str) -> None:
+async def test_a_server_that_calls_the_packing_of_a_file_an_encoding(
+    harness: SourceHarness, server: WebServer, url: str
+) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         return web.Response(body=ARCHIVE, headers={"Content-Encoding": "x-gzip"})
 
     server.fault = answer
-    async with open_source(HttpSource(url), desk.access) as opened:
+    async with open_source(HttpSource(url), harness.access) as opened:
         assert opened.digest == content_digest(digest_of(ARCHIVE))
-    assert await desk.files(HttpSource(url)) == FILES
+    assert await harness.files(HttpSource(url)) == FILES
 
 
 @pytest.mark.parametrize("value", ['"' + "x" * 2000 + '"', '"\u00e9"'])
-async def test_a_validator_that_is_none_is_not_kept(desk: Desk, server: WebServer, url: str, value: str) -> None:
+async def test_a_validator_that_is_none_is_not_kept(
+    harness: SourceHarness, server: WebServer, url: str, value: str
+) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         return web.Response(body=ARCHIVE, headers={"ETag": value})
 
     server.fault = answer
-    async with open_source(HttpSource(url), desk.access) as opened:
+    async with open_source(HttpSource(url), harness.access) as opened:
         assert opened.validator == ""
 
 

@@ -19,7 +19,6 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from devcluster.cluster import Cluster
 from olmkit.errors import Blocked, Waiting
 from olmkit.jobs import Failed, Finished, Jobs, JobState, Running, Sandbox, Task
 from olmkit.sources.access import Access
@@ -30,6 +29,7 @@ from tests import images
 from tests.images import file, tar
 from tests.secrets import auth, docker_config
 from tests.servers.forward_proxy import ForwardProxy
+from tests.servers.local_registry import LocalRegistry
 from tests.servers.registry import (
     PASSWORD,
     USER,
@@ -43,12 +43,14 @@ from tests.servers.registry import (
 from tests.servers.registry_proxy import RegistryProxy, redirect, redirect_to, silence, wants_token
 from tests.servers.server_keys import make_keys
 
+pytestmark = pytest.mark.usefixtures("cluster_programs")
+
 PULL = "tests.integration.olmkit.sources.work:pull"
 NUMBERS = itertools.count()
 
 
 @dataclass
-class Desk:
+class JobHarness:
     """Jobs that pull into one store."""
 
     root: Path
@@ -76,8 +78,8 @@ class Desk:
 
 
 @pytest_asyncio.fixture
-async def desk(cluster: Cluster, tmp_path: Path) -> AsyncIterator[Desk]:
-    made = Desk(tmp_path / "store", cluster.registries_conf)
+async def harness(local_registry: LocalRegistry, tmp_path: Path) -> AsyncIterator[JobHarness]:
+    made = JobHarness(tmp_path / "store", local_registry.registries_conf)
     yield made
     await made.jobs.close()
 
@@ -87,12 +89,14 @@ def repository() -> str:
     return f"jobs/{os.getpid()}-{next(NUMBERS)}"
 
 
-async def test_an_image_becomes_content_that_survives(desk: Desk, cluster: Cluster, repository: str) -> None:
-    digest = images.push(cluster.registry, repository, "v1", [tar({"a/b": "1", "c": "2"})], {})
-    state = await desk.pull(f"quay.io/{repository}:v1")
+async def test_an_image_becomes_content_that_survives(
+    harness: JobHarness, local_registry: LocalRegistry, repository: str
+) -> None:
+    digest = images.push(local_registry.address, repository, "v1", [tar({"a/b": "1", "c": "2"})], {})
+    state = await harness.pull(f"quay.io/{repository}:v1")
     assert isinstance(state, Finished)
     assert state.result == {"ref": f"quay.io/{repository}@{digest}", "digest": digest, "files": 2}
-    again = Store(desk.root)
+    again = Store(harness.root)
     again.remove_abandoned_staging()
     path = again.path(digest)
     assert path is not None
@@ -101,102 +105,106 @@ async def test_an_image_becomes_content_that_survives(desk: Desk, cluster: Clust
 
 
 async def test_bad_content_arrives_with_its_digest_and_leaves_nothing(
-    desk: Desk, cluster: Cluster, repository: str
+    harness: JobHarness, local_registry: LocalRegistry, repository: str
 ) -> None:
     bomb = gzip.compress(tar([file("a", bytes(300 * 1024**2))]))
-    manifest = images.push_blobs(cluster.registry, repository, [bomb], {}, compression="plain")
-    digest = images.push_manifest(cluster.registry, repository, "v1", manifest, images.MANIFEST["oci"])
-    state = await desk.pull(f"quay.io/{repository}:v1")
+    manifest = images.push_blobs(local_registry.address, repository, [bomb], {}, compression="plain")
+    digest = images.push_manifest(local_registry.address, repository, "v1", manifest, images.MANIFEST["oci"])
+    state = await harness.pull(f"quay.io/{repository}:v1")
     assert isinstance(state, Failed)
     assert isinstance(state.error, BadContent)
     assert state.error.reason == "TooLarge"
     assert state.error.ref == f"quay.io/{repository}@{digest}"
-    assert os.listdir(desk.root) == [".staging"]
-    assert os.listdir(desk.root / ".staging") == []
+    assert os.listdir(harness.root) == [".staging"]
+    assert os.listdir(harness.root / ".staging") == []
 
 
 async def test_a_pull_that_is_cancelled_leaves_only_what_sweep_removes(
-    desk: Desk, cluster: Cluster, repository: str
+    harness: JobHarness, local_registry: LocalRegistry, repository: str
 ) -> None:
-    async with RegistryProxy(cluster.registry) as proxy:
-        desk.registries = desk.root.parent / "registries.conf"
-        desk.registries.write_text(f'[[registry]]\nlocation = "{proxy.address}"\ninsecure = true\n')
+    async with RegistryProxy(local_registry.address) as proxy:
+        harness.registries = harness.root.parent / "registries.conf"
+        harness.registries.write_text(f'[[registry]]\nlocation = "{proxy.address}"\ninsecure = true\n')
         asked = asyncio.Event()
 
         async def stall(request: web.Request, through: RegistryProxy) -> web.StreamResponse:
             asked.set()
             return await silence(request, through)
 
-        manifest = images.push_blobs(cluster.registry, repository, [tar({"a": "1"})], {})
+        manifest = images.push_blobs(local_registry.address, repository, [tar({"a": "1"})], {})
         proxy.on(manifest["layers"][0]["digest"], stall)
-        images.push_manifest(cluster.registry, repository, "v1", manifest, images.MANIFEST["oci"])
-        state = desk.jobs.ensure("key", "1", desk.task(f"{proxy.address}/{repository}:v1"))
+        images.push_manifest(local_registry.address, repository, "v1", manifest, images.MANIFEST["oci"])
+        state = harness.jobs.ensure("key", "1", harness.task(f"{proxy.address}/{repository}:v1"))
         assert isinstance(state, Running)
         async with asyncio.timeout(60):
             await asked.wait()
-        assert len(os.listdir(desk.root / ".staging")) == 1
-        desk.jobs.cancel("key")
-        await desk.jobs.close()
-    desk.store.remove_abandoned_staging()
-    assert os.listdir(desk.root / ".staging") == []
-    assert desk.store.digests() == set()
+        assert len(os.listdir(harness.root / ".staging")) == 1
+        harness.jobs.cancel("key")
+        await harness.jobs.close()
+    harness.store.remove_abandoned_staging()
+    assert os.listdir(harness.root / ".staging") == []
+    assert harness.store.digests() == set()
 
 
 async def test_tls_that_is_trusted(
-    desk: Desk, cluster: Cluster, repository: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    harness: JobHarness, local_registry: LocalRegistry, repository: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Jobs inherit the environment: SSL_CERT_FILE names a private authority."""
     keys = make_keys(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(keys / "ca.crt"))
-    digest = images.push(cluster.registry, repository, "v1", [tar({"a": "1"})], {})
-    async with RegistryProxy(cluster.registry, tls=server_context(keys)) as proxy:
-        desk.registries = tmp_path / "registries.conf"
-        desk.registries.write_text(
-            f'[[registry]]\nlocation = "{proxy.address}"\n[[registry]]\nlocation = "{cluster.registry}"\ninsecure = true\n'
+    digest = images.push(local_registry.address, repository, "v1", [tar({"a": "1"})], {})
+    async with RegistryProxy(local_registry.address, tls=server_context(keys)) as proxy:
+        harness.registries = tmp_path / "registries.conf"
+        harness.registries.write_text(
+            f'[[registry]]\nlocation = "{proxy.address}"\n[[registry]]\nlocation = "{local_registry.address}"\ninsecure = true\n'
         )
-        state = await desk.pull(f"{proxy.address}/{repository}:v1")
+        state = await harness.pull(f"{proxy.address}/{repository}:v1")
         assert isinstance(state, Finished), state
         assert state.result["digest"] == digest
 
-        desk.store.remove(digest)
-        proxy.on("/blobs/", redirect_to(cluster.registry))
-        state = await desk.pull(f"{proxy.address}/{repository}:v1")
+        harness.store.remove(digest)
+        proxy.on("/blobs/", redirect_to(local_registry.address))
+        state = await harness.pull(f"{proxy.address}/{repository}:v1")
         assert isinstance(state, Failed)
         assert isinstance(state.error, Waiting)
-        expected = f"registry {proxy.address} redirects from https to http, to {cluster.registry}, which is refused"
+        expected = (
+            f"registry {proxy.address} redirects from https to http, to {local_registry.address}, which is refused"
+        )
         assert state.error.message == expected
 
         proxy.on("/blobs/", wants_token("http://169.254.169.254/token", "t0ken"))
-        state = await desk.pull(f"{proxy.address}/{repository}:v1")
+        state = await harness.pull(f"{proxy.address}/{repository}:v1")
         assert isinstance(state, Failed)
         assert state.error.reason == "AddressRefused", "the place of the token is judged like any other"
 
 
 async def test_a_folder_of_authorities_is_read_for_each_job(
-    desk: Desk, cluster: Cluster, repository: str, tmp_path: Path
+    harness: JobHarness, local_registry: LocalRegistry, repository: str, tmp_path: Path
 ) -> None:
     first, second = (make_keys(folder(tmp_path, name)) for name in ("first", "second"))
-    desk.authorities = folder(tmp_path, "authorities")
-    digest = images.push(cluster.registry, repository, "v1", [tar({"a": "1"})], {})
-    desk.registries = tmp_path / "registries.conf"
+    harness.authorities = folder(tmp_path, "authorities")
+    digest = images.push(local_registry.address, repository, "v1", [tar({"a": "1"})], {})
+    harness.registries = tmp_path / "registries.conf"
     for keys, words in ((first, "with an authority that nobody knows"), (second, "with one that was replaced")):
-        async with RegistryProxy(cluster.registry, tls=server_context(keys)) as proxy:
-            desk.registries.write_text(f'[[registry]]\nlocation = "{proxy.address}"\n')
-            state = await desk.pull(f"{proxy.address}/{repository}:v1")
+        async with RegistryProxy(local_registry.address, tls=server_context(keys)) as proxy:
+            harness.registries.write_text(f'[[registry]]\nlocation = "{proxy.address}"\n')
+            state = await harness.pull(f"{proxy.address}/{repository}:v1")
             assert isinstance(state, Failed), words
             assert "shows a certificate that is not trusted: " in state.error.message
             assert "the folder of --pull-cas-dir" in state.error.message, "what to do"
-            (desk.authorities / "private.crt").write_bytes((keys / "ca.crt").read_bytes())
-            state = await desk.pull(f"{proxy.address}/{repository}:v1")
+            (harness.authorities / "private.crt").write_bytes((keys / "ca.crt").read_bytes())
+            state = await harness.pull(f"{proxy.address}/{repository}:v1")
             assert isinstance(state, Finished), state
-            desk.store.remove(digest)
+            harness.store.remove(digest)
 
-    (desk.authorities / "other.pem").write_text("-----BEGIN CERTIFICATE-----\nQQ==\n-----END CERTIFICATE-----\n")
-    state = await desk.pull(f"{cluster.registry}/{repository}:v1")
+    (harness.authorities / "other.pem").write_text("-----BEGIN CERTIFICATE-----\nQQ==\n-----END CERTIFICATE-----\n")
+    state = await harness.pull(f"{local_registry.address}/{repository}:v1")
     assert isinstance(state, Failed)
     assert isinstance(state.error, Blocked)
     assert state.error.reason == "InvalidConfiguration"
-    assert state.error.message.startswith(f"certificate authorities of {desk.authorities}/other.pem cannot be read: ")
+    assert state.error.message.startswith(
+        f"certificate authorities of {harness.authorities}/other.pem cannot be read: "
+    )
 
 
 SECRETS = ("0pen-Sesame-1", "0pen-Sesame-2", "0pen-Sesame-3", "0pen-Sesame-4", "0pen-Sesame-5", PASSWORD, "r3fresh")
@@ -210,8 +218,8 @@ def shapes(value: str) -> list[str]:
 
 
 async def test_no_secret_is_seen_anywhere(
-    desk: Desk,
-    cluster: Cluster,
+    harness: JobHarness,
+    local_registry: LocalRegistry,
     repository: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -225,7 +233,7 @@ async def test_no_secret_is_seen_anywhere(
     async with own_registry(kept) as address:
         images.push(address, repository, "v1", [tar({"a": "1"})], {})
     seen: list[object] = []
-    desk.registries = tmp_path / "registries.conf"
+    harness.registries = tmp_path / "registries.conf"
     async with (
         served(service.answer) as realm,
         own_registry(kept, basic_auth(kept)) as basic,
@@ -235,7 +243,7 @@ async def test_no_secret_is_seen_anywhere(
     ):
         broken.on("/v2/", redirect("https://storage.invalid/x?signature=0pen-Sesame-5"))
         hosts = (basic, tokens, realm, broken.address)
-        desk.registries.write_text(
+        harness.registries.write_text(
             "".join(f'[[registry]]\nlocation = "{each}"\ninsecure = true\n' for each in hosts)
             + '[[registry]]\nprefix = "registry.test"\nlocation = "registry.test"\n'
         )
@@ -251,9 +259,9 @@ async def test_no_secret_is_seen_anywhere(
         ]
         for login in logins:
             secret = docker_config({each: login for each in (*hosts, "registry.test")})
-            desk.credentials = Credentials.from_secret(secret)
+            harness.credentials = Credentials.from_secret(secret)
             for host in (basic, tokens, broken.address, "registry.test"):
-                seen += await what_is_seen(desk, f"{host}/{repository}:v1")
+                seen += await what_is_seen(harness, f"{host}/{repository}:v1")
         assert sum(isinstance(each, Finished) for each in seen) == 3, "two that are right, and a token for another"
         assert sum(isinstance(each, Failed) for each in seen) == 17
         text = "\n".join(f"{each} {each!r}" for each in seen)
@@ -266,15 +274,15 @@ async def test_no_secret_is_seen_anywhere(
     assert "refuses the user and password of its variable (407)" in text
 
 
-async def what_is_seen(desk: Desk, ref: str) -> list[object]:
+async def what_is_seen(harness: JobHarness, ref: str) -> list[object]:
     """All that a pull leaves for others to read."""
-    state = await desk.pull(ref)
-    seen: list[object] = [desk.task(ref), state, desk.credentials, desk.jobs, *command_lines()]
+    state = await harness.pull(ref)
+    seen: list[object] = [harness.task(ref), state, harness.credentials, harness.jobs, *command_lines()]
     if isinstance(state, Failed):
         seen += [state.error, state.error.message, *traceback.format_exception(state.error)]
     if isinstance(state, Finished):
         seen.append(state.result)
-        desk.store.remove(state.result["digest"])
+        harness.store.remove(state.result["digest"])
     return seen
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from devcluster.cluster import Cluster
 from olmkit.errors import Waiting
 from olmkit.jobs import Failed, Finished, Jobs, JobState, Sandbox, Task
 from olmkit.sources.access import Access
@@ -24,18 +23,19 @@ from olmkit.sources.tree import CATALOG_LIMITS, ContentLimits
 from olmkit.sources.unpack import unpack
 from tests import images
 from tests.images import tar
-from tests.integration.olmkit.sources.harness import Desk, branch
+from tests.integration.olmkit.sources.harness import SourceHarness, branch
 from tests.secrets import secret
 from tests.servers.git_http_server import GitServer, Repository
 from tests.servers.git_ssh_server import GitSshServer
+from tests.servers.local_registry import LocalRegistry
 from tests.servers.web_server import WebServer
 
 WORK = "tests.integration.olmkit.sources.work:open_and_unpack"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def harness(tmp_path: Path) -> SourceHarness:
+    return SourceHarness(tmp_path)
 
 
 class Office:
@@ -64,20 +64,20 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
     await made.jobs.close()
 
 
-async def test_files_of_configmaps(desk: Desk) -> None:
+async def test_files_of_configmaps(harness: SourceHarness) -> None:
     source = ConfigMapsSource((("a.yaml", b"1"), ("deep/er/b.yaml", b"2")))
-    assert await desk.files(source) == {"a.yaml": "1", "deep/er/b.yaml": "2"}
-    async with open_source(source, desk.access) as opened:
+    assert await harness.files(source) == {"a.yaml": "1", "deep/er/b.yaml": "2"}
+    async with open_source(source, harness.access) as opened:
         assert opened.digest == digest_of_files(source.files)
         assert opened.ref == f"configMaps@{opened.digest}"
         assert opened.resolved == {"type": "configMaps", "configMaps": {"digest": opened.digest}}
         assert (opened.validator, opened.unchanged) == ("", False)
 
 
-async def test_files_of_configmaps_under_limits(desk: Desk) -> None:
-    desk.limits = ContentLimits(bytes=10)
+async def test_files_of_configmaps_under_limits(harness: SourceHarness) -> None:
+    harness.limits = ContentLimits(bytes=10)
     source = ConfigMapsSource((("a", b"x" * 11),))
-    error = await desk.refusal(source)
+    error = await harness.refusal(source)
     assert isinstance(error, BadContent)
     assert error.reason == "TooLarge"
     assert error.message.startswith(
@@ -85,16 +85,16 @@ async def test_files_of_configmaps_under_limits(desk: Desk) -> None:
     )
 
 
-async def test_an_image(cluster: Cluster, desk: Desk) -> None:
+async def test_an_image(local_registry: LocalRegistry, harness: SourceHarness) -> None:
     repository = f"opening/{os.getpid()}"
     digest = images.push(
-        cluster.registry, repository, "v1", [tar({"configs/a": "1", "etc/b": "2"})], {"where": "/configs"}
+        local_registry.address, repository, "v1", [tar({"configs/a": "1", "etc/b": "2"})], {"where": "/configs"}
     )
-    access = Access(registries_conf=cluster.registries_conf)
+    access = Access(registries_conf=local_registry.registries_conf)
     async with open_source(ImageSource(f"quay.io/{repository}:v1"), access) as opened:
         assert (opened.digest, opened.ref) == (digest, f"quay.io/{repository}@{digest}")
         assert opened.resolved == {"type": "image", "image": {"ref": opened.ref}}
-        into = desk.folder / "into"
+        into = harness.folder / "into"
         os.mkdir(into)
         root = unpack(await opened.fetch(into, FromLabel("where")), into, CATALOG_LIMITS, lambda line: None)
         assert root == into / "configs"
@@ -102,15 +102,15 @@ async def test_an_image(cluster: Cluster, desk: Desk) -> None:
         assert not (into / "etc").exists()
 
 
-async def test_all_of_it_in_jobs(office: Office, desk: Desk) -> None:
+async def test_all_of_it_in_jobs(office: Office, harness: SourceHarness) -> None:
     """A job has 768 MB of addresses, threads included."""
     big = "x" * 20_000_000
-    repository = Repository(desk.folder / "repositories" / "x.git")
+    repository = Repository(harness.folder / "repositories" / "x.git")
     repository.commit({"catalog/a": big, "catalog/b": "2"})
-    (desk.folder / "files").mkdir()
-    (desk.folder / "files" / "a.tar.gz").write_bytes(gzip.compress(tar({"a": big, "b": "2"})))
-    folder = desk.folder / "repositories"
-    async with GitServer(folder) as git, GitSshServer(folder) as ssh, WebServer(desk.folder / "files") as web:
+    (harness.folder / "files").mkdir()
+    (harness.folder / "files" / "a.tar.gz").write_bytes(gzip.compress(tar({"a": big, "b": "2"})))
+    folder = harness.folder / "repositories"
+    async with GitServer(folder) as git, GitSshServer(folder) as ssh, WebServer(harness.folder / "files") as web:
         keys = {"ssh-privatekey": ssh.private_key, "ssh-knownhosts": ssh.known_hosts}
         granted = Credentials.from_secret(secret("kubernetes.io/ssh-auth", keys, ssh.address))
         sources: list[Source] = [
@@ -120,33 +120,35 @@ async def test_all_of_it_in_jobs(office: Office, desk: Desk) -> None:
             ConfigMapsSource((("a", big.encode()[:1_000_000]), ("b", b"2"))),
         ]
         for number, source in enumerate(sources):
-            state = await office.run(source, desk.access.with_credentials(granted), desk.folder / f"into-{number}")
+            state = await office.run(
+                source, harness.access.with_credentials(granted), harness.folder / f"into-{number}"
+            )
             assert isinstance(state, Finished), state
             assert sorted(state.result["files"]) == ["a", "b"]
 
 
-async def test_a_bomb_ends_its_own_job_and_is_said(office: Office, desk: Desk) -> None:
-    repository = Repository(desk.folder / "repositories" / "x.git")
+async def test_a_bomb_ends_its_own_job_and_is_said(office: Office, harness: SourceHarness) -> None:
+    repository = Repository(harness.folder / "repositories" / "x.git")
     repository.commit({"a": bytes(140_000_000)})
-    async with GitServer(desk.folder / "repositories") as git:
-        state = await office.run(branch(f"{git.url}/x.git"), desk.access, desk.folder / "into")
+    async with GitServer(harness.folder / "repositories") as git:
+        state = await office.run(branch(f"{git.url}/x.git"), harness.access, harness.folder / "into")
     assert isinstance(state, Failed)
     assert isinstance(state.error, BadContent)
     assert "holds a file of 140,000,000 bytes" in state.error.message
 
 
-async def test_a_job_that_is_cancelled_in_the_middle_of_a_fetch(office: Office, desk: Desk) -> None:
-    repository = Repository(desk.folder / "repositories" / "x.git")
+async def test_a_job_that_is_cancelled_in_the_middle_of_a_fetch(office: Office, harness: SourceHarness) -> None:
+    repository = Repository(harness.folder / "repositories" / "x.git")
     repository.commit({"a": "1"})
     asked = asyncio.Event()
-    async with GitServer(desk.folder / "repositories") as git:
+    async with GitServer(harness.folder / "repositories") as git:
 
         async def stall(request: object) -> None:
             asked.set()
             await git.closing()
 
         git.fault = stall
-        running = asyncio.create_task(office.run(branch(f"{git.url}/x.git"), desk.access, desk.folder / "into"))
+        running = asyncio.create_task(office.run(branch(f"{git.url}/x.git"), harness.access, harness.folder / "into"))
         async with asyncio.timeout(60):
             await asked.wait()
         office.jobs.cancel("key")
@@ -154,13 +156,13 @@ async def test_a_job_that_is_cancelled_in_the_middle_of_a_fetch(office: Office, 
         await office.jobs.close()
 
 
-async def test_opening_that_is_cancelled_leaves_no_thread_behind(desk: Desk) -> None:
-    repository = Repository(desk.folder / "repositories" / "x.git")
+async def test_opening_that_is_cancelled_leaves_no_thread_behind(harness: SourceHarness) -> None:
+    repository = Repository(harness.folder / "repositories" / "x.git")
     repository.commit({"a": "1"})
-    folder = desk.folder / "repositories"
+    folder = harness.folder / "repositories"
     async with GitServer(folder) as git, GitSshServer(folder) as ssh:
         keys = {"ssh-privatekey": ssh.private_key, "ssh-knownhosts": ssh.known_hosts}
-        desk.give(secret("kubernetes.io/ssh-auth", keys, ssh.address))
+        harness.give(secret("kubernetes.io/ssh-auth", keys, ssh.address))
         asked = asyncio.Event()
 
         async def stall(request: object) -> None:
@@ -171,7 +173,7 @@ async def test_opening_that_is_cancelled_leaves_no_thread_behind(desk: Desk) -> 
         ssh.script = lambda process: asked.set()
         for url in (f"{git.url}/x.git", f"ssh://git@{ssh.address}/x.git"):
             asked.clear()
-            running = asyncio.create_task(desk.files(branch(url)))
+            running = asyncio.create_task(harness.files(branch(url)))
             async with asyncio.timeout(60):
                 await asked.wait()
             running.cancel()
@@ -182,11 +184,11 @@ async def test_opening_that_is_cancelled_leaves_no_thread_behind(desk: Desk) -> 
             await asyncio.get_running_loop().shutdown_default_executor()
 
 
-async def test_a_source_that_is_away_is_waited_for(desk: Desk) -> None:
-    async with WebServer(desk.folder) as web:
+async def test_a_source_that_is_away_is_waited_for(harness: SourceHarness) -> None:
+    async with WebServer(harness.folder) as web:
         pass
     for source in (HttpSource(f"{web.url}/a"), branch(f"{web.url}/x.git")):
-        error = await desk.refusal(source)
+        error = await harness.refusal(source)
         assert isinstance(error, Waiting)
         assert error.reason == "SourceUnavailable"
         assert error.message.endswith(f"{web.address} does not answer: connection refused")

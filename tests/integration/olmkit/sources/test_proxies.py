@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from devcluster.cluster import Cluster
 from olmkit.errors import Waiting
 from olmkit.sources.addresses import AddressRefused
 from olmkit.sources.ca_bundle import CABundle
@@ -17,17 +16,20 @@ from olmkit.sources.oci.registries_conf import Registries, parse
 from olmkit.sources.proxies import Proxies
 from tests import images
 from tests.images import tar
-from tests.integration.olmkit.sources.proxied_image import Setting, conf, empty
+from tests.integration.olmkit.sources.proxied_image import ProxiedImage, empty_folder, insecure_rule
 from tests.secrets import auth, docker_config
 from tests.servers.forward_proxy import ForwardProxy
+from tests.servers.local_registry import LocalRegistry
 from tests.servers.registry import PASSWORD, USER, basic_auth, own_registry, server_context
 from tests.servers.registry_proxy import RegistryProxy, redirect
 from tests.servers.server_keys import make_keys
 
+pytestmark = pytest.mark.usefixtures("cluster_programs")
+
 NAME = "registry.test"
 LOGIN = "me@corp:Ses:ame"
 LOGIN_IN_URL = "me%40corp:Ses%3Aame"
-PLAIN = Registries(parse(conf(f"{NAME}:80")))
+PLAIN = Registries(parse(insecure_rule(f"{NAME}:80")))
 """The name is configured as plain HTTP."""
 
 
@@ -37,31 +39,33 @@ def through(registries: Registries, proxy: str, **more: str) -> Registries:
 
 
 async def test_https_goes_through_a_tunnel_and_is_verified_at_its_end(
-    setting: Setting, cluster: Cluster, tmp_path: Path
+    proxied: ProxiedImage, local_registry: LocalRegistry, tmp_path: Path
 ) -> None:
     keys = make_keys(tmp_path, NAME)
-    ref = f"{NAME}/{setting.repository}:v1"
+    ref = f"{NAME}/{proxied.repository}:v1"
     async with (
-        RegistryProxy(cluster.registry, tls=server_context(keys)) as registry,
+        RegistryProxy(local_registry.address, tls=server_context(keys)) as registry,
         ForwardProxy({f"{NAME}:443": registry.address}).running() as proxy,
     ):
         registries = through(Registries(ca_bundle=CABundle.load(keys)), f"http://{proxy.address}")
-        await image.pull(ref, empty(tmp_path), registries)
+        await image.pull(ref, empty_folder(tmp_path), registries)
         assert proxy.requests == [f"CONNECT {NAME}:443 HTTP/1.1"], "one tunnel for the whole pull"
         with pytest.raises(Waiting, match="shows a certificate that is not trusted"):
             await image.resolve(ref, replace(registries, ca_bundle=CABundle()))
 
 
-async def test_a_proxy_that_speaks_tls_itself(setting: Setting, cluster: Cluster, tmp_path: Path) -> None:
+async def test_a_proxy_that_speaks_tls_itself(
+    proxied: ProxiedImage, local_registry: LocalRegistry, tmp_path: Path
+) -> None:
     keys = make_keys(tmp_path, NAME)
-    async with RegistryProxy(cluster.registry, tls=server_context(keys)) as registry:
+    async with RegistryProxy(local_registry.address, tls=server_context(keys)) as registry:
         forward = ForwardProxy({f"{NAME}:443": registry.address}, login=LOGIN)
         async with forward.running(server_context(keys)) as proxy:
             registries = through(Registries(ca_bundle=CABundle.load(keys)), f"https://{LOGIN_IN_URL}@{proxy.address}")
-            assert (await image.resolve(f"{NAME}/{setting.repository}:v1", registries)).digest == setting.digest
+            assert (await image.resolve(f"{NAME}/{proxied.repository}:v1", registries)).digest == proxied.digest
 
 
-async def test_plain_http_goes_through_it_too(cluster: Cluster, tmp_path: Path) -> None:
+async def test_plain_http_goes_through_it_too(local_registry: LocalRegistry, tmp_path: Path) -> None:
     folder = tmp_path / "images"
     async with own_registry(folder) as address:
         digest = images.push(address, "a/b", "v1", [tar({"a": "1"})], {})
@@ -71,7 +75,7 @@ async def test_plain_http_goes_through_it_too(cluster: Cluster, tmp_path: Path) 
             registries = through(PLAIN, f"http://{LOGIN_IN_URL}@{proxy.address}")
             secret = docker_config({f"{NAME}:80": auth(USER, PASSWORD)})
             registries = replace(registries, credentials=Credentials.from_secret(secret))
-            pulled = await image.pull(f"{NAME}:80/a/b:v1", empty(tmp_path), registries)
+            pulled = await image.pull(f"{NAME}:80/a/b:v1", empty_folder(tmp_path), registries)
             assert pulled.digest == digest
             assert any(line.startswith(f"GET http://{NAME}/v2/a/b/manifests/v1 ") for line in proxy.requests)
             assert all(told.startswith("Basic ") for told in proxy.authorizations)
@@ -132,19 +136,21 @@ async def test_a_host_that_the_proxy_does_not_reach_is_said() -> None:
         "0.0.0.0",
     ],
 )
-async def test_a_proxy_is_not_asked_for_what_is_refused(setting: Setting, tmp_path: Path, host: str) -> None:
+async def test_a_proxy_is_not_asked_for_what_is_refused(proxied: ProxiedImage, tmp_path: Path, host: str) -> None:
     """The proxy stands in another place: what it reaches there is not for authors of Catalogs either."""
     async with ForwardProxy({}).running() as proxy:
-        setting.proxy.on("/blobs/", redirect(f"http://{host}/x"))
+        proxied.proxy.on("/blobs/", redirect(f"http://{host}/x"))
         with pytest.raises(AddressRefused):
-            await image.pull(setting.tag, empty(tmp_path), through(setting.registries, f"http://{proxy.address}"))
+            await image.pull(
+                proxied.tag, empty_folder(tmp_path), through(proxied.registries, f"http://{proxy.address}")
+            )
         assert proxy.requests == []
 
 
-async def test_what_no_proxy_names_is_asked_directly(setting: Setting) -> None:
+async def test_what_no_proxy_names_is_asked_directly(proxied: ProxiedImage) -> None:
     async with ForwardProxy({}).running() as proxy:
-        registries = through(setting.registries, f"http://{proxy.address}", NO_PROXY="no-such-host.invalid")
-        assert (await image.resolve(setting.tag, registries)).digest == setting.digest, "loopback needs no entry"
+        registries = through(proxied.registries, f"http://{proxy.address}", NO_PROXY="no-such-host.invalid")
+        assert (await image.resolve(proxied.tag, registries)).digest == proxied.digest, "loopback needs no entry"
         with pytest.raises(Waiting, match="cannot be looked up"):
             await image.resolve("no-such-host.invalid/a:v1", registries)
         assert proxy.requests == []

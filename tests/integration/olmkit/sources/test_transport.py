@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from devcluster.cluster import Cluster
 from olmkit.errors import OlmError, Waiting
 from olmkit.sources.addresses import AddressRefused, SourceAddresses
 from olmkit.sources.errors import BadReference, ImageNotFound
 from olmkit.sources.oci import image
 from olmkit.sources.oci.registries_conf import Registries, parse
-from tests.integration.olmkit.sources.proxied_image import HASTY, Setting, conf, empty
+from tests.integration.olmkit.sources.proxied_image import SHORT_TIMEOUTS, ProxiedImage, empty_folder, insecure_rule
+from tests.servers.local_registry import LocalRegistry
 from tests.servers.registry_proxy import (
     RegistryProxy,
     changed,
@@ -24,6 +24,8 @@ from tests.servers.registry_proxy import (
     status,
 )
 from tests.servers.server_keys import make_keys
+
+pytestmark = pytest.mark.usefixtures("cluster_programs")
 
 MANIFEST_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/vnd.oci.image.manifest.v1+json\r\n"
 
@@ -75,26 +77,26 @@ async def test_what_is_no_registry_is_said(answer: bytes, sentence: str, tmp_pat
     async with await asyncio.start_server(speak, "127.0.0.1", 0) as server:
         address = "{}:{}".format(*server.sockets[0].getsockname())
         with pytest.raises(Waiting) as raised:
-            await image.pull(f"{address}/a:v1", empty(tmp_path), Registries(parse(conf(address))))
+            await image.pull(f"{address}/a:v1", empty_folder(tmp_path), Registries(parse(insecure_rule(address))))
     assert raised.value.reason == "RegistryUnavailable"
     assert raised.value.message.startswith(f"registry {address} ")
     assert sentence in raised.value.message
 
 
-async def test_a_port_where_nobody_listens_is_said(cluster: Cluster) -> None:
+async def test_a_port_where_nobody_listens_is_said() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
         with pytest.raises(Waiting) as raised:
-            await image.resolve(f"{address}/a:v1", Registries(parse(conf(address))))
+            await image.resolve(f"{address}/a:v1", Registries(parse(insecure_rule(address))))
     assert raised.value.message == f"registry {address} does not answer: connection refused"
 
 
 DEAD_MIRROR = '[[registry]]\nprefix = "*"\n[[registry.mirror]]\nlocation = "127.0.0.1:1"\n'
 
 
-async def test_addresses_of_this_machine_are_refused_unless_allowed(setting: Setting, cluster: Cluster) -> None:
-    port = setting.proxy.address.rpartition(":")[2]
+async def test_addresses_of_this_machine_are_refused_unless_allowed(proxied: ProxiedImage) -> None:
+    port = proxied.proxy.address.rpartition(":")[2]
     for host in ("127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]"):
         with pytest.raises(OlmError, match="which is loopback") as raised:
             await image.resolve(f"{host}:{port}/a:v1", Registries())
@@ -103,89 +105,93 @@ async def test_addresses_of_this_machine_are_refused_unless_allowed(setting: Set
         with pytest.raises(AddressRefused) as again:
             await image.resolve(f"{host}:{port}/a:v1", Registries(parse(DEAD_MIRROR)))
         assert again.value.message.startswith("registry 127.0.0.1:1 does not answer: "), "a mirror may answer later"
-    assert setting.proxy.requests == []
-    allowed = replace(setting.registries, rules=(), addresses=SourceAddresses.load(["127.0.0.0/8"]))
+    assert proxied.proxy.requests == []
+    allowed = replace(proxied.registries, rules=(), addresses=SourceAddresses.load(["127.0.0.0/8"]))
     with pytest.raises(Waiting, match="does not speak TLS"):
-        await image.resolve(setting.tag, allowed)
+        await image.resolve(proxied.tag, allowed)
 
 
-async def test_a_host_that_only_a_wildcard_names_is_judged_like_any_other(setting: Setting) -> None:
+async def test_a_host_that_only_a_wildcard_names_is_judged_like_any_other(proxied: ProxiedImage) -> None:
     registries = Registries(parse('[[registry]]\nprefix = "*"\ninsecure = true\n'))
     with pytest.raises(BadReference, match="which is loopback"):
-        await image.resolve(setting.tag, registries)
+        await image.resolve(proxied.tag, registries)
 
 
 async def test_mirrors_are_asked_in_order_and_then_the_registry_itself(
-    setting: Setting, cluster: Cluster, tmp_path: Path
+    proxied: ProxiedImage, local_registry: LocalRegistry, tmp_path: Path
 ) -> None:
-    async with RegistryProxy(cluster.registry) as mirror:
-        both = conf(
-            setting.proxy.address,
+    async with RegistryProxy(local_registry.address) as mirror:
+        both = insecure_rule(
+            proxied.proxy.address,
             "registry.example.com",
             f'[[registry.mirror]]\nlocation = "{mirror.address}"\ninsecure = true\n',
         )
         registries = Registries(parse(both))
-        ref = f"registry.example.com/{setting.repository}:v1"
-        pulled = await image.pull(ref, empty(tmp_path), registries)
-        assert pulled.ref_by_digest == f"registry.example.com/{setting.repository}@{setting.digest}"
-        assert setting.proxy.requests == [], "the mirror has it all"
+        ref = f"registry.example.com/{proxied.repository}:v1"
+        pulled = await image.pull(ref, empty_folder(tmp_path), registries)
+        assert pulled.ref_by_digest == f"registry.example.com/{proxied.repository}@{proxied.digest}"
+        assert proxied.proxy.requests == [], "the mirror has it all"
 
         mirror.on("/blobs/", status(404))
-        await image.pull(ref, empty(tmp_path), registries)
-        assert any("/blobs/" in path for path in setting.proxy.paths()), "a blob that the mirror lacks"
+        await image.pull(ref, empty_folder(tmp_path), registries)
+        assert any("/blobs/" in path for path in proxied.proxy.paths()), "a blob that the mirror lacks"
 
-        setting.proxy.on("/blobs/", changed(lambda body: body[:-1]))
+        proxied.proxy.on("/blobs/", changed(lambda body: body[:-1]))
         with pytest.raises(Waiting) as raised:
-            await image.pull(ref, empty(tmp_path), registries)
+            await image.pull(ref, empty_folder(tmp_path), registries)
         assert f"registry {mirror.address} answered 404 Not Found" in raised.value.message
-        assert f"registry {setting.proxy.address} sends other bytes" in raised.value.message
+        assert f"registry {proxied.proxy.address} sends other bytes" in raised.value.message
 
         mirror.on("/v2/", silence)
-        registries = replace(registries, timeouts=HASTY)
-        setting.proxy.on("/blobs/", None)
-        assert (await image.resolve(ref, registries)).digest == setting.digest
+        registries = replace(registries, timeouts=SHORT_TIMEOUTS)
+        proxied.proxy.on("/blobs/", None)
+        assert (await image.resolve(ref, registries)).digest == proxied.digest
 
-        setting.proxy.on("/manifests/", status(404))
+        proxied.proxy.on("/manifests/", status(404))
         with pytest.raises(ImageNotFound) as missing:
             await image.resolve(ref, registries)
         assert missing.value.message == (
             f"registry {mirror.address} does not answer: nothing within 1 s; "
-            f'image "{ref}" not found: registry {setting.proxy.address} has no such tag or repository (404)'
+            f'image "{ref}" not found: registry {proxied.proxy.address} has no such tag or repository (404)'
         )
 
 
 @pytest.mark.parametrize("code", [404, 500, 503, 429, 401])
-async def test_a_mirror_that_has_nothing_is_passed_over(setting: Setting, cluster: Cluster, code: int) -> None:
-    async with RegistryProxy(cluster.registry) as mirror:
+async def test_a_mirror_that_has_nothing_is_passed_over(
+    proxied: ProxiedImage, local_registry: LocalRegistry, code: int
+) -> None:
+    async with RegistryProxy(local_registry.address) as mirror:
         mirror.on("/manifests/", status(code))
         more = f'[[registry.mirror]]\nlocation = "{mirror.address}"\ninsecure = true\n'
-        registries = Registries(parse(conf(setting.proxy.address, "registry.example.com", more)))
-        ref = f"registry.example.com/{setting.repository}:v1"
-        assert (await image.resolve(ref, registries)).digest == setting.digest
-        assert mirror.paths() == [f"HEAD /v2/{setting.repository}/manifests/v1"]
+        registries = Registries(parse(insecure_rule(proxied.proxy.address, "registry.example.com", more)))
+        ref = f"registry.example.com/{proxied.repository}:v1"
+        assert (await image.resolve(ref, registries)).digest == proxied.digest
+        assert mirror.paths() == [f"HEAD /v2/{proxied.repository}/manifests/v1"]
 
 
-async def test_a_mirror_for_digests_is_not_asked_about_tags(setting: Setting, cluster: Cluster, tmp_path: Path) -> None:
-    async with RegistryProxy(cluster.registry) as mirror:
+async def test_a_mirror_for_digests_is_not_asked_about_tags(
+    proxied: ProxiedImage, local_registry: LocalRegistry, tmp_path: Path
+) -> None:
+    async with RegistryProxy(local_registry.address) as mirror:
         more = f'mirror-by-digest-only = true\n[[registry.mirror]]\nlocation = "{mirror.address}"\ninsecure = true\n'
-        registries = Registries(parse(conf(setting.proxy.address, "registry.example.com", more)))
-        resolved = await image.resolve(f"registry.example.com/{setting.repository}:v1", registries)
+        registries = Registries(parse(insecure_rule(proxied.proxy.address, "registry.example.com", more)))
+        resolved = await image.resolve(f"registry.example.com/{proxied.repository}:v1", registries)
         assert mirror.requests == []
-        before = len(setting.proxy.requests)
-        await image.pull(resolved.ref_by_digest, empty(tmp_path), registries)
+        before = len(proxied.proxy.requests)
+        await image.pull(resolved.ref_by_digest, empty_folder(tmp_path), registries)
         assert mirror.requests
-        assert len(setting.proxy.requests) == before
+        assert len(proxied.proxy.requests) == before
 
 
 async def test_a_certificate_of_nobody_is_said_and_insecure_takes_it(
-    setting: Setting, cluster: Cluster, tmp_path: Path
+    proxied: ProxiedImage, local_registry: LocalRegistry, tmp_path: Path
 ) -> None:
     keys = make_keys(tmp_path)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(keys / "kube-apiserver.crt", keys / "kube-apiserver.key")
-    async with RegistryProxy(cluster.registry, tls=context) as proxy:
-        ref = f"{proxy.address}/{setting.repository}:v1"
+    async with RegistryProxy(local_registry.address, tls=context) as proxy:
+        ref = f"{proxy.address}/{proxied.repository}:v1"
         with pytest.raises(Waiting) as raised:
             await image.resolve(ref, Registries(parse(f'[[registry]]\nlocation = "{proxy.address}"')))
         assert raised.value.message.startswith(f"registry {proxy.address} shows a certificate that is not trusted: ")
-        assert (await image.resolve(ref, Registries(parse(conf(proxy.address))))).digest == setting.digest
+        assert (await image.resolve(ref, Registries(parse(insecure_rule(proxy.address))))).digest == proxied.digest

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.integration.olmkit.sources.harness import Desk
+from tests.integration.olmkit.sources.harness import SourceHarness
 from tests.servers.git_http_server import GitServer, Repository
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def harness(tmp_path: Path) -> SourceHarness:
+    return SourceHarness(tmp_path)
 
 
 @pytest.fixture

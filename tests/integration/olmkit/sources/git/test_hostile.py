@@ -12,7 +12,7 @@ from olmkit.errors import OlmError
 from olmkit.sources.access import Access
 from olmkit.sources.source import HttpSource
 from tests.images import tar
-from tests.integration.olmkit.sources.harness import Desk, branch, commit, tag
+from tests.integration.olmkit.sources.harness import SourceHarness, branch, commit, tag
 from tests.servers.git_http_server import GitServer, Repository
 from tests.servers.web_server import WebServer
 
@@ -24,7 +24,7 @@ ROUNDS = 120
 async def test_answers_with_bytes_changed(tmp_path: Path, version: int, caplog: pytest.LogCaptureFixture) -> None:
     """Each round changes a few bytes of a real conversation, or cuts it off; the round's number is its seed. Every tenth one
     changes nothing."""
-    desk = Desk(tmp_path)
+    harness = SourceHarness(tmp_path)
     repository = Repository(tmp_path / "repositories" / "x.git")
     made = repository.commit(FILES)
     repository.git("tag", "--annotate", "--message", "words", "heavy", made)
@@ -44,7 +44,7 @@ async def test_answers_with_bytes_changed(tmp_path: Path, version: int, caplog: 
         for number in range(ROUNDS):
             source = (branch(url), tag(url, "heavy"), commit(url, made))[number % 3]
             try:
-                end = "read" if await desk.files(source) == FILES else "other files"
+                end = "read" if await harness.files(source) == FILES else "other files"
             except OlmError as error:
                 end = error.message.partition(" ")[0]
             ends.setdefault(end, []).append(number)
@@ -73,23 +73,23 @@ def changed(body: bytes, seed: int) -> bytes:
 
 async def test_through_a_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Names are looked up by the proxy; the servers themselves stand in for one, being asked by whole URLs."""
-    desk = Desk(tmp_path, Access())
+    harness = SourceHarness(tmp_path, Access())
     repository = Repository(tmp_path / "repositories" / "x.git")
     repository.commit(FILES)
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "a.tar").write_bytes(tar(FILES))
     async with GitServer(tmp_path / "repositories") as git, WebServer(tmp_path / "files") as web_server:
         monkeypatch.setenv("HTTP_PROXY", git.url)
-        assert await desk.files(branch("http://git.example/x.git", directory="catalog")) == {
+        assert await harness.files(branch("http://git.example/x.git", directory="catalog")) == {
             "a": "1" * 1000,
             "b": "2" * 1000,
         }
         assert git.requests
         monkeypatch.setenv("HTTP_PROXY", web_server.url)
-        assert await desk.files(HttpSource("http://files.example/a.tar")) == FILES
+        assert await harness.files(HttpSource("http://files.example/a.tar")) == FILES
         asked = len(web_server.requests)
-        error = await desk.refusal(HttpSource("http://169.254.169.254/a.tar"))
+        error = await harness.refusal(HttpSource("http://169.254.169.254/a.tar"))
         assert error.reason == "AddressRefused"
-        error = await desk.refusal(branch("http://metadata.google.internal/x.git"))
+        error = await harness.refusal(branch("http://metadata.google.internal/x.git"))
         assert error.reason == "AddressRefused"
         assert len(web_server.requests) == asked

@@ -15,7 +15,7 @@ from olmkit.sources.errors import BadContent, BadReference
 from olmkit.sources.open import open_source
 from olmkit.sources.tree import ContentLimits
 from tests.integration.olmkit.sources.git.content import FILES, PASSWORD, WANTED, ssh_secret
-from tests.integration.olmkit.sources.harness import Desk, branch, commit
+from tests.integration.olmkit.sources.harness import SourceHarness, branch, commit
 from tests.secrets import auth, docker_config, secret
 from tests.servers.certificates import Authority
 from tests.servers.git_http_server import GitServer, Repository
@@ -23,30 +23,32 @@ from tests.servers.git_ssh_server import GitSshServer
 from tests.servers.web_server import redirect
 
 
-async def test_a_login_goes_to_the_host_that_its_secret_names(desk: Desk, repository: Repository, folder: Path) -> None:
+async def test_a_login_goes_to_the_host_that_its_secret_names(
+    harness: SourceHarness, repository: Repository, folder: Path
+) -> None:
     repository.commit(FILES)
     async with GitServer(folder, login=("reader", PASSWORD)) as server:
         url = f"{server.url}/team/x.git"
         what = f'git server {server.address} wants a user and a password for git repository "/team/x.git" (401)'
-        error = await desk.refusal(branch(url))
+        error = await harness.refusal(branch(url))
         assert (error.reason, error.message) == ("Unauthorized", f"{what}: name a Secret in auth")
 
         values = {"username": "reader", "password": PASSWORD}
-        desk.give(secret("kubernetes.io/basic-auth", values, "git.example.com"))
-        error = await desk.refusal(branch(url))
+        harness.give(secret("kubernetes.io/basic-auth", values, "git.example.com"))
+        error = await harness.refusal(branch(url))
         assert error.message == f"{what}, and the Secret names other hosts: git.example.com"
         assert set(server.authorizations) == {None}
 
-        desk.give(
+        harness.give(
             secret(
                 "kubernetes.io/ssh-auth", {"ssh-privatekey": "K3y-Sesame", "ssh-knownhosts": "h0sts"}, server.address
             )
         )
-        error = await desk.refusal(branch(url))
+        error = await harness.refusal(branch(url))
         words = "Secret olm-suite-system/login has a key, which is for ssh: name one of type kubernetes.io/basic-auth in auth"
         assert error.message == f"{what}, and {words}"
 
-        desk.give(
+        harness.give(
             secret(
                 "kubernetes.io/basic-auth",
                 values | {"password": "Wr0ng-Sesame"},
@@ -54,40 +56,40 @@ async def test_a_login_goes_to_the_host_that_its_secret_names(desk: Desk, reposi
                 insecure=server.address,
             )
         )
-        error = await desk.refusal(branch(url))
+        error = await harness.refusal(branch(url))
         words = "does not accept the user and password of Secret olm-suite-system/login"
         assert error.message == f'git server {server.address} {words} for git repository "/team/x.git" (401)'
 
-        desk.give(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
-        assert await desk.files(branch(url, directory="catalog")) == WANTED
+        harness.give(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
+        assert await harness.files(branch(url, directory="catalog")) == WANTED
 
 
 async def test_a_login_goes_by_plain_http_only_if_its_secret_says_so(
-    desk: Desk, repository: Repository, folder: Path
+    harness: SourceHarness, repository: Repository, folder: Path
 ) -> None:
     repository.commit(FILES)
     values = {"username": "reader", "password": PASSWORD}
     async with GitServer(folder, login=("reader", PASSWORD)) as server:
-        desk.give(secret("kubernetes.io/basic-auth", values, server.address))
-        error = await desk.refusal(branch(f"{server.url}/team/x.git"))
+        harness.give(secret("kubernetes.io/basic-auth", values, server.address))
+        error = await harness.refusal(branch(f"{server.url}/team/x.git"))
         assert "are sent neither by plain HTTP nor with insecureSkipVerify" in error.message
         assert set(server.authorizations) == {None}
 
 
 async def test_a_server_confirms_a_commit_to_who_may_read_its_repository(
-    desk: Desk, repository: Repository, folder: Path
+    harness: SourceHarness, repository: Repository, folder: Path
 ) -> None:
     name = repository.commit(FILES)
     values = {"username": "reader", "password": PASSWORD}
     async with GitServer(folder, login=("reader", PASSWORD)) as server:
 
         async def confirm(repository: str) -> None:
-            async with open_source(commit(f"{server.url}/team/{repository}.git", name), desk.access) as opened:
+            async with open_source(commit(f"{server.url}/team/{repository}.git", name), harness.access) as opened:
                 await opened.verify_access()
 
         with pytest.raises(Waiting, match="wants a user and a password"):
             await confirm("x")
-        desk.give(
+        harness.give(
             secret(
                 "kubernetes.io/basic-auth",
                 values | {"password": "Wr0ng-Sesame"},
@@ -97,14 +99,14 @@ async def test_a_server_confirms_a_commit_to_who_may_read_its_repository(
         )
         with pytest.raises(Waiting, match="does not accept the user and password"):
             await confirm("x")
-        desk.give(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
+        harness.give(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
         await confirm("x")
         with pytest.raises(Waiting):
             await confirm("y")
 
 
 async def test_hosts_of_a_secret_that_the_object_does_not_name_are_not_told(
-    desk: Desk, repository: Repository, folder: Path
+    harness: SourceHarness, repository: Repository, folder: Path
 ) -> None:
     repository.commit(FILES)
     values = {"username": "reader", "password": PASSWORD}
@@ -112,21 +114,21 @@ async def test_hosts_of_a_secret_that_the_object_does_not_name_are_not_told(
         url = f"{server.url}/team/x.git"
         what = f'git server {server.address} wants a user and a password for git repository "/team/x.git" (401)'
         everybodys = docker_config({"registry.hidden.example": auth("u", PASSWORD)}, name="all")
-        desk.give(secret("kubernetes.io/basic-auth", values, "git.example.com"), shared=everybodys)
-        error = await desk.refusal(branch(url))
+        harness.give(secret("kubernetes.io/basic-auth", values, "git.example.com"), shared=everybodys)
+        error = await harness.refusal(branch(url))
         assert error.message == f"{what}, and the Secret names other hosts: git.example.com", (
             "not those of another Secret"
         )
-        desk.give(shared=everybodys)
-        assert (await desk.refusal(branch(url))).message == f"{what}: name a Secret in auth"
-        desk.give(docker_config({server.address: auth("reader", PASSWORD)}))
-        error = await desk.refusal(branch(url))
+        harness.give(shared=everybodys)
+        assert (await harness.refusal(branch(url))).message == f"{what}: name a Secret in auth"
+        harness.give(docker_config({server.address: auth("reader", PASSWORD)}))
+        error = await harness.refusal(branch(url))
         words = "has logins for registries, which are sent to no other server: name one of type kubernetes.io/basic-auth in auth"
         assert error.message == f"{what}, and Secret olm-suite-system/login {words}"
         assert set(server.authorizations) == {None}
 
 
-async def test_a_login_does_not_follow_a_redirect(desk: Desk, repository: Repository, folder: Path) -> None:
+async def test_a_login_does_not_follow_a_redirect(harness: SourceHarness, repository: Repository, folder: Path) -> None:
     repository.commit(FILES)
     async with GitServer(folder) as there, GitServer(folder) as here:
 
@@ -135,7 +137,7 @@ async def test_a_login_does_not_follow_a_redirect(desk: Desk, repository: Reposi
 
         here.fault = send_on
         values = {"username": "reader", "password": PASSWORD}
-        desk.give(
+        harness.give(
             secret(
                 "kubernetes.io/basic-auth",
                 values,
@@ -143,7 +145,7 @@ async def test_a_login_does_not_follow_a_redirect(desk: Desk, repository: Reposi
                 insecure=f"{here.address},{there.address}",
             )
         )
-        assert await desk.files(branch(f"{here.url}/team/x.git", directory="catalog")) == WANTED
+        assert await harness.files(branch(f"{here.url}/team/x.git", directory="catalog")) == WANTED
         assert None not in here.authorizations
         assert set(there.authorizations) == {None}
         assert all(line.startswith("GET ") for line in here.lines), "what follows is asked where the first was sent to"
@@ -158,10 +160,10 @@ async def test_a_login_does_not_follow_a_redirect(desk: Desk, repository: Reposi
     ],
 )
 async def test_redirects_to_addresses_that_are_nobody_elses_business(
-    desk: Desk, server: GitServer, url: str, location: str
+    harness: SourceHarness, server: GitServer, url: str, location: str
 ) -> None:
     server.fault = redirect(location)
-    error = await desk.refusal(branch(url))
+    error = await harness.refusal(branch(url))
     assert error.reason == "AddressRefused"
 
 
@@ -173,29 +175,29 @@ async def test_redirects_to_addresses_that_are_nobody_elses_business(
     ],
 )
 async def test_redirects_that_lead_nowhere(
-    desk: Desk, server: GitServer, url: str, location: str, reason: str, words: str
+    harness: SourceHarness, server: GitServer, url: str, location: str, reason: str, words: str
 ) -> None:
     server.fault = redirect(location)
-    error = await desk.refusal(branch(url))
+    error = await harness.refusal(branch(url))
     assert error.reason == reason
     assert words in error.message
     assert "registry" not in error.message
 
 
 async def test_loopback_is_refused_unless_allowed(
-    desk: Desk, repository: Repository, server: GitServer, url: str
+    harness: SourceHarness, repository: Repository, server: GitServer, url: str
 ) -> None:
     repository.commit(FILES)
-    desk.access = replace(desk.access, allowed_cidrs=())
+    harness.access = replace(harness.access, allowed_cidrs=())
     for each in (url, url.replace("127.0.0.1", "localhost"), url.replace("127.0.0.1", "0x7f000001")):
-        error = await desk.refusal(branch(each))
+        error = await harness.refusal(branch(each))
         assert error.reason == "AddressRefused"
         assert "which is loopback" in error.message
         assert type(error) is (AddressRefused if "localhost" in each else BadReference)
     assert server.requests == []
     async with GitSshServer(repository.folder.parents[1]) as ssh:
-        desk.give(ssh_secret(ssh))
-        error = await desk.refusal(branch(f"ssh://git@{ssh.address}/team/x.git"))
+        harness.give(ssh_secret(ssh))
+        error = await harness.refusal(branch(f"ssh://git@{ssh.address}/team/x.git"))
         assert (type(error), error.reason) == (BadReference, "AddressRefused")
         assert ssh.users == []
 
@@ -222,7 +224,7 @@ async def test_loopback_is_refused_unless_allowed(
     ],
 )
 async def test_answers_that_no_git_server_gives(
-    desk: Desk, repository: Repository, server: GitServer, url: str, method: str, body: bytes, kind: str
+    harness: SourceHarness, repository: Repository, server: GitServer, url: str, method: str, body: bytes, kind: str
 ) -> None:
     repository.commit(FILES)
     usual = {
@@ -234,18 +236,18 @@ async def test_answers_that_no_git_server_gives(
         return web.Response(body=body, headers={"Content-Type": kind or usual}) if request.method == method else None
 
     server.fault = answer
-    error = await desk.refusal(branch(url))
+    error = await harness.refusal(branch(url))
     assert isinstance(error, Waiting)
     assert error.reason in ("SourceUnavailable", "SourceNotFound")
     assert error.message.startswith(("git repository ", "git server "))
 
 
 async def test_a_secret_that_the_server_says_is_not_told_on(
-    desk: Desk, repository: Repository, server: GitServer, url: str
+    harness: SourceHarness, repository: Repository, server: GitServer, url: str
 ) -> None:
     repository.commit(FILES)
     values = {"username": "reader", "password": PASSWORD}
-    desk.give(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
+    harness.give(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
 
     async def answer(request: web.Request) -> web.StreamResponse | None:
         if request.method == "GET":
@@ -255,11 +257,11 @@ async def test_a_secret_that_the_server_says_is_not_told_on(
         return web.Response(text=body, content_type="application/x-git-upload-pack-result")
 
     server.fault = answer
-    error = await desk.refusal(branch(url))
+    error = await harness.refusal(branch(url))
     assert error.message == f"git repository {url} does not answer as git does, or broke off"
 
 
-async def test_a_list_of_branches_without_end(desk: Desk, server: GitServer, url: str) -> None:
+async def test_a_list_of_branches_without_end(harness: SourceHarness, server: GitServer, url: str) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         kind = "application/x-git-upload-pack-advertisement"
         response = web.StreamResponse(headers={"Content-Type": kind})
@@ -271,15 +273,15 @@ async def test_a_list_of_branches_without_end(desk: Desk, server: GitServer, url
         return response
 
     server.fault = answer
-    error = await desk.refusal(branch(url))
+    error = await harness.refusal(branch(url))
     assert error.reason == "TooLarge"
     words = "sends more than 33,554,432 bytes, the most that is read of its branches and tags"
     assert error.message == f"git repository {url} {words}"
 
 
-async def test_a_pack_without_end(desk: Desk, repository: Repository, server: GitServer, url: str) -> None:
+async def test_a_pack_without_end(harness: SourceHarness, repository: Repository, server: GitServer, url: str) -> None:
     repository.commit(FILES)
-    desk.limits = ContentLimits(bytes=1_000_000)
+    harness.limits = ContentLimits(bytes=1_000_000)
 
     async def answer(request: web.Request) -> web.StreamResponse | None:
         if request.method == "GET" or b"command=fetch" not in await request.read():
@@ -292,16 +294,16 @@ async def test_a_pack_without_end(desk: Desk, repository: Repository, server: Gi
         return response
 
     server.fault = answer
-    error = await desk.refusal(branch(url))
+    error = await harness.refusal(branch(url))
     assert (error.reason, isinstance(error, BadContent)) == ("TooLarge", True)
     assert error.message == f"git repository {url} sends more than 1,000,000 bytes, the most that is read"
 
 
 async def test_a_server_that_says_nothing_or_trickles(
-    desk: Desk, repository: Repository, server: GitServer, url: str
+    harness: SourceHarness, repository: Repository, server: GitServer, url: str
 ) -> None:
     repository.commit(FILES)
-    desk.hurry()
+    harness.hurry()
 
     async def silence(request: web.Request) -> web.StreamResponse:
         await server.closing()
@@ -317,22 +319,22 @@ async def test_a_server_that_says_nothing_or_trickles(
         return response
 
     server.fault = silence
-    error = await desk.refusal(branch(url))
+    error = await harness.refusal(branch(url))
     assert error.message == f"git server {server.address} does not answer: nothing within 1 s"
     server.fault = trickle
-    error = await desk.refusal(branch(url))
+    error = await harness.refusal(branch(url))
     assert error.message == f"git server {server.address} sends too slowly (less than 50 KiB in 0.3 s)"
     assert error.reason == "SourceUnavailable"
 
 
-async def test_certificates(desk: Desk, repository: Repository, folder: Path, tmp_path: Path) -> None:
+async def test_certificates(harness: SourceHarness, repository: Repository, folder: Path, tmp_path: Path) -> None:
     repository.commit(FILES)
     authority = Authority()
     async with GitServer(folder, tls=authority.server_context(tmp_path)) as server:
         source = branch(f"{server.url}/team/x.git", directory="catalog")
-        error = await desk.refusal(source)
+        error = await harness.refusal(source)
         assert error.reason == "SourceUnavailable"
         assert f"git server {server.address} shows a certificate that is not trusted" in error.message
-        assert await desk.files(replace(source, insecure_skip_verify=True)) == WANTED
-        desk.access = replace(desk.access, ca_folder=authority.folder(tmp_path))
-        assert await desk.files(source) == WANTED
+        assert await harness.files(replace(source, insecure_skip_verify=True)) == WANTED
+        harness.access = replace(harness.access, ca_folder=authority.folder(tmp_path))
+        assert await harness.files(source) == WANTED

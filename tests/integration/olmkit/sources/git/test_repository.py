@@ -13,29 +13,31 @@ from olmkit.sources.errors import BadContent
 from olmkit.sources.open import open_source
 from olmkit.sources.tree import ContentLimits
 from tests.integration.olmkit.sources.git.content import ALL, FILES, WANTED
-from tests.integration.olmkit.sources.harness import Desk, branch, commit, tag
+from tests.integration.olmkit.sources.harness import SourceHarness, branch, commit, tag
 from tests.servers.git_http_server import GitServer, Repository
 
 
 @pytest.mark.parametrize("version", [2, 0])
-async def test_a_branch_a_tag_and_a_commit_over_http(desk: Desk, repository: Repository, version: int) -> None:
+async def test_a_branch_a_tag_and_a_commit_over_http(
+    harness: SourceHarness, repository: Repository, version: int
+) -> None:
     first = repository.commit(FILES)
     repository.git("tag", "light", first)
     repository.git("tag", "--annotate", "--message", "words", "heavy", first)
     second = repository.commit({"catalog/c": "new"}, on=first)
     async with GitServer(repository.folder.parents[1], version=version) as server:
         url = f"{server.url}/team/x.git"
-        assert await desk.files(branch(url, directory="catalog")) == {"c": "new"}
-        assert await desk.files(tag(url, "light")) == FILES
-        assert await desk.files(tag(url, "heavy")) == FILES
-        assert await desk.files(commit(url, second)) == {"catalog/c": "new"}
-        assert await desk.files(commit(url, first, "./catalog/")) == WANTED
-        assert await desk.files(branch(url.removesuffix(".git") + ".git/", directory="catalog/")) == {"c": "new"}
+        assert await harness.files(branch(url, directory="catalog")) == {"c": "new"}
+        assert await harness.files(tag(url, "light")) == FILES
+        assert await harness.files(tag(url, "heavy")) == FILES
+        assert await harness.files(commit(url, second)) == {"catalog/c": "new"}
+        assert await harness.files(commit(url, first, "./catalog/")) == WANTED
+        assert await harness.files(branch(url.removesuffix(".git") + ".git/", directory="catalog/")) == {"c": "new"}
 
 
-async def test_what_is_resolved_is_told(desk: Desk, repository: Repository, url: str) -> None:
+async def test_what_is_resolved_is_told(harness: SourceHarness, repository: Repository, url: str) -> None:
     made = repository.commit(FILES)
-    async with open_source(branch(url, directory="catalog"), desk.access) as opened:
+    async with open_source(branch(url, directory="catalog"), harness.access) as opened:
         assert opened.ref == f"{url}@{made}:catalog"
         named = {"repository": url, "commit": made, "directory": "catalog"}
         assert opened.resolved == {"type": "git", "git": named}
@@ -45,32 +47,34 @@ async def test_what_is_resolved_is_told(desk: Desk, repository: Repository, url:
 
 
 async def test_looking_for_a_new_commit_fetches_none(
-    desk: Desk, repository: Repository, server: GitServer, url: str
+    harness: SourceHarness, repository: Repository, server: GitServer, url: str
 ) -> None:
     repository.commit(FILES)
-    async with open_source(branch(url), desk.access):
+    async with open_source(branch(url), harness.access):
         pass
     assert [line.partition("?")[0] for line in server.lines] == [
         "GET /team/x.git/info/refs",
         "POST /team/x.git/git-upload-pack",
     ]
     server.requests.clear()
-    async with open_source(commit(url, "a" * 40), desk.access):
+    async with open_source(commit(url, "a" * 40), harness.access):
         pass
     assert server.requests == [], "a commit can mean nothing else"
 
 
-async def test_only_one_commit_is_fetched_and_not_its_history(desk: Desk, repository: Repository, url: str) -> None:
+async def test_only_one_commit_is_fetched_and_not_its_history(
+    harness: SourceHarness, repository: Repository, url: str
+) -> None:
     last = ""
     for number in range(30):
         last = repository.commit({"a": str(number), f"old-{number}": "x" * 1000}, on=last)
     repository.commit({"a": "newest"}, on=last)
-    desk.limits = ContentLimits(bytes=20_000)
-    assert await desk.files(branch(url)) == {"a": "newest"}
+    harness.limits = ContentLimits(bytes=20_000)
+    assert await harness.files(branch(url)) == {"a": "newest"}
 
 
 async def test_a_commit_that_an_http_server_gives_out_only_with_its_branch(
-    desk: Desk, repository: Repository, folder: Path
+    harness: SourceHarness, repository: Repository, folder: Path
 ) -> None:
     first = repository.commit(FILES)
     repository.commit({"a": "newer"}, on=first)
@@ -83,8 +87,8 @@ async def test_a_commit_that_an_http_server_gives_out_only_with_its_branch(
 
     async with GitServer(folder, version=0) as server:
         server.fault = refuse
-        assert await desk.files(commit(f"{server.url}/team/x.git", first, "catalog")) == WANTED
-        assert ALL in desk.lines
+        assert await harness.files(commit(f"{server.url}/team/x.git", first, "catalog")) == WANTED
+        assert ALL in harness.lines
 
 
 @pytest.mark.parametrize(
@@ -96,37 +100,39 @@ async def test_a_commit_that_an_http_server_gives_out_only_with_its_branch(
         pytest.param("0" * 64, id="the same by sha256"),
     ],
 )
-async def test_a_commit_that_is_not_there(desk: Desk, repository: Repository, url: str, name: str) -> None:
+async def test_a_commit_that_is_not_there(harness: SourceHarness, repository: Repository, url: str, name: str) -> None:
     repository.commit(FILES)
-    error = await desk.refusal(commit(url, name))
+    error = await harness.refusal(commit(url, name))
     assert isinstance(error, Waiting)
     assert (error.reason, error.after.total_seconds()) == ("SourceNotFound", 300)
     assert error.message == f"git repository {url} has no commit {name}, or does not give it out"
 
 
-async def test_repositories_that_name_objects_by_sha256(desk: Desk, folder: Path, server: GitServer) -> None:
+async def test_repositories_that_name_objects_by_sha256(
+    harness: SourceHarness, folder: Path, server: GitServer
+) -> None:
     repository = Repository(folder / "long.git", "sha256")
     made = repository.commit(FILES)
     assert len(made) == 64
     url = f"{server.url}/long.git"
-    assert await desk.files(branch(url, directory="catalog")) == WANTED
-    assert await desk.files(commit(url, made)) == FILES
+    assert await harness.files(branch(url, directory="catalog")) == WANTED
+    assert await harness.files(commit(url, made)) == FILES
 
 
-async def test_files_that_a_server_packed_as_deltas(desk: Desk, repository: Repository, url: str) -> None:
+async def test_files_that_a_server_packed_as_deltas(harness: SourceHarness, repository: Repository, url: str) -> None:
     lines = [hashlib.sha256(str(number).encode()).hexdigest() for number in range(2000)]
     files = {f"v{number}": "\n".join(lines[number:]) for number in range(20)}
     repository.commit(files)
     repository.git("repack", "-a", "-d", "-f", "--depth=50", "--window=50")
-    assert await desk.files(branch(url)) == files
+    assert await harness.files(branch(url)) == files
 
 
-async def test_symbolic_links_become_copies(desk: Desk, repository: Repository, url: str) -> None:
+async def test_symbolic_links_become_copies(harness: SourceHarness, repository: Repository, url: str) -> None:
     link = repository.blob("../b/real.yaml")
     repository.commit(
         {"a/link.yaml": ("120000", link), "b/real.yaml": "text", "b/run": ("100755", repository.blob("#!"))}
     )
-    assert await desk.files(branch(url)) == {"a/link.yaml": "text", "b/real.yaml": "text", "b/run": "#!"}
+    assert await harness.files(branch(url)) == {"a/link.yaml": "text", "b/real.yaml": "text", "b/run": "#!"}
 
 
 @pytest.mark.parametrize(
@@ -141,22 +147,24 @@ async def test_symbolic_links_become_copies(desk: Desk, repository: Repository, 
     ],
 )
 async def test_symbolic_links_that_lead_elsewhere(
-    desk: Desk, repository: Repository, url: str, target: str, words: str
+    harness: SourceHarness, repository: Repository, url: str, target: str, words: str
 ) -> None:
     files = FILES | {"catalog/link": ("120000", repository.blob(target))}
     made = repository.commit(files)
-    error = await desk.refusal(branch(url, directory="catalog"))
+    error = await harness.refusal(branch(url, directory="catalog"))
     assert isinstance(error, BadContent)
     assert (error.reason, error.ref) == ("UnsafeContent", f"{url}@{made}:catalog")
     assert words in error.message
     assert error.message.startswith(f'commit {made} of git repository {url} holds "catalog/link", a link to ')
 
 
-async def test_a_submodule_is_refused_where_content_is_wanted(desk: Desk, repository: Repository, url: str) -> None:
+async def test_a_submodule_is_refused_where_content_is_wanted(
+    harness: SourceHarness, repository: Repository, url: str
+) -> None:
     files = FILES | {"vendor/lib": ("160000", "b" * 40)}
     repository.commit(files)
-    assert await desk.files(branch(url, directory="catalog")) == WANTED
-    error = await desk.refusal(branch(url))
+    assert await harness.files(branch(url, directory="catalog")) == WANTED
+    error = await harness.refusal(branch(url))
     assert error.reason == "UnsupportedContent"
     assert 'holds "vendor/lib", a submodule: submodules are not followed' in error.message
 
@@ -176,14 +184,16 @@ async def test_a_submodule_is_refused_where_content_is_wanted(desk: Desk, reposi
         b".git::$INDEX_ALLOCATION",
     ],
 )
-async def test_names_that_git_allows_nobody(desk: Desk, repository: Repository, url: str, name: bytes) -> None:
+async def test_names_that_git_allows_nobody(
+    harness: SourceHarness, repository: Repository, url: str, name: bytes
+) -> None:
     text = repository.blob("x")
     repository.commit(repository.raw_tree([("100644", b"ok", text), ("100644", name, text)]))
-    error = await desk.refusal(branch(url))
+    error = await harness.refusal(branch(url))
     assert (error.reason, "a name that git allows nobody to use" in error.message) == ("UnsafeContent", True)
 
 
-async def test_names_and_modes_that_are_none(desk: Desk, repository: Repository, url: str) -> None:
+async def test_names_and_modes_that_are_none(harness: SourceHarness, repository: Repository, url: str) -> None:
     text = repository.blob("x")
     for entry, words in (
         (("100644", b"\xff\xfe", text), "a name that is not UTF-8"),
@@ -191,7 +201,7 @@ async def test_names_and_modes_that_are_none(desk: Desk, repository: Repository,
         (("10644", b"pipe", text), "neither a file nor a folder"),
     ):
         repository.commit(repository.raw_tree([entry]))
-        error = await desk.refusal(branch(url))
+        error = await harness.refusal(branch(url))
         assert words in error.message
     # A name of no bytes, and a folder whose text is broken off.
     for broken in (
@@ -201,50 +211,52 @@ async def test_names_and_modes_that_are_none(desk: Desk, repository: Repository,
         b"9 a\0" + bytes(20),
     ):
         repository.commit(repository.raw("tree", broken))
-        error = await desk.refusal(branch(url))
+        error = await harness.refusal(branch(url))
         assert error.reason in ("UnsupportedContent", "UnsafeContent", "SourceUnavailable")
 
 
-async def test_folders_within_folders_without_end(desk: Desk, repository: Repository, url: str) -> None:
+async def test_folders_within_folders_without_end(harness: SourceHarness, repository: Repository, url: str) -> None:
     """Ten folders that each hold the same one ten times: a trillion files in a pack of a kilobyte."""
     below = repository.tree({f"f{number}": "x" for number in range(10)})
     for _ in range(12):
         below = repository.raw_tree([("40000", b"d%d" % number, below) for number in range(10)])
     made = repository.commit(below)
-    desk.limits = ContentLimits(files=2000)
-    error = await desk.refusal(branch(url))
+    harness.limits = ContentLimits(files=2000)
+    error = await harness.refusal(branch(url))
     assert (error.reason, "more than 2,000 files and folders" in error.message) == ("TooLarge", True)
     deep = repository.tree({"x": "x"})
     for _ in range(70):
         deep = repository.raw_tree([("40000", b"d", deep)])
     made = repository.commit(deep)
-    desk.limits = ContentLimits()
-    error = await desk.refusal(branch(url))
+    harness.limits = ContentLimits()
+    error = await harness.refusal(branch(url))
     assert (error.reason, "a path more than 64 folders deep" in error.message) == ("TooLarge", True)
     assert error.message.startswith(f"commit {made} of git repository {url} ")
 
 
-async def test_limits_on_bytes(desk: Desk, repository: Repository, url: str) -> None:
+async def test_limits_on_bytes(harness: SourceHarness, repository: Repository, url: str) -> None:
     repository.commit({"a": bytes(3_000_000)})
-    desk.limits = ContentLimits(bytes=2_000_000)
-    error = await desk.refusal(branch(url))
+    harness.limits = ContentLimits(bytes=2_000_000)
+    error = await harness.refusal(branch(url))
     assert (error.reason, isinstance(error, BadContent)) == ("TooLarge", True)
     assert error.message == f"git repository {url} holds more than 2,000,000 bytes, the most that is read"
     # 200 names of one file of 20 kB: small as a pack, large on disk.
     text = repository.blob(bytes(20_000))
     repository.commit({f"f{number}": ("100644", text) for number in range(200)})
-    error = await desk.refusal(branch(url))
+    error = await harness.refusal(branch(url))
     assert (error.reason, "larger than 2,000,000 bytes" in error.message) == ("TooLarge", True)
 
 
-async def test_one_file_too_large_for_memory(desk: Desk, repository: Repository, url: str) -> None:
+async def test_one_file_too_large_for_memory(harness: SourceHarness, repository: Repository, url: str) -> None:
     repository.commit({"a": bytes(129 * 1024**2)})
-    error = await desk.refusal(branch(url))
+    error = await harness.refusal(branch(url))
     assert error.reason == "TooLarge"
     assert "holds a file of 135,266,304 bytes; at most 134,217,728 are read of one" in error.message
 
 
-async def test_what_is_not_there_is_said(desk: Desk, repository: Repository, url: str, server: GitServer) -> None:
+async def test_what_is_not_there_is_said(
+    harness: SourceHarness, repository: Repository, url: str, server: GitServer
+) -> None:
     made = repository.commit(FILES)
     for source, reason, words in (
         (branch(url, "gone"), "SourceNotFound", f'git repository {url} has no branch "gone"'),
@@ -266,14 +278,14 @@ async def test_what_is_not_there_is_said(desk: Desk, repository: Repository, url
             f'commit {made} of git repository {url} has no folder "README"',
         ),
     ):
-        error = await desk.refusal(source)
+        error = await harness.refusal(source)
         assert (error.reason, error.message) == (reason, words)
 
 
-async def test_a_tag_of_something_else_than_a_commit(desk: Desk, repository: Repository, url: str) -> None:
+async def test_a_tag_of_something_else_than_a_commit(harness: SourceHarness, repository: Repository, url: str) -> None:
     repository.commit(FILES)
     repository.git("tag", "file", repository.blob("x"))
-    error = await desk.refusal(tag(url, "file"))
+    error = await harness.refusal(tag(url, "file"))
     assert (error.reason, error.message) == (
         "MissingContent",
         f'git repository {url}: what tag "file" names is no commit',
@@ -298,8 +310,8 @@ async def test_a_tag_of_something_else_than_a_commit(desk: Desk, repository: Rep
         pytest.param("https://example.com/x\nHost: y", "cannot be read", id="a line break"),
     ],
 )
-async def test_addresses_that_are_no_repository(desk: Desk, url: str, words: str) -> None:
-    error = await desk.refusal(branch(url))
+async def test_addresses_that_are_no_repository(harness: SourceHarness, url: str, words: str) -> None:
+    error = await harness.refusal(branch(url))
     assert isinstance(error, Blocked)
     assert error.reason == "InvalidReference"
     assert words in error.message
@@ -309,7 +321,7 @@ async def test_addresses_that_are_no_repository(desk: Desk, url: str, words: str
 @pytest.mark.parametrize(
     "name", ["--upload-pack=x", "-x", "a..b", "a b", "a\nb", "a~1", "", "/a", "a/", "a.lock", "@{-1}", "a:b"]
 )
-async def test_names_that_no_branch_has(desk: Desk, name: str, url: str, server: GitServer) -> None:
-    error = await desk.refusal(branch(url, name))
+async def test_names_that_no_branch_has(harness: SourceHarness, name: str, url: str, server: GitServer) -> None:
+    error = await harness.refusal(branch(url, name))
     assert (type(error).__name__, error.reason) == ("BadReference", "InvalidReference")
     assert server.requests == []

@@ -13,60 +13,64 @@ import pytest
 
 from olmkit.errors import Blocked, Waiting
 from tests.integration.olmkit.sources.git.content import ALL, FILES, WANTED, ssh_secret
-from tests.integration.olmkit.sources.harness import Desk, branch, commit, tag
+from tests.integration.olmkit.sources.harness import SourceHarness, branch, commit, tag
 from tests.secrets import secret
 from tests.servers.git_http_server import GitServer, Repository
 from tests.servers.git_ssh_server import GitSshServer
 
 
 @pytest.mark.parametrize("version", [2, 0])
-async def test_a_branch_a_tag_and_a_commit_over_ssh(desk: Desk, repository: Repository, version: int) -> None:
+async def test_a_branch_a_tag_and_a_commit_over_ssh(
+    harness: SourceHarness, repository: Repository, version: int
+) -> None:
     first = repository.commit(FILES)
     repository.git("tag", "--annotate", "--message", "words", "heavy", first)
     second = repository.commit({"catalog/c": "new"}, on=first)
     async with GitSshServer(repository.folder.parents[1], version=version) as server:
-        desk.give(ssh_secret(server))
+        harness.give(ssh_secret(server))
         url = f"ssh://someone@{server.address}/team/x.git"
-        assert await desk.files(branch(url, directory="catalog")) == {"c": "new"}
-        assert await desk.files(tag(url, "heavy")) == FILES
-        assert await desk.files(commit(url, second)) == {"catalog/c": "new"}
-        assert await desk.files(commit(url, first, "catalog")) == WANTED
+        assert await harness.files(branch(url, directory="catalog")) == {"c": "new"}
+        assert await harness.files(tag(url, "heavy")) == FILES
+        assert await harness.files(commit(url, second)) == {"catalog/c": "new"}
+        assert await harness.files(commit(url, first, "catalog")) == WANTED
     assert set(server.users) == {"someone"}
     assert set(server.commands) == {"git-upload-pack '/team/x.git'"}
 
 
-async def test_a_commit_that_an_ssh_server_gives_out_only_with_its_branch(desk: Desk, repository: Repository) -> None:
+async def test_a_commit_that_an_ssh_server_gives_out_only_with_its_branch(
+    harness: SourceHarness, repository: Repository
+) -> None:
     """By version 0 git gives out tips alone."""
     first = repository.commit(FILES, "side")
     repository.git("tag", "--annotate", "--message", "words", "heavy", first)
     repository.commit({"a": "newer"}, "side", on=first)
     repository.commit({"b": "other"})
     async with GitSshServer(repository.folder.parents[1], version=0) as server:
-        desk.give(ssh_secret(server))
+        harness.give(ssh_secret(server))
         url = f"ssh://git@{server.address}/team/x.git"
-        assert await desk.files(commit(url, first, "catalog")) == WANTED
-        assert ALL in desk.lines
-        error = await desk.refusal(commit(url, "a" * 40))
+        assert await harness.files(commit(url, first, "catalog")) == WANTED
+        assert ALL in harness.lines
+        error = await harness.refusal(commit(url, "a" * 40))
     assert error.reason == "SourceNotFound"
     assert error.message == f"git repository {url} has no commit {'a' * 40}, or does not give it out"
 
 
-async def test_the_ssh_server_is_the_one_that_the_secret_tells(desk: Desk, repository: Repository) -> None:
+async def test_the_ssh_server_is_the_one_that_the_secret_tells(harness: SourceHarness, repository: Repository) -> None:
     repository.commit(FILES)
     folder = repository.folder.parents[1]
     async with GitSshServer(folder) as server, GitSshServer(folder) as other:
         source = branch(f"ssh://git@{server.address}/team/x.git", directory="catalog")
         strange = server.known_hosts.partition(" ")[0] + " " + other.known_hosts.partition(" ")[2]
-        desk.give(ssh_secret(server, **{"ssh-knownhosts": strange}))
-        error = await desk.refusal(source)
+        harness.give(ssh_secret(server, **{"ssh-knownhosts": strange}))
+        error = await harness.refusal(source)
         assert (error.reason, isinstance(error, Waiting)) == ("HostKeyRefused", True)
-        assert await desk.files(replace(source, insecure_skip_verify=True)) == WANTED
+        assert await harness.files(replace(source, insecure_skip_verify=True)) == WANTED
 
-        desk.give(ssh_secret(server, **{"ssh-knownhosts": other.known_hosts}))
-        assert (await desk.refusal(source)).reason == "HostKeyRefused", "no line names this host"
+        harness.give(ssh_secret(server, **{"ssh-knownhosts": other.known_hosts}))
+        assert (await harness.refusal(source)).reason == "HostKeyRefused", "no line names this host"
 
-        desk.give(ssh_secret(server, **{"ssh-privatekey": other.private_key}))
-        error = await desk.refusal(source)
+        harness.give(ssh_secret(server, **{"ssh-privatekey": other.private_key}))
+        error = await harness.refusal(source)
         words = f"git server {server.address} does not accept the key of Secret olm-suite-system/login"
         assert (error.reason, error.message) == ("Unauthorized", words)
         assert server.commands[-3:] == ["git-upload-pack '/team/x.git'"] * len(server.commands[-3:])
@@ -75,7 +79,9 @@ async def test_the_ssh_server_is_the_one_that_the_secret_tells(desk: Desk, repos
 ANNOTATION = "olm.operatorframework.io/source-hosts"
 
 
-async def test_a_git_server_without_a_key_for_it_waits_for_a_person(desk: Desk, repository: Repository) -> None:
+async def test_a_git_server_without_a_key_for_it_waits_for_a_person(
+    harness: SourceHarness, repository: Repository
+) -> None:
     async with GitSshServer(repository.folder.parents[1]) as server:
         source = branch(f"ssh://git@{server.address}/team/x.git")
         needs = f"git server {server.address} is reached over ssh, which needs a key"
@@ -83,24 +89,24 @@ async def test_a_git_server_without_a_key_for_it_waits_for_a_person(desk: Desk, 
             "create a Secret of type kubernetes.io/ssh-auth in the namespace of the suite with ssh-privatekey, ssh-knownhosts"
             f' and the annotation {ANNOTATION}: "{server.address}", and name it in auth.secret'
         )
-        error = await desk.refusal(source)
+        error = await harness.refusal(source)
         assert (type(error), error.reason, error.message) == (Blocked, "Unauthorized", f"{needs}: {put}")
 
         keys = {"ssh-privatekey": server.private_key, "ssh-knownhosts": server.known_hosts}
-        desk.give(secret("kubernetes.io/ssh-auth", keys, "other.example,files.example:8443"))
-        error = await desk.refusal(source)
+        harness.give(secret("kubernetes.io/ssh-auth", keys, "other.example,files.example:8443"))
+        error = await harness.refusal(source)
         other = f"the Secret names other hosts (files.example:8443, other.example): name it in its annotation {ANNOTATION} too"
         assert (type(error), error.message) == (Blocked, f"{needs}, and {other}")
 
         login = {"username": "robot", "password": "s3cret"}
-        desk.give(secret("kubernetes.io/basic-auth", login, server.address))
-        error = await desk.refusal(source)
+        harness.give(secret("kubernetes.io/basic-auth", login, server.address))
+        error = await harness.refusal(source)
         wrong = "Secret olm-suite-system/login has a user and a password, which are for https"
         assert (type(error), error.message) == (Blocked, f"{needs}, and {wrong}: {put}")
         assert server.commands == []
 
 
-async def test_lines_of_known_hosts(desk: Desk, repository: Repository) -> None:
+async def test_lines_of_known_hosts(harness: SourceHarness, repository: Repository) -> None:
     repository.commit(FILES)
     async with GitSshServer(repository.folder.parents[1]) as server:
         source = branch(f"ssh://git@{server.address}/team/x.git", directory="catalog")
@@ -117,8 +123,8 @@ async def test_lines_of_known_hosts(desk: Desk, repository: Repository) -> None:
             server.known_hosts.replace(place, f"[127.0.0.*]:{port}"),
             server.known_hosts.replace(place, hashed),
         ):
-            desk.give(ssh_secret(server, **{"ssh-knownhosts": lines}))
-            assert await desk.files(source) == WANTED, lines
+            harness.give(ssh_secret(server, **{"ssh-knownhosts": lines}))
+            assert await harness.files(source) == WANTED, lines
         for lines in (
             "@revoked " + server.known_hosts + server.known_hosts,
             "@revoked " + server.known_hosts + "@revoked " + server.other_known_hosts,
@@ -126,11 +132,11 @@ async def test_lines_of_known_hosts(desk: Desk, repository: Repository) -> None:
             server.known_hosts.replace(place, f"[{host}]:22"),
             "\n",
         ):
-            desk.give(ssh_secret(server, **{"ssh-knownhosts": lines}))
-            assert (await desk.refusal(source)).reason == "HostKeyRefused", lines
-        desk.give(ssh_secret(server, **{"ssh-knownhosts": "@cert-authority " + server.known_hosts}))
+            harness.give(ssh_secret(server, **{"ssh-knownhosts": lines}))
+            assert (await harness.refusal(source)).reason == "HostKeyRefused", lines
+        harness.give(ssh_secret(server, **{"ssh-knownhosts": "@cert-authority " + server.known_hosts}))
         words = f"git server {server.address} offers no encryption, or no kind of host key, that is taken here"
-        assert (await desk.refusal(source)).message == words
+        assert (await harness.refusal(source)).message == words
 
 
 @pytest.mark.parametrize(
@@ -141,10 +147,12 @@ async def test_lines_of_known_hosts(desk: Desk, repository: Repository) -> None:
         pytest.param("ssh-knownhosts", "127.0.0.1 s3cret", "HostKeyRefused", id="a host key that is none"),
     ],
 )
-async def test_keys_that_cannot_be_read(desk: Desk, repository: Repository, key: str, value: str, reason: str) -> None:
+async def test_keys_that_cannot_be_read(
+    harness: SourceHarness, repository: Repository, key: str, value: str, reason: str
+) -> None:
     async with GitSshServer(repository.folder.parents[1]) as server:
-        desk.give(ssh_secret(server, **{key: value}))
-        error = await desk.refusal(branch(f"ssh://git@{server.address}/team/x.git"))
+        harness.give(ssh_secret(server, **{key: value}))
+        error = await harness.refusal(branch(f"ssh://git@{server.address}/team/x.git"))
         assert server.commands == []
     assert (error.reason, isinstance(error, Blocked)) == (reason, reason == "InvalidSecret")
     assert "s3cret" not in error.message
@@ -161,36 +169,36 @@ def locked_key(form: str) -> str:
 
 
 @pytest.mark.parametrize("form", ["pkcs8-pem", "openssh", "pkcs1-pem"])
-async def test_a_key_with_a_passphrase(desk: Desk, repository: Repository, form: str) -> None:
+async def test_a_key_with_a_passphrase(harness: SourceHarness, repository: Repository, form: str) -> None:
     locked = locked_key(form)
     async with GitSshServer(repository.folder.parents[1]) as server:
-        desk.give(ssh_secret(server, **{"ssh-privatekey": locked}))
-        error = await desk.refusal(branch(f"ssh://git@{server.address}/team/x.git"))
+        harness.give(ssh_secret(server, **{"ssh-privatekey": locked}))
+        error = await harness.refusal(branch(f"ssh://git@{server.address}/team/x.git"))
     words = "has an ssh-privatekey that a passphrase locks: give a key without one (ssh-keygen -p -N '' -f FILE)"
     assert (type(error), error.message) == (Blocked, f"Secret olm-suite-system/login {words}")
 
 
-async def test_a_public_key_where_the_private_one_belongs(desk: Desk, repository: Repository) -> None:
+async def test_a_public_key_where_the_private_one_belongs(harness: SourceHarness, repository: Repository) -> None:
     async with GitSshServer(repository.folder.parents[1]) as server:
         public = asyncssh.import_private_key(server.private_key).export_public_key().decode()
-        desk.give(ssh_secret(server, **{"ssh-privatekey": public}))
-        error = await desk.refusal(branch(f"ssh://git@{server.address}/team/x.git"))
+        harness.give(ssh_secret(server, **{"ssh-privatekey": public}))
+        error = await harness.refusal(branch(f"ssh://git@{server.address}/team/x.git"))
     words = "has a public key as its ssh-privatekey: give the private one, the file whose name does not end in .pub"
     assert (type(error), error.message) == (Blocked, f"Secret olm-suite-system/login {words}")
 
 
-async def test_an_ssh_server_that_does_something_else(desk: Desk, repository: Repository) -> None:
+async def test_an_ssh_server_that_does_something_else(harness: SourceHarness, repository: Repository) -> None:
     async with GitSshServer(repository.folder.parents[1]) as server:
-        desk.give(ssh_secret(server))
+        harness.give(ssh_secret(server))
         url = f"ssh://git@{server.address}/team/gone.git"
-        error = await desk.refusal(branch(url))
+        error = await harness.refusal(branch(url))
         assert error.message.startswith(f'git repository {url} answers: "fatal: ')
         server.script = lambda process: process.exit(0)
-        error = await desk.refusal(branch(url))
+        error = await harness.refusal(branch(url))
         assert error.message == f"git repository {url} does not answer as git does, or broke off"
-        desk.hurry()
+        harness.hurry()
         server.script = lambda process: None
-        error = await desk.refusal(branch(url))
+        error = await harness.refusal(branch(url))
         assert error.message == f"git server {server.address} does not answer: nothing within 1 s"
 
         def endless(process: object) -> None:
@@ -198,11 +206,11 @@ async def test_an_ssh_server_that_does_something_else(desk: Desk, repository: Re
             asyncio.get_running_loop().call_later(0.02, endless, process)
 
         server.script = endless
-        error = await desk.refusal(branch(url))
+        error = await harness.refusal(branch(url))
         assert error.message == f"git server {server.address} sends too slowly (less than 50 KiB in 0.3 s)"
 
 
-async def test_a_name_whose_address_is_refused(desk: Desk, repository: Repository) -> None:
+async def test_a_name_whose_address_is_refused(harness: SourceHarness, repository: Repository) -> None:
     """Nothing can be said of the name itself: its address is judged when connecting."""
     name = socket.gethostname()
     try:
@@ -212,18 +220,18 @@ async def test_a_name_whose_address_is_refused(desk: Desk, repository: Repositor
     async with GitSshServer(repository.folder.parents[1]) as server:
         keys = {"ssh-privatekey": server.private_key, "ssh-knownhosts": server.known_hosts}
         port = server.address.rpartition(":")[2]
-        desk.give(secret("kubernetes.io/ssh-auth", keys, f"{name}:{port}"))
-        desk.access = replace(desk.access, allowed_cidrs=(), denied_hosts=(name,))
-        error = await desk.refusal(branch(f"ssh://git@{name}:{port}/team/x.git"))
+        harness.give(secret("kubernetes.io/ssh-auth", keys, f"{name}:{port}"))
+        harness.access = replace(harness.access, allowed_cidrs=(), denied_hosts=(name,))
+        error = await harness.refusal(branch(f"ssh://git@{name}:{port}/team/x.git"))
     assert error.reason == "AddressRefused"
     assert f"git server {name}:{port} has the address {address}, which is the API server's" in error.message
 
 
-async def test_a_port_where_no_ssh_is_spoken(desk: Desk, repository: Repository, server: GitServer) -> None:
+async def test_a_port_where_no_ssh_is_spoken(harness: SourceHarness, repository: Repository, server: GitServer) -> None:
     async with GitSshServer(repository.folder.parents[1]) as ssh:
         keys = {"ssh-privatekey": ssh.private_key, "ssh-knownhosts": ssh.known_hosts}
-    desk.give(secret("kubernetes.io/ssh-auth", keys, f"{server.address},{ssh.address}"))
-    error = await desk.refusal(branch(f"ssh://git@{server.address}/team/x.git"))
+    harness.give(secret("kubernetes.io/ssh-auth", keys, f"{server.address},{ssh.address}"))
+    error = await harness.refusal(branch(f"ssh://git@{server.address}/team/x.git"))
     assert error.message == f"git server {server.address} does not speak ssh, or broke off"
-    error = await desk.refusal(branch(f"ssh://git@{ssh.address}/team/x.git"))
+    error = await harness.refusal(branch(f"ssh://git@{ssh.address}/team/x.git"))
     assert error.message == f"git server {ssh.address} does not answer: connection refused"

@@ -12,7 +12,6 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from devcluster.cluster import Cluster
 from olmkit.errors import Waiting
 from olmkit.sources.addresses import SourceAddresses
 from olmkit.sources.ca_bundle import CABundle
@@ -21,8 +20,9 @@ from olmkit.sources.oci import image
 from olmkit.sources.oci.registries_conf import Registries, parse
 from tests import images
 from tests.images import tar
-from tests.integration.olmkit.sources.proxied_image import conf, empty
+from tests.integration.olmkit.sources.proxied_image import empty_folder, insecure_rule
 from tests.secrets import auth, docker_config
+from tests.servers.local_registry import LocalRegistry
 from tests.servers.registry import (
     PASSWORD,
     USER,
@@ -36,6 +36,8 @@ from tests.servers.registry import (
 )
 from tests.servers.registry_proxy import RegistryProxy, redirect, redirect_to
 from tests.servers.server_keys import make_keys
+
+pytestmark = pytest.mark.usefixtures("cluster_programs")
 
 NUMBERS = itertools.count()
 LOGIN = auth(USER, PASSWORD)
@@ -53,7 +55,7 @@ class Kept:
 
 
 @pytest_asyncio.fixture
-async def kept(cluster: Cluster, tmp_path: Path) -> Kept:
+async def kept(cluster_programs: Path, tmp_path: Path) -> Kept:
     folder = tmp_path / "images"
     async with own_registry(folder) as address:
         for repository in ("team/app", "public/app"):
@@ -64,7 +66,7 @@ async def kept(cluster: Cluster, tmp_path: Path) -> Kept:
 def known(addresses: tuple[str, ...], auths: Mapping[str, Mapping[str, str]]) -> Registries:
     """Insecure registries, and logins by host."""
     loopback = SourceAddresses.load(["127.0.0.0/8"])
-    registries = Registries(parse("".join(conf(each) for each in addresses)), loopback)
+    registries = Registries(parse("".join(insecure_rule(each) for each in addresses)), loopback)
     return replace(registries, credentials=Credentials.from_secret(docker_config(auths))) if auths else registries
 
 
@@ -102,7 +104,7 @@ async def test_a_password_is_told_when_it_is_asked_for_and_once(kept: Kept, tmp_
         assert told(proxy) == ["none", "Basic"]
         assert (await image.resolve(ref, registries)).digest == kept.digest
         assert told(proxy) == ["none", "Basic", "Basic"], "a look for a moved tag is one request in the same job"
-        into = empty(tmp_path)
+        into = empty_folder(tmp_path)
         await image.pull(ref, into, registries)
         assert sorted(each.name for each in into.iterdir()) == ["a", "b"]
         assert told(proxy).count("none") == 1
@@ -176,7 +178,7 @@ async def test_a_password_stays_where_it_was_meant_for(kept: Kept, tmp_path: Pat
         registries = known((proxy.address, other.address), {proxy.address: LOGIN})
         proxy.on("/blobs/", redirect_to(other.address))
         with pytest.raises(Waiting) as raised:
-            await image.pull(f"{proxy.address}/{kept.repository}:v1", empty(tmp_path), registries)
+            await image.pull(f"{proxy.address}/{kept.repository}:v1", empty_folder(tmp_path), registries)
         assert raised.value.reason == "Unauthorized"
         ref = f"{proxy.address}/{kept.repository}:v1"
         sent = f"{other.address}, where registry {proxy.address} sends us,"
@@ -186,14 +188,14 @@ async def test_a_password_stays_where_it_was_meant_for(kept: Kept, tmp_path: Pat
         other.on("/blobs/", redirect(f"http://{proxy.address}/v2/{kept.repository}/manifests/v1"))
         proxy.requests.clear()
         with pytest.raises(Waiting):
-            await image.pull(f"{proxy.address}/{kept.repository}:v1", empty(tmp_path), registries)
+            await image.pull(f"{proxy.address}/{kept.repository}:v1", empty_folder(tmp_path), registries)
         assert "Basic" not in [headers.get("Authorization", "") for _, headers in other.requests]
         assert told(proxy)[-1] == "none", "who was sent back comes as nobody"
 
 
 @pytest.mark.parametrize("entry", [LOGIN, {"identitytoken": "r3fresh"}], ids=["a password", "an identity token"])
 async def test_where_a_registry_redirects_nobody_is_believed_about_tokens(
-    kept: Kept, cluster: Cluster, entry: Mapping[str, str]
+    kept: Kept, local_registry: LocalRegistry, entry: Mapping[str, str]
 ) -> None:
     """All of it over TLS that verifies: what counts is who says where tokens are."""
     heard: list[Mapping[str, str]] = []
@@ -204,7 +206,7 @@ async def test_where_a_registry_redirects_nobody_is_believed_about_tokens(
         return web.Response(status=401, headers={"WWW-Authenticate": challenge})
 
     context = server_context(kept.keys)
-    async with served(greedy, context) as elsewhere, RegistryProxy(cluster.registry, tls=context) as proxy:
+    async with served(greedy, context) as elsewhere, RegistryProxy(local_registry.address, tls=context) as proxy:
         proxy.on("/manifests/", redirect(f"https://{elsewhere}/v2/x"))
         rules = parse("".join(f'[[registry]]\nlocation = "{each}"\n' for each in (proxy.address, elsewhere)))
         credentials = Credentials.from_secret(docker_config({proxy.address: entry}))
@@ -225,7 +227,7 @@ async def test_a_token_is_had_with_the_password_and_kept_for_the_job(kept: Kept,
         assert told(proxy) == ["none", "Bearer"]
         await image.resolve(ref, registries)
         assert told(proxy) == ["none", "Bearer", "Bearer"], "a look for a moved tag is one request in the same job"
-        await image.pull(resolved.ref_by_digest, empty(tmp_path), registries)
+        await image.pull(resolved.ref_by_digest, empty_folder(tmp_path), registries)
         assert set(told(proxy)[1:]) == {"Bearer"}, "the registry sees no password"
         ((method, asked, headers),) = service.requests
         assert (method, headers["Authorization"].partition(" ")[0]) == ("GET", "Basic")
@@ -237,7 +239,7 @@ async def test_an_identity_token_is_exchanged_for_a_token(kept: Kept, tmp_path: 
     async with behind_tokens(kept, service) as (proxy, realm):
         entry = {**auth("<token>", ""), "identitytoken": service.refresh}
         registries = known((proxy.address,), {proxy.address: entry, realm: entry})
-        await image.pull(f"{proxy.address}/{kept.repository}:v1", empty(tmp_path), registries)
+        await image.pull(f"{proxy.address}/{kept.repository}:v1", empty_folder(tmp_path), registries)
         ((method, form, headers),) = service.requests
         assert method == "POST"
         assert "Authorization" not in headers
@@ -264,7 +266,7 @@ async def test_without_a_login_anybody_may_have_what_is_public(kept: Kept, tmp_p
     service = TokenService(kept.keys)
     async with behind_tokens(kept, service) as (proxy, _):
         registries = known((proxy.address,), {})
-        await image.pull(f"{proxy.address}/public/app:v1", empty(tmp_path), registries)
+        await image.pull(f"{proxy.address}/public/app:v1", empty_folder(tmp_path), registries)
         assert "Authorization" not in service.requests[0][2]
         with pytest.raises(Waiting, match=r"wants credentials for .* or has no such repository \(401\)"):
             await image.resolve(f"{proxy.address}/{kept.repository}:v1", registries)
@@ -286,7 +288,7 @@ async def test_a_token_that_ends_in_the_middle_is_had_again(kept: Kept, tmp_path
 
         proxy.on("/blobs/", forget_the_first)
         registries = known((proxy.address,), {proxy.address: LOGIN, realm: LOGIN})
-        await image.pull(f"{proxy.address}/{kept.repository}:v1", empty(tmp_path), registries)
+        await image.pull(f"{proxy.address}/{kept.repository}:v1", empty_folder(tmp_path), registries)
         assert len(service.requests) == 2
 
 
@@ -315,7 +317,7 @@ async def test_over_tls_the_token_service_that_a_registry_names_gets_the_login(k
         rules = parse(f'[[registry]]\nlocation = "{address}"\n[[registry]]\nlocation = "{realm}"')
         credentials = Credentials.from_secret(docker_config({address: LOGIN}))
         registries = Registries(rules, ca_bundle=trust, credentials=credentials)
-        await image.pull(f"{address}/{kept.repository}:v1", empty(tmp_path), registries)
+        await image.pull(f"{address}/{kept.repository}:v1", empty_folder(tmp_path), registries)
         assert [headers["Authorization"].partition(" ")[0] for _, _, headers in service.requests] == ["Basic"]
 
 

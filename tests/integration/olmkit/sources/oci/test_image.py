@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from devcluster.cluster import Cluster
 from olmkit.errors import Waiting
 from olmkit.sources.errors import BadContent, ImageNotFound
 from olmkit.sources.oci import image
@@ -21,6 +20,7 @@ from olmkit.sources.oci.registries_conf import Registries
 from olmkit.sources.tree import ContentLimits
 from tests import images
 from tests.images import Compression, Media, digest_of, file, folder, link, tar
+from tests.servers.local_registry import LocalRegistry
 
 LABEL = "operators.operatorframework.io.index.configs.v1"
 LABELS = {LABEL: "/configs"}
@@ -35,8 +35,8 @@ def repository() -> str:
 
 
 @pytest.fixture
-def registries(cluster: Cluster) -> Registries:
-    return Registries.load(cluster.registries_conf)
+def registries(local_registry: LocalRegistry) -> Registries:
+    return Registries.load(local_registry.registries_conf)
 
 
 @pytest.fixture
@@ -53,22 +53,27 @@ def content(root: Path) -> dict[str, str]:
 @pytest.mark.parametrize("media", ["oci", "docker"])
 @pytest.mark.parametrize("compression", ["gzip", "zstd", "plain"])
 async def test_images_of_every_form_are_pulled(
-    cluster: Cluster, registries: Registries, repository: str, into: Path, media: Media, compression: Compression
+    local_registry: LocalRegistry,
+    registries: Registries,
+    repository: str,
+    into: Path,
+    media: Media,
+    compression: Compression,
 ) -> None:
     layers = [CATALOG, tar([file("configs/p/.wh.catalog.json"), file("configs/q/index.yaml", "---")])]
-    digest = images.push(cluster.registry, repository, "v1", layers, LABELS, media, compression=compression)
+    digest = images.push(local_registry.address, repository, "v1", layers, LABELS, media, compression=compression)
     pulled = await image.pull(f"quay.io/{repository}:v1", into, registries, only=FromLabel(LABEL))
     assert content(into) == {"configs/q/index.yaml": "---"}
     assert pulled == image.PulledImage(f"quay.io/{repository}@{digest}", digest, LABELS, "configs", 1, 3)
 
 
 async def test_a_tag_is_resolved_to_its_digest_and_moves(
-    cluster: Cluster, registries: Registries, repository: str
+    local_registry: LocalRegistry, registries: Registries, repository: str
 ) -> None:
     for layers in ([CATALOG], [CATALOG, CATALOG]):
-        digest = images.push(cluster.registry, repository, "latest", layers, LABELS)
-        by_address = await image.resolve(f"{cluster.registry}/{repository}", registries)
-        assert by_address == image.ResolvedImage(f"{cluster.registry}/{repository}@{digest}", digest)
+        digest = images.push(local_registry.address, repository, "latest", layers, LABELS)
+        by_address = await image.resolve(f"{local_registry.address}/{repository}", registries)
+        assert by_address == image.ResolvedImage(f"{local_registry.address}/{repository}@{digest}", digest)
         assert await image.resolve(repository, registries) == image.ResolvedImage(f"{repository}@{digest}", digest)
 
 
@@ -79,10 +84,10 @@ async def test_a_digest_needs_no_answer_to_be_resolved() -> None:
 
 
 async def test_a_digest_pins_what_a_tag_has_left_behind(
-    cluster: Cluster, registries: Registries, repository: str, into: Path
+    local_registry: LocalRegistry, registries: Registries, repository: str, into: Path
 ) -> None:
-    old = images.push(cluster.registry, repository, "v1", [tar({"a": "old"})], {})
-    images.push(cluster.registry, repository, "v1", [tar({"a": "new"})], {})
+    old = images.push(local_registry.address, repository, "v1", [tar({"a": "old"})], {})
+    images.push(local_registry.address, repository, "v1", [tar({"a": "new"})], {})
     pulled = await image.pull(f"quay.io/{repository}:v1@{old}", into, registries)
     assert pulled.digest == old
     assert content(into) == {"a": "old"}
@@ -90,15 +95,15 @@ async def test_a_digest_pins_what_a_tag_has_left_behind(
 
 @pytest.mark.parametrize("media", ["oci", "docker"])
 async def test_an_index_gives_the_image_for_this_machine(
-    cluster: Cluster, registries: Registries, repository: str, into: Path, media: Media
+    local_registry: LocalRegistry, registries: Registries, repository: str, into: Path, media: Media
 ) -> None:
     machine = {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
     parts = {
-        name: images.push(cluster.registry, repository, name, [tar({"name": name})], {"is": name}, media)
+        name: images.push(local_registry.address, repository, name, [tar({"name": name})], {"is": name}, media)
         for name in ("attestation", "other", "mine")
     }
     index = images.push_index(
-        cluster.registry,
+        local_registry.address,
         repository,
         "v1",
         {"unknown/unknown": parts["attestation"], "linux/s390x": parts["other"], f"linux/{machine}": parts["mine"]},
@@ -116,15 +121,15 @@ async def test_an_index_gives_the_image_for_this_machine(
 
 @pytest.mark.parametrize(("depth", "fits"), [(2, True), (4, True), (5, False)])
 async def test_an_index_may_lead_to_an_index_but_not_for_ever(
-    cluster: Cluster, registries: Registries, repository: str, into: Path, depth: int, fits: bool
+    local_registry: LocalRegistry, registries: Registries, repository: str, into: Path, depth: int, fits: bool
 ) -> None:
-    digest = images.push(cluster.registry, repository, "image", [tar({"a": "1"})], {})
+    digest = images.push(local_registry.address, repository, "image", [tar({"a": "1"})], {})
     kind = images.MANIFEST["oci"]
     for level in range(depth):
         entry = {"mediaType": kind, "digest": digest, "size": 1, "platform": {"os": "linux", "architecture": "amd64"}}
         kind = images.INDEX["oci"]
         index = {"schemaVersion": 2, "mediaType": kind, "manifests": [entry]}
-        digest = images.push_manifest(cluster.registry, repository, f"v{level + 1}", index, kind)
+        digest = images.push_manifest(local_registry.address, repository, f"v{level + 1}", index, kind)
     ref = f"quay.io/{repository}:v{depth}"
     if fits:
         assert (await image.pull(ref, into, registries)).digest == digest
@@ -136,10 +141,12 @@ async def test_an_index_may_lead_to_an_index_but_not_for_ever(
 
 
 async def test_a_platform_that_is_not_there_is_said_with_those_that_are(
-    cluster: Cluster, registries: Registries, repository: str, into: Path
+    local_registry: LocalRegistry, registries: Registries, repository: str, into: Path
 ) -> None:
-    digest = images.push(cluster.registry, repository, "image", [CATALOG], {})
-    index = images.push_index(cluster.registry, repository, "v1", {"windows/amd64": digest, "windows/arm64": digest})
+    digest = images.push(local_registry.address, repository, "image", [CATALOG], {})
+    index = images.push_index(
+        local_registry.address, repository, "v1", {"windows/amd64": digest, "windows/arm64": digest}
+    )
     with pytest.raises(BadContent) as raised:
         await image.pull(f"quay.io/{repository}:v1", into, registries)
     expected = f'image quay.io/{repository}@{index} has no image for linux, only for "windows/amd64, windows/arm64"'
@@ -157,15 +164,17 @@ async def test_a_platform_that_is_not_there_is_said_with_those_that_are(
     ],
 )
 async def test_only_what_is_wanted(
-    cluster: Cluster, registries: Registries, repository: str, into: Path, only: Any, expected: set[str]
+    local_registry: LocalRegistry, registries: Registries, repository: str, into: Path, only: Any, expected: set[str]
 ) -> None:
-    images.push(cluster.registry, repository, "v1", [tar({"a/b": "1", "a/c/d": "2", "e": "3"})], {})
+    images.push(local_registry.address, repository, "v1", [tar({"a/b": "1", "a/c/d": "2", "e": "3"})], {})
     await image.pull(f"quay.io/{repository}:v1", into, registries, only=only)
     assert set(content(into)) == expected
 
 
-async def test_progress_is_told_in_words(cluster: Cluster, registries: Registries, repository: str, into: Path) -> None:
-    images.push(cluster.registry, repository, "v1", [tar({"a": os.urandom(3_000_000).hex()}), CATALOG], {})
+async def test_progress_is_told_in_words(
+    local_registry: LocalRegistry, registries: Registries, repository: str, into: Path
+) -> None:
+    images.push(local_registry.address, repository, "v1", [tar({"a": os.urandom(3_000_000).hex()}), CATALOG], {})
     lines: list[str] = []
     await image.pull(f"quay.io/{repository}:v1", into, registries, progress=lines.append)
     assert lines[0] == "reading the manifest"
@@ -176,15 +185,15 @@ async def test_progress_is_told_in_words(cluster: Cluster, registries: Registrie
 
 @pytest.mark.parametrize("version", ["v404", "@sha256:" + "0" * 64])
 async def test_an_image_that_is_not_there(
-    cluster: Cluster, registries: Registries, repository: str, into: Path, version: str
+    local_registry: LocalRegistry, registries: Registries, repository: str, into: Path, version: str
 ) -> None:
-    images.push(cluster.registry, repository, "v1", [CATALOG], {})
+    images.push(local_registry.address, repository, "v1", [CATALOG], {})
     for name in (repository, "images/no-such-repository"):
         ref = f"quay.io/{name}{'' if version.startswith('@') else ':'}{version}"
         with pytest.raises(ImageNotFound) as raised:
             await image.pull(ref, into, registries)
         assert raised.value.reason == "ImageNotFound"
-        expected = f'image "{ref}" not found: registry {cluster.registry} has no such tag or repository (404)'
+        expected = f'image "{ref}" not found: registry {local_registry.address} has no such tag or repository (404)'
         assert raised.value.message == expected
 
 
@@ -250,7 +259,7 @@ async def test_an_image_that_is_not_there(
     ],
 )
 async def test_content_that_cannot_be_used_is_blamed_on_its_digest(
-    cluster: Cluster,
+    local_registry: LocalRegistry,
     registries: Registries,
     repository: str,
     into: Path,
@@ -259,7 +268,7 @@ async def test_content_that_cannot_be_used_is_blamed_on_its_digest(
     reason: str,
     message: str,
 ) -> None:
-    digest = images.push(cluster.registry, repository, "v1", layers, labels)
+    digest = images.push(local_registry.address, repository, "v1", layers, labels)
     ref = f"quay.io/{repository}@{digest}"
     with pytest.raises(BadContent) as raised:
         await image.pull(
@@ -300,29 +309,34 @@ def without_layers(manifest: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 async def test_manifests_that_cannot_be_used(
-    cluster: Cluster, registries: Registries, repository: str, into: Path, change: Callable[[Any], Any], words: str
+    local_registry: LocalRegistry,
+    registries: Registries,
+    repository: str,
+    into: Path,
+    change: Callable[[Any], Any],
+    words: str,
 ) -> None:
-    manifest = change(images.push_blobs(cluster.registry, repository, [CATALOG], LABELS))
-    digest = images.push_manifest(cluster.registry, repository, "v1", manifest, images.MANIFEST["oci"])
+    manifest = change(images.push_blobs(local_registry.address, repository, [CATALOG], LABELS))
+    digest = images.push_manifest(local_registry.address, repository, "v1", manifest, images.MANIFEST["oci"])
     with pytest.raises(BadContent) as raised:
         await image.pull(f"quay.io/{repository}:v1", into, registries)
     assert raised.value.message == f"image quay.io/{repository}@{digest} {words}"
 
 
 async def test_an_image_without_layers_is_empty(
-    cluster: Cluster, registries: Registries, repository: str, into: Path
+    local_registry: LocalRegistry, registries: Registries, repository: str, into: Path
 ) -> None:
-    manifest = without_layers(images.push_blobs(cluster.registry, repository, [CATALOG], LABELS))
-    images.push_manifest(cluster.registry, repository, "v1", manifest, images.MANIFEST["oci"])
+    manifest = without_layers(images.push_blobs(local_registry.address, repository, [CATALOG], LABELS))
+    images.push_manifest(local_registry.address, repository, "v1", manifest, images.MANIFEST["oci"])
     pulled = await image.pull(f"quay.io/{repository}:v1", into, registries)
     assert (pulled.files, content(into)) == (0, {})
 
 
-async def test_the_manifest_of_an_image_is_its_digest(cluster: Cluster, repository: str) -> None:
+async def test_the_manifest_of_an_image_is_its_digest(local_registry: LocalRegistry, repository: str) -> None:
     """The fixture's own promise, on which the tests above rest."""
-    manifest = images.push_blobs(cluster.registry, repository, [CATALOG], LABELS)
+    manifest = images.push_blobs(local_registry.address, repository, [CATALOG], LABELS)
     body = json.dumps(manifest).encode()
-    digest = images.push_manifest(cluster.registry, repository, "v1", body, images.MANIFEST["oci"])
+    digest = images.push_manifest(local_registry.address, repository, "v1", body, images.MANIFEST["oci"])
     assert digest == digest_of(body)
 
 
@@ -341,9 +355,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize("size", [900_000, 3_000_000], ids=["full while unpacking", "full while pulling"])
 async def test_a_disk_that_fills_up_is_said(
-    cluster: Cluster, registries: Registries, repository: str, small_disk: Path, size: int
+    local_registry: LocalRegistry, registries: Registries, repository: str, small_disk: Path, size: int
 ) -> None:
-    images.push(cluster.registry, repository, "v1", [tar({"a": os.urandom(size)})], {})
+    images.push(local_registry.address, repository, "v1", [tar({"a": os.urandom(size)})], {})
     with pytest.raises(Waiting) as raised:
         await image.pull(f"quay.io/{repository}:v1", small_disk, registries)
     assert raised.value.reason == "DiskFull"

@@ -14,13 +14,19 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from devcluster.cluster import Cluster
 from olmkit.errors import Waiting
 from olmkit.sources.errors import ImageNotFound
 from olmkit.sources.oci import image
 from olmkit.sources.oci.registries_conf import Registries, parse
 from tests import images
-from tests.integration.olmkit.sources.proxied_image import HASTY, TEXT, Setting, conf, empty
+from tests.integration.olmkit.sources.proxied_image import (
+    SHORT_TIMEOUTS,
+    TEXT,
+    ProxiedImage,
+    empty_folder,
+    insecure_rule,
+)
+from tests.servers.local_registry import LocalRegistry
 from tests.servers.raw_server import speaking
 from tests.servers.registry_proxy import (
     Fault,
@@ -37,9 +43,9 @@ from tests.servers.registry_proxy import (
 )
 
 
-async def test_without_a_fault_it_works(setting: Setting, tmp_path: Path) -> None:
-    into = empty(tmp_path)
-    assert (await image.pull(setting.tag, into, setting.registries)).digest == setting.digest
+async def test_without_a_fault_it_works(proxied: ProxiedImage, tmp_path: Path) -> None:
+    into = empty_folder(tmp_path)
+    assert (await image.pull(proxied.tag, into, proxied.registries)).digest == proxied.digest
     assert (into / "a").read_text() == TEXT
 
 
@@ -190,18 +196,18 @@ async def test_without_a_fault_it_works(setting: Setting, tmp_path: Path) -> Non
     ],
 )
 async def test_what_a_registry_does_is_said(
-    setting: Setting, tmp_path: Path, part: str, fault: Fault, reason: str, sentence: str
+    proxied: ProxiedImage, tmp_path: Path, part: str, fault: Fault, reason: str, sentence: str
 ) -> None:
     stalls = "nothing within" in sentence or "too slowly" in sentence
-    registries = replace(setting.registries, timeouts=HASTY) if stalls else setting.registries
-    setting.proxy.on(part, fault)
+    registries = replace(proxied.registries, timeouts=SHORT_TIMEOUTS) if stalls else proxied.registries
+    proxied.proxy.on(part, fault)
     with pytest.raises(Waiting) as raised:
-        await image.pull(setting.tag, empty(tmp_path), registries)
-    assert setting.sentence(raised.value) == sentence
+        await image.pull(proxied.tag, empty_folder(tmp_path), registries)
+    assert proxied.sentence(raised.value) == sentence
     assert raised.value.reason == reason
     assert timedelta(seconds=1) < raised.value.after <= timedelta(minutes=5)
-    setting.proxy.on(part, None)
-    await image.pull(setting.tag, empty(tmp_path), setting.registries)
+    proxied.proxy.on(part, None)
+    await image.pull(proxied.tag, empty_folder(tmp_path), proxied.registries)
 
 
 @pytest.mark.parametrize(
@@ -225,41 +231,43 @@ async def test_what_a_registry_does_is_said(
         "239.1.2.3",
     ],
 )
-async def test_no_way_of_writing_an_address_gets_around(setting: Setting, tmp_path: Path, host: str) -> None:
+async def test_no_way_of_writing_an_address_gets_around(proxied: ProxiedImage, tmp_path: Path, host: str) -> None:
     for part in ("/blobs/", "/manifests/"):
-        setting.proxy.on(part, redirect(f"http://{host}:{setting.proxy.address.rpartition(':')[2]}/v2/x"))
-        seen = len(setting.proxy.requests)
+        proxied.proxy.on(part, redirect(f"http://{host}:{proxied.proxy.address.rpartition(':')[2]}/v2/x"))
+        seen = len(proxied.proxy.requests)
         with pytest.raises(Waiting) as raised:
-            await image.pull(setting.tag, empty(tmp_path), setting.registries)
+            await image.pull(proxied.tag, empty_folder(tmp_path), proxied.registries)
         assert raised.value.reason == "AddressRefused", raised.value.message
-        assert not [line for line, _ in setting.proxy.requests[seen:] if line.endswith("/v2/x")]
-        setting.proxy.on(part, None)
+        assert not [line for line, _ in proxied.proxy.requests[seen:] if line.endswith("/v2/x")]
+        proxied.proxy.on(part, None)
 
 
-async def test_redirects_in_a_circle_end(setting: Setting, cluster: Cluster, tmp_path: Path) -> None:
-    async with RegistryProxy(cluster.registry) as other:
-        registries = replace(setting.registries, rules=parse(conf(setting.proxy.address) + conf(other.address)))
-        setting.proxy.on("/blobs/", redirect_to(other.address))
-        other.on("/blobs/", redirect_to(setting.proxy.address))
+async def test_redirects_in_a_circle_end(proxied: ProxiedImage, local_registry: LocalRegistry, tmp_path: Path) -> None:
+    async with RegistryProxy(local_registry.address) as other:
+        registries = replace(
+            proxied.registries, rules=parse(insecure_rule(proxied.proxy.address) + insecure_rule(other.address))
+        )
+        proxied.proxy.on("/blobs/", redirect_to(other.address))
+        other.on("/blobs/", redirect_to(proxied.proxy.address))
         with pytest.raises(Waiting, match="redirects more than 5 times"):
-            await image.pull(setting.tag, empty(tmp_path), registries)
-        blobs = [line for line, _ in [*setting.proxy.requests, *other.requests] if "/blobs/" in line]
+            await image.pull(proxied.tag, empty_folder(tmp_path), registries)
+        blobs = [line for line, _ in [*proxied.proxy.requests, *other.requests] if "/blobs/" in line]
         assert len(blobs) == 6
 
 
-async def test_a_manifest_that_is_compressed_is_not_unpacked(setting: Setting, tmp_path: Path) -> None:
+async def test_a_manifest_that_is_compressed_is_not_unpacked(proxied: ProxiedImage, tmp_path: Path) -> None:
     """A megabyte that would become a gigabyte; also what is honest about itself, because nobody asked for it."""
     bomb = gzip.compress(bytes(256 * 1024**2), 1)
     for body in (bomb, gzip.compress(b"{}")):
         headers = {"Content-Encoding": "gzip", "Content-Type": images.MANIFEST["oci"]}
-        setting.proxy.on("/manifests/", status(200, headers, body))
+        proxied.proxy.on("/manifests/", status(200, headers, body))
         with pytest.raises(Waiting) as raised:
-            await image.pull(setting.tag, empty(tmp_path), setting.registries)
+            await image.pull(proxied.tag, empty_folder(tmp_path), proxied.registries)
         expected = "registry REGISTRY answers with compressed bytes, which it was not asked for"
-        assert setting.sentence(raised.value) == expected
+        assert proxied.sentence(raised.value) == expected
 
 
-async def test_a_manifest_without_end_is_cut(setting: Setting, tmp_path: Path) -> None:
+async def test_a_manifest_without_end_is_cut(proxied: ProxiedImage, tmp_path: Path) -> None:
     sent = 0
 
     async def endless(request: web.Request, proxy: RegistryProxy) -> web.StreamResponse:
@@ -272,9 +280,9 @@ async def test_a_manifest_without_end_is_cut(setting: Setting, tmp_path: Path) -
                 sent += 1024**2
         return response
 
-    setting.proxy.on("/manifests/", endless)
+    proxied.proxy.on("/manifests/", endless)
     with pytest.raises(Waiting, match="a manifest of more than 4,194,304 bytes"):
-        await image.pull(setting.tag, empty(tmp_path), setting.registries)
+        await image.pull(proxied.tag, empty_folder(tmp_path), proxied.registries)
     assert sent < 64 * 1024**2
 
 
@@ -289,16 +297,16 @@ async def test_a_head_that_trickles_ends() -> None:
             await asyncio.sleep(0.05)
 
     async with speaking(drip) as address:
-        patience = replace(HASTY, connect=0.5, read=0.5)
+        timeouts = replace(SHORT_TIMEOUTS, connect=0.5, read=0.5)
         with pytest.raises(Waiting, match="does not answer: nothing within"):
-            await image.resolve(f"{address}/a:v1", Registries(parse(conf(address)), timeouts=patience))
+            await image.resolve(f"{address}/a:v1", Registries(parse(insecure_rule(address)), timeouts=timeouts))
 
 
-async def test_the_registry_says_how_long_to_wait(setting: Setting) -> None:
+async def test_the_registry_says_how_long_to_wait(proxied: ProxiedImage) -> None:
     for said, expected in (("17", 17), ("0", 5), ("86400", 300), ("Fri, 31 Dec 1999 23:59:59 GMT", 60)):
-        setting.proxy.on("/manifests/", status(429, {"Retry-After": said}))
+        proxied.proxy.on("/manifests/", status(429, {"Retry-After": said}))
         with pytest.raises(Waiting) as raised:
-            await image.resolve(setting.tag, setting.registries)
+            await image.resolve(proxied.tag, proxied.registries)
         assert raised.value.after == timedelta(seconds=expected)
 
 
@@ -313,29 +321,31 @@ async def test_the_registry_says_how_long_to_wait(setting: Setting) -> None:
     ],
 )
 async def test_bytes_that_are_not_what_their_digest_says_never_arrive(
-    setting: Setting, tmp_path: Path, change: Callable[[bytes], bytes]
+    proxied: ProxiedImage, tmp_path: Path, change: Callable[[bytes], bytes]
 ) -> None:
-    by_digest = f"{setting.proxy.address}/{setting.repository}@{setting.digest}"
-    for part, ref in (("/blobs/", setting.tag), ("/manifests/", by_digest)):
-        into = empty(tmp_path)
-        setting.proxy.on(part, changed(change))
+    by_digest = f"{proxied.proxy.address}/{proxied.repository}@{proxied.digest}"
+    for part, ref in (("/blobs/", proxied.tag), ("/manifests/", by_digest)):
+        into = empty_folder(tmp_path)
+        proxied.proxy.on(part, changed(change))
         with pytest.raises(Waiting) as raised:
-            await image.pull(ref, into, setting.registries)
-        setting.proxy.on(part, None)
+            await image.pull(ref, into, proxied.registries)
+        proxied.proxy.on(part, None)
         assert raised.value.reason in ("DigestMismatch", "RegistryUnavailable")
         assert "sends other bytes" in raised.value.message or "more than 4,194,304 bytes" in raised.value.message
         assert list(into.iterdir()) == []
 
 
-async def test_a_digest_in_a_header_is_believed_only_until_the_bytes_come(setting: Setting, tmp_path: Path) -> None:
+async def test_a_digest_in_a_header_is_believed_only_until_the_bytes_come(
+    proxied: ProxiedImage, tmp_path: Path
+) -> None:
     lie = "sha256:" + "0" * 64
-    setting.proxy.on(
+    proxied.proxy.on(
         "/manifests/v1", status(200, {"Docker-Content-Digest": lie, "Content-Type": images.MANIFEST["oci"]})
     )
-    resolved = await image.resolve(setting.tag, setting.registries)
+    resolved = await image.resolve(proxied.tag, proxied.registries)
     assert resolved.digest == lie
     with pytest.raises(ImageNotFound):
-        await image.pull(resolved.ref_by_digest, empty(tmp_path), setting.registries)
+        await image.pull(resolved.ref_by_digest, empty_folder(tmp_path), proxied.registries)
 
 
 @pytest.mark.parametrize(
@@ -343,37 +353,37 @@ async def test_a_digest_in_a_header_is_believed_only_until_the_bytes_come(settin
     [digest_unsaid, None],
     ids=["a registry that never says digests", "one that says it only with the manifest"],
 )
-async def test_where_the_header_is_missing_the_manifest_is_read(setting: Setting, fault: Fault | None) -> None:
+async def test_where_the_header_is_missing_the_manifest_is_read(proxied: ProxiedImage, fault: Fault | None) -> None:
     async def no_head(request: web.Request, proxy: RegistryProxy) -> web.StreamResponse:
         if request.method == "HEAD":
             return web.Response(status=405)
         return await digest_unsaid(request, proxy)
 
-    setting.proxy.on("/manifests/", fault or no_head)
-    assert (await image.resolve(setting.tag, setting.registries)).digest == setting.digest
+    proxied.proxy.on("/manifests/", fault or no_head)
+    assert (await image.resolve(proxied.tag, proxied.registries)).digest == proxied.digest
 
 
-async def test_a_token_is_fetched_once(setting: Setting, tmp_path: Path) -> None:
-    setting.proxy.on(f"/{setting.repository}/", wants_token(f"http://{setting.proxy.address}/token", "t0ken"))
-    setting.proxy.on("/token", status(200, body=b'{"access_token": "t0ken"}'))
-    into = empty(tmp_path)
-    await image.pull(setting.tag, into, setting.registries)
+async def test_a_token_is_fetched_once(proxied: ProxiedImage, tmp_path: Path) -> None:
+    proxied.proxy.on(f"/{proxied.repository}/", wants_token(f"http://{proxied.proxy.address}/token", "t0ken"))
+    proxied.proxy.on("/token", status(200, body=b'{"access_token": "t0ken"}'))
+    into = empty_folder(tmp_path)
+    await image.pull(proxied.tag, into, proxied.registries)
     assert (into / "a").read_text() == TEXT
-    assert setting.proxy.paths().count("/token") == 1, "one token for the whole image"
-    asked = next(headers for line, headers in setting.proxy.requests if "/token" in line)
+    assert proxied.proxy.paths().count("/token") == 1, "one token for the whole image"
+    asked = next(headers for line, headers in proxied.proxy.requests if "/token" in line)
     assert "Authorization" not in asked
 
 
 async def test_a_token_is_not_sent_to_where_a_registry_redirects(
-    setting: Setting, cluster: Cluster, tmp_path: Path
+    proxied: ProxiedImage, local_registry: LocalRegistry, tmp_path: Path
 ) -> None:
-    async with RegistryProxy(cluster.registry) as other:
-        rules = parse(conf(setting.proxy.address) + conf(other.address))
-        setting.proxy.on("/manifests/", wants_token(f"http://{setting.proxy.address}/token", "t0ken"))
-        setting.proxy.on("/token", status(200, body=b'{"token": "t0ken"}'))
-        setting.proxy.on("/blobs/", redirect_to(other.address))
-        await image.pull(setting.tag, empty(tmp_path), replace(setting.registries, rules=rules))
-        blobs = [headers for line, headers in setting.proxy.requests if "/blobs/" in line]
+    async with RegistryProxy(local_registry.address) as other:
+        rules = parse(insecure_rule(proxied.proxy.address) + insecure_rule(other.address))
+        proxied.proxy.on("/manifests/", wants_token(f"http://{proxied.proxy.address}/token", "t0ken"))
+        proxied.proxy.on("/token", status(200, body=b'{"token": "t0ken"}'))
+        proxied.proxy.on("/blobs/", redirect_to(other.address))
+        await image.pull(proxied.tag, empty_folder(tmp_path), replace(proxied.registries, rules=rules))
+        blobs = [headers for line, headers in proxied.proxy.requests if "/blobs/" in line]
         assert {headers.get("Authorization") for headers in blobs} == {"Bearer t0ken"}
         assert len(other.requests) == len(blobs)
         assert all("Authorization" not in headers for _, headers in other.requests)
@@ -382,16 +392,16 @@ async def test_a_token_is_not_sent_to_where_a_registry_redirects(
 @pytest.mark.parametrize(
     "body", [b"", b"<html>", b"[]", b"{}", b'{"token": 7}', b'{"token": "a\\nb"}', b"x" * 2_000_000]
 )
-async def test_an_answer_without_a_token_is_said(setting: Setting, body: bytes) -> None:
-    setting.proxy.on("/manifests/", wants_token(f"http://{setting.proxy.address}/token", "t0ken"))
-    setting.proxy.on("/token", status(200, body=body))
+async def test_an_answer_without_a_token_is_said(proxied: ProxiedImage, body: bytes) -> None:
+    proxied.proxy.on("/manifests/", wants_token(f"http://{proxied.proxy.address}/token", "t0ken"))
+    proxied.proxy.on("/token", status(200, body=body))
     with pytest.raises(Waiting, match="holds none"):
-        await image.resolve(setting.tag, setting.registries)
+        await image.resolve(proxied.tag, proxied.registries)
 
 
-async def test_a_token_that_does_not_help_is_not_asked_for_again(setting: Setting) -> None:
-    setting.proxy.on("/manifests/", wants_token(f"http://{setting.proxy.address}/token", "t0ken"))
-    setting.proxy.on("/token", status(200, body=b'{"token": "another"}'))
+async def test_a_token_that_does_not_help_is_not_asked_for_again(proxied: ProxiedImage) -> None:
+    proxied.proxy.on("/manifests/", wants_token(f"http://{proxied.proxy.address}/token", "t0ken"))
+    proxied.proxy.on("/token", status(200, body=b'{"token": "another"}'))
     with pytest.raises(Waiting, match=r"wants credentials for .* \(401\): no pull secret"):
-        await image.resolve(setting.tag, setting.registries)
-    assert setting.proxy.paths().count("/token") == 1
+        await image.resolve(proxied.tag, proxied.registries)
+    assert proxied.proxy.paths().count("/token") == 1
