@@ -1,6 +1,6 @@
-"""Whether a catalog offers the very bundle that runs, whatever registry it comes from.
+"""Whether a package contains the same bundle as the one that runs, whatever registry it comes from.
 
-Called by candidates.py and explain.py. Pure.
+Called by resolver.py, candidates.py, explain.py and operator/decide.py. Pure.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from operator_controller.resolve.package import Bundle, PackageContent
 
 
 class BundleIdentity(IntEnum):
-    """How sure it is that a package holds a bundle, ascending."""
+    """By what a package is known to contain a bundle; the surest is the greatest."""
 
     NONE = 0
-    SAME_REFERENCE = 1  # the same name, version, repository and tag, where neither side has a digest
+    SAME_REFERENCE = 1  # same name, version, repository and tag; neither has a digest
     IMAGE_DIGEST = 2
 
 
 def identity_in(package: PackageContent, name: str, version: Version | None, image: str) -> BundleIdentity:
-    """How the package's channels hold the bundle of this name, version and image.
+    """By what the package's channels contain the bundle of this name, version and image.
 
-    A name and a version are what a publisher claims, and anybody may claim them: without the image they identify nothing.
+    Any publisher can claim a name and a version: without the image they identify nothing.
     """
     return max(
         (_identity(one, name, version, image) for one in _bundles_in_channels(package)), default=BundleIdentity.NONE
@@ -31,7 +31,7 @@ def identity_in(package: PackageContent, name: str, version: Version | None, ima
 
 
 def channels_with(package: PackageContent, name: str, version: Version | None, image: str) -> list[str]:
-    """The channels that hold the bundle of this name, version and image, the default one first."""
+    """The channels that contain the bundle of this name, version and image, the default channel first."""
     same = {
         one.name
         for one in _bundles_in_channels(package)
@@ -50,7 +50,7 @@ def _identity(bundle: Bundle, name: str, version: Version | None, image: str) ->
 
 
 def has_same_name_and_version(package: PackageContent, name: str, version: Version | None) -> bool:
-    """Whether the package's channels hold a bundle of this name and version, whatever its image."""
+    """Whether the package's channels contain a bundle of this name and version, whatever its image."""
     return bool(_with_same_name_and_version(_bundles_in_channels(package), name, version))
 
 
@@ -64,6 +64,6 @@ def _with_same_name_and_version(bundles: list[Bundle], name: str, version: Versi
 
 
 def is_same_image(one: str, other: str) -> bool:
-    """Whether both references name the same digest, on whatever registry; what a tag means may change."""
+    """Whether both references have the same digest, on any registry. References by tag are never the same: a tag can move."""
     digest = digest_of_reference(one)
     return digest != "" and digest == digest_of_reference(other)

@@ -1,4 +1,4 @@
-"""Names and versions in a sentence, and how many of them are named. Called by explain and near_misses. Pure."""
+"""Lists of names and versions in messages, shortened. Called by explain.py, suggestions.py and operator/evaluate.py. Pure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from olmkit.gocompat.versions import Version
 
 MAX_ITEMS_SHOWN = 10
-"""Items of a list that are named; of a longer one the nearest."""
+"""Names or versions of one list; a longer list is shortened."""
 MAX_CHANNELS_SHOWN = 4
 
 
 def join_names(names: Sequence[str], last: str) -> str:
-    """`a, b and c`; of a long list the first ones and how many more."""
+    """`a, b and c`; of a long list the first names and the number of the others."""
     if len(names) > MAX_ITEMS_SHOWN:
         return f"{', '.join(names[:MAX_ITEMS_SHOWN])} and {len(names) - MAX_ITEMS_SHOWN} more"
     if len(names) < 2:
@@ -21,7 +21,7 @@ def join_names(names: Sequence[str], last: str) -> str:
 
 
 def format_versions(versions: Sequence[Version], near: Version | None) -> str:
-    """Ascending; of a long list how many there are and the nearest or the newest."""
+    """`versions`, which are ascending; of a long list the number, and those nearest to `near` or (None) the newest."""
     if not versions:
         return "no version"
     if len(versions) <= MAX_ITEMS_SHOWN:

@@ -1,7 +1,7 @@
-"""One package of one catalog, as resolution sees it: channels, entries, bundles with versions, deprecations.
+"""One package of one catalog: channels, entries, bundles with versions, deprecations.
 
-Read out of catalogd's resolution document by catalog_client.py, judged by candidates.py and upgrades.py. Pure; a document that
-has another shape raises BadDocument, a bundle that cannot be read is kept with its problem and never chosen.
+Parsed by catalog_client from catalogd's resolution document (docs/catalogd-http.md), used by all of this package. Pure.
+A document of another shape raises InvalidDocument; a bundle that cannot be read is kept with its problem and never selected.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from olmkit.gocompat.versions import BadVersion, Version, parse_bundle_version
 DEPENDENCY_TYPES = (PACKAGE_REQUIRED, GVK_REQUIRED, CONSTRAINT)
 DEFAULT_MEDIA_TYPE = "registry+v1"
 MAX_CHANNEL_ENTRIES = 50_000
-"""Entries of all channels of one package; the largest real packages have some hundreds."""
+"""Entries of all channels of one package. The largest real packages have some hundreds."""
 MAX_NAMED_EDGES = 1_000_000
 """Names in `replaces` and `skips` of all entries of one package."""
 MAX_RANGE_COMPARISONS = 200_000
-"""Comparisons in the skipRanges of all entries of one package: four for each of the most entries, where real ones have two."""
+"""Comparisons in the skipRanges of all entries of one package: four for each of MAX_CHANNEL_ENTRIES. Real entries have two."""
 
 MAX_RECORDED_PROPERTIES_BYTES = 131_072
-"""Bytes of the annotation that records a bundle's properties; all annotations of an object together may have twice that."""
+"""Bytes of the annotation that records a bundle's properties. The API server allows twice that for all annotations together."""
 SHRINK_HINT = "ask its publisher to remove old entries"
 
 
 class InvalidDocument(ValueError):
-    """What a catalog answered is no resolution document; says where."""
+    """The response is not a resolution document. The message names the part."""
 
 
 class PackageTooLarge(ValueError):
-    """The package has more than is resolved; says of what, how many and what to do."""
+    """The package exceeds a limit of resolution. The message says which, by how much, and what to do."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of a channel: a bundle by name, and from where it can be reached."""
+    """One entry of a channel: a bundle by name, and the bundles that it upgrades."""
 
     name: str
     replaces: str = ""
@@ -50,7 +50,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Channel:
-    """A line of upgrades."""
+    """An upgrade channel."""
 
     name: str
     entries: tuple[Entry, ...]
@@ -58,7 +58,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class Property:
-    """A fact about a bundle; `value` is JSON as read."""
+    """A property of a bundle; `value` is JSON as read."""
 
     type: str
     value: Any
@@ -66,7 +66,7 @@ class Property:
 
 @dataclass(frozen=True)
 class Bundle:
-    """One version of the package. Without a version it has a problem and is never chosen."""
+    """One version of the package. A bundle without a version has a problem and is never selected."""
 
     name: str
     image: str
@@ -75,22 +75,22 @@ class Bundle:
     properties: tuple[Property, ...] = ()
     problem: str = ""
     api_services: tuple[str, ...] = ()
-    """API services that it owns, as far as its catalog says."""
+    """API services that it owns, as far as its catalog lists them."""
     webhooks: tuple[str, ...] = ()
 
     @property
     def dependencies(self) -> tuple[Property, ...]:
-        """What it asks of others."""
+        """Its requirements on other packages."""
         return tuple(entry for entry in self.properties if entry.type in DEPENDENCY_TYPES)
 
     @property
     def needs_certificates(self) -> bool:
-        """Whether its catalog names webhooks or API services of it, which rukpak does not install yet."""
+        """Whether its catalog lists webhooks or API services, which rukpak does not install yet."""
         return bool(self.webhooks or self.api_services)
 
     @cached_property
     def recorded_properties(self) -> str:
-        """JSON of the provided kinds and of what is asked of others; cut to whole properties where it would not fit."""
+        """JSON of the provided kinds and the dependencies. Properties beyond the size limit are left out."""
         kept: list[str] = []
         size = 2
         for entry in self.properties:
@@ -106,14 +106,14 @@ class Bundle:
 
 @dataclass(frozen=True)
 class PackageContent:
-    """Everything a catalog says about one package that counts for resolution."""
+    """Everything in a catalog that resolution needs of one package."""
 
     name: str
     default_channel: str
     channels: tuple[Channel, ...]
     bundles: Mapping[str, Bundle]
     deprecated_bundles: Mapping[str, str]
-    """Message by bundle name. Packages and channels may be deprecated too; only bundles lose their rank by it."""
+    """Message by bundle name. Deprecated packages and channels do not affect resolution."""
 
     def channel(self, name: str) -> Channel | None:
         """The channel of that name."""
@@ -121,7 +121,7 @@ class PackageContent:
 
 
 def read_package(document: Any) -> PackageContent:
-    """The values of a resolution document. Raises BadDocument, or PackageTooLarge before any edge is built."""
+    """Parse a resolution document. Raises InvalidDocument, or PackageTooLarge before any edge is built."""
     top = _mapping(document, "the document")
     items = _list(top, "channels")
     _refuse_too_large([entry for item in items for entry in _list(_mapping(item, "a channel"), "entries")])
@@ -137,7 +137,7 @@ def read_package(document: Any) -> PackageContent:
 
 
 def _refuse_too_large(items: list[Any]) -> None:
-    """Raise PackageTooLarge when resolving the entries could keep others from their turns."""
+    """Raise PackageTooLarge if resolving the entries could delay other Operators."""
     entries = [entry for entry in items if isinstance(entry, dict)]
     edges = sum(bool(entry.get("replaces")) + len(_list(entry, "skips")) for entry in entries)
     ranges = [text for entry in entries if isinstance(text := entry.get("skipRange"), str) and text]

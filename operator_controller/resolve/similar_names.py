@@ -1,4 +1,4 @@
-"""Which names may have been meant by a name that does not exist. Called by near_misses.py. Pure."""
+"""Names similar to a name that does not exist ("did you mean …?"). Called by suggestions.py. Pure."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from difflib import SequenceMatcher
 
 MAX_SUGGESTIONS = 3
 MIN_SIMILARITY_RATIO = 0.7
-"""Of 1; the same as nearly half of the letters being wrong is no likeness."""
+"""Between 0 (nothing in common) and 1 (equal). Names below it are not suggested."""
 MAX_NAME_LENGTH = 253
-"""Characters of a name that is compared; comparing costs the product of two lengths."""
+"""Characters; longer names are not compared, because the cost is the product of both lengths."""
 COMMON_WORD = "operator"
-"""The word that says nothing about a package, and is left out as often as not."""
+"""A word that many package names contain: it is ignored."""
 
 
-def similar_names(asked: str, known: Iterable[str]) -> list[str]:
-    """At most MAX_SUGGESTIONS of `known`, the most alike first, then by name."""
-    likeness = {name: _similarity(asked, name) for name in set(known) if len(name) <= MAX_NAME_LENGTH}
-    alike = [name for name, value in likeness.items() if value >= MIN_SIMILARITY_RATIO]
-    return sorted(alike, key=lambda name: (-likeness[name], name))[:MAX_SUGGESTIONS]
+def similar_names(requested: str, known: Iterable[str]) -> list[str]:
+    """At most MAX_SUGGESTIONS of `known`, the most similar first, then by name."""
+    ratio = {name: _similarity(requested, name) for name in set(known) if len(name) <= MAX_NAME_LENGTH}
+    similar = [name for name, value in ratio.items() if value >= MIN_SIMILARITY_RATIO]
+    return sorted(similar, key=lambda name: (-ratio[name], name))[:MAX_SUGGESTIONS]
 
 
 def _similarity(one: str, other: str) -> float:
-    """Of what is left without the words that both begin or end with: a shared suffix is no likeness, a whole beginning is."""
+    """Of the words that remain without a common prefix and suffix. A common suffix counts for nothing; if one name is a prefix of
+    the other, they are similar."""
     left, right = _distinctive_words(one), _distinctive_words(other)
     while left and right and left[0] == right[0]:
         del left[0], right[0]

@@ -1,8 +1,8 @@
-"""What Operator.spec.version means: a version or a range in the grammar of the Go library Masterminds/semver 3.5.
+"""The grammar of Operator.spec.version: a version or a range as the Go library Masterminds/semver 3.5 reads them.
 
-Called by candidates.py. A bare version with all its parts is that version and nothing else; a prerelease matches only where the
-range itself names one. Pure; bad text raises BadRange and nothing else. Ranges inside catalogs are
-olmkit.gocompat.versions.BlangRange.
+Used by snapshot.py and operator/evaluate.py. A version with all three parts matches that version alone; a prerelease matches
+only if the range itself names one. Ranges inside catalogs have another grammar: olmkit.gocompat.versions.BlangRange. Pure;
+invalid text raises BadRange and nothing else.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ from functools import lru_cache
 from olmkit.gocompat.versions import BadRange, BadVersion, Version, parse_version, quoted
 
 MAX_RANGE_LENGTH = 512
+"""Characters."""
 MAX_RANGE_GROUPS = 32
+"""Alternatives between `||`."""
 EXAMPLES = 'for example "1.2.3", ">=1.2.0 <2.0.0", "~1.4" or "1.x"'
 
 _BLANK = r"[\t\n\f\r ]"
 _PART = r"[0-9xX*]+"
-_WORDS = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
-_VERSION = rf"v?({_PART})(?:\.({_PART}))?(?:\.({_PART}))?(?:-({_WORDS}))?(?:\+({_WORDS}))?"
-_BOUND = re.compile(rf"([=!<>~^]*){_BLANK}*{_VERSION}")
-_SPAN = re.compile(rf"{_VERSION}{_BLANK}+-{_BLANK}+{_VERSION}")
+_IDENTIFIERS = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
+_VERSION = rf"v?({_PART})(?:\.({_PART}))?(?:\.({_PART}))?(?:-({_IDENTIFIERS}))?(?:\+({_IDENTIFIERS}))?"
+_COMPARATOR = re.compile(rf"([=!<>~^]*){_BLANK}*{_VERSION}")
+_HYPHEN_RANGE = re.compile(rf"{_VERSION}{_BLANK}+-{_BLANK}+{_VERSION}")
 _SEPARATOR = re.compile(rf"{_BLANK}*,{_BLANK}*|{_BLANK}+")
 _OPERATORS = {symbol: symbol for symbol in ("=", "!=", ">", "<", ">=", "<=", "~", "^")}
 _OPERATORS |= {"": "=", "=>": ">=", "=<": "<=", "~>": "~"}
@@ -31,34 +33,40 @@ _OPERATORS |= {"": "=", "=>": ">=", "=<": "<=", "~>": "~"}
 
 @dataclass(frozen=True)
 class Comparator:
-    """One comparison. `given` counts the parts before the first missing one or wildcard: 0 for `*`, 2 for `1.2` or `1.2.x`."""
+    """One comparison. `parts_given` counts the parts before a missing one or a wildcard: 0 for `*`, 2 for `1.2` or `1.2.x`."""
 
     operator: str
     operand: Version
     parts_given: int
 
     def matches(self, version: Version) -> bool:
-        """Whether the version lies on the right side; the group's rule about prereleases comes before."""
-        at, floor = version.precedence, self.operand.precedence
+        """Whether the comparison holds. The rule about prereleases concerns the group, not one comparison."""
+        precedence, bound = version.precedence, self.operand.precedence
         match self.operator:
             case "=":
-                return at == floor if self.parts_given == 3 else self._tilde(version)
+                return precedence == bound if self.parts_given == 3 else self._tilde(version)
             case "!=":
                 return self._differs(version)
             case ">":
-                return at > floor if self.parts_given in (0, 3) else self._parts(version) > self._parts(self.operand)
+                return (
+                    precedence > bound
+                    if self.parts_given in (0, 3)
+                    else self._parts(version) > self._parts(self.operand)
+                )
             case ">=":
-                return at >= floor
+                return precedence >= bound
             case "<":
-                return at < floor
+                return precedence < bound
             case "<=":
-                return at <= floor if self.parts_given == 3 else self._parts(version) <= self._parts(self.operand)
+                return (
+                    precedence <= bound if self.parts_given == 3 else self._parts(version) <= self._parts(self.operand)
+                )
             case "~":
                 return self._tilde(version)
         return self._caret(version)
 
     def _parts(self, version: Version) -> tuple[int, ...]:
-        """What a partial bound compares: the parts it names (`*` counts as 0.0 here, a habit of the library)."""
+        """The parts that a partial version compares. `*` counts as 0.0 here, as in the library."""
         return (version.major,) if self.parts_given == 1 else (version.major, version.minor)
 
     def _differs(self, version: Version) -> bool:
@@ -89,30 +97,30 @@ class Comparator:
 
 @dataclass(frozen=True)
 class MastermindsRange:
-    """A range of spec.version: groups joined by `||`, each of bounds joined by blanks or commas."""
+    """A range of spec.version: groups joined by `||`, each of comparators joined by blanks or commas."""
 
     text: str
     groups: tuple[tuple[Comparator, ...], ...]
 
     @classmethod
     def parse(cls, text: str) -> MastermindsRange:
-        """Raises BadRange with what is wrong and how it is written right."""
+        """Raises BadRange, whose message quotes the text and the place of the error."""
         return _parse(text)
 
     def matches(self, version: Version, *, prereleases: bool = False) -> bool:
-        """Whether the version, without its release, lies inside; `prereleases` lifts the rule that they must be asked for."""
+        """Whether the range contains the version, whose release is ignored. `prereleases` admits those that it does not name."""
         return any(
-            (prereleases or not version.prerelease or any(bound.operand.prerelease for bound in group))
-            and all(bound.matches(version) for bound in group)
+            (prereleases or not version.prerelease or any(one.operand.prerelease for one in group))
+            and all(one.matches(version) for one in group)
             for group in self.groups
         )
 
     @property
     def pinned(self) -> Version | None:
-        """The one version that is asked for, when it is one: 1.2.3 or =1.2.3."""
+        """The version, if the range is exactly one: 1.2.3 or =1.2.3."""
         match self.groups:
-            case ((Comparator(operator="=", parts_given=3) as bound,),):
-                return bound.operand
+            case ((Comparator(operator="=", parts_given=3) as comparator,),):
+                return comparator.operand
         return None
 
 
@@ -127,34 +135,34 @@ def _parse(text: str) -> MastermindsRange:
 
 
 def _parse_group(group: str, text: str) -> list[Comparator]:
-    bounds: list[Comparator] = []
+    comparators: list[Comparator] = []
     position = 0
     while True:
-        span, single = _SPAN.match(group, position), _BOUND.match(group, position)
-        if span is not None:
-            position = span.end()
-            bounds += [_bound(">=", span.groups()[:5], text), _bound("<=", span.groups()[5:], text)]
+        hyphen, single = _HYPHEN_RANGE.match(group, position), _COMPARATOR.match(group, position)
+        if hyphen is not None:
+            position = hyphen.end()
+            comparators += [_comparator(">=", hyphen.groups()[:5], text), _comparator("<=", hyphen.groups()[5:], text)]
         elif single is not None and single.group(1) in _OPERATORS:
             position = single.end()
-            bounds.append(_bound(_OPERATORS[single.group(1)], single.groups()[1:], text))
+            comparators.append(_comparator(_OPERATORS[single.group(1)], single.groups()[1:], text))
         else:
-            raise BadRange(_complaint(group[position:], text))
+            raise BadRange(_syntax_error(group[position:], text))
         if position == len(group):
-            return bounds
+            return comparators
         separator = _SEPARATOR.match(group, position)
         if separator is None:
-            raise BadRange(_complaint(group[position:], text))
+            raise BadRange(_syntax_error(group[position:], text))
         position = separator.end()
 
 
-def _bound(operator: str, found: Sequence[str | None], text: str) -> Comparator:
-    """From the three parts of a version, its prerelease and its build metadata, which never counts."""
+def _comparator(operator: str, found: Sequence[str | None], text: str) -> Comparator:
+    """From the three parts of a version, its prerelease and its build metadata, which is ignored."""
     parts: list[str] = []
     for part in found[:3]:
         if part is None or part in ("x", "X", "*"):
             break
         if not part.isdigit():
-            raise BadRange(_complaint(part, text))
+            raise BadRange(_syntax_error(part, text))
         parts.append(part.lstrip("0") or "0")
     prerelease = f"-{found[3]}" if found[3] else ""
     try:
@@ -163,6 +171,6 @@ def _bound(operator: str, found: Sequence[str | None], text: str) -> Comparator:
         raise BadRange(f"{error} in {quoted(text)}") from error
 
 
-def _complaint(rest: str, text: str) -> str:
+def _syntax_error(rest: str, text: str) -> str:
     where = f" (at {quoted(rest)})" if rest and rest != text else ""
     return f"{quoted(text)} is neither a version nor a range of versions{where}"

@@ -108,7 +108,7 @@ def test_a_channel_is_climbed_step_by_step_and_what_runs_is_told_on_the_way(scen
     assert triple(upgrading, "Installed")[2] == f'installed from "{image_of(scene.name, "1.0.0")}"'
     assert upgrading["status"]["installedBundleResource"] == image_of(scene.name, "1.0.0")
     assert triple(upgrading, "Ready")[:2] == ("False", "Upgrading")
-    assert "on the way from 1.0.0 to 1.2.0" in upgrading["status"]["resolution"]
+    assert "of the upgrade from 1.0.0 to 1.2.0" in upgrading["status"]["resolution"]
 
     scene.install(name, "1.1.0")
     scene.install(name, "1.2.0")

@@ -85,7 +85,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         {
             "Resolved": ("True", "Success", f'resolved to "{image("1.0.0")}"'),
             "Installed": UNKNOWN,
-            **both("Reconciling", "NotInstalled", "installing 1.0.0: asked for", "Installing"),
+            **both("Reconciling", "NotInstalled", "installing 1.0.0: requested version", "Installing"),
         },
     ),
     (
@@ -463,7 +463,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
                 "True",
                 "CatalogDeleted",
                 '1.0.0 stays: catalog "community", which it came from, was deleted, and no other catalog that is served offers '
-                'bundle "p.v1.0.0": create a Catalog that does, and it goes on from there',
+                'bundle "p.v1.0.0": create a Catalog that does, and upgrades continue from there',
             ),
         },
     ),
