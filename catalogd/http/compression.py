@@ -137,7 +137,7 @@ class Encodings:
             return None
         manifest = self._store.checksums(digest)
         if manifest is None:
-            raise unreadable_error("its manifest")
+            raise unreadable_error("its checksums file")
         found: dict[str, dict[str, Form]] = {}
         for name in FILES:
             plain = sources["files"].get(name, [0])[0]

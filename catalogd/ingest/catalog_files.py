@@ -38,14 +38,14 @@ class _Segment:
 class _Counted:
     """The bytes of a file, counted as they are read."""
 
-    def __init__(self, data: ByteReader, growth: ExpansionLimit) -> None:
+    def __init__(self, data: ByteReader, expansion: ExpansionLimit) -> None:
         self._data = data
-        self._growth = growth
+        self._expansion = expansion
 
     def read(self, size: int, /) -> bytes:
         """See Data."""
         part = self._data.read(size)
-        self._growth.count_read(len(part))
+        self._expansion.count_read(len(part))
         return part
 
 

@@ -42,15 +42,20 @@ _UNORDERED = "all.unordered"
 class ContentWriter:
     """Writes one catalog's files into `folder`; `catalog_digest` is what the resolution documents name it by.
 
-    `bundle_metadata`: also what BundleMetadata objects say. `growth` counts what is written, all files together; without it
+    `bundle_metadata`: also what BundleMetadata objects say. `expansion` counts what is written, all files together; without it
     nothing is too much. `hashed` is filled by `finish` with the files that need not be read again to know what they hold.
     """
 
     def __init__(
-        self, folder: Path, catalog_digest: str, *, bundle_metadata: bool = False, growth: ExpansionLimit | None = None
+        self,
+        folder: Path,
+        catalog_digest: str,
+        *,
+        bundle_metadata: bool = False,
+        expansion: ExpansionLimit | None = None,
     ) -> None:
         self.checksums: dict[str, FileChecksums] = {}
-        self.expansion = growth or ExpansionLimit(limited=False)
+        self.expansion = expansion or ExpansionLimit(limited=False)
         self.bundle_metadata = bundle_metadata
         self._folder = folder
         self._digest = catalog_digest

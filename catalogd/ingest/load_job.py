@@ -1,9 +1,9 @@
-"""The job that reads one catalog: source -> files -> content by digest in the store.
+"""The job that loads one catalog: source -> files -> content by digest in the store.
 
-Runs in child processes of olmkit.jobs, started by catalogd.catalog.reconciler as catalogd.ingest.load_request says: `load`
-fetches into a folder of its own, `read` makes the content, in a process without a network; catalogd.ingest.staged_content puts
-it into the store when both have ended. Returns a few words; the content goes over the disk. Never talks to the API server,
-never writes to the store.
+Runs in child processes of olmkit.jobs. catalogd.catalog.reconciler starts it with the task that catalogd.ingest.load_request
+makes. `load` fetches the source into the staging folder of the job; `parse_catalog` writes the content, in a process without
+network access; catalogd.ingest.staged_content publishes the folder in the store when both have ended. The job returns a small
+result: the content itself is passed on disk. Never talks to the API server and never writes to the store.
 """
 
 from __future__ import annotations
@@ -41,69 +41,72 @@ NOT_A_CATALOG = "NotACatalog"
 """The reason of BadContent when the image's files cannot be read as a catalog."""
 
 SWITCH_INTERVAL_SECONDS = 0.0005
-"""How long a thread that needs Python's lock waits at most until it is given."""
+"""The longest time that a thread waits before it requests the GIL from the one that holds it."""
 
 M_ARENA_MAX = -8
-"""Of mallopt(3)."""
+"""The parameter of mallopt(3) that limits the number of heaps."""
 
 Progress = Callable[[str], None]
 
 
 async def load(arguments: Mapping[str, Any], progress: Progress, parse: Parse) -> dict[str, Any]:
-    """Make the content that a source means now, for the store: {"ref", "digest", "resolved", "validator", "unchanged", "staged"}.
+    """Load the content that the source resolves to: {"ref", "digest", "resolved", "validator", "unchanged", "staged"}.
 
-    `staged`: it is in the folder `arguments["staging"]`; else it is in the store already.
+    `staged`: the content is in the folder `arguments["staging"]`; otherwise it is in the store already. `unchanged`: the server
+    of the source reports that nothing changed; `digest` is "" then.
 
-    Fetches nothing when the source still means what is served, what is stored already or what was refused before. `unchanged`:
-    its server says so itself, then `digest` is "". Content that is stored already, for another Catalog perhaps, is taken only
-    when the source shows that it has it, unless it has shown so for this Catalog before. Raises what olmkit.sources raises, and
-    BadContent for what is no catalog.
+    Fetches nothing when the source still resolves to what is served, to content that is stored already or to content that was
+    rejected before. Content that is stored already, possibly for another Catalog, is used only when the source proves that it
+    has this content, unless it did so for this Catalog before. Raises the errors of olmkit.sources, and BadContent for content
+    that is not a catalog.
     """
     source, access = from_json(arguments["source"]), Access.from_json(arguments["access"])
     store, known = Store(Path(arguments["store"]), create=False), arguments["known"]
     staging, staged = Path(arguments["staging"]), False
     validator = arguments["validator"] if known and is_stored(store, known, arguments["bundleMetadata"]) else ""
     async with AsyncExitStack() as stack:
-        with _named():
+        with _step_in_errors():
             opening = open_source(source, access, validator, scratch=staging)
             opened = await stack.enter_async_context(opening)
         if arguments["bad"] and opened.ref and arguments["bad"][2] == opened.ref:
             raise BadContent(*arguments["bad"])
-        if not opened.unchanged and not _is_whole(store, opened.digest, arguments):
+        if not opened.unchanged and not _is_intact(store, opened.digest, arguments):
             await _stage(opened, staging, arguments["bundleMetadata"], progress, parse)
             staged = True
         elif not opened.unchanged and opened.digest != arguments["answered"]:
-            with _named():
+            with _step_in_errors():
                 await opened.verify_access(CATALOG_LIMITS, progress)
-        return {**_told(opened), "staged": staged}
+        return {**_result(opened), "staged": staged}
 
 
 async def probe(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What load() would return, if an image is still what is served; None otherwise. For Task.look: asks for a digest, and for
-    the manifest when the source has not shown it yet."""
+    """What load() would return if the image still has the digest that is served; None otherwise.
+
+    Requests the digest only, and the manifest when the source has not proved yet that it has the content.
+    """
     store = Store(Path(arguments["store"]), create=False)
     source, access = from_json(arguments["source"]), Access.from_json(arguments["access"])
     async with AsyncExitStack() as stack:
-        with _named():
+        with _step_in_errors():
             opened = await stack.enter_async_context(open_source(source, access))
         if arguments["bad"] and opened.ref and arguments["bad"][2] == opened.ref:
             raise BadContent(*arguments["bad"])
         if opened.digest != arguments["known"] or not is_stored(store, opened.digest, arguments["bundleMetadata"]):
             return None
         if opened.digest != arguments["answered"]:
-            with _named():
+            with _step_in_errors():
                 await opened.verify_access()
-        return _told(opened)
+        return _result(opened)
 
 
-def _is_whole(store: Store, digest: str, arguments: Mapping[str, Any]) -> bool:
-    """Whether the content need not be read; what is served was verified before it was. Raises Waiting(CacheUnreadable)."""
+def _is_intact(store: Store, digest: str, arguments: Mapping[str, Any]) -> bool:
+    """Whether the content need not be loaded. Served content was verified already. Raises Waiting(CacheUnreadable)."""
     if not is_stored(store, digest, arguments["bundleMetadata"]):
         return False
     return digest == arguments["known"] or store.verify(digest)
 
 
-def _told(opened: OpenedSource) -> dict[str, Any]:
+def _result(opened: OpenedSource) -> dict[str, Any]:
     return {
         "ref": opened.ref,
         "digest": opened.digest,
@@ -114,46 +117,46 @@ def _told(opened: OpenedSource) -> dict[str, Any]:
 
 
 async def _stage(opened: OpenedSource, staging: Path, bundle_metadata: bool, progress: Progress, parse: Parse) -> None:
-    known: dict[str, FileChecksums] = {}
-    with fill_staging(staging, opened.digest, known=known) as folder:
-        with _named():
+    hashed: dict[str, FileChecksums] = {}
+    with fill_staging(staging, opened.digest, hashed=hashed) as folder:
+        with _step_in_errors():
             fetched = await opened.fetch(folder, FromLabel(CONFIGS_LABEL), CATALOG_LIMITS, progress)
-        wanted = {
+        parse_arguments = {
             "facts": fetched.facts,
             "folder": str(folder),
             "digest": opened.digest,
             "ref": opened.ref,
             "bundleMetadata": bundle_metadata,
         }
-        made = await parse(f"{__name__}:parse_catalog", wanted, fetched.files, folder, progress)
-        known.update({name: FileChecksums(size, tuple(portions)) for name, (size, portions) in made["hashed"].items()})
+        parsed = await parse(f"{__name__}:parse_catalog", parse_arguments, fetched.files, folder, progress)
+        hashed.update({name: FileChecksums(size, tuple(digests)) for name, (size, digests) in parsed["hashed"].items()})
 
 
 def parse_catalog(arguments: Mapping[str, Any], files: Sequence[IO[bytes]], progress: Progress) -> dict[str, Any]:
-    """Make the content of what was fetched in `folder`: {"hashed": name -> [size, portions]} of files that were hashed.
+    """Write the content of the fetched files into `folder`: {"hashed": name -> [size, chunk digests]} of the files hashed.
 
-    For the process that parses. Raises BadContent and Waiting.
+    Runs in the process that parses. Raises BadContent and Waiting.
     """
     try:
-        return {"hashed": _read(arguments, files, progress)}
+        return {"hashed": _write_catalog(arguments, files, progress)}
     except WorkerDied as error:
         error.raise_signal()
         raise
 
 
-def _read(arguments: Mapping[str, Any], files: Sequence[IO[bytes]], progress: Progress) -> dict[str, Any]:
-    _share_one_heap()
+def _write_catalog(arguments: Mapping[str, Any], files: Sequence[IO[bytes]], progress: Progress) -> dict[str, Any]:
+    _use_one_heap()
     folder, bundle_metadata = Path(arguments["folder"]), arguments["bundleMetadata"]
     with (
-        YamlWorkerPool(
-            bundle_metadata=bundle_metadata
-        ) as readers,  # first: processes are forked before there are threads
-        _short_turns(),
-        ContentWriter(folder, arguments["digest"], bundle_metadata=bundle_metadata, growth=ExpansionLimit()) as writer,
+        YamlWorkerPool(bundle_metadata=bundle_metadata) as workers,  # first: fork before there are threads
+        _short_switch_interval(),
+        ContentWriter(
+            folder, arguments["digest"], bundle_metadata=bundle_metadata, expansion=ExpansionLimit()
+        ) as writer,
     ):
-        storage = CatalogFiles(writer, folder, readers)
+        storage = CatalogFiles(writer, folder, workers)
         try:
-            with _named():
+            with _step_in_errors():
                 root = unpack(Fetched(arguments["facts"], tuple(files)), storage, CATALOG_LIMITS, progress)
             progress("reading the catalog")
             _finish(writer, storage.ranges(_within(root, folder)))
@@ -168,7 +171,7 @@ def _within(root: Path, folder: Path) -> str:
 
 
 def write_content(files: Path, folder: Path, digest: str) -> None:
-    """Read a catalog's files from a disk and write its content into `folder`. Raises BadCatalog."""
+    """Read the files of a catalog from disk and write its content into `folder`. Raises BadCatalog."""
     with ContentWriter(folder, digest) as writer:
         for blob in read_folder(files):
             writer.add(blob)
@@ -181,26 +184,26 @@ def _finish(writer: ContentWriter, ranges: Sequence[range] | None) -> None:
         raise BadCatalog(NO_BLOBS_MESSAGE)
 
 
-def _share_one_heap() -> None:
-    """One heap for all threads of this process: with one for each, what a thread frees is of no use to the others."""
+def _use_one_heap() -> None:
+    """Make all threads share one heap: with a heap per thread, memory that one thread frees is not reused by the others."""
     with suppress(AttributeError):  # a C library without it
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
 
 
 @contextmanager
-def _short_turns() -> Iterator[None]:
-    """Threads that inflate, write and hash need Python's lock for a moment only: they shall not wait for it as long as usual."""
-    usual = sys.getswitchinterval()
+def _short_switch_interval() -> Iterator[None]:
+    """Switch threads more often: threads that inflate, write and hash hold the GIL only briefly and should get it soon."""
+    default = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     try:
         yield
     finally:
-        sys.setswitchinterval(usual)
+        sys.setswitchinterval(default)
 
 
 @contextmanager
-def _named() -> Iterator[None]:
-    """Errors say in which step they happened."""
+def _step_in_errors() -> Iterator[None]:
+    """Prefix the message of an error with the step that failed."""
     try:
         yield
     except OlmError as error:

@@ -1,6 +1,7 @@
-"""What the job that reads one catalog (catalogd.ingest.load_job) is told. Called by catalogd.catalog.reconciler.
+"""The request for a load job (catalogd.ingest.load_job): its arguments, limits and staging folder.
 
-Apart from the job: this process never imports what reads catalogs.
+Used by catalogd.catalog.reconciler and catalogd.setup. Separate from the job, because the controller never imports the code
+that parses catalogs.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from olmkit.store.store import Store
 
 LOAD_JOB_MODULE = "catalogd.ingest.load_job"
 LOAD_LIMITS = Limits(helper_memory_bytes=YAML_WORKERS * YAML_WORKER_MEMORY_BYTES)
-"""Of a job that loads."""
+"""Limits of a load job, its YAML workers included."""
 
 
 @dataclass(frozen=True)
 class LoadTaskFactory:
-    """What all loading jobs of a process have in common: the store's folder, and how sources are reached.
+    """Makes the tasks of load jobs. `store` is the folder of the store, `access` is how sources are reached.
 
-    `bundle_metadata`: contents also hold what BundleMetadata objects say.
+    `bundle_metadata`: content also includes the specs of BundleMetadata objects.
     """
 
     store: Path
@@ -44,8 +45,10 @@ class LoadTaskFactory:
         *,
         answered: bool = False,
     ) -> Task:
-        """The job for a source. `known` is what is served, `bad` what was found wrong the last time; `answered`: this source has
-        shown that it has `known`, with these credentials and for this Catalog."""
+        """The task that loads `source`. `known` is what is served, `bad` is why the last content was rejected.
+
+        `answered`: this source has proved that it has `known`, with these credentials and for this Catalog.
+        """
         arguments = {
             "source": to_json(source),
             "access": self.access.with_credentials(credentials).to_json(),
@@ -56,9 +59,9 @@ class LoadTaskFactory:
             "bad": [bad.reason, bad.message, bad.ref] if bad else None,
             "bundleMetadata": self.bundle_metadata,
         }
-        is_cheap = known is not None and isinstance(source, ImageSource)
+        can_probe = known is not None and isinstance(source, ImageSource)
         store = Store(self.store, create=False)
         image = source.ref if isinstance(source, ImageSource) else ""
         staging = Staging(store.stage, partial(publish_job_output, store, self.bundle_metadata, image))
-        look = f"{LOAD_JOB_MODULE}:probe" if is_cheap else ""
+        look = f"{LOAD_JOB_MODULE}:probe" if can_probe else ""
         return Task(f"{LOAD_JOB_MODULE}:load", arguments, look=look, parses=True, staging=staging)

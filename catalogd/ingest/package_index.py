@@ -106,12 +106,12 @@ class _Package:
 class PackageIndexWriter:
     """Writes the derived files of one content into `folder`, and gathers what there is to say about the catalog.
 
-    Methods raise BadCatalog when there is too much of something; `growth` says so of bytes.
+    Methods raise BadCatalog when there is too much of something; `expansion` says so of bytes.
     """
 
-    def __init__(self, folder: Path, catalog_digest: str, blobs: BlobReader, growth: ExpansionLimit) -> None:
+    def __init__(self, folder: Path, catalog_digest: str, blobs: BlobReader, expansion: ExpansionLimit) -> None:
         self._folder = folder
-        self._growth = growth
+        self._expansion = expansion
         self._digest = catalog_digest
         self._blobs = blobs
         self._problems: list[str] = []
@@ -228,7 +228,7 @@ class PackageIndexWriter:
         self._documents.append((package.name, file.tell(), len(document)))
         for kind in sorted(resolution_document.provided_kinds(document)):
             self._providers.setdefault(kind, []).append(package.name)
-        self._growth.count_written(len(document))
+        self._expansion.count_written(len(document))
         file.write(document)
 
     @staticmethod
@@ -253,13 +253,13 @@ class PackageIndexWriter:
         if self._specs:
             summaries.write(b",")
         self._specs.append((package.name, fingerprint(told), specs.tell(), len(line)))
-        self._growth.count_written(len(line))
+        self._expansion.count_written(len(line))
         specs.write(line)
         deprecations = [each for _, each in package.deprecations]
         bundle = self._bundle(bundles.get(newest.name) if newest else None)
         has_icon = self._icon(described, icons)
         short = orjson.dumps(package_summary(described, heads, deprecations, bundle, has_icon=has_icon))
-        self._growth.count_written(len(short))
+        self._expansion.count_written(len(short))
         summaries.write(short)
 
     def _icon(self, package: Package, file: IO[bytes]) -> bool:
@@ -268,7 +268,7 @@ class PackageIndexWriter:
             picture = base64.b64decode(data)
         except ValueError:
             return False
-        self._growth.count_written(len(picture))
+        self._expansion.count_written(len(picture))
         if picture:
             self._icons[package.name] = (file.tell(), file.write(picture), media_type)
         return bool(picture)

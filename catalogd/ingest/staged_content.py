@@ -1,7 +1,7 @@
-"""Whether content that a source means is in the store already, and taking over what a job made of it.
+"""Whether the content of a source is in the store already, and how the staging folder of a load job is published.
 
-Asked by the job (catalogd.ingest.load_job), and again by the controller (catalogd.ingest.load_request) when the job has left
-content: what the job says is not believed. Never imports what reads catalogs.
+Used by the job (catalogd.ingest.load_job), and again by the controller (catalogd.ingest.load_request) when the job ends: the
+result of the job is not trusted. Never imports the code that parses catalogs.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from olmkit.store.store import Store, raise_unless_corrupt
 
 
 def is_stored(store: Store, digest: str, bundle_metadata: bool) -> bool:
-    """Whether the content is in the store, in this version's format and with all that is asked for. Raises
-    Waiting(CacheUnreadable) when that cannot be told now: nothing is fetched that may be here."""
+    """Whether the content is in the store, in the current format and with BundleMetadata if `bundle_metadata` asks for it.
+
+    Raises Waiting(CacheUnreadable) when the disk cannot be read now, so that content that may be stored is not fetched again.
+    """
     try:
         folder = store.path(digest)
         return folder is not None and (not bundle_metadata or Content(folder).has_bundle_metadata)
@@ -30,15 +32,15 @@ def is_stored(store: Store, digest: str, bundle_metadata: bool) -> bool:
 def publish_job_output(
     store: Store, bundle_metadata: bool, image: str, folder: Path, result: dict[str, Any]
 ) -> dict[str, Any]:
-    """Put what a loading job left in `folder` under the digest that it names. Blocks; see olmkit.jobs.staging.
+    """Publish the staging folder of a load job under the digest that its result names. Blocks; see olmkit.jobs.staging.
 
-    `image` is the reference that it was asked for, whose digest that has to be; "" for other kinds of sources.
-    Content that is intact and has all that is asked for stays, whatever the job says: no job replaces what others read.
+    `image` is the reference that was requested, and the digest has to belong to it; "" for other kinds of sources. Stored
+    content that is intact and complete stays, whatever the result says: no job replaces content that others read.
     """
     digest: str = result["digest"]
     if image:
         check_job_result(image, result["ref"], digest)
     if result.pop("staged") and not (is_stored(store, digest, bundle_metadata) and store.verify(digest)):
-        # What is damaged, or lacks what is asked for now, is served until this moment.
+        # Stored content that is corrupt or incomplete is served until now.
         store.publish_staged(folder, digest)
     return result

@@ -1,9 +1,9 @@
-"""What a folder of published content holds: its files with their sizes and the sha256 of each portion.
+"""Checksums of published content: the size of each file and the sha256 of each chunk of it.
 
-Written and compared by olmkit.store.store; catalogd's replicas hand it to each other. A manifest that is torn, of another
-content or of another format is refused when it is parsed, so that its content counts as damaged. A file that cannot be read is
-no such fault: the comparison has a third outcome. All functions that take a folder block; they hash in several threads. Never
-follows a link, never writes.
+Written and compared by olmkit.store.store; replicas of catalogd send them to each other. Parsing rejects checksums that are
+truncated, of other content or of another format, so that the content counts as corrupt. A file that cannot be read does not:
+the check has a third result. All functions that take a folder block; they hash in several threads. Never follows symbolic links
+and never writes.
 """
 
 from __future__ import annotations
@@ -28,21 +28,22 @@ import orjson
 
 CHECKSUMS_FORMAT = 2
 HASH_CHUNK_SIZE = 16 * 1024 * 1024
-"""Bytes hashed as one, so that a large file keeps several threads busy."""
+"""Bytes per sha256, so that several threads can hash one large file."""
 SINGLE_THREAD_MAX_BYTES = 2 * HASH_CHUNK_SIZE
-"""Content up to this size is not worth threads."""
+"""Content up to this size is hashed in the calling thread."""
 MAX_HASH_THREADS = 4
 HASH_READ_SIZE = 4 * 1024 * 1024
-"""So much at a time that a thread which hashes seldom needs the interpreter, which others may be busy with."""
+"""Bytes per read in a controller: large, so that hashing threads seldom need the GIL."""
 JOB_HASH_READ_SIZE = 1024 * 1024
+"""Bytes per read in a job, whose memory is limited."""
 CORRUPTION_ERRNOS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP})
-"""What an OSError says that is about the content itself: it is missing, or something else is in its place. All others (no file
-descriptor, no memory, a device that fails, no permission) say nothing about it."""
+"""The errno of an OSError that means that the content is missing or replaced by something else. All others (no file descriptor,
+no memory, a failed device, no permission) mean nothing about the content."""
 
 
 @dataclass(frozen=True)
 class FileChecksums:
-    """Size in bytes, and the sha256 of each portion as hex digits."""
+    """Size in bytes, and the sha256 of each chunk of HASH_CHUNK_SIZE bytes as hex digits."""
 
     size: int
     chunk_digests: tuple[str, ...]
@@ -52,16 +53,16 @@ NO_FILES: Mapping[str, FileChecksums] = MappingProxyType({})
 
 
 class Integrity(StrEnum):
-    """What a comparison of content with its manifest found."""
+    """The result of a comparison of content with its checksums."""
 
     INTACT = "intact"
-    CORRUPT = "damaged"  # missing, or of the wrong size, hash or form
+    CORRUPT = "corrupt"  # missing, or of another size, hash or format
     UNKNOWN = "unknown"  # it cannot be read now
 
 
 @dataclass(frozen=True)
 class IntegrityCheck:
-    """The outcome; `why` is a few words, "" for content that is intact."""
+    """The result and the reason; `why` is "" for intact content."""
 
     state: Integrity
     why: str = ""
@@ -71,7 +72,7 @@ INTACT = IntegrityCheck(Integrity.INTACT)
 
 
 def failed_check(error: Exception) -> IntegrityCheck:
-    """What an error means that ended a comparison: OSError, ValueError, or anything that this process lacks."""
+    """The result when an error ended the comparison: OSError, ValueError, or a lack of memory or threads."""
     match error:
         case OSError():
             state = Integrity.CORRUPT if error.errno in CORRUPTION_ERRNOS else Integrity.UNKNOWN
@@ -88,13 +89,13 @@ def failed_check(error: Exception) -> IntegrityCheck:
 
 @dataclass(frozen=True)
 class Checksums:
-    """The files of the content `digest`, by their path with slashes."""
+    """The files of the content `digest`, by path relative to its folder, with slashes."""
 
     digest: str
     files: Mapping[str, FileChecksums]
 
     def to_bytes(self) -> bytes:
-        """As JSON."""
+        """Encode as JSON."""
         files = {path: [file.size, file.chunk_digests] for path, file in self.files.items()}
         return orjson.dumps(
             {"format": CHECKSUMS_FORMAT, "digest": self.digest, "files": files}, option=orjson.OPT_SORT_KEYS
@@ -102,28 +103,28 @@ class Checksums:
 
     @classmethod
     def parse(cls, data: bytes, digest: str) -> Checksums:
-        """What to_bytes() gave for that digest. Raises ValueError, with a sentence, for anything else."""
+        """Decode what to_bytes() returned for this digest. Raises ValueError, with a message, for anything else."""
         try:
             value = orjson.loads(data)
         except ValueError:
-            raise ValueError("the manifest is torn") from None
+            raise ValueError("the checksums file is truncated") from None
         if not isinstance(value, dict) or value.get("format") != CHECKSUMS_FORMAT:
-            raise ValueError("the manifest is of another format")
+            raise ValueError("the checksums file has another format")
         if value.get("digest") != digest:
-            raise ValueError("the manifest is that of another content")
+            raise ValueError("the checksums file belongs to other content")
         return cls(digest, dict(_files(value.get("files"))))
 
 
 def _files(value: Any) -> Iterator[tuple[str, FileChecksums]]:
     if not isinstance(value, dict):
-        raise ValueError("the manifest lists no files")
-    for path, each in value.items():
-        match each:
-            case [int(size), list(portions)] if size >= 0 and len(portions) == _count(size) and _is_inside(path):
-                if all(isinstance(portion, str) for portion in portions):
-                    yield path, FileChecksums(size, tuple(portions))
+        raise ValueError("the checksums file lists no files")
+    for path, file in value.items():
+        match file:
+            case [int(size), list(digests)] if size >= 0 and len(digests) == _count(size) and _is_inside(path):
+                if all(isinstance(each, str) for each in digests):
+                    yield path, FileChecksums(size, tuple(digests))
                     continue
-        raise ValueError("the manifest lists what is no file of a content")
+        raise ValueError("the checksums file lists an invalid file")
 
 
 def _count(size: int) -> int:
@@ -131,51 +132,53 @@ def _count(size: int) -> int:
 
 
 def _is_inside(path: str) -> bool:
-    """A path that stays below the folder and is written in one way only."""
+    """Whether the path stays inside the folder and is normalized."""
     parts = PurePosixPath(path).parts
     return path == "/".join(parts) and bool(parts) and not {"..", "/"} & set(parts) and "\0" not in path
 
 
-def compute_checksums(folder: Path, digest: str, known: Mapping[str, FileChecksums] = NO_FILES) -> Checksums:
-    """The manifest of what is in `folder` now; files of `known` with that size were hashed while they were written.
+def compute_checksums(folder: Path, digest: str, hashed: Mapping[str, FileChecksums] = NO_FILES) -> Checksums:
+    """The checksums of the files in `folder`. Files of `hashed` that have the size given there are not read again.
 
     Raises OSError for links and devices, ValueError for names that are not UTF-8.
     """
     sizes = {path: size for path, size in _walk(folder)}
-    files = {path: file for path, file in known.items() if sizes.get(path) == file.size}
-    unknown = {path: size for path, size in sizes.items() if path not in files}
-    files.update((path, FileChecksums(sizes[path], tuple(hashes))) for path, hashes in _hashes(folder, unknown).items())
+    files = {path: file for path, file in hashed.items() if sizes.get(path) == file.size}
+    unhashed = {path: size for path, size in sizes.items() if path not in files}
+    files.update(
+        (path, FileChecksums(sizes[path], tuple(hashes))) for path, hashes in _hashes(folder, unhashed).items()
+    )
     return Checksums(digest, files)
 
 
-def check_integrity(folder: Path, manifest: Checksums, *, only_sizes: bool = False) -> IntegrityCheck:
-    """Whether every file is there with the same bytes, and no other. `only_sizes` reads no file: names and sizes only."""
+def check_integrity(folder: Path, checksums: Checksums, *, only_sizes: bool = False) -> IntegrityCheck:
+    """Whether `folder` holds exactly the files of `checksums` with the same bytes. `only_sizes` compares names and sizes only."""
     try:
         sizes = dict(_walk(folder))
-        fault = _of_sizes(sizes, manifest) or ("" if only_sizes else _of_bytes(folder, sizes, manifest))
+        fault = _size_error(sizes, checksums) or ("" if only_sizes else _hash_error(folder, sizes, checksums))
     except (OSError, ValueError, MemoryError, RuntimeError) as error:  # the last: no thread can be started
         return failed_check(error)
     return IntegrityCheck(Integrity.CORRUPT, fault) if fault else INTACT
 
 
-def _of_bytes(folder: Path, sizes: Mapping[str, int], manifest: Checksums) -> str:
+def _hash_error(folder: Path, sizes: Mapping[str, int], checksums: Checksums) -> str:
     hashes = _hashes(folder, sizes)
-    other = next((path for path, found in hashes.items() if tuple(found) != manifest.files[path].chunk_digests), None)
+    other = next((path for path, found in hashes.items() if tuple(found) != checksums.files[path].chunk_digests), None)
     return f"{other} has other bytes than were published" if other is not None else ""
 
 
-def _of_sizes(sizes: Mapping[str, int], manifest: Checksums) -> str:
-    for path, file in manifest.files.items():
+def _size_error(sizes: Mapping[str, int], checksums: Checksums) -> str:
+    for path, file in checksums.files.items():
         if path not in sizes:
             return f"{path} is missing"
         if sizes[path] != file.size:
             return f"{path} has {sizes[path]} bytes instead of {file.size}"
-    foreign = next((path for path in sizes if path not in manifest.files), None)
+    foreign = next((path for path in sizes if path not in checksums.files), None)
     return f"{foreign} was never published" if foreign else ""
 
 
 def _walk(folder: Path) -> Iterator[tuple[str, int]]:
-    """Path and size of every file below."""
+    """Path and size of every file in the folder."""
     for parent, folders, names in os.walk(folder, onerror=_raise):
         for name in folders:
             if os.path.islink(os.path.join(parent, name)):
@@ -184,14 +187,14 @@ def _walk(folder: Path) -> Iterator[tuple[str, int]]:
             path = os.path.join(parent, name)
             found = os.lstat(path)
             if not stat.S_ISREG(found.st_mode):
-                raise OSError(errno.ELOOP, "a link or a device among the content", name)
+                raise OSError(errno.ELOOP, "the content holds a link or a device", name)
             yield _text(os.path.relpath(path, folder)), found.st_size
 
 
 def _hashes(folder: Path, sizes: Mapping[str, int]) -> dict[str, list[str]]:
-    """The sha256 of each portion of each file. Raises OSError, ValueError for a file that became shorter, and MemoryError."""
+    """The sha256 of each chunk of each file. Raises OSError, ValueError for a file that became shorter, and MemoryError."""
     found = {path: [""] * _count(size) for path, size in sizes.items()}
-    portions = [(path, number) for path, hashes in found.items() for number in range(len(hashes))]
+    chunks = [(path, number) for path, hashes in found.items() for number in range(len(hashes))]
     in_job = _is_in_job()
     count = (
         1 if in_job or sum(sizes.values()) <= SINGLE_THREAD_MAX_BYTES else min(MAX_HASH_THREADS, os.cpu_count() or 1)
@@ -202,8 +205,8 @@ def _hashes(folder: Path, sizes: Mapping[str, int]) -> dict[str, list[str]]:
         for _ in range(count):
             buffers.put(stack.enter_context(_buffer(size)))
 
-        def work(portion: tuple[str, int]) -> None:
-            path, number = portion
+        def work(chunk: tuple[str, int]) -> None:
+            path, number = chunk
             start = number * HASH_CHUNK_SIZE
             buffer = buffers.get()
             try:
@@ -212,17 +215,17 @@ def _hashes(folder: Path, sizes: Mapping[str, int]) -> dict[str, list[str]]:
                 buffers.put(buffer)
 
         if count == 1:
-            for portion in portions:
-                work(portion)
+            for chunk in chunks:
+                work(chunk)
         else:
             with ThreadPoolExecutor(count, "hash") as threads:
-                list(threads.map(work, portions))
+                list(threads.map(work, chunks))
     return found
 
 
 @contextmanager
 def _buffer(size: int) -> Iterator[memoryview]:
-    """Memory that is given back at the end: malloc would keep it. Raises MemoryError, which is no fault of any file."""
+    """Memory that is returned to the kernel at the end, which malloc does not do. Raises MemoryError."""
     try:
         memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except OSError as error:
@@ -232,7 +235,7 @@ def _buffer(size: int) -> Iterator[memoryview]:
 
 
 def _is_in_job() -> bool:
-    """Then there are no threads: their stacks and heaps would count against its memory."""
+    """Whether this is a job: it hashes without threads, whose stacks and heaps would count against its memory limit."""
     return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
 
@@ -244,7 +247,7 @@ def _hash(path: Path, start: int, length: int, buffer: memoryview) -> str:
         while at < end:
             count = os.preadv(file, [buffer[: end - at]], at)
             if count == 0:
-                raise ValueError(f"{path.name} is shorter than a moment ago")
+                raise ValueError(f"{path.name} became shorter while it was read")
             hashing.update(buffer[:count])
             at += count
     finally:

@@ -1,6 +1,6 @@
-"""Folders that others filled are removed with whatever lies in them, folders are locked, and files are written whole.
+"""Helpers for folders and files: create a locked folder, remove a tree of any content, write a file atomically.
 
-For olmkit.store.store, olmkit.jobs, olmkit.tls and operator_controller.
+Used by olmkit.store.store, olmkit.jobs, olmkit.tls and operator_controller.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_OPEN_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def create_locked_folder(parent: Path, prefix: str | None = None) -> tuple[Path, int]:
-    """A new folder and the descriptor that locks it, to be closed by the caller. Raises OSError.
+    """Create a folder and lock it; returns its path and the descriptor of the lock, which the caller closes. Raises OSError.
 
-    Until it is locked another process may take it for abandoned and remove it: then another one is made.
+    Another process may take the folder for abandoned and remove it before it is locked: another one is created then.
     """
     while True:
         folder = Path(tempfile.mkdtemp(dir=parent, prefix=prefix))
         with suppress(FileNotFoundError):
-            lock = os.open(folder, _FLAGS)
+            lock = os.open(folder, _OPEN_FLAGS)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 if os.path.samestat(os.fstat(lock), folder.stat()):
@@ -35,8 +35,8 @@ def create_locked_folder(parent: Path, prefix: str | None = None) -> tuple[Path,
 
 
 def remove_if_unlocked(folder: Path) -> None:
-    """Remove a folder that nobody has locked. Raises OSError, also when somebody has."""
-    lock = os.open(folder, _FLAGS)
+    """Remove a folder that no process has locked. Raises OSError, also when one has."""
+    lock = os.open(folder, _OPEN_FLAGS)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         remove_tree(folder)
@@ -45,15 +45,15 @@ def remove_if_unlocked(folder: Path) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """As far as that can be done. Folders that lie deeper than Python can follow stay, and keep nothing else from its end."""
+    """Remove as much as possible. Folders nested deeper than Python can follow stay; they do not keep the rest from removal."""
     with suppress(RecursionError):
         shutil.rmtree(path, ignore_errors=True)
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """A file that only this user may read, in a folder that is made when missing: whoever reads finds the old one or the new.
+    """Write a file that only this user may read; readers see the old file or the new one. Creates the folder when missing.
 
-    Not flushed to the disk. Raises OSError, and leaves nothing then.
+    Not flushed to the disk. Raises OSError; no partial file is left then.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")

@@ -1,13 +1,14 @@
-"""Content by digest on disk: published whole or not at all, verified by hash after a restart, removed when nobody wants it.
+"""Content by digest on disk: published atomically, verified by checksum after a restart, removed when it is unused.
 
-    <root>/sha256-<hex>/content/...       what was published
-    <root>/sha256-<hex>/manifest.json     its files with sizes and sha256 (olmkit.store.checksums)
-    <root>/.staging/<random>/             work of a job that runs, or what is left of one that was killed
+    <root>/sha256-<hex>/content/...       the published files
+    <root>/sha256-<hex>/manifest.json     their sizes and sha256 (olmkit.store.checksums)
+    <root>/.staging/<random>/             content that a job is writing, or what a killed job left
 
-Written by `publish`, or in three steps by two processes: the controller makes a folder (`stage`), a job that may write nowhere
-else fills it (`fill`), the controller puts it in its place (`place`). Read and swept by controllers. Whatever else lies in `root`
-is left alone. All methods block: those that hash or remove much (`check`, `verify`, `sweep`, `collect`, `stage`, `place`) belong
-into a thread or a job. Never fetches anything.
+Content is published by `publish`, or in three steps by two processes: the controller creates a staging folder (`stage`), a job
+that may write nowhere else writes the content into it (`fill_staging`), the controller publishes it (`publish_staged`). Used by
+catalogd (catalogs and their compressed files) and rukpak (bundles). Other files in `root` are left alone. All methods block: run
+those that hash or remove many files (`check_integrity`, `verify`, `remove_abandoned_staging`, `collect_garbage`, `stage`,
+`publish_staged`) in a thread or a job. Never fetches anything.
 """
 
 from __future__ import annotations
@@ -44,25 +45,25 @@ DISK_FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
 DISK_FAILED_ERRNOS = {errno.EROFS, errno.EIO}
 MAX_CHECKSUMS_BYTES = 64 * 1024 * 1024
 UNREADABLE_RETRY_DELAY = timedelta(seconds=30)
-"""After content could not be read."""
+"""The delay before content that could not be read is read again."""
 
 log = logging.getLogger(__name__)
 
 
 class StoreReason(StrEnum):
-    """Why content could not be kept or read."""
+    """Why content could not be stored or read."""
 
     DISK_FULL = "DiskFull"  # ENOSPC or a quota
     DISK_FAILED = "DiskFailed"  # mounted read-only, or an error of the device
-    UNUSABLE = "CacheUnusable"  # the folder cannot be made, or what is noted in it cannot be read
-    UNREADABLE = "CacheUnreadable"  # what is in it cannot be read now: no file descriptor, no memory, no permission
+    UNUSABLE = "CacheUnusable"  # the folder cannot be created, or its state file cannot be read
+    UNREADABLE = "CacheUnreadable"  # its files cannot be read now: no file descriptor, no memory, no permission
 
 
 class Store:
-    """Content under `root`, which is made when missing. Several processes may use one root; each digest is published once.
+    """Content in the folder `root`, which is created when missing. Several processes may share it; a digest is published once.
 
-    With `create=False` nothing is made: for a process that only reads there. Raises OlmError(CacheUnusable) when `root` is no
-    folder and cannot be made one.
+    With `create=False` no folder is created, for a process that only reads. Raises OlmError(CacheUnusable) when `root` is not a
+    folder and cannot be created.
     """
 
     def __init__(self, root: Path, *, create: bool = True) -> None:
@@ -75,8 +76,10 @@ class Store:
                 raise self._unusable(error) from error
 
     def path(self, digest: str) -> Path | None:
-        """The folder of that content, None when it is not here. Raises ValueError for what is no digest, and OSError when it
-        cannot be told now."""
+        """The folder of the content, None when it is not stored.
+
+        Raises ValueError when `digest` is not a digest, and OSError when the disk cannot be read.
+        """
         content = self._home(digest) / CONTENT_FOLDER
         try:
             return content if stat.S_ISDIR(os.stat(content).st_mode) else None
@@ -86,104 +89,112 @@ class Store:
             raise
 
     def digests(self) -> set[str]:
-        """What is here, complete or damaged."""
+        """The digests of all stored content, intact or corrupt."""
         names = (entry.name.replace("-", ":", 1) for entry in self._root.iterdir() if entry.is_dir())
         return {name for name in names if is_digest(name)}
 
     @contextmanager
     def publish(
-        self, digest: str, wanted: Checksums | None = None, known: Mapping[str, FileChecksums] | None = None
+        self, digest: str, expected: Checksums | None = None, hashed: Mapping[str, FileChecksums] | None = None
     ) -> Iterator[Path]:
-        """An empty folder to fill; when the block ends it stands under `digest` with its manifest.
+        """Yield an empty folder for the content; when the block ends, it is published under `digest` with its checksums.
 
-        Nothing is left of it when the block raises. Content of that digest that is here already is kept as it is. Raises
-        Waiting(DiskFull, DiskFailed) when the disk is, also for an OSError of the block itself; ValueError when what the block
-        left is not what `wanted` says. The digest is a name: whether content and name belong together is the caller's to check.
-        Files that are in `known` by the end were hashed while they were written: they are not read again if they have that size.
+        Nothing is published when the block raises. Content that is already stored under the digest is kept unchanged. The digest
+        is only a name: the caller checks that it belongs to the content. Files that are in `hashed` when the block ends were
+        hashed while they were written: they are not read again if they have the size given there.
+
+        Raises Waiting(DiskFull, DiskFailed) for a full or failed disk, also for an OSError that the block raises, and ValueError
+        when the content differs from `expected`.
         """
         home = self._home(digest)
         with self.stage() as work:
-            with fill_staging(work, digest, wanted, known) as content:
+            with fill_staging(work, digest, expected, hashed) as content:
                 yield content
-            # Not flushed to the disk: what a power cut tears does not verify, and is fetched again.
-            _place(work, home)
+            # Not flushed to the disk: content that a power cut truncates fails verification and is fetched again.
+            _rename(work, home)
 
     @contextmanager
     def stage(self) -> Iterator[Path]:
-        """An empty folder for `fill` and `place`, removed at the end unless it was placed. It is in use as long as this process
-        lives: what a killed one leaves goes with the next `sweep`. Raises Waiting(DiskFull, DiskFailed) and
-        OlmError(CacheUnusable).
+        """Yield an empty folder for `fill_staging` and `publish_staged`, removed at the end unless it was published.
+
+        It is locked while this process runs: a folder that a killed process left is removed by `remove_abandoned_staging`. Raises
+        Waiting(DiskFull, DiskFailed) and OlmError(CacheUnusable).
         """
-        with _disk_said():
+        with _disk_errors_as_waiting():
             try:
-                self._staging.mkdir(parents=True, exist_ok=True)  # somebody may have tidied up
+                self._staging.mkdir(parents=True, exist_ok=True)  # it may have been removed
             except (FileExistsError, NotADirectoryError) as error:
                 raise self._unusable(error) from error
             self.remove_abandoned_staging()
-            with self._work() as work:
+            with self._locked_staging() as work:
                 yield work
 
     def publish_staged(self, work: Path, digest: str) -> None:
-        """What another process filled `work` with, a folder of `stage`, stands under `digest` from now on, in place of what was
-        there: whether that may go is the caller's to check.
+        """Publish `work`, a folder of `stage` that another process has filled, under `digest`; it replaces the stored content.
 
-        Sizes are compared with the manifest, bytes are not: they are verified before the content is used. Raises ValueError when
-        the folder does not hold a content and its manifest and nothing else, Waiting when it cannot be read or the disk fails.
+        The caller checks that the stored content may be replaced. Sizes are compared with the checksums file; bytes are not, they
+        are verified before the content is used. Raises ValueError when the folder holds anything but a content and its checksums
+        file, and Waiting when it cannot be read or the disk fails.
         """
         home = self._home(digest)
-        with _disk_said():
+        with _disk_errors_as_waiting():
             if sorted(os.listdir(work)) != [CONTENT_FOLDER, CHECKSUMS_FILE]:
-                raise ValueError("the folder does not hold a content and its manifest, and nothing else")
+                raise ValueError("the folder does not hold exactly a content and its checksums file")
             if not stat.S_ISDIR(os.lstat(work / CONTENT_FOLDER).st_mode):
-                raise ValueError("the content is no folder")
+                raise ValueError("the content is not a folder")
             found = check_integrity(
-                work / CONTENT_FOLDER, Checksums.parse(_read_manifest(work), digest), only_sizes=True
+                work / CONTENT_FOLDER, Checksums.parse(_read_checksums_file(work), digest), only_sizes=True
             )
             if found.state is Integrity.UNKNOWN:
                 raise unreadable_error(found.why)
             if found.state is Integrity.CORRUPT:
-                raise ValueError(f"not what its manifest says: {found.why}")
+                raise ValueError(f"the content differs from its checksums file: {found.why}")
             self.remove(digest)
-            _place(work, home)
+            _rename(work, home)
 
     def checksums(self, digest: str) -> Checksums | None:
-        """What was published; None when it is not here or its manifest cannot be read."""
+        """The checksums of the content; None when it is not stored or its checksums file cannot be read."""
         try:
-            return self._manifest(digest)
+            return self._read_checksums(digest)
         except (OSError, ValueError):
             return None
 
     def check_integrity(self, digest: str, *, only_sizes: bool = False) -> IntegrityCheck:
-        """Whether every file that was published is here with the same bytes, and no other; damaged when nothing is here.
-        `only_sizes` reads no file but the manifest. Raises nothing for a file that cannot be read: that is State.UNKNOWN."""
+        """Whether exactly the published files are stored, with the same bytes; Integrity.CORRUPT when the content is missing.
+
+        `only_sizes` compares names and sizes, and reads the checksums file only. A file that cannot be read raises no error: the
+        result is Integrity.UNKNOWN.
+        """
         try:
-            manifest = self._manifest(digest)
+            checksums = self._read_checksums(digest)
         except (OSError, ValueError, MemoryError) as error:
             return failed_check(error)
-        return check_integrity(self._home(digest) / CONTENT_FOLDER, manifest, only_sizes=only_sizes)
+        return check_integrity(self._home(digest) / CONTENT_FOLDER, checksums, only_sizes=only_sizes)
 
     def verify(self, digest: str, *, only_sizes: bool = False) -> bool:
-        """Whether that content is intact, as far as `check` looks. Raises Waiting(CacheUnreadable) when that cannot be told now:
-        who would fetch the content again, or remove what is here, tries later."""
+        """Whether the content is intact, see `check_integrity`.
+
+        Raises Waiting(CacheUnreadable) when the disk cannot be read now: the content must be neither fetched again nor removed.
+        """
         found = self.check_integrity(digest, only_sizes=only_sizes)
         if found.state is Integrity.UNKNOWN:
             raise unreadable_error(found.why)
         return found.state is Integrity.INTACT
 
     def remove(self, digest: str) -> None:
-        """Remove that content; nothing happens when it is not here. Files that are open can be read to their end.
+        """Remove the content; does nothing when it is not stored. Open files can still be read to the end.
 
         Raises Waiting(DiskFailed) when the disk cannot be written.
         """
         home = self._home(digest)
-        with suppress(FileNotFoundError), _disk_said():
-            # Out of sight first: what is half removed must not be found under its digest.
+        with suppress(FileNotFoundError), _disk_errors_as_waiting():
+            # Rename first: partly removed content must not be found under its digest.
             trash = self._staging / f"trash-{os.urandom(8).hex()}"
             home.rename(trash)
             _remove(trash)
 
     def collect_garbage(self, keep: set[str], older_than: timedelta = timedelta(0)) -> set[str]:
-        """Forget all but `keep` and what has been here for less than `older_than`; returns what was removed."""
+        """Remove all content but `keep` and what has been stored for less than `older_than`; returns the removed digests."""
         removed = set()
         for digest in sorted(self.digests() - keep):
             try:
@@ -195,9 +206,9 @@ class Store:
         return removed
 
     def remove_abandoned_staging(self) -> None:
-        """Remove what killed jobs and crashes left behind. Work that is under way, in any process, is not touched.
+        """Remove staging folders that killed processes left. Folders in use by any process are kept.
 
-        For the start of a controller; `publish` does it too.
+        Called when a controller starts, and by `stage` and `publish`.
         """
         for entry in self._staging.iterdir():
             with suppress(OSError):
@@ -206,8 +217,8 @@ class Store:
                 else:
                     remove_if_unlocked(entry)
 
-    def _manifest(self, digest: str) -> Checksums:
-        return Checksums.parse(_read_manifest(self._home(digest)), digest)
+    def _read_checksums(self, digest: str) -> Checksums:
+        return Checksums.parse(_read_checksums_file(self._home(digest)), digest)
 
     def _unusable(self, error: OSError) -> OlmError:
         text = f"content cannot be kept in {self._root}: {error.strerror}: name a folder that can be written"
@@ -219,8 +230,8 @@ class Store:
         return self._root / digest.replace(":", "-")
 
     @contextmanager
-    def _work(self) -> Iterator[Path]:
-        """A folder of our own, locked as long as this process lives, so that sweep knows it is in use."""
+    def _locked_staging(self) -> Iterator[Path]:
+        """A new staging folder, locked while this process runs so that `remove_abandoned_staging` keeps it."""
         work, lock = create_locked_folder(self._staging)
         try:
             yield work
@@ -231,30 +242,32 @@ class Store:
 
 @contextmanager
 def fill_staging(
-    work: Path, digest: str, wanted: Checksums | None = None, known: Mapping[str, FileChecksums] | None = None
+    work: Path, digest: str, expected: Checksums | None = None, hashed: Mapping[str, FileChecksums] | None = None
 ) -> Iterator[Path]:
-    """An empty folder below `work`, which is one of `Store.stage`; when the block ends its manifest is beside it.
+    """Yield an empty content folder in `work`, a folder of `Store.stage`; when the block ends, its checksums file is written.
 
     Writes below `work` only. Arguments and errors are those of `Store.publish`.
     """
-    with _disk_said():
+    with _disk_errors_as_waiting():
         content = work / CONTENT_FOLDER
         content.mkdir()
         yield content
-        found = compute_checksums(content, digest, known or {})
-        if wanted is not None and found != wanted:
-            raise ValueError(f"not what the manifest says: {check_integrity(content, wanted).why}")
+        found = compute_checksums(content, digest, hashed or {})
+        if expected is not None and found != expected:
+            raise ValueError(
+                f"the content differs from the expected checksums: {check_integrity(content, expected).why}"
+            )
         (work / CHECKSUMS_FILE).write_bytes(found.to_bytes())
 
 
-def _read_manifest(home: Path) -> bytes:
-    """Raises OSError, also for a link; never waits, whatever is there."""
+def _read_checksums_file(home: Path) -> bytes:
+    """Raises OSError, also for a symbolic link. Never blocks on a pipe or device."""
     with open(os.open(home / CHECKSUMS_FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         return file.read(min(os.fstat(file.fileno()).st_size, MAX_CHECKSUMS_BYTES))
 
 
 def unreadable_error(why: str) -> Waiting:
-    """The error for content that may be intact and cannot be read; `why` is a few words, such as those of a Check."""
+    """The error for content that may be intact but cannot be read; `why` is a phrase such as IntegrityCheck.why."""
     return Waiting(
         StoreReason.UNREADABLE,
         f"the content that is kept on the disk cannot be read now ({why})",
@@ -263,13 +276,13 @@ def unreadable_error(why: str) -> Waiting:
 
 
 def raise_unless_corrupt(error: OSError) -> None:
-    """Raises Waiting(CacheUnreadable) for an error that says nothing about the content."""
+    """Raises Waiting(CacheUnreadable) unless the error means that the content is missing or corrupt."""
     if error.errno not in CORRUPTION_ERRNOS:
         raise unreadable_error(error.strerror or str(error)) from error
 
 
-def _place(work: Path, home: Path) -> None:
-    """By rename: whole or not at all. Another's content of that digest stays; anything else in its place goes."""
+def _rename(work: Path, home: Path) -> None:
+    """Publish atomically. Content that another process published stays; a file or link in its place is replaced."""
     try:
         if home.is_symlink() or home.is_file():
             home.unlink()
@@ -287,8 +300,8 @@ def _remove(path: Path) -> None:
 
 
 @contextmanager
-def _disk_said() -> Iterator[None]:
-    """A disk that is full or cannot be written is no surprise but a sentence."""
+def _disk_errors_as_waiting() -> Iterator[None]:
+    """Convert OSErrors of a full or failed disk to Waiting."""
     try:
         yield
     except OSError as error:

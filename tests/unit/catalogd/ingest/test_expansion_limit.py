@@ -23,19 +23,19 @@ MIB, GIB = 1024**2, 1024**3
     ],
 )
 def test_the_most_that_is_written(read: int, most: int) -> None:
-    growth = ExpansionLimit()
-    growth.count_read(read)
-    growth.count_written(most - 1)
-    growth.count_written(1)
+    expansion = ExpansionLimit()
+    expansion.count_read(read)
+    expansion.count_written(most - 1)
+    expansion.count_written(1)
     with pytest.raises(BadCatalog, match="YAML aliases"):
-        growth.count_written(1)
+        expansion.count_written(1)
 
 
 def test_what_is_read_later_counts() -> None:
-    growth = ExpansionLimit()
+    expansion = ExpansionLimit()
     for _ in range(100):
-        growth.count_read(MIB)
-        growth.count_written(8 * MIB)
+        expansion.count_read(MIB)
+        expansion.count_written(8 * MIB)
 
 
 def test_without_a_limit_nothing_is_too_much() -> None:

@@ -1,4 +1,4 @@
-"""What a manifest says, and what is none: nothing that leaves its folder or says nonsense is believed."""
+"""Checksums are encoded and decoded; invalid ones and paths outside the folder are rejected."""
 
 from __future__ import annotations
 
@@ -11,50 +11,54 @@ import pytest
 from olmkit.store.checksums import Checksums, FileChecksums, Integrity, IntegrityCheck, failed_check
 
 DIGEST = "sha256:" + "a" * 64
-PORTION = "0" * 64
+CHUNK_DIGEST = "0" * 64
 
 
 def parsed(files: object, **more: object) -> Checksums:
     return Checksums.parse(json.dumps({"format": 2, "digest": DIGEST, "files": files, **more}).encode(), DIGEST)
 
 
-def test_it_comes_back_as_it_was_written() -> None:
-    manifest = Checksums(
+def test_checksums_are_decoded_as_they_were_encoded() -> None:
+    checksums = Checksums(
         DIGEST,
-        {"a": FileChecksums(0, ()), "b/c": FileChecksums(1, (PORTION,)), "d": FileChecksums(2**24 + 1, (PORTION,) * 2)},
+        {
+            "a": FileChecksums(0, ()),
+            "b/c": FileChecksums(1, (CHUNK_DIGEST,)),
+            "d": FileChecksums(2**24 + 1, (CHUNK_DIGEST,) * 2),
+        },
     )
-    assert Checksums.parse(manifest.to_bytes(), DIGEST) == manifest
+    assert Checksums.parse(checksums.to_bytes(), DIGEST) == checksums
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../x", "a//b", "./a", "", ".", "..", "a/", "a\0b"])
-def test_a_path_that_leaves_the_folder_or_has_another_spelling_is_refused(path: str) -> None:
-    with pytest.raises(ValueError, match="no file of a content"):
-        parsed({path: [1, [PORTION]]})
+def test_a_path_outside_the_folder_or_not_normalized_is_rejected(path: str) -> None:
+    with pytest.raises(ValueError, match="invalid file"):
+        parsed({path: [1, [CHUNK_DIGEST]]})
 
 
 @pytest.mark.parametrize(
     "file", [None, [], [1], [1, []], [-1, []], ["1", ["0"]], [1, [2]], [1, ["0", "0"]], {"size": 1}]
 )
-def test_nonsense_about_a_file_is_refused(file: object) -> None:
-    with pytest.raises(ValueError, match="no file of a content"):
+def test_an_invalid_file_entry_is_rejected(file: object) -> None:
+    with pytest.raises(ValueError, match="invalid file"):
         parsed({"a": file})
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
-        (b"", "torn"),
-        (b"{", "torn"),
-        (b"\0\0\0\0", "torn"),
+        (b"", "truncated"),
+        (b"{", "truncated"),
+        (b"\0\0\0\0", "truncated"),
         (b"null", "another format"),
         (b"{}", "another format"),
-        (b'{"format": 2}', "another content"),
-        (b'{"format": 2, "digest": "sha256:00", "files": {}}', "another content"),
+        (b'{"format": 2}', "other content"),
+        (b'{"format": 2, "digest": "sha256:00", "files": {}}', "other content"),
         (b'{"format": 2, "digest": "%s"}' % DIGEST.encode(), "no files"),
     ],
 )
-def test_what_is_no_manifest_of_that_content_is_refused_with_a_reason(data: bytes, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_an_invalid_checksums_file_is_rejected_with_a_reason(data: bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         Checksums.parse(data, DIGEST)
 
 
@@ -69,13 +73,13 @@ def test_what_is_no_manifest_of_that_content_is_refused_with_a_reason(data: byte
             (OSError(each, os.strerror(each), "f"), Integrity.UNKNOWN)
             for each in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EACCES, errno.EPERM, errno.ESTALE)
         ),
-        (ValueError("the manifest is torn"), Integrity.CORRUPT),
+        (ValueError("the checksums file is truncated"), Integrity.CORRUPT),
         (MemoryError(), Integrity.UNKNOWN),
         (RuntimeError("can't start new thread"), Integrity.UNKNOWN),
     ],
     ids=lambda each: f"{type(each).__name__} {getattr(each, 'errno', '')}" if isinstance(each, Exception) else each,
 )
-def test_only_what_is_missing_or_malformed_is_damage(error: Exception, state: Integrity) -> None:
+def test_only_missing_or_malformed_content_is_corrupt(error: Exception, state: Integrity) -> None:
     found = failed_check(error)
     assert found == IntegrityCheck(state, found.why)
     assert found.why
