@@ -1,4 +1,4 @@
-"""Content on disk: there whole or not at all, verified, swept; with real files and real processes."""
+"""Content on disk: published atomically, verified and collected, with real files and real processes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def leftovers(store: Store, tmp_path: Path) -> list[str]:
     return os.listdir(tmp_path / "content" / ".staging")
 
 
-def test_what_was_published_is_there_under_its_digest(store: Store, tmp_path: Path) -> None:
+def test_published_content_is_found_by_its_digest(store: Store, tmp_path: Path) -> None:
     assert store.path(DIGEST) is None
     path = fill(store)
     assert (path / "deep" / "er" / "b").read_bytes() == bytes(range(256))
@@ -50,14 +50,14 @@ def test_what_was_published_is_there_under_its_digest(store: Store, tmp_path: Pa
     assert leftovers(store, tmp_path) == []
 
 
-def test_it_is_still_there_for_another_process(store: Store, tmp_path: Path) -> None:
+def test_another_process_finds_published_content(store: Store, tmp_path: Path) -> None:
     path = fill(store)
     again = Store(tmp_path / "content")
     assert again.path(DIGEST) == path
     assert again.verify(DIGEST)
 
 
-def test_nothing_shows_before_the_end_and_nothing_stays_after_an_error(store: Store, tmp_path: Path) -> None:
+def test_nothing_is_published_before_the_block_ends_or_after_an_error(store: Store, tmp_path: Path) -> None:
     def publish() -> None:
         with store.publish(DIGEST) as staging:
             (staging / "a").touch()
@@ -71,7 +71,7 @@ def test_nothing_shows_before_the_end_and_nothing_stays_after_an_error(store: St
     assert leftovers(store, tmp_path) == []
 
 
-def test_content_that_is_there_already_is_kept(store: Store, tmp_path: Path) -> None:
+def test_stored_content_is_not_replaced_by_publish(store: Store, tmp_path: Path) -> None:
     path = fill(store)
     inode = path.stat().st_ino
     with store.publish(DIGEST) as staging:
@@ -84,25 +84,27 @@ def test_content_that_is_there_already_is_kept(store: Store, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("how", "what", "fault"),
     [
-        pytest.param("torn", "a.json", "a.json has 1 bytes instead of 2", id="a file that is shorter"),
+        pytest.param("truncated", "a.json", "a.json has 1 bytes instead of 2", id="a file that is shorter"),
         pytest.param("flipped", "deep/er/b", "deep/er/b has other bytes", id="a byte that differs"),
         pytest.param("removed", "deep/er/b", "deep/er/b is missing", id="a file that is missing"),
         pytest.param("added", "c", "c was never published", id="a file that is new"),
         pytest.param("linked", "a.json", "a link", id="a link in place of a file, even to the same bytes"),
         pytest.param("linked", "deep", "a link", id="a link in place of a folder, even to the same files"),
         pytest.param("piped", "a.json", "a device", id="a pipe in place of a file, which nobody waits for"),
-        pytest.param("removed", "../manifest.json", "No such file", id="no manifest"),
-        pytest.param("torn", "../manifest.json", "is torn", id="a manifest that is cut off"),
-        pytest.param("emptied", "../manifest.json", "is torn", id="a manifest that is empty"),
-        pytest.param("{}", "../manifest.json", "another format", id="a manifest without anything"),
-        pytest.param("[1]", "../manifest.json", "another format", id="a manifest that is a list"),
-        pytest.param('{"a.json":[2,"00"]}', "../manifest.json", "another format", id="a manifest of another version"),
+        pytest.param("removed", "../manifest.json", "No such file", id="no checksums file"),
+        pytest.param("truncated", "../manifest.json", "is truncated", id="a truncated checksums file"),
+        pytest.param("emptied", "../manifest.json", "is truncated", id="an empty checksums file"),
+        pytest.param("{}", "../manifest.json", "another format", id="a checksums file without fields"),
+        pytest.param("[1]", "../manifest.json", "another format", id="a checksums file that is a list"),
+        pytest.param(
+            '{"a.json":[2,"00"]}', "../manifest.json", "another format", id="a checksums file of another version"
+        ),
     ],
 )
-def test_damage_is_found_and_said(store: Store, tmp_path: Path, how: str, what: str, fault: str) -> None:
+def test_corruption_is_detected_and_reported(store: Store, tmp_path: Path, how: str, what: str, fault: str) -> None:
     path = fill(store) / what
     match how:
-        case "torn":
+        case "truncated":
             path.write_bytes(path.read_bytes()[:-1])
         case "emptied":
             path.write_bytes(b"")
@@ -128,15 +130,15 @@ def test_damage_is_found_and_said(store: Store, tmp_path: Path, how: str, what: 
     assert store.digests() == set()
 
 
-def test_a_manifest_of_another_content_is_none_of_this(store: Store, tmp_path: Path) -> None:
+def test_a_checksums_file_of_other_content_is_rejected(store: Store, tmp_path: Path) -> None:
     fill(store)
     three = DIGEST.replace("a", "3").replace("sh3", "sha")
     (tmp_path / "content" / DIGEST.replace(":", "-")).rename(tmp_path / "content" / three.replace(":", "-"))
-    assert "of another content" in store.check_integrity(three).why
+    assert "belongs to other content" in store.check_integrity(three).why
 
 
 @pytest.mark.parametrize("place", [0, 16 * 1024 * 1024 - 1, 16 * 1024 * 1024, 40 * 1024 * 1024 - 1])
-def test_one_byte_of_many_that_differs_is_found(store: Store, place: int) -> None:
+def test_one_changed_byte_is_detected(store: Store, place: int) -> None:
     with store.publish(DIGEST) as staging, open(staging / "large", "wb") as file:
         file.truncate(40 * 1024 * 1024)
     assert store.verify(DIGEST)
@@ -180,7 +182,7 @@ print(store.checksums(sys.argv[2]))
 """
 
 
-def test_without_file_descriptors_it_is_not_known_whether_content_is_whole(store: Store, tmp_path: Path) -> None:
+def test_without_file_descriptors_the_integrity_is_unknown(store: Store, tmp_path: Path) -> None:
     fill(store)
     command = [sys.executable, "-c", NO_DESCRIPTORS, str(tmp_path / "content"), DIGEST]
     unknown = str(IntegrityCheck(Integrity.UNKNOWN, "manifest.json: Too many open files"))
@@ -189,25 +191,25 @@ def test_without_file_descriptors_it_is_not_known_whether_content_is_whole(store
     assert store.verify(DIGEST)
 
 
-def test_a_job_that_may_have_little_memory_hashes_as_well(store: Store, tmp_path: Path) -> None:
+def test_a_job_with_little_memory_can_hash(store: Store, tmp_path: Path) -> None:
     with store.publish(DIGEST) as staging, open(staging / "large", "wb") as file:
         file.truncate(40 * 1024 * 1024)
     command = [sys.executable, "-c", LITTLE_MEMORY, str(tmp_path / "content"), DIGEST]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "True\n"
 
 
-def test_what_was_published_can_be_asked_for(store: Store) -> None:
+def test_checksums_of_published_content_can_be_read(store: Store) -> None:
     assert store.checksums(DIGEST) is None
     path = fill(store)
-    manifest = store.checksums(DIGEST)
-    assert manifest is not None
-    assert {name: file.size for name, file in manifest.files.items()} == {"a.json": 2, "deep/er/b": 256}
-    assert Checksums.parse(manifest.to_bytes(), DIGEST) == manifest
+    checksums = store.checksums(DIGEST)
+    assert checksums is not None
+    assert {name: file.size for name, file in checksums.files.items()} == {"a.json": 2, "deep/er/b": 256}
+    assert Checksums.parse(checksums.to_bytes(), DIGEST) == checksums
     (path.parent / "manifest.json").write_bytes(b"{")
     assert store.checksums(DIGEST) is None
 
 
-def test_content_that_is_not_what_was_promised_is_not_published(store: Store, tmp_path: Path) -> None:
+def test_content_that_differs_from_the_expected_checksums_is_not_published(store: Store, tmp_path: Path) -> None:
     fill(store)
     promised = store.checksums(DIGEST)
     assert promised is not None
@@ -218,11 +220,11 @@ def test_content_that_is_not_what_was_promised_is_not_published(store: Store, tm
     assert leftovers(store, tmp_path) == []
 
 
-def test_what_is_not_here_is_not_verified(store: Store) -> None:
+def test_missing_content_is_not_verified(store: Store) -> None:
     assert not store.verify(DIGEST)
 
 
-def test_a_damaged_content_can_be_forgotten_and_published_again(store: Store) -> None:
+def test_corrupt_content_can_be_removed_and_published_again(store: Store) -> None:
     (fill(store) / "a.json").unlink()
     store.remove(DIGEST)
     assert store.path(DIGEST) is None
@@ -230,7 +232,7 @@ def test_a_damaged_content_can_be_forgotten_and_published_again(store: Store) ->
     assert store.verify(DIGEST)
 
 
-def test_collect_removes_all_but_what_is_wanted(store: Store, tmp_path: Path) -> None:
+def test_collect_garbage_removes_unused_content(store: Store, tmp_path: Path) -> None:
     fill(store)
     fill(store, OTHER)
     assert store.collect_garbage({OTHER}) == {DIGEST}
@@ -240,7 +242,7 @@ def test_collect_removes_all_but_what_is_wanted(store: Store, tmp_path: Path) ->
     assert leftovers(store, tmp_path) == []
 
 
-def test_a_reader_reads_to_the_end_what_is_collected_meanwhile(store: Store) -> None:
+def test_a_reader_can_finish_a_file_that_is_collected_meanwhile(store: Store) -> None:
     with (fill(store) / "deep" / "er" / "b").open("rb") as file:
         store.collect_garbage(set())
         assert file.read() == bytes(range(256))
@@ -259,7 +261,7 @@ def test_a_reader_reads_to_the_end_what_is_collected_meanwhile(store: Store) -> 
         "sha256-" + "a" * 64,
     ],
 )
-def test_only_digests_are_names(store: Store, digest: str) -> None:
+def test_only_digests_are_accepted(store: Store, digest: str) -> None:
     with pytest.raises(ValueError, match="is no digest"):
         store.path(digest)
     with pytest.raises(ValueError, match="is no digest"):
@@ -278,7 +280,7 @@ with Store(Path(sys.argv[1])).publish(sys.argv[2]) as staging:
 """
 
 
-def test_sweep_removes_what_killed_jobs_left_and_nothing_that_is_in_use(store: Store, tmp_path: Path) -> None:
+def test_abandoned_staging_is_removed_and_staging_in_use_is_kept(store: Store, tmp_path: Path) -> None:
     command = [sys.executable, "-c", KILLED, str(tmp_path / "content"), DIGEST]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as job:
         assert job.stdout is not None
@@ -292,13 +294,13 @@ def test_sweep_removes_what_killed_jobs_left_and_nothing_that_is_in_use(store: S
     assert store.digests() == set()
 
 
-def test_the_next_to_publish_sweeps_first(store: Store, tmp_path: Path) -> None:
+def test_publish_removes_abandoned_staging(store: Store, tmp_path: Path) -> None:
     (tmp_path / "content" / ".staging" / "left" / "content").mkdir(parents=True)
     fill(store)
     assert leftovers(store, tmp_path) == []
 
 
-def test_a_full_disk_is_said_and_leaves_nothing(store: Store, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_nothing_is_left(store: Store, tmp_path: Path) -> None:
     with pytest.raises(Waiting, match="is full: free some space") as raised, store.publish(DIGEST):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert raised.value.reason == "DiskFull"
@@ -308,25 +310,25 @@ def test_a_full_disk_is_said_and_leaves_nothing(store: Store, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EIO])
-def test_a_disk_that_fails_is_said_and_leaves_nothing(store: Store, tmp_path: Path, number: int) -> None:
+def test_a_failed_disk_is_reported_and_nothing_is_left(store: Store, tmp_path: Path, number: int) -> None:
     with pytest.raises(Waiting, match="cannot be used") as raised, store.publish(DIGEST):
         raise OSError(number, os.strerror(number))
     assert raised.value.reason == "DiskFailed"
     assert leftovers(store, tmp_path) == []
 
 
-def test_an_error_that_is_no_full_disk_passes(store: Store) -> None:
+def test_other_errors_are_raised_unchanged(store: Store) -> None:
     with pytest.raises(PermissionError), store.publish(DIGEST):
         raise PermissionError(errno.EPERM, "no")
 
 
-def test_a_file_name_that_is_no_text_is_an_error_not_a_crash(store: Store, tmp_path: Path) -> None:
+def test_a_file_name_that_is_not_utf8_is_an_error(store: Store, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="name"), store.publish(DIGEST) as staging:
         (Path(os.fsdecode(os.fsencode(staging) + b"/\xff"))).touch()
     assert leftovers(store, tmp_path) == []
 
 
-def test_many_publish_at_once_and_none_sweeps_the_work_of_another(tmp_path: Path) -> None:
+def test_concurrent_publishers_keep_the_staging_of_each_other(tmp_path: Path) -> None:
     digests = [f"sha256:{number:064x}" for number in range(400)]
 
     def publish(digest: str) -> None:
@@ -340,7 +342,7 @@ def test_many_publish_at_once_and_none_sweeps_the_work_of_another(tmp_path: Path
 
 
 @pytest.mark.parametrize("kind", ["file", "link", "empty folder"])
-def test_what_lies_in_the_place_of_content_and_is_none_makes_way(store: Store, tmp_path: Path, kind: str) -> None:
+def test_other_files_in_the_place_of_content_are_replaced(store: Store, tmp_path: Path, kind: str) -> None:
     home = tmp_path / "content" / DIGEST.replace(":", "-")
     match kind:
         case "file":
@@ -354,7 +356,7 @@ def test_what_lies_in_the_place_of_content_and_is_none_makes_way(store: Store, t
     assert store.verify(DIGEST)
 
 
-def test_foreign_files_in_the_way_of_work_are_swept_and_others_left(store: Store, tmp_path: Path) -> None:
+def test_foreign_files_in_staging_are_removed_and_others_kept(store: Store, tmp_path: Path) -> None:
     staging, foreign = tmp_path / "content" / ".staging", tmp_path / "content" / "lost+found"
     (staging / "file").touch()
     (staging / "link").symlink_to(tmp_path)
@@ -366,19 +368,19 @@ def test_foreign_files_in_the_way_of_work_are_swept_and_others_left(store: Store
     assert tmp_path.exists()
 
 
-def test_publishing_goes_on_when_somebody_tidied_up(store: Store, tmp_path: Path) -> None:
+def test_publish_recreates_the_staging_folder(store: Store, tmp_path: Path) -> None:
     (tmp_path / "content" / ".staging").rmdir()
     fill(store)
     assert store.verify(DIGEST)
 
 
-def test_what_is_young_is_not_collected_when_asked_so(store: Store) -> None:
+def test_young_content_is_not_collected(store: Store) -> None:
     fill(store)
     assert store.collect_garbage(set(), older_than=timedelta(minutes=1)) == set()
     assert store.collect_garbage(set()) == {DIGEST}
 
 
-def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OlmError, match="name a folder that can be written") as raised:
         Store(tmp_path / "file" / "content")

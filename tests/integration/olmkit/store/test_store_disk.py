@@ -24,11 +24,11 @@ def files(disk: Path) -> list[Path]:
     return [each for each in disk.iterdir() if each.is_file()]
 
 
-@pytest.mark.parametrize("step", ["its folder is made", "it is written", "its manifest is written"])
+@pytest.mark.parametrize("step", ["its folder is created", "it is written", "its checksums file is written"])
 def test_a_disk_that_is_full_when(disk: Path, step: str) -> None:
     store = Store(disk)
     publish(store, OTHER, 1000)
-    if step == "its folder is made":
+    if step == "its folder is created":
         _no_inode_is_left(disk)
 
     def fail() -> None:
@@ -62,7 +62,7 @@ def test_content_can_be_removed_from_a_full_disk(disk: Path) -> None:
     assert store.collect_garbage(set()) == {OTHER}
 
 
-def test_a_read_only_disk_is_said_and_read(disk: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_read_only_disk_is_reported_and_can_be_read(disk: Path, caplog: pytest.LogCaptureFixture) -> None:
     publish(Store(disk), OTHER, 1000)
     remount(disk, "ro")
     store = Store(disk)
@@ -77,7 +77,7 @@ def test_a_read_only_disk_is_said_and_read(disk: Path, caplog: pytest.LogCapture
     assert store.verify(OTHER)
 
 
-def test_a_read_only_disk_without_a_folder_for_content_is_said(disk: Path) -> None:
+def test_a_read_only_disk_without_a_content_folder_is_reported(disk: Path) -> None:
     remount(disk, "ro")
     with pytest.raises(OlmError, match="name a folder that can be written"):
         Store(disk / "new")
