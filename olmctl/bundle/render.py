@@ -16,8 +16,8 @@ import yaml
 
 from olmctl.commands import SETTINGS, Directory, fail, reports_errors
 from olmkit.gocompat.yaml_dumper import TreeDumper
+from olmkit.gocompat.yaml_scalars import is_plain_string
 from rukpak.format import BadBundle, Bundle, PlainBundle, read_plain, read_registry
-from rukpak.format.documents import plain
 from rukpak.format.objects import BundleObject
 from rukpak.render.namespaces import install_namespace, namespace_for, why_not
 from rukpak.render.preflight import unsupported
@@ -98,7 +98,7 @@ class _Dumper(TreeDumper):
     """Quotes every string that a reader of YAML 1.1 or 1.2 could read as another type."""
 
     def style(self, text: str) -> str | None:
-        return None if isinstance(plain(text), str) else "'"
+        return None if is_plain_string(text) else "'"
 
 
 def _yaml(manifests: Sequence[BundleObject]) -> str:

@@ -11,13 +11,13 @@ from typing import Any
 
 import orjson
 
-from olmkit.fbc.documents import MAX_DOCUMENT_BYTES, Document, holds_too_many_values
+from olmkit.fbc.documents import MAX_DOCUMENT_BYTES, MAX_VALUES, Document, holds_too_many_values
 from olmkit.fbc.errors import BadDocument
-from olmkit.gocompat.excerpts import shorten
 from olmkit.gocompat.numbers import exact_json
+from olmkit.gocompat.parse_errors import shorten
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.values import format_t, format_v
-from olmkit.gocompat.yaml_reader import MAX_DEPTH, MAX_VALUES
+from olmkit.gocompat.yaml_composer import MAX_DEPTH
 
 _OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
 _LINE_SEPARATOR, _PARAGRAPH_SEPARATOR = "\u2028".encode(), "\u2029".encode()

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from olmkit.fbc.documents import MAX_DOCUMENT_BYTES
+from olmkit.fbc.documents import CATALOG_YAML
 from olmkit.gocompat import yaml_reader
 
 CSV = "ClusterServiceVersion"
@@ -47,7 +47,7 @@ def _csv_text(data: Any) -> bytes:
 
 def _manifest(text: bytes) -> Mapping[str, Any] | None:
     try:
-        found = orjson.loads(text) if text.lstrip().startswith(b"{") else yaml_reader.load(text, MAX_DOCUMENT_BYTES)
+        found = orjson.loads(text) if text.lstrip().startswith(b"{") else yaml_reader.load(text, CATALOG_YAML)
     except ValueError:
         return None
     return found if isinstance(found, dict) else None

@@ -17,14 +17,18 @@ import orjson
 
 from olmkit.fbc.buffer import Buffer, Readable
 from olmkit.fbc.errors import BadDocument, TooLarge
-from olmkit.gocompat import yaml_fast, yaml_reader
-from olmkit.gocompat.excerpts import excerpt_before, shorten
+from olmkit.gocompat import yaml_reader
 from olmkit.gocompat.numbers import decimal, exact_json
-from olmkit.gocompat.yaml_reader import MAX_VALUES
+from olmkit.gocompat.parse_errors import ParseError, excerpt_before, shorten
+from olmkit.gocompat.yaml_composer import MAX_DEPTH, ReadOptions
 
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
-"""Bytes of one document, and of one blob once the aliases in it are written out. The largest public ones, with the objects of
-their bundles in them, have 6 MB."""
+"""Bytes of one document, and of one blob once its aliases are expanded. The largest public ones, which carry the objects of their
+bundles, have 6 MB."""
+MAX_VALUES = 200_000
+"""Values and keys of one document. Each takes a few hundred bytes of memory, however short it is."""
+CATALOG_YAML: Final = ReadOptions(max_bytes=MAX_DOCUMENT_BYTES, max_values=MAX_VALUES)
+"""How YAML of catalogs, and of the objects in them, is read."""
 SMALL = 1024 * 1024
 """Bytes of a document that may hold as many values as fit into it."""
 
@@ -65,12 +69,12 @@ class RawDocument:
         """The document. Raises BadDocument, with the line in the file."""
         text = self.text if self.text.endswith(b"\n") else self.text + b"\n"
         try:
-            return Document(yaml_fast.load(text, MAX_DOCUMENT_BYTES), b"", self.line)
-        except BadDocument as error:
+            return Document(yaml_reader.load(text, CATALOG_YAML), b"", self.line)
+        except ParseError as error:
             raise _in_file(error, self.line) from error
 
 
-def _in_file(error: BadDocument, line: int, column: int = 1) -> BadDocument:
+def _in_file(error: ParseError, line: int, column: int = 1) -> BadDocument:
     """A fault of a document, which begins there, with its place in the file."""
     is_first_line = error.line <= 1
     before = column - 1 if error.column and is_first_line else 0
@@ -222,7 +226,7 @@ def _parse(raw: bytes) -> tuple[Any, bytes]:
         orjson.loads(raw)
         return exact_json(raw.decode()), raw
     except RecursionError as error:
-        raise BadDocument(f"nests deeper than {yaml_reader.MAX_DEPTH} levels") from error
+        raise BadDocument(f"nests deeper than {MAX_DEPTH} levels") from error
     except orjson.JSONDecodeError as error:
         mended = _ESCAPE.sub(
             lambda match: "\\ufffd" if match["lone"] else match[0], raw.decode(errors="replace")

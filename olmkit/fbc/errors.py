@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from olmkit.gocompat.parse_errors import ParseError
+
 NO_BLOBS_MESSAGE = (
     "the catalog holds no blobs: its folder (which the label of an image names) has no file with content"
     " that .indexignore does not exclude"
@@ -9,24 +11,15 @@ NO_BLOBS_MESSAGE = (
 """What catalogd and `python -m olmkit.fbc validate` say of a catalog without content."""
 
 
-class BadDocument(ValueError):
-    """One document of a file cannot be read. `line` and `column` count from 1 in the file; 0 is unknown.
+class BadDocument(ParseError):
+    """One document of a file cannot be read.
 
     `opm_message` is what opm prints for the same, which may have several lines; the text is one line.
     """
 
     def __init__(self, text: str, line: int = 0, column: int = 0, opm_message: str = "") -> None:
-        super().__init__(text)
-        self.text = text
+        super().__init__(text, line, column)
         self.opm_message = opm_message or text
-        self.line = line
-        self.column = column
-
-    def __str__(self) -> str:
-        if not self.line:
-            return self.text
-        place = f"line {self.line}, column {self.column}" if self.column else f"line {self.line}"
-        return f"{place}: {self.text}"
 
 
 class TooLarge(BadDocument):

@@ -15,7 +15,7 @@ import yaml
 from olmkit.fbc.blobs import Blob
 from olmkit.fbc.catalog import BUNDLE, CHANNEL, DEPRECATIONS, PACKAGE
 from olmkit.gocompat.yaml_dumper import UNLIMITED_WIDTH, TreeDumper
-from olmkit.gocompat.yaml_scalars import is_merge, resolve, resolve_key
+from olmkit.gocompat.yaml_scalars import is_plain_string
 
 Format = Literal["json", "yaml"]
 FORMATS: Final[tuple[Format, ...]] = ("json", "yaml")
@@ -117,11 +117,7 @@ class _Dumper(TreeDumper):
     yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012 - a str is written plain unless style says otherwise
 
     def style(self, text: str) -> str | None:
-        try:
-            is_string = resolve(text) == resolve_key(text) == text and not is_merge(text, None, True)
-        except ValueError:
-            is_string = False
-        return None if is_string and text != "=" else '"'
+        return None if is_plain_string(text) else '"'
 
 
 def _plain(dumper: yaml.CSafeDumper, value: Any) -> yaml.ScalarNode:

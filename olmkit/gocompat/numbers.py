@@ -1,7 +1,9 @@
-"""Numbers of catalogs as their JSON form writes them: integers exact, other numbers as Go's encoder writes a float64.
+"""Numbers as Go's JSON writes and reads them.
 
-Called by olmkit.fbc.blobs (JSON) and olmkit.gocompat.yaml_reader (YAML). A number that orjson would write otherwise is held as an
-orjson.Fragment, its text. Pure.
+Exact numbers are for catalogs, which are served as they were written: integers keep every digit, other numbers are written as
+Go's encoder writes a float64; a number that orjson would write otherwise is held as an orjson.Fragment, its text. Numbers of
+Kubernetes objects are int64 or float64. Called by the readers of YAML and JSON in olmkit.gocompat, olmkit.fbc and rukpak.format.
+Pure.
 """
 
 from __future__ import annotations
@@ -13,9 +15,10 @@ from typing import Any, NoReturn
 
 import orjson
 
-from olmkit.gocompat.excerpts import shorten
+from olmkit.gocompat.parse_errors import shorten
 
-_LOWEST, _HIGHEST = -(2**63), 2**64 - 1
+_INT64 = 2**63
+_LOWEST, _HIGHEST = -_INT64, 2**64 - 1
 
 
 def float_text(value: float) -> str:
@@ -41,6 +44,24 @@ def decimal(text: str) -> orjson.Fragment:
     if not math.isfinite(value):
         raise ValueError(f"number {shorten(text)} is out of range")
     return orjson.Fragment(float_text(value).encode())
+
+
+def int64_or_float64(value: Any) -> Any:
+    """A number as Kubernetes' decoder of objects holds it: whole numbers of 64 bits as int, all others as float64.
+
+    Any other value is returned as it is. Raises ValueError for a number that a float64 cannot hold.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | orjson.Fragment):
+        return value
+    if isinstance(value, int) and -_INT64 <= value < _INT64:
+        return value
+    try:
+        number = float(orjson.dumps(value)) if isinstance(value, orjson.Fragment) else float(value)
+    except OverflowError as error:
+        raise ValueError("a number is out of range") from error
+    if not math.isfinite(number):
+        raise ValueError("a number is out of range")
+    return int(number) if not isinstance(value, int) and number.is_integer() and abs(number) < _INT64 else number
 
 
 def _refuse(name: str) -> NoReturn:

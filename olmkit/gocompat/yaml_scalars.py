@@ -1,4 +1,4 @@
-"""What a scalar of YAML means to go-yaml v2, as a value and as a key (formats 1.2). Called by olmkit.gocompat.yaml_reader.
+"""What a scalar of YAML means to go-yaml v2, as a value and as a key (formats 1.2). Called by olmkit.gocompat.yaml_composer.
 Pure."""
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import orjson
 
-from olmkit.gocompat.excerpts import shorten
 from olmkit.gocompat.numbers import decimal, float_text, integer
+from olmkit.gocompat.parse_errors import shorten
 
 WORDS: Final[dict[str, bool | None]] = {
     "": None,
@@ -54,7 +54,7 @@ def resolve(text: str) -> Any:
     if text[0] not in _NUMERIC:
         return text
     if text in _NO_FINITE_NUMBERS:
-        raise ValueError(f"{text} has no form in JSON")
+        raise ValueError(f"{text} has no JSON representation")
     return _number(text)
 
 
@@ -88,8 +88,11 @@ def _integer(match: re.Match[str]) -> int | orjson.Fragment | None:
     return value if -(2**63) <= value < 2**64 else None
 
 
-def tagged(tag: str, text: str) -> Any:
-    """A scalar with an explicit tag. Tags beside YAML's own leave the text as it is. Raises ValueError for a tag that lies."""
+def tagged(tag: str, text: str, *, text_in_binary: bool = False) -> Any:
+    """A scalar with an explicit tag. Other tags than YAML's own leave the text as it is.
+
+    Raises ValueError for a text that the tag does not fit; with `text_in_binary` also for `!!binary` that holds no UTF-8.
+    """
     match tag.removeprefix(_YAML) if tag.startswith(_YAML) else "":
         case "int" | "bool" | "null" | "float" as name:
             value = resolve(text) if text or name == "null" else text
@@ -101,9 +104,17 @@ def tagged(tag: str, text: str) -> Any:
         case "timestamp" if not _TIMESTAMP.fullmatch(text):
             raise ValueError(f"cannot read `{shorten(text)}` as !!timestamp")
         case "binary":
-            return _binary(text)
+            return _binary(text, "strict" if text_in_binary else "replace")
         case _:
             return text
+
+
+def is_plain_string(text: str) -> bool:
+    """Whether a scalar of this text, written without quotes, is read as this very string, as a value and as a key."""
+    try:
+        return text != "=" and resolve(text) == resolve_key(text) == text and not is_merge(text, None, True)
+    except ValueError:
+        return False
 
 
 def is_merge(text: str, tag: str | None, plain: bool) -> bool:
@@ -125,11 +136,13 @@ def _kind(value: Any) -> str:
             return "float"
 
 
-def _binary(text: str) -> str:
+def _binary(text: str, errors: str) -> str:
     try:
-        return base64.b64decode("".join(text.split()), validate=True).decode(errors="replace")
+        return base64.b64decode("".join(text.split()), validate=True).decode(errors=errors)
     except binascii.Error as error:
         raise ValueError("!!binary value is no base64") from error
+    except UnicodeDecodeError as error:
+        raise ValueError("!!binary value holds no UTF-8 text") from error
 
 
 def key(value: Any) -> str:

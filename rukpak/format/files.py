@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from olmkit.gocompat.envelope import canonical_keys, canonical_object
+from olmkit.gocompat.parse_errors import ParseError
 from olmkit.gocompat.typed import Mismatch, read_as
 from rukpak.format import documents
 from rukpak.format.bundle import MAX_BUNDLE_BYTES, MAX_OBJECT_BYTES, PlainBundle, RegistryBundle
@@ -142,7 +143,7 @@ def _objects(reading: _Reading) -> list[Found]:
         name = path.removeprefix(MANIFESTS)
         try:
             read = documents.read(data)
-        except documents.DocumentError as error:
+        except ParseError as error:
             reading.faults.append(f'error parsing objects in "{name}": {error}')
             continue
         for number, document in enumerate(read, start=1):
@@ -318,7 +319,7 @@ def _typed_crd(reading: _Reading, found: Found) -> dict[str, Any]:
 def _metadata_file(reading: _Reading, path: str) -> dict[str, Any] | None:
     try:
         read = documents.read(reading.files[path])
-    except documents.DocumentError as error:
+    except ParseError as error:
         reading.faults.append(f"{path}: {error}")
         return None
     document = read[0] if read else {}

@@ -11,11 +11,12 @@ import orjson
 import pytest
 import yaml
 
-from olmkit.fbc.errors import BadDocument
-from olmkit.gocompat import yaml_fast, yaml_reader
+from olmkit.gocompat import yaml_composer, yaml_reader
+from olmkit.gocompat.parse_errors import ParseError
+from olmkit.gocompat.yaml_composer import ReadOptions
 
 pytestmark = pytest.mark.corpus
-LIMIT = 32 * 1024 * 1024
+OPTIONS = ReadOptions(max_bytes=32 * 1024 * 1024, max_values=200_000)
 SEPARATOR = re.compile(rb"^---.*\n", re.MULTILINE)
 
 
@@ -70,8 +71,8 @@ def _written(blobs: list[Any], style: str) -> list[bytes]:
 
 def _outcome(load: Any, text: bytes) -> bytes:
     try:
-        return orjson.dumps(load(text, LIMIT))
-    except BadDocument as error:
+        return orjson.dumps(load(text, OPTIONS))
+    except ParseError as error:
         return f"error {error}".encode()
 
 
@@ -80,12 +81,12 @@ def _share_read_fast(texts: Iterator[tuple[str, bytes]]) -> float:
     fast = total = 0
     for name, text in texts:
         total += len(text)
-        expected = _outcome(yaml_reader.load, text)
+        expected = _outcome(yaml_composer.compose, text)
         try:
-            found = orjson.dumps(yaml_fast.quick(text, LIMIT))
+            found = orjson.dumps(yaml_reader.load_fast(text, OPTIONS))
             fast += len(text)
-        except yaml_fast.Unsure:
-            found = _outcome(yaml_fast.load, text)
+        except yaml_reader.Unsure:
+            found = _outcome(yaml_reader.load, text)
         assert found == expected, f"{name}: {text[:200]!r}"
     return fast / total
 

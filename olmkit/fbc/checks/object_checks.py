@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from olmkit.fbc.catalog import BUNDLE_OBJECT, Bundle
-from olmkit.fbc.documents import MAX_DOCUMENT_BYTES
-from olmkit.fbc.errors import BadBlob, BadDocument
+from olmkit.fbc.documents import CATALOG_YAML
+from olmkit.fbc.errors import BadBlob
 from olmkit.gocompat import types, yaml_reader
 from olmkit.gocompat.fields import decode_bytes, field
+from olmkit.gocompat.parse_errors import ParseError
 from olmkit.gocompat.text import sprintf
 
 
@@ -36,7 +37,7 @@ def _object_fault(text: bytes) -> str:
     if text.lstrip().startswith(b"{"):
         return ""  # opm does not look into what begins like JSON, as nearly all objects do
     try:
-        yaml_reader.load(text, MAX_DOCUMENT_BYTES)
-    except BadDocument as error:
+        yaml_reader.load(text, CATALOG_YAML)
+    except ParseError as error:
         return f"yaml: line {error.line}: {error.text}" if error.line else f"yaml: {error.text}"
     return ""

@@ -80,12 +80,12 @@ def test_a_custom_resource_with_items_is_no_list() -> None:
         ),
         pytest.param(
             builders.files(csv()) | {"manifests/x.yaml": b"a: 1\nb: [\n"},
-            [f'error parsing objects in "x.yaml": line 3, {FLOW}'],
+            [f'error parsing objects in "x.yaml": line 3, {FLOW}: a: 1 b: [ <=='],
             id="YAML that does not parse",
         ),
         pytest.param(
             {"manifests/csv.yaml": b"a: ["} | {k: v for k, v in builders.files().items() if k.startswith("metadata")},
-            [f'error parsing objects in "csv.yaml": line 2, {FLOW}'],
+            [f'error parsing objects in "csv.yaml": line 2, {FLOW}: a: [ <=='],
             id="a CSV that does not parse is not also said to be missing",
         ),
         pytest.param(
@@ -140,7 +140,7 @@ def test_a_custom_resource_with_items_is_no_list() -> None:
         ),
         pytest.param(
             builders.files(csv()) | {"metadata/annotations.yaml": b"a: ["},
-            [f"metadata/annotations.yaml: line 2, {FLOW}"],
+            [f"metadata/annotations.yaml: line 2, {FLOW}: a: [ <=="],
             id="annotations that do not parse",
         ),
         pytest.param(
@@ -209,7 +209,9 @@ def test_a_crd_of_an_old_version_is_kept_as_it_is() -> None:
             "invalid bundle: found zero objects: plain+v0 bundles are required to contain at least one object",
             id="no object",
         ),
-        pytest.param({"manifests/a.yaml": b"x: ["}, f'error parsing objects in "a.yaml": line 2, {FLOW}', id="YAML"),
+        pytest.param(
+            {"manifests/a.yaml": b"x: ["}, f'error parsing objects in "a.yaml": line 2, {FLOW}: x: [ <==', id="YAML"
+        ),
         pytest.param(
             {
                 "manifests/a.json": orjson.dumps(CONFIG | {"n": 1}),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.gocompat.excerpts import MAX_EXCERPT_CHARACTERS, MAX_QUOTED_CHARACTERS, excerpt_before, shorten
+from olmkit.gocompat.parse_errors import MAX_EXCERPT_CHARACTERS, MAX_QUOTED_CHARACTERS, excerpt_before, shorten
 
 TEXTS = st.text(max_size=40) | st.text(
     "x\n\u202e", min_size=MAX_QUOTED_CHARACTERS - 2, max_size=6 * MAX_QUOTED_CHARACTERS
