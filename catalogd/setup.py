@@ -16,7 +16,8 @@ from catalogd.catalog.reconciler import MANAGER, Catalogs
 from catalogd.catalog.source_inputs import CONFIG_MAPS, SECRETS, SourceInputs
 from catalogd.http.compression import Encodings
 from catalogd.http.server import Server
-from catalogd.ingest.load_request import LOAD_JOB_MODULE, LOAD_LIMITS, LoadTaskFactory
+from catalogd.ingest.load_request import LOAD, LOAD_LIMITS, LoadResult
+from catalogd.ingest.load_tasks import LoadTaskFactory
 from catalogd.replication import setup as replicas
 from catalogd.replication.server import ReplicationRoutes
 from catalogd.storage.catalog_store import CatalogStore
@@ -78,12 +79,8 @@ def _controller(
     """What fills the shelf, and says so in the Catalogs' status and the Packages."""
     settings, flags = manager.settings, manager.settings.extra
     sandbox = Sandbox(reads=(*access.config_files(), shelf.content_folder))
-    jobs = Jobs(
-        lambda name: controller.enqueue(name),
-        limits=LOAD_LIMITS,
-        preload=[LOAD_JOB_MODULE],
-        sandbox=sandbox,
-        memory=memory,
+    jobs = Jobs[LoadResult](
+        lambda name: controller.enqueue(name), limits=LOAD_LIMITS, preload=[LOAD.module], sandbox=sandbox, memory=memory
     )
     jobs.warm_up()
     manager.on_close(jobs.close)

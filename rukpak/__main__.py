@@ -14,7 +14,7 @@ from olmkit.runtime.manager import Manager, run
 from olmkit.sources.access import Access
 from olmkit.store.store import Store
 from rukpak.bundle import reconciler as unpack
-from rukpak.bundle.unpack_job import FUNCTION
+from rukpak.bundle.unpack import UNPACK, UnpackResult
 from rukpak.bundledeployment import reconciler as install
 
 NAME = "rukpak"
@@ -28,8 +28,10 @@ async def build(manager: Manager) -> None:
     access.check()
     store = Store(unpack.store_folder(settings))
     sandbox = Sandbox(reads=(*access.config_files(), unpack.store_folder(settings)))
-    preload, memory = [FUNCTION.partition(":")[0]], job_memory_budget(settings.jobs_memory)
-    jobs = Jobs(lambda bundle: unpacking.enqueue(bundle), preload=preload, sandbox=sandbox, memory=memory)
+    memory = job_memory_budget(settings.jobs_memory)
+    jobs = Jobs[UnpackResult](
+        lambda bundle: unpacking.enqueue(bundle), preload=[UNPACK.module], sandbox=sandbox, memory=memory
+    )
     manager.on_close(jobs.close)
     unpacking = unpack.controller(manager, jobs, store)
     install.controller(manager, store, unpacking.enqueue)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
-from olmkit.jobs import protocol
+from olmkit.jobs import Job, JobContext, codec, registry
+
+Request = TypeVar("Request")
+Result = TypeVar("Result")
 
 
-async def parse_here(
-    function: str,
-    arguments: Mapping[str, Any],
-    files: Sequence[IO[bytes]],
-    folder: Path,
-    progress: Callable[[str], None],
-) -> dict[str, Any]:
-    """As olmkit.jobs.parser.Parse says; arguments and result go through JSON, as they do between processes."""
-    found = protocol.resolve(function)(json.loads(json.dumps(arguments)), files, progress)
-    result: dict[str, Any] = json.loads(json.dumps(found))
-    return result
+async def parse_here(job: Job[Request, Result], request: Request, files: Sequence[IO[bytes]], folder: Path) -> Result:
+    """As olmkit.jobs.job.Parse; request and result go through JSON, as they do between processes."""
+    decoded = codec.decode(job.request, through_json(request))
+    found = registry.find(job.function).function(decoded, JobContext(folder, files=files))
+    return codec.decode(job.result, through_json(found))
+
+
+def through_json(value: object) -> Any:
+    """The JSON value of a request or a result, as the other process reads it."""
+    return json.loads(json.dumps(codec.encode(value)))

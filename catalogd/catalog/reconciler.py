@@ -38,13 +38,14 @@ from catalogd.catalog.world import (
     Wait,
     World,
 )
-from catalogd.ingest.load_request import LoadTaskFactory
+from catalogd.ingest.load_request import LoadResult
+from catalogd.ingest.load_tasks import LoadTaskFactory
 from catalogd.storage.catalog_store import CatalogStore, ServedCatalog
 from olmkit.api import catalogs
 from olmkit.api.catalogs import MAX_REFRESH_LENGTH, NAME_LABEL, REFRESH_ANNOTATION, Catalog, CatalogStatus
 from olmkit.api.conditions import StatusReport, truncate
 from olmkit.errors import Blocked, Conflict, OlmError, Waiting
-from olmkit.jobs import Failed, Finished, JobReason, Jobs, Running
+from olmkit.jobs import Failed, Finished, JobReason, Jobs, Queued, Running
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from olmkit.runtime.publish import Publisher
@@ -83,7 +84,7 @@ class Catalogs:
     catalogs: Informer
     packages: PackageSync
     bundles: PackageSync | None
-    jobs: Jobs
+    jobs: Jobs[LoadResult]
     shelf: CatalogStore
     loader: LoadTaskFactory
     reach: SourceInputs
@@ -150,12 +151,12 @@ class Catalogs:
 
     def _job(self, name: str, memory: Memory) -> LoadState | None:
         match self.jobs.state(name):
-            case Running(identity, progress):
+            case (Queued(identity) | Running(identity)) as state:
                 failed = memory.failed[1] if memory.failed and memory.failed[0] == identity else None
-                return LoadRunning(identity, is_queued=progress == "waiting for its turn", previous_error=failed)
+                return LoadRunning(identity, is_queued=isinstance(state, Queued), previous_error=failed)
             case Finished(identity, result):
-                digest = "" if result["unchanged"] else result["digest"]
-                return LoadFinished(identity, result["ref"], digest, result["resolved"], result["validator"])
+                digest = "" if result.unchanged else result.digest
+                return LoadFinished(identity, result.ref, digest, result.resolved, result.validator)
             case Failed(identity, error, finished_at):
                 error = _of_content(error)
                 if memory.failed is None or memory.failed[1].message != error.message:

@@ -19,13 +19,12 @@ from typing import Any
 
 import orjson
 
-from catalogd.http.compression_job import ENCODINGS, FILES, MADE_OF, made_of
+from catalogd.http.compression_job import COMPRESS, ENCODINGS, FILES, MADE_OF, CompressRequest, CompressResult, made_of
 from catalogd.storage.catalog_store import CatalogStore
 from olmkit.errors import OlmError
-from olmkit.jobs import Failed, Finished, Jobs, Limits, MemoryBudget, Running, Sandbox, Task
+from olmkit.jobs import Failed, Finished, Jobs, Limits, MemoryBudget, Queued, Running, Sandbox, Task
 from olmkit.store.store import Store, unreadable_error
 
-JOB = "catalogd.http.compression_job"
 IDENTITY = "1"
 """Of the way files are encoded; Jobs keeps an end under it."""
 LIMITS = Limits(memory_bytes=256 * 1024 * 1024, cpu_seconds=3600, timeout=timedelta(hours=2))
@@ -53,8 +52,13 @@ class Encodings:
         self._store = Store(self._root)
         self._shelf = shelf
         sandbox = Sandbox(reads=(shelf.content_folder,), writes=(self._root,), network=False)
-        self._jobs = Jobs(
-            lambda _: self._changed.set(), concurrent=1, limits=LIMITS, preload=[JOB], sandbox=sandbox, memory=memory
+        self._jobs = Jobs[CompressResult](
+            lambda _: self._changed.set(),
+            max_concurrent=1,
+            limits=LIMITS,
+            preload=[COMPRESS.module],
+            sandbox=sandbox,
+            memory=memory,
         )
         self._forms: dict[str, dict[str, dict[str, Form]]] = {}
         self._asked: set[str] = set()
@@ -101,7 +105,7 @@ class Encodings:
     async def _look(self, digest: str) -> None:
         """Take what there is, else have it made."""
         state = self._jobs.state(digest)
-        if not isinstance(state, Running):
+        if not isinstance(state, Queued | Running):
             try:
                 found = await asyncio.to_thread(self._opened, digest)
             except (OSError, OlmError):
@@ -117,9 +121,9 @@ class Encodings:
             if isinstance(state, Failed) and digest not in self._failed:
                 self._failed.add(digest)
                 log.warning("a catalog is sent uncompressed", extra={"digest": digest, "error": state.error.message})
-        arguments = {"content": str(self._shelf.content_folder), "encoded": str(self._root), "digest": digest}
+        request = CompressRequest(self._shelf.content_folder, self._root, digest)
         self._asked.add(digest)
-        self._jobs.ensure(digest, IDENTITY, Task(f"{JOB}:encode", arguments))
+        self._jobs.ensure(digest, IDENTITY, Task(COMPRESS, request))
 
     def _opened(self, digest: str) -> dict[str, dict[str, Form]] | None:
         """The forms on disk, verified; None, and nothing on disk, when there are none of the content as it is. Raises OSError

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,6 +20,7 @@ import orjson
 import zstandard
 
 from olmkit.errors import Waiting
+from olmkit.jobs import Job, JobContext, implement
 from olmkit.store.store import Store
 
 FILES = ("all.jsonl", "summaries.json")
@@ -45,23 +46,42 @@ class _Compressor(Protocol):
     def flush(self) -> bytes: ...
 
 
-def encode(arguments: Mapping[str, Any], progress: Callable[[str], None]) -> dict[str, Any]:
-    """arguments: `content` and `encoded` (roots of Stores), `digest`. Returns bytes by file. Raises Waiting."""
+@dataclass(frozen=True)
+class CompressRequest:
+    """The content to compress: `content` and `compressed` are folders of Stores."""
+
+    content: Path
+    compressed: Path
+    digest: str
+
+
+@dataclass(frozen=True)
+class CompressResult:
+    """Size in bytes by name of a file."""
+
+    sizes: dict[str, int]
+
+
+COMPRESS = Job(f"{__name__}:compress", CompressRequest, CompressResult)
+
+
+def compress(request: CompressRequest, context: JobContext) -> CompressResult:
+    """Publish the compressed files of a content. Raises Waiting."""
     _be_idle()
-    content, digest = Store(Path(arguments["content"])), arguments["digest"]
+    content, digest = Store(request.content), request.digest
     sources = made_of(content, digest)
     folder = content.path(digest)
     if sources is None or folder is None:
         raise Waiting("ContentGone", "the content is not on the disk", AGAIN)
-    with Store(Path(arguments["encoded"])).publish(digest) as target:
+    with Store(request.compressed).publish(digest) as target:
         for name, (size, *_) in sources["files"].items():
             if size >= LEAST_SIZE:
-                progress(f"encoding {name}")
+                context.progress(f"compressing {name}")
                 _encode(folder / name, target)
         if made_of(content, digest) != sources:
             raise Waiting("ContentGone", "the content was replaced meanwhile", AGAIN)
         (target / MADE_OF).write_bytes(orjson.dumps(sources))
-        return {path.name: path.stat().st_size for path in target.iterdir()}
+        return CompressResult({path.name: path.stat().st_size for path in target.iterdir()})
 
 
 def made_of(content: Store, digest: str) -> dict[str, Any] | None:
@@ -91,3 +111,6 @@ def _be_idle() -> None:
         os.nice(19)
     with suppress(OSError, AttributeError):
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+implement(COMPRESS, compress)

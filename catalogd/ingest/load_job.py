@@ -1,34 +1,34 @@
 """The job that loads one catalog: source -> files -> content by digest in the store.
 
-Runs in child processes of olmkit.jobs. catalogd.catalog.reconciler starts it with the task that catalogd.ingest.load_request
-makes. `load` fetches the source into the staging folder of the job; `parse_catalog` writes the content, in a process without
-network access; catalogd.ingest.staged_content publishes the folder in the store when both have ended. The job returns a small
-result: the content itself is passed on disk. Never talks to the API server and never writes to the store.
+Runs in child processes of olmkit.jobs. catalogd.catalog.reconciler starts it with a LoadRequest (catalogd.ingest.load_request).
+`load` fetches the source into the staging folder of the job; `parse_catalog` writes the content, in a process without network
+access; catalogd.ingest.staged_content publishes the folder in the store when both have ended. The job returns a small result:
+the content itself is passed on disk. Never talks to the API server and never writes to the store.
 """
 
 from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from catalogd.ingest.catalog_files import CatalogFiles
 from catalogd.ingest.content_writer import ContentWriter
 from catalogd.ingest.expansion_limit import ExpansionLimit
+from catalogd.ingest.load_request import LOAD, LoadRequest, LoadResult
 from catalogd.ingest.staged_content import is_stored
 from catalogd.ingest.yaml_worker_pool import WorkerDied, YamlWorkerPool
 from olmkit.errors import OlmError
 from olmkit.fbc.errors import NO_BLOBS_MESSAGE, BadCatalog
 from olmkit.fbc.folder import read_folder
-from olmkit.jobs import Parse
-from olmkit.sources.access import Access
+from olmkit.jobs import Job, JobContext, implement
 from olmkit.sources.errors import BadContent
 from olmkit.sources.oci.image import FromLabel
 from olmkit.sources.open import OpenedSource, open_source
-from olmkit.sources.source import from_json
 from olmkit.sources.tree import CATALOG_LIMITS
 from olmkit.sources.unpack import Fetched, unpack
 from olmkit.store.checksums import FileChecksums
@@ -46,123 +46,124 @@ SWITCH_INTERVAL_SECONDS = 0.0005
 M_ARENA_MAX = -8
 """The parameter of mallopt(3) that limits the number of heaps."""
 
-Progress = Callable[[str], None]
+
+@dataclass(frozen=True)
+class ParseRequest:
+    """The fetched files: `facts` of olmkit.sources.unpack.Fetched, and the digest and the reference of the content."""
+
+    facts: dict[str, Any]
+    digest: str
+    ref: str
+    bundle_metadata: bool
 
 
-async def load(arguments: Mapping[str, Any], progress: Progress, parse: Parse) -> dict[str, Any]:
-    """Load the content that the source resolves to: {"ref", "digest", "resolved", "validator", "unchanged", "staged"}.
+@dataclass(frozen=True)
+class ParseResult:
+    """The checksums of the files that were hashed while they were written, by name."""
 
-    `staged`: the content is in the folder `arguments["staging"]`; otherwise it is in the store already. `unchanged`: the server
-    of the source reports that nothing changed; `digest` is "" then.
+    hashed: dict[str, FileChecksums]
+
+
+PARSE = Job(f"{__name__}:parse_catalog", ParseRequest, ParseResult, errors=(BadContent,))
+"""Writes the content of the fetched files, in the process that parses."""
+
+
+async def load(request: LoadRequest, context: JobContext) -> LoadResult:
+    """Load the content that the source resolves to.
 
     Fetches nothing when the source still resolves to what is served, to content that is stored already or to content that was
     rejected before. Content that is stored already, possibly for another Catalog, is used only when the source proves that it
     has this content, unless it did so for this Catalog before. Raises the errors of olmkit.sources, and BadContent for content
     that is not a catalog.
     """
-    source, access = from_json(arguments["source"]), Access.from_json(arguments["access"])
-    store, known = Store(Path(arguments["store"]), create=False), arguments["known"]
-    staging, staged = Path(arguments["staging"]), False
-    validator = arguments["validator"] if known and is_stored(store, known, arguments["bundleMetadata"]) else ""
+    store, served, staged = Store(request.store, create=False), request.served_digest, False
+    validator = request.validator if served and is_stored(store, served, request.bundle_metadata) else ""
     async with AsyncExitStack() as stack:
         with _step_in_errors():
-            opening = open_source(source, access, validator, scratch=staging)
+            opening = open_source(request.source, request.access, validator, scratch=context.folder)
             opened = await stack.enter_async_context(opening)
-        if arguments["bad"] and opened.ref and arguments["bad"][2] == opened.ref:
-            raise BadContent(*arguments["bad"])
-        if not opened.unchanged and not _is_intact(store, opened.digest, arguments):
-            await _stage(opened, staging, arguments["bundleMetadata"], progress, parse)
+        _check_not_rejected(opened, request)
+        if not opened.unchanged and not _is_intact(store, opened.digest, request):
+            await _stage(opened, request, context)
             staged = True
-        elif not opened.unchanged and opened.digest != arguments["answered"]:
+        elif not opened.unchanged and opened.digest != request.confirmed_digest:
             with _step_in_errors():
-                await opened.verify_access(CATALOG_LIMITS, progress)
-        return {**_result(opened), "staged": staged}
+                await opened.verify_access(CATALOG_LIMITS, context.progress)
+        return _result(opened, staged=staged)
 
 
-async def probe(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+async def probe(request: LoadRequest) -> LoadResult | None:
     """What load() would return if the image still has the digest that is served; None otherwise.
 
     Requests the digest only, and the manifest when the source has not proved yet that it has the content.
     """
-    store = Store(Path(arguments["store"]), create=False)
-    source, access = from_json(arguments["source"]), Access.from_json(arguments["access"])
+    store = Store(request.store, create=False)
     async with AsyncExitStack() as stack:
         with _step_in_errors():
-            opened = await stack.enter_async_context(open_source(source, access))
-        if arguments["bad"] and opened.ref and arguments["bad"][2] == opened.ref:
-            raise BadContent(*arguments["bad"])
-        if opened.digest != arguments["known"] or not is_stored(store, opened.digest, arguments["bundleMetadata"]):
+            opened = await stack.enter_async_context(open_source(request.source, request.access))
+        _check_not_rejected(opened, request)
+        if opened.digest != request.served_digest or not is_stored(store, opened.digest, request.bundle_metadata):
             return None
-        if opened.digest != arguments["answered"]:
+        if opened.digest != request.confirmed_digest:
             with _step_in_errors():
                 await opened.verify_access()
-        return _result(opened)
+        return _result(opened, staged=False)
 
 
-def _is_intact(store: Store, digest: str, arguments: Mapping[str, Any]) -> bool:
+def _check_not_rejected(opened: OpenedSource, request: LoadRequest) -> None:
+    """Raises BadContent when the source still resolves to content that was rejected before."""
+    rejected = request.rejected
+    if rejected is not None and opened.ref and rejected.ref == opened.ref:
+        raise BadContent(rejected.reason, rejected.message, rejected.ref)
+
+
+def _is_intact(store: Store, digest: str, request: LoadRequest) -> bool:
     """Whether the content need not be loaded. Served content was verified already. Raises Waiting(CacheUnreadable)."""
-    if not is_stored(store, digest, arguments["bundleMetadata"]):
+    if not is_stored(store, digest, request.bundle_metadata):
         return False
-    return digest == arguments["known"] or store.verify(digest)
+    return digest == request.served_digest or store.verify(digest)
 
 
-def _result(opened: OpenedSource) -> dict[str, Any]:
-    return {
-        "ref": opened.ref,
-        "digest": opened.digest,
-        "resolved": opened.resolved,
-        "validator": opened.validator,
-        "unchanged": opened.unchanged,
-    }
+def _result(opened: OpenedSource, *, staged: bool) -> LoadResult:
+    return LoadResult(opened.ref, opened.digest, opened.resolved, opened.validator, opened.unchanged, staged)
 
 
-async def _stage(opened: OpenedSource, staging: Path, bundle_metadata: bool, progress: Progress, parse: Parse) -> None:
+async def _stage(opened: OpenedSource, request: LoadRequest, context: JobContext) -> None:
     hashed: dict[str, FileChecksums] = {}
-    with fill_staging(staging, opened.digest, hashed=hashed) as folder:
+    with fill_staging(context.folder, opened.digest, hashed=hashed) as folder:
         with _step_in_errors():
-            fetched = await opened.fetch(folder, FromLabel(CONFIGS_LABEL), CATALOG_LIMITS, progress)
-        parse_arguments = {
-            "facts": fetched.facts,
-            "folder": str(folder),
-            "digest": opened.digest,
-            "ref": opened.ref,
-            "bundleMetadata": bundle_metadata,
-        }
-        parsed = await parse(f"{__name__}:parse_catalog", parse_arguments, fetched.files, folder, progress)
-        hashed.update({name: FileChecksums(size, tuple(digests)) for name, (size, digests) in parsed["hashed"].items()})
+            fetched = await opened.fetch(folder, FromLabel(CONFIGS_LABEL), CATALOG_LIMITS, context.progress)
+        parse_request = ParseRequest(dict(fetched.facts), opened.digest, opened.ref, request.bundle_metadata)
+        hashed.update((await context.parse(PARSE, parse_request, fetched.files, folder)).hashed)
 
 
-def parse_catalog(arguments: Mapping[str, Any], files: Sequence[IO[bytes]], progress: Progress) -> dict[str, Any]:
-    """Write the content of the fetched files into `folder`: {"hashed": name -> [size, chunk digests]} of the files hashed.
-
-    Runs in the process that parses. Raises BadContent and Waiting.
-    """
+def parse_catalog(request: ParseRequest, context: JobContext) -> ParseResult:
+    """Write the content of the fetched files into the folder. Runs in the process that parses. Raises BadContent and Waiting."""
     try:
-        return {"hashed": _write_catalog(arguments, files, progress)}
+        return ParseResult(_write_catalog(request, context))
     except WorkerDied as error:
         error.raise_signal()
         raise
 
 
-def _write_catalog(arguments: Mapping[str, Any], files: Sequence[IO[bytes]], progress: Progress) -> dict[str, Any]:
+def _write_catalog(request: ParseRequest, context: JobContext) -> dict[str, FileChecksums]:
     _use_one_heap()
-    folder, bundle_metadata = Path(arguments["folder"]), arguments["bundleMetadata"]
+    folder, bundle_metadata = context.folder, request.bundle_metadata
     with (
         YamlWorkerPool(bundle_metadata=bundle_metadata) as workers,  # first: fork before there are threads
         _short_switch_interval(),
-        ContentWriter(
-            folder, arguments["digest"], bundle_metadata=bundle_metadata, expansion=ExpansionLimit()
-        ) as writer,
+        ContentWriter(folder, request.digest, bundle_metadata=bundle_metadata, expansion=ExpansionLimit()) as writer,
     ):
         storage = CatalogFiles(writer, folder, workers)
         try:
             with _step_in_errors():
-                root = unpack(Fetched(arguments["facts"], tuple(files)), storage, CATALOG_LIMITS, progress)
-            progress("reading the catalog")
+                fetched = Fetched(request.facts, tuple(context.files))
+                root = unpack(fetched, storage, CATALOG_LIMITS, context.progress)
+            context.progress("reading the catalog")
             _finish(writer, storage.ranges(_within(root, folder)))
         except BadCatalog as error:
-            raise BadContent(NOT_A_CATALOG, f"load FBC from filesystem: {error}", arguments["ref"]) from error
-        return {name: [file.size, list(file.chunk_digests)] for name, file in writer.checksums.items()}
+            raise BadContent(NOT_A_CATALOG, f"load FBC from filesystem: {error}", request.ref) from error
+        return dict(writer.checksums)
 
 
 def _within(root: Path, folder: Path) -> str:
@@ -209,3 +210,7 @@ def _step_in_errors() -> Iterator[None]:
     except OlmError as error:
         error.message = f"source catalog content: {error.message}"
         raise
+
+
+implement(LOAD, load, probe=probe)
+implement(PARSE, parse_catalog)

@@ -1,67 +1,69 @@
-"""The request for a load job (catalogd.ingest.load_job): its arguments, limits and staging folder.
+"""The declaration of the load job: its request, its result and its limits. The function is in catalogd.ingest.load_job.
 
-Used by catalogd.catalog.reconciler and catalogd.setup. Separate from the job, because the controller never imports the code
-that parses catalogs.
+Separate from the function, because the controller never imports the code that parses catalogs. Tasks are made by
+catalogd.ingest.load_tasks.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from typing import Any
 
-from catalogd.catalog.world import Record
-from catalogd.ingest.staged_content import publish_job_output
 from catalogd.ingest.yaml_worker_limits import YAML_WORKER_MEMORY_BYTES, YAML_WORKERS
-from olmkit.jobs import Limits, Staging, Task
+from olmkit.jobs import Job, Limits
 from olmkit.sources.access import Access
-from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadContent
-from olmkit.sources.source import ImageSource, Source, to_json
-from olmkit.store.store import Store
-
-LOAD_JOB_MODULE = "catalogd.ingest.load_job"
-LOAD_LIMITS = Limits(helper_memory_bytes=YAML_WORKERS * YAML_WORKER_MEMORY_BYTES)
-"""Limits of a load job, its YAML workers included."""
+from olmkit.sources.source import Source
 
 
 @dataclass(frozen=True)
-class LoadTaskFactory:
-    """Makes the tasks of load jobs. `store` is the folder of the store, `access` is how sources are reached.
+class RejectedContent:
+    """Content that was rejected: why, and its reference by digest."""
 
-    `bundle_metadata`: content also includes the specs of BundleMetadata objects.
+    reason: str
+    message: str
+    ref: str
+
+
+@dataclass(frozen=True)
+class LoadRequest:
+    """Which content to load, and how its source is reached. `store` is the folder of the store.
+
+    `validator` came with the content that is served. `bundle_metadata`: content also includes the specs of BundleMetadata
+    objects.
     """
 
-    store: Path
+    source: Source
     access: Access
+    store: Path
+    served_digest: str = ""
+    """The content that is served for this Catalog; "" for none."""
+    confirmed_digest: str = ""
+    """The same if this source has proved that it has it, with these credentials and for this Catalog; otherwise ""."""
+    validator: str = ""
+    rejected: RejectedContent | None = None
     bundle_metadata: bool = False
 
-    def task(
-        self,
-        source: Source,
-        credentials: Credentials,
-        known: Record | None,
-        bad: BadContent | None,
-        *,
-        answered: bool = False,
-    ) -> Task:
-        """The task that loads `source`. `known` is what is served, `bad` is why the last content was rejected.
 
-        `answered`: this source has proved that it has `known`, with these credentials and for this Catalog.
-        """
-        arguments = {
-            "source": to_json(source),
-            "access": self.access.with_credentials(credentials).to_json(),
-            "store": str(self.store),
-            "known": known.digest if known else "",
-            "answered": known.digest if known and answered else "",
-            "validator": known.validator if known else "",
-            "bad": [bad.reason, bad.message, bad.ref] if bad else None,
-            "bundleMetadata": self.bundle_metadata,
-        }
-        can_probe = known is not None and isinstance(source, ImageSource)
-        store = Store(self.store, create=False)
-        image = source.ref if isinstance(source, ImageSource) else ""
-        staging = Staging(store.stage, partial(publish_job_output, store, self.bundle_metadata, image))
-        look = f"{LOAD_JOB_MODULE}:probe" if can_probe else ""
-        return Task(f"{LOAD_JOB_MODULE}:load", arguments, look=look, parses=True, staging=staging)
+@dataclass(frozen=True)
+class LoadResult:
+    """The content that the source resolves to."""
+
+    ref: str
+    """Its reference by digest, for people."""
+    digest: str
+    """ "" if unchanged."""
+    resolved: dict[str, Any]
+    """For status.resolvedSource; empty if unchanged."""
+    validator: str
+    """For the next request; "" for none."""
+    unchanged: bool
+    """The server of the source reports that nothing changed since it gave the validator of the request."""
+    staged: bool = False
+    """The content is in the staging folder of the job; otherwise it is in the store already."""
+
+
+LOAD = Job("catalogd.ingest.load_job:load", LoadRequest, LoadResult, errors=(BadContent,), parses=True)
+LOAD_LIMITS = Limits(helper_memory_bytes=YAML_WORKERS * YAML_WORKER_MEMORY_BYTES)
+"""Limits of a load job, its YAML workers included."""

@@ -1,15 +1,15 @@
 """Whether the content of a source is in the store already, and how the staging folder of a load job is published.
 
-Used by the job (catalogd.ingest.load_job), and again by the controller (catalogd.ingest.load_request) when the job ends: the
+Used by the job (catalogd.ingest.load_job), and again by the controller (catalogd.ingest.load_tasks) when the job ends: the
 result of the job is not trusted. Never imports the code that parses catalogs.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from catalogd.ingest.content import Content
+from catalogd.ingest.load_request import LoadResult
 from olmkit.sources.oci.reference import check_job_result
 from olmkit.store.store import Store, raise_unless_corrupt
 
@@ -29,18 +29,15 @@ def is_stored(store: Store, digest: str, bundle_metadata: bool) -> bool:
         return False
 
 
-def publish_job_output(
-    store: Store, bundle_metadata: bool, image: str, folder: Path, result: dict[str, Any]
-) -> dict[str, Any]:
+def publish_job_output(store: Store, bundle_metadata: bool, image: str, folder: Path, result: LoadResult) -> None:
     """Publish the staging folder of a load job under the digest that its result names. Blocks; see olmkit.jobs.staging.
 
     `image` is the reference that was requested, and the digest has to belong to it; "" for other kinds of sources. Stored
     content that is intact and complete stays, whatever the result says: no job replaces content that others read.
     """
-    digest: str = result["digest"]
+    digest = result.digest
     if image:
-        check_job_result(image, result["ref"], digest)
-    if result.pop("staged") and not (is_stored(store, digest, bundle_metadata) and store.verify(digest)):
+        check_job_result(image, result.ref, digest)
+    if result.staged and not (is_stored(store, digest, bundle_metadata) and store.verify(digest)):
         # Stored content that is corrupt or incomplete is served until now.
         store.publish_staged(folder, digest)
-    return result

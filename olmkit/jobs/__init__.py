@@ -1,30 +1,37 @@
-"""Work that may be slow, hungry or hostile (pull, unpack, parse, solve), each piece in a child process with limits.
+"""Work that may be slow, large or hostile (pull, unpack, parse, compress), each piece in a child process with limits.
 
-Controllers name a job by key and identity in their Plan, `Jobs.ensure` starts or keeps it, the World shows its state, and its
-end enqueues the key. Nothing here knows what a job does, and no big content crosses the pipe: that goes through the disk.
+A Job declares a function with the types of its request and its result. Controllers name a Task of it by key and identity in their
+Plan, `Jobs.ensure` starts or keeps it, the World shows its JobState, and its end enqueues the key. Nothing here knows what a job
+does, and no big content crosses the pipe: that goes through the disk.
 
-    Jobs (scheduler.py) --fork request--> fork server (server.py) --fork--> child (child.py): limits, then the function
-      ^------------- progress, result or error over a socket of its own (wire.py) -------------'
+    Jobs (scheduler.py) --fork request--> fork server (fork_server.py) --fork--> child (child.py): limits, then the function
+      ^------------- progress, result or error over a socket of its own (protocol.py) -------------'
 """
 
-from olmkit.jobs.job import JobReason, Limits, Task
+from olmkit.jobs.job import Job, JobContext, JobReason, Limits, Parse, Progress, Task
 from olmkit.jobs.memory_budget import MemoryBudget
-from olmkit.jobs.parser import Parse
+from olmkit.jobs.registry import implement
 from olmkit.jobs.sandbox import Sandbox
-from olmkit.jobs.scheduler import Failed, Finished, Jobs, JobState, Running
+from olmkit.jobs.scheduler import Jobs
 from olmkit.jobs.staging import Staging
+from olmkit.jobs.state import Failed, Finished, JobState, Queued, Running
 
 __all__ = [
     "Failed",
     "Finished",
+    "Job",
+    "JobContext",
     "JobReason",
     "JobState",
     "Jobs",
     "Limits",
     "MemoryBudget",
     "Parse",
+    "Progress",
+    "Queued",
     "Running",
     "Sandbox",
     "Staging",
     "Task",
+    "implement",
 ]

@@ -1,5 +1,4 @@
-"""The life of one job in its own process: give up everything inherited, take limits, enter the sandbox, run the function, answer,
-end.
+"""The life of one child process: reset what it inherited, set limits, enter the sandbox, run the function, answer, end.
 
 Called by the fork server right after the fork; never returns. Knows nothing of what the function does.
 """
@@ -26,31 +25,30 @@ from typing import Any, NoReturn
 import orjson
 
 from olmkit.errors import OlmError
-from olmkit.jobs import parser, probe_worker, protocol, sandbox, syscalls
-from olmkit.jobs.job import Role
+from olmkit.jobs import codec, parser, probe_worker, protocol, registry, sandbox, syscalls
+from olmkit.jobs.job import JobContext, Limits, Role
 from olmkit.jobs.parser import Parser, ParserFailed, ParserLost
-from olmkit.jobs.sandbox import Sandbox
+from olmkit.jobs.protocol import ChildSpec
 
 PROGRESS_INTERVAL_SECONDS = 0.2
-"""Seconds between two progress lines on the wire; the ones between are dropped."""
+"""Between two progress lines that are sent; the lines between are dropped."""
 
 
-def run(channels: Sequence[int], parent: int, asked: Mapping[str, Any], scratch: Path) -> NoReturn:
-    """Do what arrives on the first of `channels`, sockets, as the role says, and end the process.
+def run(channels: Sequence[int], parent: int, spec: ChildSpec, scratch: Path) -> NoReturn:
+    """Serve the first of `channels`, which are sockets, in the role of `spec`, and end the process.
 
-    `asked` is what the fork server was asked for (server.py), `scratch` a folder for temporary files. The second channel, if
-    there is one, leads to the process that parses.
+    `parent` is the process ID of the fork server, `scratch` a folder for temporary files. The second channel, if there is one,
+    leads to the parser.
     """
     code = 1
     try:
         _belong_to(parent)
         reset_inherited_state(*channels)
-        _take(asked["limits"])
+        _set_limits(spec.limits)
         tempfile.tempdir = os.environ["TMPDIR"] = str(scratch)
-        around = Sandbox.from_json(asked["sandbox"])
-        around = replace(around, writes=(*around.writes, scratch))
+        around = replace(spec.sandbox, writes=(*spec.sandbox.writes, scratch))
         with socket.socket(fileno=channels[0]) as connection:
-            match asked["role"]:
+            match spec.role:
                 case Role.PROBE:
                     sandbox.enter(around)
                     asyncio.run(probe_worker.serve_probes(connection))
@@ -60,7 +58,7 @@ def run(channels: Sequence[int], parent: int, asked: Mapping[str, Any], scratch:
                     _parse(connection, scratch)
                 case _:
                     sandbox.enter(around)
-                    _work(connection, channels[1:])
+                    _work(connection, channels[1:], scratch)
         code = 0
     except BaseException:  # nothing may unwind into the fork server's frames
         traceback.print_exc()
@@ -71,13 +69,13 @@ def run(channels: Sequence[int], parent: int, asked: Mapping[str, Any], scratch:
 
 
 def _belong_to(parent: int) -> None:
-    os.setsid()  # all that it starts is in its group, which the fork server ends with it
+    os.setsid()  # all that it starts is in its process group, which the fork server kills with it
     syscalls.die_with_parent(parent)
-    syscalls.set_dumpable(True)  # or its own files below /proc are root's
+    syscalls.set_dumpable(True)  # or its own files below /proc belong to root
 
 
 def reset_inherited_state(*channels: int) -> None:
-    """Close what was inherited, standard error aside; signals mean what they usually do."""
+    """Close all inherited descriptors except standard error and `channels`; give signals their default handlers."""
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
     null = os.open(os.devnull, os.O_RDONLY)
@@ -89,26 +87,26 @@ def reset_inherited_state(*channels: int) -> None:
 
 
 _mapped: list[int] = []
-"""Bytes of address space that this process had when it began, once that is known; it can only be asked outside of the sandbox."""
+"""Bytes of address space that this process had at its start, once known; it can only be read outside of the sandbox."""
 
 
 def limit_memory(size: int) -> None:
-    """For a process that a job forked: at most that many bytes of memory, and no more than the job may have itself."""
+    """For a process that a job forked: limit its memory to `size` bytes, and to what the job itself may have."""
     if _mapped:
         allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
         limit = min(allowed, _mapped[0] + size) if allowed != resource.RLIM_INFINITY else _mapped[0] + size
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def _take(limits: Mapping[str, int]) -> None:
+def _set_limits(limits: Limits) -> None:
     with open("/proc/self/statm") as statm:
         mapped = int(statm.read().split()[0]) * resource.getpagesize()
     _mapped[:] = [mapped]
     wanted = {
-        resource.RLIMIT_AS: (mapped + limits["memory_bytes"],) * 2,
-        resource.RLIMIT_CPU: (limits["cpu_seconds"], limits["cpu_seconds"] + 5),
-        resource.RLIMIT_NOFILE: (limits["open_files"],) * 2,
-        resource.RLIMIT_FSIZE: (limits["file_bytes"],) * 2,
+        resource.RLIMIT_AS: (mapped + limits.memory_bytes,) * 2,
+        resource.RLIMIT_CPU: (limits.cpu_seconds, limits.cpu_seconds + 5),
+        resource.RLIMIT_NOFILE: (limits.open_files,) * 2,
+        resource.RLIMIT_FSIZE: (limits.file_bytes,) * 2,
         resource.RLIMIT_CORE: (0, 0),
     }
     for what, (soft, hard) in wanted.items():
@@ -116,49 +114,55 @@ def _take(limits: Mapping[str, int]) -> None:
         if allowed != resource.RLIM_INFINITY:
             soft, hard = min(soft, allowed), min(hard, allowed)
         resource.setrlimit(what, (soft, hard))
-    # When the container's memory runs out the kernel shall take the job, not the controller.
+    # When the memory of the container runs out, the kernel is to kill the job, not the controller.
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
         score.write("1000")
 
 
-def _work(connection: socket.socket, channels: Sequence[int]) -> None:
-    request = orjson.loads(connection.makefile("rb").readline())
-    more = [
-        Parser(socket.socket(fileno=each), lambda: connection.sendall(protocol.frame("parse", True)))
-        for each in channels
-    ]
-    _do(connection, lambda progress: protocol.resolve(request["function"])(request["arguments"], progress, *more))
+def _work(connection: socket.socket, channels: Sequence[int], scratch: Path) -> None:
+    message = orjson.loads(connection.makefile("rb").readline())
+    progress, folder = _progress(connection), Path(message["folder"]) if message["folder"] else scratch
+    context = JobContext(folder, progress)
+    for each in channels:
+        channel = socket.socket(fileno=each)
+        context = replace(
+            context, parse=Parser(channel, lambda: connection.sendall(protocol.frame("parse", True)), progress)
+        )
+    _run_function(connection, message, context)
 
 
 def _parse(connection: socket.socket, scratch: Path) -> None:
     with ExitStack() as stack:
         try:
-            request, files = parser.receive(connection, stack)
+            message, files = parser.receive(connection, stack)
         except (EOFError, ConnectionError):
-            return  # the job ended meanwhile
-        folder = Path(request["folder"])
+            return  # the job has ended
+        folder = Path(message["folder"])
         os.environ["TMPDIR"] = tempfile.tempdir = str(scratch)
         sandbox.restrict_writes((folder, scratch))
-        _do(connection, lambda progress: protocol.resolve(request["function"])(request["arguments"], files, progress))
+        _run_function(connection, message, JobContext(folder, _progress(connection), files))
 
 
-def _do(connection: socket.socket, work: Callable[[Callable[[str], None]], Any]) -> None:
+def _run_function(connection: socket.socket, message: Mapping[str, Any], context: JobContext) -> None:
     try:
-        answer = _answer(work, _progress(connection))
+        answer = _answer(message, context)
     except MemoryError:
-        # Whatever filled the memory hangs on the traceback's frames; sending must not need them.
+        # Whatever filled the memory is held by the frames of the traceback; sending must not need them.
         answer = b'{"memory":true}\n'
     connection.sendall(answer)
 
 
-def _answer(work: Callable[[Callable[[str], None]], Any], progress: Callable[[str], None]) -> bytes:
+def _answer(message: Mapping[str, Any], context: JobContext) -> bytes:
+    errors: tuple[type[OlmError], ...] = ()
     try:
-        result = work(progress)
+        found = registry.find(message["function"])
+        errors = found.job.errors
+        result = found.function(codec.decode(found.job.request, message["request"]), context)
         if inspect.iscoroutine(result):
             result = asyncio.run(result)
-        return protocol.frame("result", result)
+        return protocol.frame("result", codec.encode(result))
     except OlmError as error:
-        return protocol.frame("error", protocol.error_to_json(error))
+        return protocol.frame("error", codec.encode_error(error, errors))
     except MemoryError:
         raise
     except ParserLost:

@@ -1,6 +1,7 @@
-"""The controller's side of the fork server: starts it, asks it for children, hears how they end.
+"""The controller's side of the fork server: starts it, asks it for children, reads how they end.
 
-Used by the scheduler only. One server per Forks, started at the first job; a server that died is started again with the next.
+Used by the scheduler and the probe pool only. The server is started at the first job; a server that died is started again at
+the next.
 """
 
 from __future__ import annotations
@@ -12,44 +13,32 @@ import subprocess
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from olmkit.jobs import environment, protocol, sandbox
+from olmkit.jobs import codec, environment, protocol, sandbox
 from olmkit.jobs.job import Limits, Role, Task
+from olmkit.jobs.protocol import ChildSpec
 from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.scratch import ScratchFolder
 
 SERVER_EXIT_TIMEOUT_SECONDS = 10.0
-"""Seconds that the fork server has for its end."""
+"""After the controller closed the socket; then the fork server is killed."""
 
 
 class ForkServerLost(Exception):
     """The fork server ended while a job ran; its children ended with it."""
 
 
-@dataclass(frozen=True)
-class _ChildSpec:
-    """What is asked for: `memory` in bytes, `folder` to write to beside what all may write to."""
-
-    role: Role
-    memory: int
-    folder: Path | None = None
-
-    def within(self, sandbox: Sandbox) -> Sandbox:
-        """The sandbox of this child."""
-        return replace(sandbox, writes=(*sandbox.writes, self.folder)) if self.folder is not None else sandbox
-
-
 class ForkServerClient:
     """Children of one fork server. All calls from one event loop."""
 
-    def __init__(self, preload: Sequence[str], around: Sandbox) -> None:
+    def __init__(self, preload: Sequence[str], sandbox: Sandbox) -> None:
         self._preload = preload
-        self._sandbox = around
+        self._sandbox = sandbox
         self._scratch: ScratchFolder | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -58,69 +47,67 @@ class ForkServerClient:
         self._numbers = 0
 
     async def run(
-        self, task: Task, limits: Limits, hear: Callable[[bytes], None], parser: socket.socket | None = None
+        self,
+        task: Task[Any, Any],
+        limits: Limits,
+        folder: Path | None,
+        on_line: Callable[[bytes], None],
+        parser: socket.socket | None = None,
     ) -> int:
-        """Run the task in a child and return its wait status once it is reaped; `hear` gets each line it says.
+        """Run the task in a child and return its wait status once it is reaped; `on_line` gets each line that it sends.
 
-        `parser` is the child's end of the line to the process that parses for it; it is closed here. Cancelling kills the child
-        and returns when it is gone. Raises ServerLost, ValueError when the child says too much or `hear` does not understand
-        it, and OSError when no server can be started.
+        `folder` is the one that the task may write to. `parser` is the child's end of the channel to its parser; it is closed
+        here. Cancelling kills the child and returns when it is gone. Raises ForkServerLost, ValueError when the child sends
+        too much or `on_line` cannot read it, and OSError when no server can be started.
         """
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         try:
-            job = self._fork(
-                _ChildSpec(Role.WORK, limits.first_process_memory(task), task.folder),
-                limits,
-                theirs,
-                *([parser] if parser else []),
-            )
-            return await self._ended(job, _send_and_read(ours, task, hear))
+            own_limits = replace(limits, memory_bytes=task.job.first_process_memory(limits))
+            child = self._fork(Role.WORK, own_limits, folder, theirs, *([parser] if parser else []))
+            return await self._ended(child, _send_and_read(ours, task, folder, on_line))
         finally:
             ours.close()
 
-    async def parse(self, task: Task, limits: Limits, channel: socket.socket) -> int:
-        """Have a child parse for the task what comes over `channel`, which is closed here; its wait status. Else as run()."""
-        return await self._ended(
-            self._fork(_ChildSpec(Role.PARSE, limits.memory_bytes, task.folder), limits, channel), None
-        )
+    async def parse(self, limits: Limits, folder: Path | None, channel: socket.socket) -> int:
+        """Start a parser that serves `channel`, which is closed here, and return its wait status. Otherwise as run()."""
+        return await self._ended(self._fork(Role.PARSE, limits, folder, channel), None)
 
     def open(self, limits: Limits) -> tuple[int, socket.socket]:
-        """A child that looks for many jobs (looking.py): its number for kill(), and the line to it. Raises OSError."""
+        """Start a probe worker: its number for kill(), and the channel to it. Raises OSError."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         try:
-            return self._fork(_ChildSpec(Role.PROBE, limits.fetch_memory_bytes), limits, theirs), ours
+            limits = replace(limits, memory_bytes=limits.fetch_memory_bytes)
+            return self._fork(Role.PROBE, limits, None, theirs), ours
         except BaseException:
             ours.close()
             raise
 
-    async def _ended(self, job: int, talk: Coroutine[Any, Any, None] | None) -> int:
-        """The wait status of a child, after what there is to talk with it."""
+    async def _ended(self, child: int, conversation: Coroutine[Any, Any, None] | None) -> int:
+        """The wait status of a child, after the conversation with it."""
         exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._exits[job] = exited
+        self._exits[child] = exited
         try:
-            if talk is not None:
-                await talk
+            if conversation is not None:
+                await conversation
             return await asyncio.shield(exited)
         except BaseException:
-            self.kill(job)
+            self.kill(child)
             await asyncio.wait([exited])
             raise
         finally:
-            del self._exits[job]
+            del self._exits[child]
 
-    def _fork(self, child: _ChildSpec, limits: Limits, *channels: socket.socket) -> int:
-        """Ask for a child, which gets `channels`; they are closed. Its number. Raises OSError."""
+    def _fork(self, role: Role, limits: Limits, folder: Path | None, *channels: socket.socket) -> int:
+        """Ask for a child, which gets `channels`; they are closed here. Returns its number. Raises OSError."""
+        sandbox = self._sandbox
+        if folder is not None:
+            sandbox = replace(sandbox, writes=(*sandbox.writes, folder))
         try:
             control = self._connected()
             self._numbers += 1
-            message = {
-                "fork": self._numbers,
-                "role": child.role,
-                "limits": {**limits.to_json(), "memory_bytes": child.memory},
-                "sandbox": child.within(self._sandbox).to_json(),
-            }
+            message = {"fork": self._numbers, "spec": codec.encode(ChildSpec(role, limits, sandbox))}
             socket.send_fds(control, [orjson.dumps(message)], [channel.fileno() for channel in channels])
             return self._numbers
         finally:
@@ -131,11 +118,11 @@ class ForkServerClient:
         """Start the fork server now, so that the first job need not wait for its imports."""
         self._connected()
 
-    def kill(self, job: int) -> None:
-        """End that child, if it is there."""
+    def kill(self, child: int) -> None:
+        """Kill that child, if it exists."""
         if self._control is not None:
             with suppress(OSError):
-                self._control.send(orjson.dumps({"kill": job}))
+                self._control.send(orjson.dumps({"kill": child}))
 
     def _connected(self) -> socket.socket:
         if self._control is not None:
@@ -149,7 +136,7 @@ class ForkServerClient:
                 ours.close()
                 raise
         self._control = ours
-        asyncio.get_running_loop().add_reader(ours, self._listen)
+        asyncio.get_running_loop().add_reader(ours, self._read_exit)
         return ours
 
     def _start(self, descriptor: int) -> subprocess.Popen[bytes]:
@@ -162,7 +149,7 @@ class ForkServerClient:
                 stdin=subprocess.DEVNULL,
                 stdout=2,
                 pass_fds=[descriptor],
-                process_group=0,  # a Ctrl-C in a terminal is the controller's to answer
+                process_group=0,  # a Ctrl-C in a terminal is for the controller alone
                 cwd="/",
                 env={
                     **environment.filter_environment(os.environ),
@@ -176,7 +163,7 @@ class ForkServerClient:
         self._scratch = scratch
         return process
 
-    def _listen(self) -> None:
+    def _read_exit(self) -> None:
         assert self._control is not None
         try:
             data = self._control.recv(4096)
@@ -185,14 +172,14 @@ class ForkServerClient:
         except OSError:
             data = b""
         if not data:
-            self._hang_up()
+            self._disconnect()
             return
         message = orjson.loads(data)
         future = self._exits.get(message["exited"])
         if future is not None and not future.done():
             future.set_result(message["status"])
 
-    def _hang_up(self) -> None:
+    def _disconnect(self) -> None:
         if self._control is not None:
             asyncio.get_running_loop().remove_reader(self._control)
             self._control.close()
@@ -209,13 +196,13 @@ class ForkServerClient:
 
     async def close(self) -> None:
         """End the server and every child."""
-        self._hang_up()
+        self._disconnect()
         if self._ending:
             await asyncio.wait(self._ending)
 
 
 def _end(process: subprocess.Popen[bytes], scratch: ScratchFolder) -> None:
-    """It ends by itself, after all that its children started, which would outlive it."""
+    """The server ends on its own, after all that its children started, which would outlive it."""
     try:
         process.wait(SERVER_EXIT_TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired:
@@ -224,11 +211,17 @@ def _end(process: subprocess.Popen[bytes], scratch: ScratchFolder) -> None:
     scratch.close()
 
 
-async def _send_and_read(channel: socket.socket, task: Task, hear: Callable[[bytes], None]) -> None:
-    """Send the task, then hear lines until the child hangs up. Raises wire.TooMuch, and what `hear` does."""
-    request = orjson.dumps({"function": task.function, "arguments": task.arguments}) + b"\n"
+async def _send_and_read(
+    channel: socket.socket, task: Task[Any, Any], folder: Path | None, on_line: Callable[[bytes], None]
+) -> None:
+    """Send the task, then read lines until the child closes the channel. Raises AnswerTooLarge, and what `on_line` raises."""
+    message = {
+        "function": task.job.function,
+        "request": codec.encode(task.request),
+        "folder": str(folder) if folder else None,
+    }
     try:
-        await asyncio.get_running_loop().sock_sendall(channel, request)
-        await protocol.read_lines(channel, hear)
+        await asyncio.get_running_loop().sock_sendall(channel, orjson.dumps(message) + b"\n")
+        await protocol.read_lines(channel, on_line)
     except ConnectionError:
-        return  # the child ended before it read or said all; its status tells why
+        return  # the child ended before it read or sent everything; its exit status tells why

@@ -1,18 +1,19 @@
-"""The fork server: a small process with the jobs' modules loaded, that forks a child per job and says how it ended.
+"""The fork server: a small process with the modules of jobs loaded, that forks a child per job and reports how it ended.
 
 Started by olmkit.jobs.fork_client as `python -m olmkit.jobs.fork_server FD MODULE...`; FD is a SOCK_SEQPACKET socket of JSON:
 
-    in   {"fork": id, "role": "work", "limits": {...}, "sandbox": {...}} + one descriptor or two (child.py)
+    in   {"fork": id, "spec": ChildSpec} + one descriptor or two (child.py)
     in   {"kill": id}
     out  {"exited": id, "status": wait status}
 
 It exists because forking the controller itself (threads, TLS sessions, tokens in memory) is neither safe nor private: it is a
-program of its own, with the few environment variables that jobs may know (environment.py). It runs no job code, and it ends,
-with its children, when the controller's end of the socket closes, as it does when the controller dies.
+program of its own, with the few environment variables that jobs may read (environment.py). It runs no function of a job, and it
+ends, with its children, when the controller's end of the socket closes, as it does when the controller dies. Why it is not
+multiprocessing's: docs/decisions/0030.
 
-A job is a session with one group of processes, which no process of it can leave (seccomp.py). When its first process has ended,
-the others are killed; its end is reported when the last of them is gone, so that nothing of it writes afterwards. Until then the
-server also keeps the parser's line open: the end of that line is how the job that waits for it knows.
+A job is a session with one process group, which no process of it can leave (seccomp.py). When its first process has ended, the
+others are killed; its end is reported when the last of them is gone, so that nothing of it writes afterwards. Until then the
+server also keeps a parser's channel open: the end of that channel is how the job that waits for it knows.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import orjson
 
-from olmkit.jobs import child, sandbox, syscalls
+from olmkit.jobs import child, codec, sandbox, syscalls
 from olmkit.jobs.job import Role
+from olmkit.jobs.protocol import ChildSpec
 from olmkit.store.folders import remove_tree
 
 MAX_MESSAGE_BYTES = 64 * 1024
@@ -43,16 +44,17 @@ MAX_MESSAGE_BYTES = 64 * 1024
 
 @dataclass
 class _Child:
-    """The first process of a job, and of its group. `kept` are descriptors to close when the group is gone."""
+    """The first process of a job and of its process group."""
 
     pid: int
-    kept: Sequence[int]
+    kept_channels: Sequence[int]
+    """To close when the group is gone."""
     status: int | None = None
     """Its wait status once it is reaped; others of the group may still be there."""
 
 
 class ForkServer:
-    """Children by job id, as long as their group is there: only then is a process id surely theirs."""
+    """Children by job number, as long as their process group exists: only then is a process ID surely theirs."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
@@ -60,7 +62,7 @@ class ForkServer:
         self._folder = Path(tempfile.gettempdir())
 
     def run(self) -> None:
-        """Serve until the controller hangs up."""
+        """Serve until the controller closes the socket."""
         wakeup, signalled = socket.socketpair()
         for end in (wakeup, signalled):
             end.setblocking(False)
@@ -76,50 +78,50 @@ class ForkServer:
                         wakeup.recv(4096)
                         self._reap()
                     else:
-                        serving = self._obey()
+                        serving = self._handle_message()
         for each in self._children.values():
             _kill(each)
         with suppress(ChildProcessError):
             while True:
                 os.waitpid(-1, 0)
 
-    def _obey(self) -> bool:
+    def _handle_message(self) -> bool:
         try:
             data, descriptors, _, _ = socket.recv_fds(self._control, MAX_MESSAGE_BYTES, 2)
         except ConnectionResetError:
-            return False  # it hung up without having heard how the last children ended
+            return False  # it closed the socket before it read how the last children ended
         if not data:
             return False
         message = orjson.loads(data)
         if "fork" in message:
-            self._fork(message["fork"], descriptors, message)
+            self._fork(message["fork"], descriptors, codec.decode(ChildSpec, message["spec"]))
         elif message["kill"] in self._children:
             _kill(self._children[message["kill"]])
         return True
 
-    def _fork(self, job: int, channels: Sequence[int], asked: dict[str, Any]) -> None:
+    def _fork(self, job: int, channels: Sequence[int], spec: ChildSpec) -> None:
         server, scratch = os.getpid(), self._scratch(job)
         try:
             scratch.mkdir(mode=0o700)
             pid = os.fork()
         except OSError:
-            # No process to be had: the same as one that was killed, and the scheduler tries again.
+            # No process can be started: reported as one that was killed, so that the scheduler retries.
             _close(channels)
-            self._tell(job, signal.SIGKILL)
+            self._report_exit(job, signal.SIGKILL)
             return
         if pid == 0:
             signal.set_wakeup_fd(-1)
-            child.run(channels, server, asked, scratch)
-        kept = channels if asked["role"] == Role.PARSE else ()
+            child.run(channels, server, spec, scratch)
+        kept = channels if spec.role == Role.PARSE else ()
         if not kept:
             _close(channels)
         self._children[job] = _Child(pid, kept)
 
     def _reap(self) -> None:
-        """Also processes that a job had and left behind: they are killed, and somebody has to wait for them."""
+        """Wait for children that ended, and for processes that a job left behind, which are killed."""
         jobs = {each.pid: each for each in self._children.values()}
         with suppress(ChildProcessError):
-            # Not reaped at once: as long as the first of a group is there its number is surely the group's.
+            # WNOWAIT: as long as the first process of a group is not reaped, its number is surely the group's.
             while found := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
                 first = jobs.get(found.si_pid)
                 if first is not None:
@@ -130,15 +132,15 @@ class ForkServer:
         for job, each in [*self._children.items()]:
             if each.status is not None and not _has_group(each.pid):
                 del self._children[job]
-                _close(each.kept)
+                _close(each.kept_channels)
                 remove_tree(self._scratch(job))
-                self._tell(job, each.status)
+                self._report_exit(job, each.status)
 
     def _scratch(self, job: int) -> Path:
         """The folder for temporary files of that job."""
         return self._folder / str(job)
 
-    def _tell(self, job: int, status: int) -> None:
+    def _report_exit(self, job: int, status: int) -> None:
         with suppress(BrokenPipeError):
             self._control.send(orjson.dumps({"exited": job, "status": status}))
 
@@ -152,7 +154,7 @@ def _kill(each: _Child) -> None:
 
 
 def _has_group(number: int) -> bool:
-    """Whether a process is left of it. Orphans are this server's children, so it is all of them that this asks about."""
+    """Whether a process of the group is left. Orphans are children of this server, so waitid knows all of them."""
     try:
         os.waitid(os.P_PGID, number, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -170,13 +172,13 @@ def main(argv: Sequence[str]) -> None:
     syscalls.set_dumpable(False)
     syscalls.set_child_subreaper()
     for number in (signal.SIGINT, signal.SIGTERM):
-        # The controller decides when its jobs end; it drains first.
+        # The controller decides when its jobs end.
         signal.signal(number, signal.SIG_IGN)
     for module in argv[1:]:
         importlib.import_module(module)
     if threading.active_count() > 1:
-        raise RuntimeError("a module that jobs need started a thread when it was loaded: forking would lose it")
-    sandbox.python_paths(), sandbox.network_paths()  # kept for the children
+        raise RuntimeError("a preloaded module started a thread, which a fork would lose")
+    sandbox.python_paths(), sandbox.network_paths()  # fills the caches that children inherit
     gc.collect()
     gc.freeze()  # the collector must not touch, and so copy, pages that children share
     with socket.socket(fileno=int(argv[0])) as control:

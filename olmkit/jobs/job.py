@@ -1,31 +1,39 @@
-"""What a job is: a function by name with JSON arguments, and how much of the machine it may use.
+"""What a job is: its declaration (Job), one order of it (Task), its limits, and what its function is given (JobContext).
 
-Read by the scheduler, by the fork server and by the child. Only values; nothing here starts anything.
+A Job is declared in a module that is cheap to import, next to its request and its result. The module that holds the function
+registers it with `implement` (olmkit.jobs.registry) and is imported by child processes only. Nothing here starts anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import IO, Generic, Protocol, TypeAlias, TypeVar
 
+from olmkit.errors import OlmError
 from olmkit.jobs.staging import Staging
+
+Request = TypeVar("Request")
+Result = TypeVar("Result")
+
+Progress: TypeAlias = Callable[[str], None]
+"""Takes a line for people. May be called as often as one likes: lines in quick succession are dropped."""
 
 
 class JobReason(StrEnum):
     """Why a job ended without an answer of its own."""
 
-    OUT_OF_MEMORY = "OutOfMemory"  # it asked for more than Limits.memory; or the kernel ended it
-    TOO_LONG = "TookTooLong"  # wall time or CPU time ran out
-    CRASHED = "JobCrashed"  # ended by a signal: the content makes its reader crash
-    UNEXPECTED = "JobFailed"  # an exception nobody foresaw, or an answer that cannot be read
+    OUT_OF_MEMORY = "OutOfMemory"  # it asked for more than Limits.memory_bytes; or the kernel ended it
+    TOO_LONG = "TookTooLong"  # its timeout or its CPU time ran out
+    CRASHED = "JobCrashed"  # ended by a signal: the content makes its parser crash
+    UNEXPECTED = "JobFailed"  # an unexpected exception, or an answer that cannot be read
 
 
 class Role(StrEnum):
-    """What a child is for."""
+    """What a child process does."""
 
     WORK = "work"  # the function of one task
     PARSE = "parse"  # what that function has parsed in another process
@@ -34,14 +42,14 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Limits:
-    """What one job may use. Bytes and seconds; memory is address space beyond what the fork server already maps."""
+    """What one job may use. Memory is address space beyond what the fork server already maps."""
 
     memory_bytes: int = 768 * 1024 * 1024
     """Of the process that runs the function, or of the one that parses for it."""
     fetch_memory_bytes: int = 256 * 1024 * 1024
-    """Of the process that runs the function when another parses for it, and of the one that looks."""
+    """Of the process that runs the function when another one parses for it, and of the one that runs probes."""
     helper_memory_bytes: int = 0
-    """Of all processes together that the one that parses starts itself; it sees to their limits."""
+    """Of all processes together that the parser starts itself; the parser limits them."""
     cpu_seconds: int = 600
     timeout: timedelta = timedelta(minutes=15)
     open_files: int = 256
@@ -49,42 +57,70 @@ class Limits:
     file_bytes: int = 8 * 1024**3
     """The largest file it may write."""
 
-    def to_json(self) -> dict[str, int]:
-        """The part that the child applies to itself; wall time is kept by the parent."""
-        return {name: getattr(self, name) for name in ("memory_bytes", "cpu_seconds", "open_files", "file_bytes")}
-
-    def first_process_memory(self, task: Task) -> int:
-        """Bytes of memory that a job of that task needs when it begins."""
-        return self.fetch_memory_bytes if task.parses else self.memory_bytes
-
     @property
-    def parser_memory(self) -> int:
-        """Bytes of memory that are needed in addition while another process parses for it."""
+    def parser_memory_bytes(self) -> int:
+        """Bytes of memory that are needed in addition while another process parses for a job."""
         return self.memory_bytes + self.helper_memory_bytes
 
 
 @dataclass(frozen=True)
-class Task:
-    """`function` is "module:name" of `f(arguments: dict, progress: Callable[[str], None]) -> dict`, plain or async.
-
-    `arguments` and what it returns are JSON; they may hold logins, so a repr leaves them out. `progress` takes a line for people
-    and may be called as often as one likes.
-    """
+class Job(Generic[Request, Result]):
+    """The declaration of a job. `function` is "module:name" of what `implement` registers."""
 
     function: str
-    arguments: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    look: str = ""
-    """ "module:name" of `async f(arguments: dict) -> dict | None` that may spare the job: it is asked first, in a child that all
-    jobs share. What it returns is the job's result, None means that the job is to be run. For questions with a short answer
-    only: content is for the job."""
+    request: type[Request]
+    result: type[Result]
+    errors: tuple[type[OlmError], ...] = ()
+    """Subclasses of Blocked and Waiting that reach the caller as themselves; others arrive as their base class."""
     parses: bool = False
-    """Whether the function is given a third argument, olmkit.jobs.parser.Parse: a process without a network, in which what it
-    fetched is parsed."""
-    staging: Staging | None = None
-    """The folder that the job may write to: its path is the argument `staging`. None: what the Sandbox says is all there is."""
-    folder: Path | None = None
-    """That folder. For the scheduler to set."""
+    """Whether the function has content parsed in another process, by JobContext.parse."""
 
-    def at(self, folder: Path) -> Task:
-        """The task when its folder is known."""
-        return replace(self, arguments={**self.arguments, "staging": str(folder)}, folder=folder)
+    @property
+    def module(self) -> str:
+        """The module of the function, for `Jobs(preload=...)`."""
+        return self.function.partition(":")[0]
+
+    def first_process_memory(self, limits: Limits) -> int:
+        """Bytes of memory that the job needs when it starts."""
+        return limits.fetch_memory_bytes if self.parses else limits.memory_bytes
+
+
+class Parse(Protocol):
+    """Runs a job in a process without a network and without logins, and returns its result.
+
+    That process may write below `folder` only, and is given `files`. At most once per job.
+    Raises the OlmError of that job, MemoryError, ParserLost, ParserFailed (olmkit.jobs.parser).
+    """
+
+    async def __call__(
+        self, job: Job[Request, Result], request: Request, files: Sequence[IO[bytes]], folder: Path
+    ) -> Result: ...
+
+
+async def _no_parser(job: Job[Request, Result], request: Request, files: Sequence[IO[bytes]], folder: Path) -> Result:
+    raise RuntimeError(f"{job.function}: the job that asks for a parser is not declared with parses=True")
+
+
+@dataclass(frozen=True)
+class JobContext:
+    """What the function of a job is given in addition to its request."""
+
+    folder: Path
+    """Where it may write: the folder of its Staging, or the one that `parse` was called with; else its temporary files."""
+    progress: Progress = lambda line: None
+    files: Sequence[IO[bytes]] = ()
+    """The files that `parse` was called with; the caller closes them."""
+    parse: Parse = _no_parser
+
+
+@dataclass(frozen=True)
+class Task(Generic[Request, Result]):
+    """One order of a job. Requests may hold logins, so a repr leaves them out."""
+
+    job: Job[Request, Result]
+    request: Request = field(repr=False)
+    probe: bool = False
+    """Whether the job's probe runs first, in a child process that all jobs share. Its result is the job's; None: the job itself
+    runs. For questions with a short answer only: content is for the job."""
+    staging: Staging[Result] | None = None
+    """The folder that the job may write to. None: what the Sandbox allows is all there is."""

@@ -1,8 +1,8 @@
-"""The process that parses for a job: it has no network, no login, and writes to one folder only.
+"""The process that parses for a job: it has no network and no logins, and writes to one folder only.
 
-`Parser` is what a job's function is given when its Task says `parses`; `receive` is the other end's (child.py). Between the two:
-one line of JSON with descriptors of files, then frames of wire.py back. It is forked, off the fork server and not off the job,
-at the moment the job asks for it and there is memory for it.
+`Parser` is the job's end of the channel (JobContext.parse), for jobs declared with parses=True; `receive` is the other end's
+(child.py). Between them: one line of JSON with file descriptors, then frames of protocol.py back. The process is forked off
+the fork server and not off the job, at the moment when the job asks for it and there is memory for it.
 """
 
 from __future__ import annotations
@@ -10,105 +10,99 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, TypeVar
 
 import orjson
 
-from olmkit.jobs import protocol
+from olmkit.jobs import codec, protocol
+from olmkit.jobs.job import Job, Progress
+
+Request = TypeVar("Request")
+Result = TypeVar("Result")
 
 MAX_FILES = 4
-"""Descriptors that cross with a request."""
+"""File descriptors that are sent with a request."""
 FIRST_SEND_BYTES = 4096
-"""Bytes of the request that the descriptors travel with."""
-
-Progress = Callable[[str], None]
+"""Of the request, sent together with the descriptors."""
 
 
 class ParserLost(Exception):
-    """It ended without an answer; whoever waits for the process knows why."""
+    """The process ended without an answer; its exit status, which the scheduler reads, tells why."""
 
 
 class ParserFailed(Exception):
-    """An error that nobody foresaw, in its words."""
-
-
-Parse: TypeAlias = Callable[[str, Mapping[str, Any], Sequence[IO[bytes]], Path, Progress], Awaitable[dict[str, Any]]]
-"""How a job has something parsed: a Parser, of which `__call__` says what it takes, returns and raises."""
+    """The process raised an unexpected error. The message is that error's."""
 
 
 class Parser:
-    """The job's end. `ask` has the process made."""
+    """The job's end of the channel to the process. `start` has the process started. See olmkit.jobs.job.Parse."""
 
-    def __init__(self, connection: socket.socket, ask: Callable[[], None]) -> None:
+    def __init__(self, connection: socket.socket, start: Callable[[], None], progress: Progress) -> None:
         self._connection = connection
-        self._ask = ask
+        self._start = start
+        self._progress = progress
 
     async def __call__(
-        self,
-        function: str,
-        arguments: Mapping[str, Any],
-        files: Sequence[IO[bytes]],
-        folder: Path,
-        progress: Progress,
-    ) -> dict[str, Any]:
-        """What "module:name" of `f(arguments, files, progress) -> dict` returns, called in the other process.
-
-        It may write below `folder` only. Once per job. Raises its OlmError, MemoryError, ParserLost, ParserFailed.
-        """
-        self._ask()
-        request = {"function": function, "arguments": arguments, "folder": str(folder)}
-        loop, line = asyncio.get_running_loop(), orjson.dumps(request) + b"\n"
+        self, job: Job[Request, Result], request: Request, files: Sequence[IO[bytes]], folder: Path
+    ) -> Result:
+        """As olmkit.jobs.job.Parse."""
+        self._start()
+        message = {"function": job.function, "request": codec.encode(request), "folder": str(folder)}
+        loop, line = asyncio.get_running_loop(), orjson.dumps(message) + b"\n"
         self._connection.setblocking(False)
         try:
             sent = socket.send_fds(self._connection, [line[:FIRST_SEND_BYTES]], [file.fileno() for file in files])
             await loop.sock_sendall(self._connection, line[sent:])
-            return await self._answer(progress)
+            return _read(await self._last_line(), job)
         except ConnectionError as error:
             raise ParserLost from error
 
-    async def _answer(self, progress: Progress) -> dict[str, Any]:
-        """What it said at last. Only when the line ends is that process gone with all that it started (server.py), and what
-        it wrote stays as it is.
+    async def _last_line(self) -> bytes:
+        """The answer. The channel ends when the process and all that it started are gone (fork_server.py): from then on nothing
+        changes what it wrote.
         """
         last: bytes | None = None
 
-        def hear(line: bytes) -> None:
+        def on_line(line: bytes) -> None:
             nonlocal last
             match orjson.loads(line):
                 case {"progress": str(text)}:
-                    progress(text)
+                    self._progress(text)
                 case _:
                     last = line
 
         try:
-            await protocol.read_lines(self._connection, hear)
+            await protocol.read_lines(self._connection, on_line)
         except protocol.AnswerTooLarge:
-            raise ParserFailed("the process that parses answered with too much") from None
+            raise ParserFailed("the answer of the parser is too large") from None
         if last is None:
             raise ParserLost
-        return _read(last)
+        return last
 
 
-def _read(line: bytes) -> dict[str, Any]:
-    """The result. Raises what it says instead of one."""
+def _read(line: bytes, job: Job[Any, Result]) -> Result:
+    """The result. Raises the error that the line holds instead."""
     match orjson.loads(line):
-        case {"result": dict(result)}:
-            return result
+        case {"result": result}:
+            try:
+                return codec.decode(job.result, result)
+            except ValueError as error:
+                raise ParserFailed("the answer of the parser cannot be read") from error
         case {"error": dict(error)}:
-            raise protocol.error_from_json(error)
+            raise codec.decode_error(error, job.errors)
         case {"memory": True}:
             raise MemoryError
         case {"unexpected": str(text)}:
             raise ParserFailed(text)
         case _:
-            raise ParserFailed("the answer of the process that parses cannot be read")
+            raise ParserFailed("the answer of the parser cannot be read")
 
 
 def receive(connection: socket.socket, stack: ExitStack) -> tuple[dict[str, Any], list[IO[bytes]]]:
-    """The request, and its files, which `stack` closes. Raises EOFError when the job ended before."""
+    """The message of `Parser`, and its files, which `stack` closes. Raises EOFError when the job has ended."""
     data, descriptors, _, _ = socket.recv_fds(connection, FIRST_SEND_BYTES, MAX_FILES)
     files: list[IO[bytes]] = [stack.enter_context(os.fdopen(number, "r+b")) for number in descriptors]
     parts = [data]

@@ -1,7 +1,7 @@
-"""The child that looks for many jobs, at once and one after the other: what Task.look names. Started by olmkit.jobs.probe_pool.
+"""The child process that runs the probes of many jobs, concurrently and one after the other. Started by olmkit.jobs.probe_pool.
 
-Questions and answers are JSON lines: {"id", "function", "arguments"} in; {"id"} out, with what the function returned as "result"
-(null: the job itself shall be run) or with its OlmError as "error". Ends when the controller hangs up.
+Requests and answers are JSON lines: {"id", "function", "request"} in; {"id", "result"} out, where null means that the job
+itself is to run, or {"id", "error"} with an OlmError. Ends when the controller closes the channel.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from typing import Any
 import orjson
 
 from olmkit.errors import OlmError
-from olmkit.jobs import protocol
+from olmkit.jobs import codec, protocol, registry
+from olmkit.jobs.registry import Implementation
 
 
 async def serve_probes(connection: socket.socket) -> None:
-    """Until the other end is closed. What is being answered then is dropped."""
+    """Answer until the other end is closed. Probes that run then are dropped."""
     reader, writer = await asyncio.open_connection(sock=connection, limit=protocol.MAX_ANSWER_BYTES)
     running: set[asyncio.Task[None]] = set()
     while line := await reader.readline():
@@ -27,12 +28,21 @@ async def serve_probes(connection: socket.socket) -> None:
         task.add_done_callback(running.discard)
 
 
-async def _answer(asked: dict[str, Any], writer: asyncio.StreamWriter) -> None:
-    said: dict[str, Any] = {"id": asked["id"], "result": None}
+async def _answer(message: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+    answer: dict[str, Any] = {"id": message["id"], "result": None}
     try:
-        said["result"] = await protocol.resolve(asked["function"])(asked["arguments"])
-    except OlmError as error:
-        said["error"] = protocol.error_to_json(error)
+        implementation = registry.find(message["function"])
+        answer |= await _probe(implementation, message["request"])
     except Exception:
-        traceback.print_exc()  # the job itself says what this is about
-    writer.write(orjson.dumps(said) + b"\n")
+        traceback.print_exc()  # the job itself runs then, and reports what is wrong
+    writer.write(orjson.dumps(answer) + b"\n")
+
+
+async def _probe(implementation: Implementation[Any, Any], request: object) -> dict[str, Any]:
+    job, probe = implementation.job, implementation.probe
+    if probe is None:
+        raise LookupError(f"{job.function} has no probe")
+    try:
+        return {"result": codec.encode(await probe(codec.decode(job.request, request)))}
+    except OlmError as error:
+        return {"error": codec.encode_error(error, job.errors)}

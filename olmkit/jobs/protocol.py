@@ -1,25 +1,40 @@
-"""Frames between a job's parent and its child: one JSON object per line, and how they are read.
+"""What the processes of olmkit.jobs send each other: one JSON object per line, how lines are read, and the order for a child.
 
-The child reads hostile input, so the parent takes nothing from it but JSON of a bounded size: errors travel as a class name and
-arguments, and only subclasses of OlmError are made from them.
+A child reads hostile input, so its parent accepts nothing from it but JSON of a bounded size, which codec.py decodes.
 """
 
 from __future__ import annotations
 
 import asyncio
-import importlib
 import socket
 from collections.abc import Callable
-from datetime import timedelta
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from olmkit.errors import OlmError
+from olmkit.jobs.job import Limits, Role
+from olmkit.jobs.sandbox import Sandbox
 
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
-"""Bytes a child may send in all; results are small, content goes through the disk."""
+"""Of all that a child may send; results are small, content goes through the disk."""
 READ_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True)
+class ChildSpec:
+    """The child process that the fork server is asked for."""
+
+    role: Role
+    limits: Limits
+    sandbox: Sandbox
+
+
+class AnswerTooLarge(ValueError):
+    """A child sent more than MAX_ANSWER_BYTES."""
+
+    def __init__(self) -> None:
+        super().__init__("the child sent too much")
 
 
 def frame(kind: str, value: Any) -> bytes:
@@ -27,70 +42,20 @@ def frame(kind: str, value: Any) -> bytes:
     return orjson.dumps({kind: value}) + b"\n"
 
 
-class AnswerTooLarge(ValueError):
-    """More than ANSWER_LIMIT."""
+async def read_lines(channel: socket.socket, on_line: Callable[[bytes], None], *, is_each: bool = False) -> None:
+    """Pass each line to `on_line` until the other end closes the channel. A line without an end is dropped.
 
-    def __init__(self) -> None:
-        super().__init__("the child says too much")
-
-
-async def read_lines(channel: socket.socket, hear: Callable[[bytes], None], *, is_each: bool = False) -> None:
-    """`hear` each line, until the other end hangs up; a line that it did not end is dropped.
-
-    Raises TooMuch when they are more than ANSWER_LIMIT together, or each: for a child that answers many. Raises OSError, and
-    what `hear` does.
+    Raises AnswerTooLarge when all lines together have more than MAX_ANSWER_BYTES, or with `is_each`, for a child that answers
+    many requests, when one has. Raises OSError, and what `on_line` raises.
     """
     loop = asyncio.get_running_loop()
-    heard, rest = 0, b""
+    received, rest = 0, b""
     while data := await loop.sock_recv(channel, READ_BYTES):
-        heard += len(data)
-        if heard > MAX_ANSWER_BYTES:
+        received += len(data)
+        if received > MAX_ANSWER_BYTES:
             raise AnswerTooLarge
         *lines, rest = (rest + data).split(b"\n")
         for line in lines:
-            hear(line)
+            on_line(line)
         if is_each and lines:
-            heard = len(rest)
-
-
-def error_to_json(error: OlmError) -> dict[str, Any]:
-    """The class and the arguments that make the error again, as its __reduce__ gives them."""
-    kind, arguments = error.__reduce__()[:2]
-    return {"class": f"{kind.__module__}:{kind.__qualname__}", "arguments": [_to_json(each) for each in arguments]}
-
-
-def error_from_json(value: dict[str, Any]) -> OlmError:
-    """The error. Raises ValueError for anything that is no OlmError."""
-    try:
-        kind = resolve(value["class"])
-        arguments = [_from_json(each) for each in value["arguments"]]
-        if not (isinstance(kind, type) and issubclass(kind, OlmError)):
-            raise ValueError(f"{value['class']} is no OlmError")
-        return kind(*arguments)
-    except (KeyError, TypeError, ImportError, AttributeError) as error:
-        raise ValueError(str(error)) from error
-
-
-def resolve(name: str) -> Any:
-    """What "module:name" means. Raises ValueError, ImportError or AttributeError."""
-    module, separator, attribute = name.partition(":")
-    if not separator:
-        raise ValueError(f'"{name}" is not of the form module:name')
-    return getattr(importlib.import_module(module), attribute)
-
-
-def _to_json(value: Any) -> Any:
-    if isinstance(value, timedelta):
-        return {"seconds": value.total_seconds()}
-    if isinstance(value, list | tuple):
-        return [_to_json(each) for each in value]
-    return value
-
-
-def _from_json(value: Any) -> Any:
-    """Lists become tuples: errors are values."""
-    if isinstance(value, dict) and value.keys() == {"seconds"}:
-        return timedelta(seconds=value["seconds"])
-    if isinstance(value, list):
-        return tuple(_from_json(each) for each in value)
-    return value
+            received = len(rest)

@@ -11,11 +11,9 @@ import logging
 import os
 import ssl
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from olmkit.jobs import landlock, seccomp, syscalls
 
@@ -54,19 +52,6 @@ class Sandbox:
     reads: tuple[Path, ...] = ()
     writes: tuple[Path, ...] = ()
     network: bool = True
-
-    def to_json(self) -> dict[str, Any]:
-        """For the fork server."""
-        return {
-            "reads": [str(path) for path in self.reads],
-            "writes": [str(path) for path in self.writes],
-            "network": self.network,
-        }
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Sandbox:
-        """The other way."""
-        return cls(tuple(map(Path, value["reads"])), tuple(map(Path, value["writes"])), value["network"])
 
     def file_identities(self) -> tuple[tuple[int, int] | None, ...]:
         """Which files `reads` are now: a rule is about a file, so one that was replaced is not what a process may read."""

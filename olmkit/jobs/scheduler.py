@@ -1,7 +1,7 @@
-"""Which jobs run, wait, have ended: the state that a controller's World shows.
+"""Which jobs are queued, run and have ended: the state that a controller's World shows.
 
-One Jobs per process, shared by its controllers. Everything is called from the event loop and returns at once. Never decides what
-to run: that is a Plan.
+One Jobs per process, shared by its controllers. Everything is called from the event loop and returns at once. Never decides
+what to run: that is a Plan.
 """
 
 from __future__ import annotations
@@ -15,339 +15,320 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 import orjson
 
 from olmkit.errors import Blocked, OlmError, Waiting
-from olmkit.jobs import protocol, staging
+from olmkit.jobs import codec, staging
 from olmkit.jobs.fork_client import ForkServerClient, ForkServerLost
-from olmkit.jobs.job import JobReason, Limits, Task
+from olmkit.jobs.job import Job, JobReason, Limits, Progress, Task
 from olmkit.jobs.memory_budget import MemoryBudget
 from olmkit.jobs.probe_pool import ProbePool
 from olmkit.jobs.sandbox import Sandbox
+from olmkit.jobs.state import Failed, Finished, JobState, Queued, Running
 
 log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
 
 FIRST_RETRY_DELAY = timedelta(seconds=5)
 MAX_RETRY_DELAY = timedelta(minutes=5)
 PROBE_TIMEOUT = timedelta(minutes=2)
-"""For a look and its turn; then the job is run as if it had none."""
-SLOT_HOLD_TIME = timedelta(seconds=30)
-OVERTIME_SLOTS_PER_SLOT = 3
-"""Jobs that have given their turn away and still run, for each turn there is."""
-WAITING = "waiting for its turn"
-"""The progress of a job that is not run yet."""
-WAITING_FOR_MEMORY = "waiting for memory to read it with"
-"""The progress of a job that has fetched what it needs."""
+"""Including the time in the queue of probes; then the job runs as if it had no probe."""
+MAX_SLOT_TIME = timedelta(seconds=30)
+OVERTIME_JOBS_PER_SLOT = 3
+"""Jobs that have given up their slot and still run, for each slot."""
+WAITING_FOR_MEMORY = "waiting for memory"
+"""The progress of a job that has fetched what it is to parse."""
 NO_FILES = Sandbox()
 """The sandbox of jobs that read and write no files of ours."""
 
 
-@dataclass(frozen=True)
-class Running:
-    """It runs, or waits for its turn; `progress` is its last line for people."""
-
-    identity: str
-    progress: str = ""
-
-
-@dataclass(frozen=True)
-class Finished:
-    """`result` is what the function returned."""
-
-    identity: str
-    result: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Failed:
-    """Blocked: nothing is tried again under this identity. Waiting: `ensure` starts it again once `error.after` has passed.
-
-    `error.after` doubles with each attempt, up to 5 minutes. `finished_at` is time.monotonic().
-    """
-
-    identity: str
-    error: OlmError
-    finished_at: float
-    attempts: int
-
-    def due(self, now: float) -> bool:
-        """Whether it may be tried again at `now` (time.monotonic())."""
-        return isinstance(self.error, Waiting) and now >= self.finished_at + self.error.after.total_seconds()
-
-
-JobState: TypeAlias = Running | Finished | Failed
-
-
 @dataclass(eq=False)
-class _Job:
-    """`run` is its asyncio task; a job that has lost its key to another identity no longer writes state.
+class _Entry(Generic[Result]):
+    """A job under its key. `run` is its asyncio task; when the key has passed to another identity it no longer writes state.
 
-    What it is to do is not kept here: arguments may hold logins, which are dropped when the job ends.
+    The task is not kept here: requests may hold logins, which are dropped when the job ends.
     """
 
     key: str
-    state: JobState
+    state: JobState[Result]
     attempts: int = 1
     run: asyncio.Task[None] | None = field(default=None)
 
 
-class Jobs:
-    """`ended(key)` is called from the event loop when a job finished or failed, never when it was cancelled.
+class Jobs(Generic[Result]):
+    """Jobs whose results are `Result`. `ended(key)` is called from the event loop when a job finished or failed, never when it
+    was cancelled.
 
-    At most `concurrent` children run at a time, in the order asked for, and beside them some that have run for `patience`.
-    `preload` names modules the fork server loads once, so that children start with them. `sandbox` is what all jobs may reach,
-    `memory` what they have together with those of other Jobs of this process. Raises OlmError when that is too little for one.
+    At most `max_concurrent` children run at a time, in the order asked for, and in addition some that have run for
+    `max_slot_time`. `preload` names modules that the fork server loads once, so that children start with them. `sandbox` is
+    what all jobs may reach, `memory` what they have together with those of other Jobs of this process. Raises OlmError when
+    that is too little for one.
     """
 
     def __init__(  # noqa: PLR0913 what jobs are given has this many parts
         self,
         ended: Callable[[str], None],
         *,
-        concurrent: int = 4,
+        max_concurrent: int = 4,
         limits: Limits | None = None,
         preload: Sequence[str] = (),
-        patience: timedelta = SLOT_HOLD_TIME,
+        max_slot_time: timedelta = MAX_SLOT_TIME,
         sandbox: Sandbox = NO_FILES,
         memory: MemoryBudget | None = None,
     ) -> None:
         self._ended = ended
         self._limits = limits or Limits()
-        self._turns = _Slots(concurrent, patience.total_seconds())
+        self._slots = _Slots(max_concurrent, max_slot_time.total_seconds())
         self._forks = ForkServerClient(preload, sandbox)
         self._memory = memory or MemoryBudget()
-        self._memory.require(self._limits.fetch_memory_bytes, self._limits.parser_memory)
-        self._lookout = ProbePool(self._forks, self._limits, sandbox, self._memory)
-        self._jobs: dict[str, _Job] = {}
+        self._memory.require(self._limits.fetch_memory_bytes, self._limits.parser_memory_bytes)
+        self._probes = ProbePool(self._forks, self._limits, sandbox, self._memory)
+        self._entries: dict[str, _Entry[Result]] = {}
         self._runs: set[asyncio.Task[None]] = set()
 
     def warm_up(self) -> None:
-        """Start what forks the children now, so that the first job need not wait for its imports. Needs a running loop."""
+        """Start the fork server, so that the first job need not wait for its imports. Needs a running loop."""
         self._forks.warm_up()
 
-    def state(self, key: str) -> JobState | None:
-        """What is known of the key's job; None before it was asked for and after it was forgotten."""
-        job = self._jobs.get(key)
-        if job is None:
+    def state(self, key: str) -> JobState[Result] | None:
+        """The state of the key's job; None before `ensure` and after `forget`."""
+        entry = self._entries.get(key)
+        if entry is None:
             return None
-        if isinstance(job.state, Failed):
-            # It is raised once per pass; frames of passes long gone must not pile up on it.
-            job.state.error.__traceback__ = None
-        return job.state
+        if isinstance(entry.state, Failed):
+            # It is raised once per pass: the frames of earlier passes must not pile up on it.
+            entry.state.error.__traceback__ = None
+        return entry.state
 
-    def ensure(self, key: str, identity: str, task: Task) -> JobState:
-        """Start the job or keep it, and say how it stands.
+    def ensure(self, key: str, identity: str, task: Task[Any, Result]) -> JobState[Result]:
+        """Start the job or keep it; returns its state.
 
-        Another identity cancels the one before. A failure that is due (see Failed) is started again; any other end is kept.
+        A job of another identity under the same key is cancelled. A failure that is due (see Failed) is retried; any other end
+        is kept.
         """
         state, attempts = self.state(key), 1
         if state is not None and state.identity == identity:
-            if not (isinstance(state, Failed) and state.due(time.monotonic())):
+            if not (isinstance(state, Failed) and state.is_due(time.monotonic())):
                 return state
             attempts = state.attempts + 1
-        self._memory.require(self._limits.first_process_memory(task), 0)
+        self._memory.require(task.job.first_process_memory(self._limits), 0)
         self.cancel(key)
-        job = self._jobs[key] = _Job(key, Running(identity, WAITING), attempts)
-        job.run = asyncio.create_task(self._run(job, task), name=f"job {key}")
-        self._runs.add(job.run)
-        job.run.add_done_callback(self._runs.discard)
-        return job.state
+        entry = self._entries[key] = _Entry[Result](key, Queued(identity), attempts)
+        entry.run = asyncio.create_task(self._run(entry, task), name=f"job {key}")
+        self._runs.add(entry.run)
+        entry.run.add_done_callback(self._runs.discard)
+        return entry.state
 
     def cancel(self, key: str) -> None:
         """Kill the key's job if it runs, and forget it."""
-        job = self._jobs.pop(key, None)
-        if job is not None and job.run is not None:
-            job.run.cancel()
+        entry = self._entries.pop(key, None)
+        if entry is not None and entry.run is not None:
+            entry.run.cancel()
 
     def cancel_all(self) -> None:
-        """Kill all jobs, and forget them and every end that was noted."""
-        for key in list(self._jobs):
+        """Kill all jobs, and forget them and every one that has ended."""
+        for key in list(self._entries):
             self.cancel(key)
 
     def forget(self, key: str) -> None:
-        """Drop an end that was noted; a job that runs goes on."""
-        if not isinstance(self.state(key), Running):
-            self._jobs.pop(key, None)
+        """Forget a job that has ended; one that is queued or runs continues."""
+        if not isinstance(self.state(key), Queued | Running):
+            self._entries.pop(key, None)
+
+    async def idle(self) -> None:
+        """Wait until no job is queued or runs."""
+        while self._runs:
+            await asyncio.wait(self._runs)
 
     async def close(self) -> None:
         """Kill all jobs and the fork server, and wait until they are gone."""
         self.cancel_all()
-        if self._runs:
-            await asyncio.wait(self._runs)
-        await self._lookout.close()
+        await self.idle()
+        await self._probes.close()
         await self._forks.close()
 
-    async def _run(self, job: _Job, task: Task) -> None:
-        identity = job.state.identity
+    async def _run(self, entry: _Entry[Result], task: Task[Any, Result]) -> None:
+        identity = entry.state.identity
+        outcome: Result | OlmError | None
         try:
-            outcome: dict[str, Any] | OlmError | None = await self._look(job, task)
+            outcome = await self._probe(entry, task)
         except OlmError as error:
             outcome = error.with_traceback(None)  # its frames hold the task
         if outcome is None:
-            async with self._turns.one(), self._memory.hold(self._limits.first_process_memory(task)):
-                outcome = await self._staged(job, task, identity)
-        job.state = _state(identity, outcome, job.attempts)
-        self._ended(job.key)
+            async with self._slots.one(), self._memory.hold(task.job.first_process_memory(self._limits)):
+                outcome = await self._staged(entry, task)
+        entry.state = _end_state(identity, outcome, entry.attempts)
+        self._ended(entry.key)
 
-    async def _look(self, job: _Job, task: Task) -> dict[str, Any] | None:
-        """The result, if a look is enough for it; None: the job is to be run. Raises OlmError."""
-        if not task.look:
+    async def _probe(self, entry: _Entry[Result], task: Task[Any, Result]) -> Result | None:
+        """The result, if the probe has it; None: the job itself is to run. Raises OlmError."""
+        if not task.probe:
             return None
-        job.state = Running(job.state.identity)
+        entry.state = Running(entry.state.identity)
         try:
             async with asyncio.timeout(PROBE_TIMEOUT.total_seconds()):
-                result = await self._lookout.ask(task)
+                result = await self._probes.run(task)
         except TimeoutError:
-            self._lookout.drop()  # one look may keep all others from being answered
+            self._probes.drop()  # one probe may keep all others from being answered
             result = None
-        job.state = Running(job.state.identity, WAITING)
+        entry.state = Queued(entry.state.identity)
         return result
 
-    async def _staged(self, job: _Job, task: Task, identity: str) -> dict[str, Any] | OlmError:
-        """Run it with the folder it asks for; what it left there is taken over when its process is gone."""
+    async def _staged(self, entry: _Entry[Result], task: Task[Any, Result]) -> Result | OlmError:
+        """Run it with the folder of its Staging, which is finished when its process is gone."""
         stage = task.staging
         if stage is None:
-            return await self._outcome(job, task, identity)
+            return await self._outcome(entry, task, None)
         try:
             async with staging.open_folder(stage) as folder:
-                outcome = await self._outcome(job, task.at(folder), identity)
-                if isinstance(outcome, OlmError):
-                    return outcome
-                return await staging.run_in_thread(lambda: stage.finish(folder, outcome))
+                outcome = await self._outcome(entry, task, folder)
+                if not isinstance(outcome, OlmError):
+                    result: Result = outcome
+                    await staging.run_in_thread(lambda: stage.finish(folder, result))
+                return outcome
         except OlmError as error:
             return error.with_traceback(None)
         except (OSError, ValueError, KeyError, TypeError, RuntimeError, MemoryError) as error:
-            log.warning("what job %s left cannot be used: %r", job.key, error)
-            return Waiting(
-                JobReason.UNEXPECTED, "what the process that did the work left cannot be used", FIRST_RETRY_DELAY
-            )
+            log.warning("the content that job %s left cannot be used: %r", entry.key, error)
+            return Waiting(JobReason.UNEXPECTED, "the content that the job left cannot be used", FIRST_RETRY_DELAY)
 
-    async def _outcome(self, job: _Job, task: Task, identity: str) -> dict[str, Any] | OlmError:
+    async def _outcome(self, entry: _Entry[Result], task: Task[Any, Result], folder: Path | None) -> Result | OlmError:
         """Run it in a child of its own."""
-        job.state = Running(identity)
-        said = _Answer(lambda line: setattr(job, "state", Running(identity, line)))
+        identity = entry.state.identity
+        entry.state = Running(identity)
+        answer = _Answer(task.job, lambda line: setattr(entry, "state", Running(identity, line)))
         try:
             async with asyncio.timeout(self._limits.timeout.total_seconds()) as clock:
-                status = await (
-                    self._run_both(task, said, clock) if task.parses else self._forks.run(task, self._limits, said)
-                )
-            return said.outcome if said.outcome is not None else _death(status, self._limits)
+                if task.job.parses:
+                    status = await self._run_with_parser(task, folder, answer, clock)
+                else:
+                    status = await self._forks.run(task, self._limits, folder, answer)
+            return answer.outcome if answer.outcome is not None else _error_of_exit(status, self._limits)
         except TimeoutError:
             text = f"it took longer than {_seconds(self._limits.timeout.total_seconds())} and was ended"
             return Waiting(JobReason.TOO_LONG, text, MAX_RETRY_DELAY)
         except (ForkServerLost, OSError, ValueError) as error:
-            log.warning("job %s was lost: %r", job.key, error)
-            return Waiting(JobReason.UNEXPECTED, "the process that did the work was lost", FIRST_RETRY_DELAY)
+            log.warning("job %s was lost: %r", entry.key, error)
+            return Waiting(JobReason.UNEXPECTED, "the process of the job was lost", FIRST_RETRY_DELAY)
 
-    async def _run_both(self, task: Task, said: _Answer, clock: asyncio.Timeout) -> int:
-        """Run it in a child, with another that parses for it from the moment the first asks for one. The status that tells."""
+    async def _run_with_parser(
+        self, task: Task[Any, Result], folder: Path | None, answer: _Answer[Result], clock: asyncio.Timeout
+    ) -> int:
+        """Run it in a child, and a parser from the moment the child asks for one. Returns the exit status that explains the
+        end."""
         ours, theirs = socket.socketpair()
         parsing: list[asyncio.Task[int]] = []
 
-        def parse() -> None:
+        def start_parser() -> None:
             if not parsing:
-                parsing.append(asyncio.create_task(self._parse(task, theirs, said, clock)))
+                parsing.append(asyncio.create_task(self._parse(folder, theirs, answer, clock)))
 
-        said.parse = parse
+        answer.start_parser = start_parser
         try:
-            status = await self._forks.run(task, self._limits, said, ours)
-            return await parsing[0] if said.lost and parsing else status
+            status = await self._forks.run(task, self._limits, folder, answer, ours)
+            return await parsing[0] if answer.parser_lost and parsing else status
         finally:
             theirs.close()
             for each in parsing:
                 each.cancel()
                 await asyncio.wait([each])
                 if not each.cancelled():
-                    each.exception()  # the job has an end of its own by now
+                    each.exception()  # retrieved, or asyncio logs it; the job has its own outcome
 
-    async def _parse(self, task: Task, channel: socket.socket, said: _Answer, clock: asyncio.Timeout) -> int:
-        """The wait status of the process that parses. To wait for memory costs the job none of its time."""
+    async def _parse(
+        self, folder: Path | None, channel: socket.socket, answer: _Answer[Result], clock: asyncio.Timeout
+    ) -> int:
+        """The exit status of the parser. The wait for memory does not count towards the job's timeout."""
         loop = asyncio.get_running_loop()
         left = (clock.when() or loop.time()) - loop.time()
         clock.reschedule(None)
-        said.progress(WAITING_FOR_MEMORY)
+        answer.progress(WAITING_FOR_MEMORY)
         try:
-            async with self._memory.hold(self._limits.parser_memory, parser=True):
+            async with self._memory.hold(self._limits.parser_memory_bytes, parser=True):
                 clock.reschedule(loop.time() + left)
-                return await self._forks.parse(task, self._limits, channel)
+                return await self._forks.parse(self._limits, folder, channel)
         finally:
             channel.close()
 
 
 class _Slots:
-    """Whose turn it is. A job that takes long gives its own away and goes on beside, as far as there is place: those that wait
-    for slow servers must not keep the others from theirs."""
+    """Limits how many jobs run. A job that takes long gives up its slot and continues in overtime, as far as there is room: jobs
+    that wait for slow servers must not keep the others in the queue."""
 
-    def __init__(self, count: int, patience: float) -> None:
+    def __init__(self, count: int, max_seconds: float) -> None:
         self._free = asyncio.Semaphore(count)
-        self._patience = patience
-        self._places_beside = asyncio.Semaphore(OVERTIME_SLOTS_PER_SLOT * count)
+        self._max_seconds = max_seconds
+        self._overtime = asyncio.Semaphore(OVERTIME_JOBS_PER_SLOT * count)
 
     @asynccontextmanager
     async def one(self) -> AsyncIterator[None]:
-        """Wait for a turn, and have it."""
+        """Wait for a slot, and hold it."""
         async with AsyncExitStack() as stack:
             await self._free.acquire()
-            giving = asyncio.create_task(self._give_away(stack))
+            giving_up = asyncio.create_task(self._give_up(stack))
             stack.callback(self._free.release)
-            stack.callback(giving.cancel)
+            stack.callback(giving_up.cancel)
             yield
 
-    async def _give_away(self, held: AsyncExitStack) -> None:
-        await asyncio.sleep(self._patience)
-        await self._places_beside.acquire()
+    async def _give_up(self, held: AsyncExitStack) -> None:
+        await asyncio.sleep(self._max_seconds)
+        await self._overtime.acquire()
         held.pop_all()
-        held.callback(self._places_beside.release)
+        held.callback(self._overtime.release)
         self._free.release()
 
 
-class _Answer:
-    """What a child said so far: the last progress line is handed on, the answer is kept."""
+class _Answer(Generic[Result]):
+    """What a child has sent so far: progress lines are passed on, the outcome is kept."""
 
-    def __init__(self, progress: Callable[[str], None]) -> None:
+    def __init__(self, job: Job[Any, Result], progress: Progress) -> None:
         self.progress = progress
-        self.parse: Callable[[], None] | None = None
-        """Called when the child asks for a process that parses."""
-        self.lost = False
-        """Whether that process ended without an answer."""
-        self.outcome: dict[str, Any] | OlmError | None = None
+        self.start_parser: Callable[[], None] | None = None
+        """Called when the child asks for a parser."""
+        self.parser_lost = False
+        """Whether the parser ended without an answer."""
+        self.outcome: Result | OlmError | None = None
+        self._job = job
 
     def __call__(self, line: bytes) -> None:
-        """Raises ValueError for what is no frame of wire.py."""
+        """Raises ValueError for what is not a frame of protocol.py."""
         match orjson.loads(line):
             case {"progress": str(text)}:
                 self.progress(text)
-            case {"parse": True} if self.parse is not None:
-                self.parse()
+            case {"parse": True} if self.start_parser is not None:
+                self.start_parser()
             case {"lost": True}:
-                self.lost = True
-            case {"result": dict(result)}:
-                self.outcome = result
+                self.parser_lost = True
+            case {"result": result}:
+                self.outcome = codec.decode(self._job.result, result)
             case {"error": dict(error)}:
-                self.outcome = protocol.error_from_json(error)
+                self.outcome = codec.decode_error(error, self._job.errors)
             case {"memory": True}:
-                self.outcome = Blocked(JobReason.OUT_OF_MEMORY, "it needs more memory than one piece of work may use")
+                self.outcome = Blocked(JobReason.OUT_OF_MEMORY, "it needs more memory than one job may use")
             case {"unexpected": str(text)}:
                 self.outcome = Waiting(JobReason.UNEXPECTED, f"unexpected error: {text}", FIRST_RETRY_DELAY)
             case _:
                 raise ValueError("the job's answer cannot be read")
 
 
-def _death(status: int, limits: Limits) -> OlmError:
-    """Why a child ended without an answer. What its input surely did is Blocked, what the machine may have done is Waiting."""
+def _error_of_exit(status: int, limits: Limits) -> OlmError:
+    """Why a child ended without an answer. Blocked if its input surely caused it, Waiting if the machine may have."""
     number = status & 0x7F
     if number == signal.SIGXCPU:
         return Blocked(JobReason.TOO_LONG, f"it needs more than {_seconds(limits.cpu_seconds)} of CPU time")
     if number == signal.SIGKILL:
-        text = "the process that did the work was killed, most likely because the machine is short of memory"
+        text = "the process of the job was killed, most likely because the machine is short of memory"
         return Waiting(JobReason.OUT_OF_MEMORY, text, FIRST_RETRY_DELAY)
     if number:
-        return Blocked(JobReason.CRASHED, f"the process that did the work crashed ({signal.Signals(number).name})")
-    return Waiting(JobReason.UNEXPECTED, "the process that did the work ended without an answer", FIRST_RETRY_DELAY)
+        return Blocked(JobReason.CRASHED, f"the process of the job crashed ({signal.Signals(number).name})")
+    return Waiting(JobReason.UNEXPECTED, "the process of the job ended without an answer", FIRST_RETRY_DELAY)
 
 
-def _state(identity: str, outcome: dict[str, Any] | OlmError, attempts: int) -> Finished | Failed:
+def _end_state(identity: str, outcome: Result | OlmError, attempts: int) -> Finished[Result] | Failed:
     if not isinstance(outcome, OlmError):
         return Finished(identity, outcome)
     if isinstance(outcome, Waiting):

@@ -1,7 +1,7 @@
-"""The one folder that a job may write to, and what becomes of what it left there.
+"""The one folder that a job may write to, and what becomes of its content.
 
-Made and finished by the controller, in threads, for tasks that have a Staging (task.py); used by the scheduler only. The job's
-process never has a right to the place where its files end up.
+Made and finished by the controller, in threads, for tasks that have a Staging (job.py); used by the scheduler only. The
+process of the job has no access to the place where its files end up.
 """
 
 from __future__ import annotations
@@ -11,24 +11,25 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 Value = TypeVar("Value")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Staging:
-    """`open()` is a new folder as long as the context lasts. `finish(folder, result)` is called when the job has ended with a
-    result, and gives the result that counts. Both block. `finish` believes nothing that folder and result say: it raises
-    ValueError, KeyError or TypeError for what cannot be, OlmError and OSError otherwise.
+class Staging(Generic[Result]):
+    """`open()` makes a folder that exists as long as the context lasts. `finish(folder, result)` is called when the job has ended
+    with a result, to publish the folder. Both block. `finish` trusts neither folder nor result: it raises ValueError, KeyError or
+    TypeError for what cannot be true, OlmError and OSError otherwise.
     """
 
     open: Callable[[], AbstractContextManager[Path]]
-    finish: Callable[[Path, dict[str, Any]], dict[str, Any]]
+    finish: Callable[[Path, Result], None]
 
 
 @asynccontextmanager
-async def open_folder(staging: Staging) -> AsyncIterator[Path]:
+async def open_folder(staging: Staging[Any]) -> AsyncIterator[Path]:
     """A folder for one job. Raises what `open` does."""
     stack = ExitStack()
     try:
@@ -38,7 +39,7 @@ async def open_folder(staging: Staging) -> AsyncIterator[Path]:
 
 
 async def run_in_thread(function: Callable[[], Value]) -> Value:
-    """What it returns. It has ended when this does, also when this is cancelled: a folder must not go while it is moved."""
+    """What `function` returns. It has ended when this returns, also on cancellation: a folder must not go while it is moved."""
     work = asyncio.ensure_future(asyncio.to_thread(function))
     try:
         return await asyncio.shield(work)

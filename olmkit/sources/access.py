@@ -1,6 +1,6 @@
 """Everything that a job may use to reach a source: configuration of the process and the Secrets of one object.
 
-Built by controllers, carried to jobs as JSON (`to_json`, `from_json`), unfolded there: what it names on disk is read when a
+Built by controllers, carried to jobs in a request, unfolded there: what it names on disk is read when a
 method is called, so that files that change count from the next job on. Proxies come from the environment, of which jobs
 inherit what names them (olmkit.jobs.environment).
 """
@@ -8,10 +8,8 @@ inherit what names them (olmkit.jobs.environment).
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from olmkit.sources.addresses import SourceAddresses
 from olmkit.sources.ca_bundle import CABundle
@@ -70,26 +68,3 @@ class Access:
     def with_denied_hosts(self, hosts: tuple[str, ...]) -> Access:
         """The same, and these hosts are refused."""
         return replace(self, denied_hosts=tuple(dict.fromkeys((*self.denied_hosts, *hosts))))
-
-    def to_json(self) -> dict[str, Any]:
-        """With all secrets in it: for the arguments of a job and nothing else."""
-        return {
-            "registriesConf": str(self.registries_conf) if self.registries_conf else None,
-            "caFolder": str(self.ca_folder) if self.ca_folder else None,
-            "allowed": list(self.allowed_cidrs),
-            "denied": list(self.denied_hosts),
-            "credentials": self.credentials.to_json(),
-            "patience": asdict(self.timeouts),
-        }
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Access:
-        """The other way."""
-        return cls(
-            Path(value["registriesConf"]) if value["registriesConf"] else None,
-            Path(value["caFolder"]) if value["caFolder"] else None,
-            tuple(value["allowed"]),
-            tuple(value["denied"]),
-            Credentials.from_json(value["credentials"]),
-            Timeouts(**value["patience"]),
-        )

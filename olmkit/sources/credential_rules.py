@@ -7,24 +7,28 @@ from __future__ import annotations
 
 import base64
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+import msgspec
 
 DOCKER_HUB = "docker.io"
 DOCKER_HUB_NAMES = frozenset({DOCKER_HUB, "index.docker.io", "registry-1.docker.io"})
 
 
-@dataclass(frozen=True)
-class Login:
+class Login(msgspec.Struct, frozen=True, tag=True):
     """What a host is told: `registry_token` (a bearer token), `identity_token` (an OAuth2 refresh token), or user and password.
 
     `secret` is the name of the Secret it came from, as "namespace/name".
     """
 
-    user: str = field(default="", repr=False)
-    password: str = field(default="", repr=False)
-    identity_token: str = field(default="", repr=False)
-    registry_token: str = field(default="", repr=False)
+    user: str = ""
+    password: str = ""
+    identity_token: str = ""
+    registry_token: str = ""
     secret: str = ""
+
+    def __repr__(self) -> str:
+        return f"Login(secret={self.secret!r})"
 
     @property
     def basic(self) -> str:
@@ -34,13 +38,15 @@ class Login:
         return "Basic " + base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
 
 
-@dataclass(frozen=True)
-class SshKey:
+class SshKey(msgspec.Struct, frozen=True, tag=True):
     """A private key as OpenSSH writes it, and the known_hosts lines that tell the right server."""
 
-    private_key: str = field(repr=False)
-    known_hosts: str = field(repr=False)
+    private_key: str
+    known_hosts: str
     secret: str = ""
+
+    def __repr__(self) -> str:
+        return f"SshKey(secret={self.secret!r})"
 
 
 @dataclass(frozen=True)

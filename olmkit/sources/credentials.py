@@ -108,17 +108,6 @@ class Credentials:
             f"; the one for all Catalogs cannot be used: {self.common_secret_error}" if self.common_secret_error else ""
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """With all secrets in it: for the socket to a job and nothing else."""
-        layers = [[_grant_to_json(grant) for grant in layer] for layer in self.layers]
-        return {"layers": layers, "own": self.own_secret, "unusable": self.common_secret_error}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Credentials:
-        """The other way."""
-        layers = tuple(tuple(_grant_from_json(grant) for grant in layer) for layer in value["layers"])
-        return cls(layers, value["own"], value["unusable"])
-
     def _of_own(self) -> Iterator[CredentialRule]:
         return (
             grant
@@ -148,22 +137,3 @@ def _may_pull(grant: CredentialRule, host: str, port: int, repository: str) -> b
 def _heaviest(grants: Sequence[CredentialRule], kind: type[Kind]) -> Kind | None:
     fitting = sorted(grants, key=lambda grant: grant.specificity, reverse=True)
     return next((grant.value for grant in fitting if isinstance(grant.value, kind)), None)
-
-
-def _grant_to_json(grant: CredentialRule) -> dict[str, Any]:
-    value = grant.value
-    return {
-        "host": grant.host,
-        "port": grant.port,
-        "path": grant.path,
-        "registry": grant.registries_only,
-        "insecure": grant.insecure,
-        "kind": "ssh" if isinstance(value, SshKey) else "login",
-        "value": dict(vars(value)),
-    }
-
-
-def _grant_from_json(value: Mapping[str, Any]) -> CredentialRule:
-    kind = SshKey if value["kind"] == "ssh" else Login
-    granted = kind(**value["value"])
-    return CredentialRule(value["host"], value["port"], value["path"], granted, value["registry"], value["insecure"])

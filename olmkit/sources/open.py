@@ -17,6 +17,7 @@ from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeAlias
 
+from olmkit.jobs import codec
 from olmkit.sources import http
 from olmkit.sources.access import Access
 from olmkit.sources.errors import disk_full_as_waiting
@@ -30,7 +31,6 @@ from olmkit.sources.source import (
     ImageSource,
     Source,
     digest_of_files,
-    to_json,
     without_query,
 )
 from olmkit.sources.tree import CATALOG_LIMITS, ContentLimits
@@ -187,7 +187,7 @@ class _Git:
         with disk_full_as_waiting():
             pack = await repository.fetch(self._source, self._commit, self._access, folder, limits, progress)
         self._stack.enter_context(pack)
-        return Fetched({"type": "git", "source": to_json(self._source), "commit": self._commit}, (pack,))
+        return Fetched({"type": "git", "source": codec.encode(self._source), "commit": self._commit}, (pack,))
 
 
 async def _download(
@@ -262,4 +262,4 @@ class _Files:
         limits: ContentLimits = CATALOG_LIMITS,
         progress: Progress = _silent,
     ) -> Fetched:
-        return Fetched({"type": "configMaps", "source": to_json(self._source), "ref": self.ref})
+        return Fetched({"type": "configMaps", "source": codec.encode(self._source), "ref": self.ref})

@@ -5,14 +5,15 @@ Made by controllers from a spec, handed to their jobs as JSON, opened there by o
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import TypeAlias
+
+import msgspec
 
 from olmkit.api.patterns import RELATIVE_PATH
 from olmkit.sources.errors import BadReference, SourceReason, quoted
@@ -37,15 +38,13 @@ class GitReference:
         return f"{self.kind} {self.name}"
 
 
-@dataclass(frozen=True)
-class ImageSource:
+class ImageSource(msgspec.Struct, frozen=True, tag="image"):
     """An image, by tag or digest."""
 
     ref: str
 
 
-@dataclass(frozen=True)
-class GitSource:
+class GitSource(msgspec.Struct, frozen=True, tag="git", rename="camel"):
     """`directory` of the repository is the root of the content; "" is the whole repository."""
 
     repository: str
@@ -54,8 +53,7 @@ class GitSource:
     insecure_skip_verify: bool = False
 
 
-@dataclass(frozen=True)
-class HttpSource:
+class HttpSource(msgspec.Struct, frozen=True, tag="http", rename="camel"):
     """A tar archive. `checksum` is "" or "sha256:<hex>"; with one, nothing else than those bytes is ever taken."""
 
     url: str
@@ -63,45 +61,16 @@ class HttpSource:
     insecure_skip_verify: bool = False
 
 
-@dataclass(frozen=True)
-class ConfigMapsSource:
+class ConfigMapsSource(msgspec.Struct, frozen=True, tag="configMaps"):
     """Files as (path, bytes), as configmaps.gather lays them out; they travel with the job."""
 
-    files: tuple[tuple[str, bytes], ...] = field(repr=False)
+    files: tuple[tuple[str, bytes], ...]
+
+    def __repr__(self) -> str:
+        return "ConfigMapsSource()"
 
 
 Source: TypeAlias = ImageSource | GitSource | HttpSource | ConfigMapsSource
-
-
-def to_json(source: Source) -> dict[str, Any]:
-    """For the arguments of a job."""
-    match source:
-        case ImageSource(ref):
-            return {"type": "image", "ref": ref}
-        case GitSource(repository, reference, directory, insecure):
-            named = {"kind": str(reference.kind), "name": reference.name}
-            return {"type": "git", "repository": repository, "reference": named} | _rest(directory, insecure)
-        case HttpSource(url, checksum, insecure):
-            return {"type": "http", "url": url, "checksum": checksum, "insecureSkipVerify": insecure}
-        case ConfigMapsSource(files):
-            encoded = [[path, base64.b64encode(data).decode()] for path, data in files]
-            return {"type": "configMaps", "files": encoded}
-
-
-def from_json(value: Mapping[str, Any]) -> Source:
-    """What to_json made. Raises KeyError and ValueError for anything else."""
-    match value["type"]:
-        case "image":
-            return ImageSource(value["ref"])
-        case "git":
-            reference = GitReference(RefKind(value["reference"]["kind"]), value["reference"]["name"])
-            return GitSource(value["repository"], reference, value["directory"], value["insecureSkipVerify"])
-        case "http":
-            return HttpSource(value["url"], value["checksum"], value["insecureSkipVerify"])
-        case "configMaps":
-            return ConfigMapsSource(tuple((path, base64.b64decode(data)) for path, data in value["files"]))
-        case other:
-            raise ValueError(f"no source has the type {other!r}")
 
 
 def identity(source: Source) -> str:
@@ -141,10 +110,6 @@ def clean_folder(path: str, what: str = "directory") -> str:
     return "/".join(part for part in path.split("/") if part not in ("", "."))
 
 
-def _rest(directory: str, insecure: bool) -> dict[str, Any]:
-    return {"directory": directory, "insecureSkipVerify": insecure}
-
-
 def _mark(source: Source) -> str:
     """16 hex digits that differ when anything of the source does."""
-    return hashlib.sha256(json.dumps(to_json(source), sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(msgspec.to_builtins(source), sort_keys=True).encode()).hexdigest()[:16]

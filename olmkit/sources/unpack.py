@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from olmkit.jobs import codec
 from olmkit.sources import http
 from olmkit.sources.errors import BadContent, disk_full_as_waiting
 from olmkit.sources.oci import image
-from olmkit.sources.source import ConfigMapsSource, GitSource, from_json
+from olmkit.sources.source import ConfigMapsSource, GitSource
 from olmkit.sources.tree import ContentLimits, Tree, TreeError
 from olmkit.sources.tree_storage import TreeStorage
 
@@ -60,15 +61,13 @@ def _unpack_git(
     # Here, because dulwich costs memory that only git needs.
     from olmkit.sources.git import repository
 
-    source = from_json(facts["source"])
-    assert isinstance(source, GitSource)
+    source = codec.decode(GitSource, facts["source"])
     with disk_full_as_waiting():
         return repository.unpack(source, facts["commit"], pack, into, limits, progress)
 
 
 def _unpack_files(facts: Mapping[str, Any], into: Path | TreeStorage, limits: ContentLimits) -> None:
-    source, ref = from_json(facts["source"]), facts["ref"]
-    assert isinstance(source, ConfigMapsSource)
+    source, ref = codec.decode(ConfigMapsSource, facts["source"]), facts["ref"]
     tree = Tree(into, ("",), limits, layer=1)
     try:
         with disk_full_as_waiting():

@@ -22,7 +22,7 @@ from olmkit.api.conditions import StatusReport
 from olmkit.api.content import Phase
 from olmkit.api.meta import Object
 from olmkit.errors import Waiting
-from olmkit.jobs import Failed, Finished, Jobs, JobState, Running, Staging, Task
+from olmkit.jobs import Failed, Finished, Jobs, JobState, Queued, Running, Staging, Task
 from olmkit.runtime.api_server_addresses import ApiServerAddresses
 from olmkit.runtime.controller import Controller
 from olmkit.runtime.informer import Change, Informer
@@ -46,7 +46,8 @@ from rukpak.bundle.decide import (
     report,
     rival_text,
 )
-from rukpak.bundle.unpack_job import FUNCTION, take_over, whole_type_of
+from rukpak.bundle.storage import publish_job_output, whole_type_of
+from rukpak.bundle.unpack import UNPACK, UnpackRequest, UnpackResult
 
 NAME = "bundle"
 MANAGER = "rukpak"
@@ -56,11 +57,8 @@ PROGRESS_EVERY = timedelta(seconds=10)
 
 log = logging.getLogger(__name__)
 
-_QUEUED = "waiting for its turn"
-"""What olmkit.jobs says of a job that has not started."""
 
-
-def controller(manager: Manager, jobs: Jobs, store: Store) -> Controller:
+def controller(manager: Manager, jobs: Jobs[UnpackResult], store: Store) -> Controller:
     """The controller, wired to the manager. `store` is at `store_folder`; `jobs` has to enqueue a job's key here when it ends.
 
     Each turn of a Bundle hashes its content: whoever finds it missing or damaged (rukpak.bundle.unpack_job.load) gives the
@@ -163,7 +161,7 @@ class Unpacking:
 
     informer: Informer
     deployments: Informer
-    jobs: Jobs
+    jobs: Jobs[UnpackResult]
     store: Store
     settings: Settings
     api_servers: ApiServerAddresses
@@ -210,9 +208,9 @@ class Unpacking:
                 if isinstance(world.job, Ended):
                     self.jobs.forget(name)  # what it found belonged to another Bundle, which is gone
                     replaceable = digest_of_reference(world.job.ref)
-                arguments = self._arguments(plan, await self.api_servers.hosts())
-                finish = partial(take_over, self.store, plan.content_type, replaceable, plan.ref)
-                task = Task(FUNCTION, arguments, parses=True, staging=Staging(self.store.stage, finish))
+                request = self._request(plan, await self.api_servers.hosts())
+                finish = partial(publish_job_output, self.store, plan.content_type, replaceable, plan.ref)
+                task = Task(UNPACK, request, staging=Staging(self.store.stage, finish))
                 async with self._collecting:
                     state = self.jobs.ensure(name, _identity(world.bundle), task)
                 return Done(plan, _seen(state), _after(state))
@@ -230,7 +228,7 @@ class Unpacking:
         """
         async with self._collecting:
             states = [self.jobs.state(name) for _, name in self.informer.objects]
-            if any(isinstance(state, Running) for state in states):
+            if any(isinstance(state, Queued | Running) for state in states):
                 self._postponed.set()
                 return
             self._postponed.clear()
@@ -240,21 +238,15 @@ class Unpacking:
             for _, name in self.informer.objects:
                 state = self.jobs.state(name)
                 if isinstance(state, Finished):
-                    wanted.add(state.result["digest"])
+                    wanted.add(state.result.digest)
             for digest in sorted(here - wanted):
                 await asyncio.to_thread(self.store.remove, digest)
                 log.info("content removed (no Bundle has it)", extra={"digest": digest})
 
-    def _arguments(self, plan: Unpack, denied: tuple[str, ...]) -> Object:
+    def _request(self, plan: Unpack, denied: tuple[str, ...]) -> UnpackRequest:
         settings = self.settings
         access = Access(settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr, denied)
-        return {
-            "ref": plan.ref,
-            "type": plan.content_type,
-            "replace": plan.replace,
-            "root": str(store_folder(self.settings)),
-            "access": access.to_json(),
-        }
+        return UnpackRequest(plan.ref, plan.content_type, store_folder(settings), access, plan.replace)
 
     def _job(self, key: str, bundle: Bundle) -> Job:
         """The job of this very spec; one of a Bundle of the same name before it does not count."""
@@ -275,20 +267,22 @@ def _identity(bundle: Bundle) -> str:
     return f"{bundle.metadata.uid}/{bundle.metadata.generation}"
 
 
-def _seen(state: JobState) -> Job:
+def _seen(state: JobState[UnpackResult]) -> Job:
     match state:
+        case Queued():
+            return Working(started=False)
         case Running(progress=progress):
-            return Working(progress, started=progress != _QUEUED)
+            return Working(progress)
         case Finished(result=result):
-            return Ended(result["ref"], result.get("problem", ""))
+            return Ended(result.ref, result.problem)
         case Failed(error=error):
             return Broke(error)
 
 
-def _after(state: JobState) -> timedelta | None:
+def _after(state: JobState[UnpackResult]) -> timedelta | None:
     """When to look again; the end of a job wakes its key by itself."""
     match state:
-        case Running():
+        case Queued() | Running():
             return PROGRESS_EVERY
         case Finished():
             return timedelta(0)

@@ -18,7 +18,7 @@ import orjson
 
 from olmkit.errors import Waiting
 from olmkit.store.store import Store
-from rukpak.bundle.unpack_job import load
+from rukpak.bundle.storage import load
 from rukpak.bundledeployment.rest_mapper import GroupKind, RecordedLookups, RestMapper
 from rukpak.bundledeployment.world import (
     CRD,

@@ -83,7 +83,7 @@ def test_a_controller_has_limits_within_which_its_jobs_run(name: str, jobs: tupl
     resources = pod["containers"][0]["resources"]
     memory = MemoryBudget(quantity(resources["limits"]["memory"]) - CONTROLLER_MEMORY_BYTES)
     for each in jobs:
-        memory.require(each.fetch_memory_bytes, each.parser_memory)
+        memory.require(each.fetch_memory_bytes, each.parser_memory_bytes)
     disk = resources["limits"]["ephemeral-storage"]
     sizes = [volume["emptyDir"].get("sizeLimit", disk) for volume in pod["volumes"] if volume["name"] == "cache"]
     assert sizes == [disk], "what fills its cache is stopped before it is evicted for it"

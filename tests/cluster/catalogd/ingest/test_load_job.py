@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 import os
 import sys
 import urllib.request
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from aiohttp import web
 
 from catalogd.ingest.content import Content
 from catalogd.ingest.load_job import CONFIGS_LABEL, SWITCH_INTERVAL_SECONDS, load
-from catalogd.ingest.load_request import LoadTaskFactory
+from catalogd.ingest.load_request import LoadRequest, LoadResult
+from catalogd.ingest.load_tasks import LoadTaskFactory
 from catalogd.storage.record import Record
 from devcluster.cluster import Cluster
 from olmkit.errors import Waiting
+from olmkit.jobs import JobContext, codec
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadContent
@@ -29,7 +29,7 @@ from olmkit.store.checksums import Integrity
 from olmkit.store.store import Store
 from tests.cluster.catalogd.conftest import lines, package
 from tests.images import push, tar
-from tests.parse_here import parse_here
+from tests.parse_here import parse_here, through_json
 from tests.servers.registry_proxy import RegistryProxy
 from tests.servers.web_server import WebServer
 
@@ -80,14 +80,15 @@ class Setting:
         *,
         bundles: bool = False,
         answered: bool = False,
-    ) -> dict[str, Any]:
+    ) -> LoadResult:
         record = Record("", "", known, "") if known else None
         loader = LoadTaskFactory(self.folder, self._access, bundles)
         task = loader.task(source, Credentials(), record, bad, answered=answered)
         assert task.staging is not None
         with task.staging.open() as folder:
-            arguments = json.loads(json.dumps(task.at(folder).arguments))
-            found = task.staging.finish(folder, await load(arguments, lambda line: None, parse_here))
+            request = codec.decode(LoadRequest, through_json(task.request))
+            found = await load(request, JobContext(folder, parse=parse_here))
+            task.staging.finish(folder, found)
         assert sys.getswitchinterval() > SWITCH_INTERVAL_SECONDS
         return found
 
@@ -113,14 +114,14 @@ async def test_an_image_is_read_once_and_told_by_its_digest(setting: Setting) ->
     found = await setting.load(setting.image)
     by_digest = f"{setting.image.ref.removesuffix(':v1')}@{digest}"
     resolved = {"type": "image", "image": {"ref": by_digest}}
-    assert {key: found[key] for key in ("digest", "resolved", "validator", "unchanged")} == {
+    assert {key: getattr(found, key) for key in ("digest", "resolved", "validator", "unchanged")} == {
         **{"digest": digest, "resolved": resolved, "validator": "", "unchanged": False}
     }
     assert setting.content(digest).summary.package_names == ("p",)
     asked = setting.blobs_asked()
     assert asked > 0
     for known in (digest, ""):
-        assert (await setting.load(setting.image, known))["digest"] == digest
+        assert (await setting.load(setting.image, known)).digest == digest
     assert setting.blobs_asked() == asked
 
 
@@ -160,17 +161,15 @@ async def test_what_was_refused_before_is_not_fetched_again(setting: Setting) ->
     assert (again.value.message, setting.blobs_asked()) == (caught.value.message, asked)
     assert list(setting.store.digests()) == []
     setting.push(OTHER)
-    assert setting.content((await setting.load(setting.image, bad=caught.value))["digest"]).summary.package_names == (
-        "q",
-    )
+    assert setting.content((await setting.load(setting.image, bad=caught.value)).digest).summary.package_names == ("q",)
 
 
 async def test_the_files_of_config_maps_are_a_catalog_without_a_label(setting: Setting) -> None:
     files = tuple((path.removeprefix("configs/"), data) for path, data in FILES.items())
     source = ConfigMapsSource((*files, (".indexignore", b"x\n"), ("x", b"- ignored")))
     found = await setting.load(source)
-    assert found["ref"] == f"configMaps@{found['digest']}"
-    assert setting.content(found["digest"]).summary.package_names == ("p",)
+    assert found.ref == f"configMaps@{found.digest}"
+    assert setting.content(found.digest).summary.package_names == ("p",)
     with pytest.raises(BadContent, match="the catalog holds no blobs"):
         await setting.load(ConfigMapsSource(()))
 
@@ -212,14 +211,14 @@ async def test_content_of_an_archive_is_not_given_to_a_server_that_does_not_have
     checksum = f"sha256:{hashlib.sha256(data).hexdigest()}"
     async with WebServer(root) as server:
         source = HttpSource(f"{server.url}/catalog.tar", checksum)
-        digest = (await setting.load(source))["digest"]
+        digest = (await setting.load(source)).digest
         assert setting.content(digest).summary.package_names == ("p",)
         with pytest.raises(Waiting, match="cannot be looked up"):
             await setting.load(HttpSource(f"http://{NOWHERE}/catalog.tar", checksum))
         with pytest.raises(Waiting, match="404"):
             await setting.load(HttpSource(f"{server.url}/other.tar", checksum))
         (root / "other.tar").write_bytes(data)
-        assert (await setting.load(HttpSource(f"{server.url}/other.tar", checksum)))["digest"] == digest
+        assert (await setting.load(HttpSource(f"{server.url}/other.tar", checksum))).digest == digest
 
 
 async def test_an_archive_and_an_image_of_one_digest_are_two_contents(setting: Setting, tmp_path: Path) -> None:
@@ -260,4 +259,4 @@ async def test_a_catalog_that_grows_by_aliases_is_refused_for_good(setting: Sett
     assert setting.store.digests() == set()
     assert os.listdir(setting.folder / ".staging") == []
     small = ConfigMapsSource((("a.yaml", repeated(1)),))
-    assert setting.content((await setting.load(small))["digest"]).index.size > 10**7
+    assert setting.content((await setting.load(small)).digest).index.size > 10**7

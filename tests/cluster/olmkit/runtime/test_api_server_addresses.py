@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from devcluster.cluster import Cluster
+from olmkit.jobs import codec
 from olmkit.runtime.api_server_addresses import ApiServerAddresses, endpoints
 from olmkit.runtime.client import Client
 from olmkit.sources.access import Access
@@ -38,6 +39,6 @@ async def test_sources_are_kept_from_the_configured_address_and_from_the_endpoin
         with endpoint_of_the_api_server(cluster, "192.0.2.1"):
             hosts = await ApiServerAddresses(client).hosts()
         assert hosts == (client.host, "192.0.2.1:6443")
-    addresses = Access.from_json(Access().with_denied_hosts(hosts).to_json()).addresses()
+    addresses = codec.decode(Access, codec.encode(Access().with_denied_hosts(hosts))).addresses()
     assert addresses.refusal_of_address("192.0.2.1", 6443) == "which is the API server's"
     assert addresses.refusal_of_address("192.0.2.1", 443) is None

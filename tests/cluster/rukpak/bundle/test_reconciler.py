@@ -25,7 +25,8 @@ from olmkit.runtime.controller import Controller
 from olmkit.runtime.manager import Manager, Settings
 from olmkit.store.store import Store
 from rukpak.bundle.reconciler import controller, store_folder
-from rukpak.bundle.unpack_job import load
+from rukpak.bundle.storage import load
+from rukpak.bundle.unpack import UNPACK, UnpackResult
 from rukpak.format import PlainBundle, RegistryBundle, from_json
 from rukpak.format.bundle import FORMAT_VERSION
 from tests import images
@@ -116,7 +117,7 @@ async def unpacking(
         manager = Manager("rukpak", settings, client)
         store = Store(store_folder(settings))
         sandbox = Sandbox(reads=(settings.registries_conf or cache, store_folder(settings)))
-        jobs = Jobs(lambda key: built[0].enqueue(key), preload=("rukpak.bundle.unpack_job",), sandbox=sandbox)
+        jobs = Jobs[UnpackResult](lambda key: built[0].enqueue(key), preload=[UNPACK.module], sandbox=sandbox)
         built.append(controller(manager, jobs, store))
         run = asyncio.create_task(manager.run())
         try:

@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 
 from catalogd.ingest.catalog_files import MAX_WORKER_DOCUMENT_BYTES, CatalogFiles
 from catalogd.ingest.content_writer import ContentWriter
-from catalogd.ingest.load_request import LoadTaskFactory
+from catalogd.ingest.load_request import LOAD, LoadRequest, LoadResult
+from catalogd.ingest.load_tasks import LoadTaskFactory
 from catalogd.ingest.yaml_worker import FileBlobs
 from catalogd.ingest.yaml_worker_pool import WorkerDied, YamlWorkerPool
 from devcluster.processes import children
@@ -37,6 +38,7 @@ from olmkit.sources.source import ConfigMapsSource
 from olmkit.sources.tree import CATALOG_LIMITS, Tree
 from olmkit.store.store import Store
 from tests.images import Entry, file, tar
+from tests.integration.catalogd.ingest.yaml_worker_jobs import READ_ONE
 from tests.integration.olmkit.jobs.test_scheduler import parent_of
 
 DIGEST = "sha256:" + "c" * 64
@@ -217,12 +219,14 @@ class Desk:
     def __init__(self, folder: Path) -> None:
         self.ends: asyncio.Queue[str] = asyncio.Queue()
         limits = Limits(memory_bytes=768 << 20, cpu_seconds=60, timeout=timedelta(seconds=60))
-        preload = ["catalogd.ingest.load_job", "tests.integration.catalogd.ingest.yaml_worker_jobs"]
+        preload = [LOAD.module, READ_ONE.module]
         sandbox = Sandbox(writes=(folder,))
         self._mine = set(children(os.getpid()))
-        self.jobs = Jobs(self.ends.put_nowait, concurrent=1, limits=limits, preload=preload, sandbox=sandbox)
+        self.jobs = Jobs[LoadResult](
+            self.ends.put_nowait, max_concurrent=1, limits=limits, preload=preload, sandbox=sandbox
+        )
 
-    async def end(self) -> JobState:
+    async def end(self) -> JobState[LoadResult]:
         """The state of the job once it has ended."""
         async with asyncio.timeout(60):
             await self.ends.get()
@@ -253,7 +257,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
 LOTS = "---\n".join(f"schema: x\nname: '{number}'\ntext: {'x' * 500}\n" for number in range(6000))
 
 
-def load(folder: Path, text: str) -> Task:
+def load(folder: Path, text: str) -> Task[LoadRequest, LoadResult]:
     """The job that reads a catalog of two files."""
     source = ConfigMapsSource((("a.yaml", text.encode()), ("b.yaml", b"schema: x\nname: last\n")))
     return LoadTaskFactory(folder, Access()).task(source, Credentials(), None, None)
@@ -265,7 +269,7 @@ async def test_a_job_reads_yaml_with_its_readers(desk: Desk, tmp_path: Path) -> 
         os.kill(pid, signal.SIGCONT)
     state = await desk.end()
     assert isinstance(state, Finished)
-    folder = Store(tmp_path / "store").path(state.result["digest"])
+    folder = Store(tmp_path / "store").path(state.result.digest)
     assert folder is not None
     names = [json.loads(line)["name"] for line in (folder / "all.jsonl").read_bytes().splitlines()]
     assert names == [*map(str, range(6000)), "last"]
@@ -306,18 +310,18 @@ async def test_a_job_ends_as_its_reader_did(
 
 async def test_a_reader_that_needs_too_much_memory_ends_the_job(desk: Desk) -> None:
     limits = Limits(memory_bytes=72 << 20, cpu_seconds=60, timeout=timedelta(seconds=60))
-    jobs = Jobs(
+    jobs = Jobs[dict[str, None]](
         desk.ends.put_nowait,
-        concurrent=1,
+        max_concurrent=1,
         limits=limits,
-        preload=["tests.integration.catalogd.ingest.yaml_worker_jobs"],
+        preload=[READ_ONE.module],
     )
     try:
         for letters, kind in ((10, Finished), (20 << 20, Failed)):
             jobs.ensure(
                 "key",
                 str(letters),
-                Task("tests.integration.catalogd.ingest.yaml_worker_jobs:read_one", {"letters": letters}),
+                Task(READ_ONE, letters),
             )
             async with asyncio.timeout(60):
                 await desk.ends.get()

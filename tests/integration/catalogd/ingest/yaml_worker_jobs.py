@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from catalogd.ingest.yaml_worker_pool import YamlWorkerPool
 from olmkit.fbc.documents import RawDocument
+from olmkit.jobs import Job, JobContext, implement
+
+READ_ONE = Job(f"{__name__}:read_one", int, dict[str, None])
 
 
-def read_one(arguments: dict[str, Any], progress: Callable[[str], None]) -> dict[str, Any]:
+def read_one(letters: int, context: JobContext) -> dict[str, None]:
     """Have a reader read a document of so many letters."""
-    text = b"schema: ".ljust(arguments["letters"], b"x")
+    text = b"schema: ".ljust(letters, b"x")
     with YamlWorkerPool(bundle_metadata=False, count=1) as readers:
         readers.add(0, RawDocument(text, 1), lambda part: None)
         readers.drain(lambda part: None)
     return {}
+
+
+implement(READ_ONE, read_one)

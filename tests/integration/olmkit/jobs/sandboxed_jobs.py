@@ -9,15 +9,18 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from catalogd.ingest.yaml_worker_pool import YamlWorkerPool
 from olmkit.errors import Blocked
-from olmkit.jobs import Parse
+from olmkit.jobs import Job, JobContext, implement
+from olmkit.jobs.registry import Function
 from olmkit.store.store import fill_staging
+
+Values = dict[str, Any]
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 PTRACE, IO_URING_SETUP, PROCESS_VM_READV = {"x86_64": (101, 425, 310), "aarch64": (117, 425, 270)}[os.uname().machine]
@@ -95,43 +98,42 @@ WAYS: dict[str, Callable[..., Any]] = {
 }
 
 
-def attempt(arguments: dict[str, Any], progress: Callable[[str], None]) -> dict[str, Any]:
+def attempt(arguments: Values, context: JobContext) -> Values:
     """Try each of `ways`, a list of [name of the way, arguments...]; what happened: "done" or the error's name."""
     return {"outcomes": [_outcome(*way) for way in arguments["ways"]]}
 
 
-def leave(arguments: dict[str, Any], progress: Callable[[str], None]) -> dict[str, Any]:
+def leave(arguments: Values, context: JobContext) -> Values:
     """Content in the staging folder with the manifest of `manifest`; then try `ways`, and say that it is `ref` by `digest`."""
-    staging, digest = Path(arguments["staging"]), arguments["digest"]
-    with fill_staging(staging, arguments.get("manifest", digest)) as folder:
+    staging, digest = context.folder, arguments["digest"]
+    with fill_staging(staging, str(arguments.get("manifest", digest))) as folder:
         (folder / "type").write_text("left")
     if arguments.get("hang"):
-        progress("filled")
+        context.progress("filled")
         signal.pause()
-    said = {"digest": digest, "ref": arguments.get("ref"), "staged": arguments.get("staged", True)}
-    return {**said, **attempt(_named(arguments), progress)}
+    said = {"digest": digest, "ref": arguments.get("ref", ""), "staged": arguments.get("staged", True)}
+    of_catalogs = {"resolved": {}, "validator": "", "unchanged": False}
+    return {**said, **of_catalogs, **attempt(_named(arguments, context), context)}
 
 
-async def have_parsed_in_staging(
-    arguments: dict[str, Any], progress: Callable[[str], None], parse: Parse
-) -> dict[str, Any]:
+async def have_parsed_in_staging(arguments: Values, context: JobContext) -> Values:
     """As have_parsed, in a folder within the staging folder."""
-    folder = Path(arguments["staging"], "content")
-    return await have_parsed({**_named(arguments), "folder": str(folder)}, progress, parse)
+    folder = context.folder / "content"
+    return await have_parsed({**_named(arguments, context), "folder": str(folder)}, context)
 
 
-def _named(arguments: dict[str, Any]) -> dict[str, Any]:
+def _named(arguments: Values, context: JobContext) -> Values:
     """With the staging folder in the ways that name it."""
-    ways = [[str(each).replace("{staging}", arguments["staging"]) for each in way] for way in arguments.get("ways", ())]
+    ways = [[str(each).replace("{staging}", str(context.folder)) for each in way] for way in arguments.get("ways", ())]
     return {**arguments, "ways": ways}
 
 
-async def look(arguments: dict[str, Any]) -> dict[str, Any]:
+async def look(arguments: Values) -> Values:
     """The same, in the child that looks."""
-    return {"pid": os.getpid(), **attempt(arguments, lambda line: None)}
+    return {"pid": os.getpid(), **attempt(arguments, JobContext(Path(os.devnull)))}
 
 
-def describe(arguments: dict[str, Any], progress: Callable[[str], None]) -> dict[str, Any]:
+def describe(arguments: Values, context: JobContext) -> Values:
     """What the process is."""
     get_dumpable, get_no_new_privileges = 3, 39
     return {
@@ -152,14 +154,14 @@ def _outcome(name: str, *arguments: Any) -> str:
     return "done"
 
 
-async def have_parsed(arguments: dict[str, Any], progress: Callable[[str], None], parse: Parse) -> dict[str, Any]:
+async def have_parsed(arguments: Values, context: JobContext) -> Values:
     """Have `function` do its part in the process that parses, with a file that holds "fetched"."""
     folder = Path(arguments["folder"])
     os.makedirs(folder, exist_ok=True)
     with tempfile.TemporaryFile() as file:
         file.write(b"fetched")
         file.flush()
-        said = await parse(f"{__name__}:{arguments['function']}", arguments, [file], folder, progress)
+        said = await context.parse(job(arguments["function"]), arguments, [file], folder)
     orphan = said.get("orphan")
     left = orphan is not None and is_there(orphan)
     return {"job": os.getpid(), "parent of the job": os.getppid(), "orphan is left": left, **said}
@@ -174,74 +176,58 @@ def is_there(pid: int) -> bool:
     return True
 
 
-def attempt_apart(
-    arguments: dict[str, Any], files: Sequence[IO[bytes]], progress: Callable[[str], None]
-) -> dict[str, Any]:
+def attempt_apart(arguments: Values, context: JobContext) -> Values:
     """The same as attempt(), and what the process is and was given."""
-    progress("parsing")
-    files[0].seek(0)
+    context.progress("parsing")
+    context.files[0].seek(0)
     descriptors = []
     for number in range(1024):
         with suppress(OSError):
             os.fstat(number)
             descriptors.append(number)
     return {
-        **attempt(arguments, progress),
-        **describe(arguments, progress),
-        "file": files[0].read().decode(),
+        **attempt(arguments, context),
+        **describe(arguments, context),
+        "file": context.files[0].read().decode(),
         "descriptors": len(descriptors),
     }
 
 
-def crash_apart(
-    arguments: dict[str, Any], files: Sequence[IO[bytes]], progress: Callable[[str], None]
-) -> dict[str, Any]:
+def crash_apart(arguments: Values, context: JobContext) -> Values:
     """As a C parser whose stack overflowed might."""
     os.kill(os.getpid(), signal.SIGSEGV)
     return {}
 
 
-def spin_apart(
-    arguments: dict[str, Any], files: Sequence[IO[bytes]], progress: Callable[[str], None]
-) -> dict[str, Any]:
+def spin_apart(arguments: Values, context: JobContext) -> Values:
     """Burn CPU."""
     while True:
         pass
 
 
-def eat_memory_apart(
-    arguments: dict[str, Any], files: Sequence[IO[bytes]], progress: Callable[[str], None]
-) -> dict[str, Any]:
+def eat_memory_apart(arguments: Values, context: JobContext) -> Values:
     """More and more, in pieces."""
     held = []
     while True:
         held.append(bytes(16 * 1024 * 1024))  # never written to: it takes no time worth counting
 
 
-def block_apart(
-    arguments: dict[str, Any], files: Sequence[IO[bytes]], progress: Callable[[str], None]
-) -> dict[str, Any]:
+def block_apart(arguments: Values, context: JobContext) -> Values:
     """Raise Blocked."""
     raise Blocked("Bad", "the content is wrong")
 
 
-def fail_apart(
-    arguments: dict[str, Any], files: Sequence[IO[bytes]], progress: Callable[[str], None]
-) -> dict[str, Any]:
+def fail_apart(arguments: Values, context: JobContext) -> Values:
     """Raise what nobody foresaw."""
     raise KeyError("surprise")
 
 
-def leave_apart(
-    arguments: dict[str, Any], files: Sequence[IO[bytes]], progress: Callable[[str], None]
-) -> dict[str, Any]:
+def leave_apart(arguments: Values, context: JobContext) -> Values:
     """End without an answer."""
     os._exit(3)
 
 
-def leave_writer_apart(
-    arguments: dict[str, Any], files: Sequence[IO[bytes]], progress: Callable[[str], None]
-) -> dict[str, Any]:
+def leave_writer_apart(arguments: Values, context: JobContext) -> Values:
     """Leave a process behind that has no parent of this job, and changes a file of the folder without end."""
     ours, theirs = os.pipe()
     way = arguments["way"]
@@ -260,25 +246,50 @@ def leave_writer_apart(
     os.wait()
     pid = int(os.read(ours, 20))
     if way == "hang":
-        progress(str(pid))
+        context.progress(str(pid))
         signal.pause()
     return {"orphan": pid}
 
 
-def end_readers_apart(
-    arguments: dict[str, Any], files: Sequence[IO[bytes]], progress: Callable[[str], None]
-) -> dict[str, Any]:
+def end_readers_apart(arguments: Values, context: JobContext) -> Values:
     """End the processes that this one started."""
     with YamlWorkerPool(bundle_metadata=False) as readers:
         started = [each._pid for each in readers._all]
-        progress(f"{len(started)} readers")
+        context.progress(f"{len(started)} readers")
     return {"started": len(started), "left": sum(map(is_there, started))}
 
 
-def hang_apart(
-    arguments: dict[str, Any], files: Sequence[IO[bytes]], progress: Callable[[str], None]
-) -> dict[str, Any]:
+def hang_apart(arguments: Values, context: JobContext) -> Values:
     """Say the pid, and wait."""
-    progress(str(os.getpid()))
+    context.progress(str(os.getpid()))
     while True:
         signal.pause()
+
+
+PARSING = ("have_parsed", "have_parsed_in_staging")
+
+
+def job(name: str) -> Job[Values, Values]:
+    """The declaration of a function of this module, by its name."""
+    return Job(f"{__name__}:{name}", dict, dict, parses=name in PARSING)
+
+
+FUNCTIONS: tuple[Function[Values, Values], ...] = (
+    attempt,
+    leave,
+    have_parsed_in_staging,
+    describe,
+    have_parsed,
+    attempt_apart,
+    crash_apart,
+    spin_apart,
+    eat_memory_apart,
+    block_apart,
+    fail_apart,
+    leave_apart,
+    leave_writer_apart,
+    end_readers_apart,
+    hang_apart,
+)
+for function in FUNCTIONS:
+    implement(job(function.__name__), function, probe=look)

@@ -23,12 +23,14 @@ from olmkit.jobs import (
     JobState,
     Limits,
     MemoryBudget,
+    Queued,
     Running,
     Sandbox,
     Task,
     landlock,
     seccomp,
 )
+from tests.integration.olmkit.jobs.sandboxed_jobs import Values, job
 from tests.integration.olmkit.jobs.test_sandbox import with_landlock, with_seccomp
 from tests.integration.olmkit.jobs.test_scheduler import end_of
 
@@ -46,15 +48,15 @@ class Desk:
     def __init__(self, folder: Path, limits: Limits = LIMITS, memory: MemoryBudget | None = None) -> None:
         self.folder = folder
         self.ends: asyncio.Queue[str] = asyncio.Queue()
-        self.jobs = Jobs(
+        self.jobs = Jobs[Values](
             self.ends.put_nowait, limits=limits, preload=[WORK], sandbox=Sandbox(writes=(folder,)), memory=memory
         )
 
     def start(self, key: str, function: str, **arguments: Any) -> None:
         named = {"function": function, "folder": str(self.folder / "staging"), **arguments}
-        self.jobs.ensure(key, str(next(NUMBERS)), Task(f"{WORK}:have_parsed", named, parses=True))
+        self.jobs.ensure(key, str(next(NUMBERS)), Task(job("have_parsed"), named))
 
-    async def end(self, function: str, **arguments: Any) -> JobState:
+    async def end(self, function: str, **arguments: Any) -> JobState[Values]:
         """Of one job."""
         self.start("key", function, **arguments)
         async with asyncio.timeout(30):
@@ -68,8 +70,10 @@ class Desk:
         async with asyncio.timeout(30):
             while True:
                 state = self.jobs.state(key)
-                assert isinstance(state, Running), state
-                if state.progress == wanted or (wanted is None and state.progress.isdigit()):
+                assert isinstance(state, Queued | Running), state
+                if isinstance(state, Queued):
+                    pass
+                elif state.progress == wanted or (wanted is None and state.progress.isdigit()):
                     return state.progress
                 await asyncio.sleep(0.005)
 
@@ -201,19 +205,19 @@ def children_of(pid: int) -> list[int]:
 
 async def test_what_is_fetched_waits_for_memory_and_keeps_no_other_from_fetching(tmp_path: Path) -> None:
     """Two may fetch and one may parse; a third that asks for more than there is waits, though there are turns."""
-    memory = MemoryBudget(LIMITS.parser_memory + 2 * LIMITS.fetch_memory_bytes)
+    memory = MemoryBudget(LIMITS.parser_memory_bytes + 2 * LIMITS.fetch_memory_bytes)
     desk = Desk(tmp_path / "store", LIMITS, memory)
     try:
         desk.start("first", "hang_apart")
         await desk.progress("first")
         desk.start("second", "hang_apart")
-        await desk.progress("second", "waiting for memory to read it with")
+        await desk.progress("second", "waiting for memory")
         desk.start("third", "hang_apart")
         assert memory.held == memory.total
-        await desk.progress("third", "waiting for its turn")
+        assert isinstance(desk.jobs.state("third"), Queued)
         desk.jobs.cancel("first")
         await desk.progress("second")
-        await desk.progress("third", "waiting for memory to read it with")
+        await desk.progress("third", "waiting for memory")
         assert memory.held == memory.total
         desk.jobs.cancel("second")
         await desk.progress("third")
@@ -224,17 +228,17 @@ async def test_what_is_fetched_waits_for_memory_and_keeps_no_other_from_fetching
 
 async def test_to_wait_for_memory_costs_a_job_none_of_its_time(tmp_path: Path) -> None:
     limits = Limits(memory_bytes=64 * MEBIBYTE, fetch_memory_bytes=48 * MEBIBYTE, timeout=timedelta(seconds=3))
-    memory = MemoryBudget(limits.parser_memory + limits.fetch_memory_bytes)
+    memory = MemoryBudget(limits.parser_memory_bytes + limits.fetch_memory_bytes)
     desk = Desk(tmp_path / "store", limits, memory)
     try:
         async with asyncio.timeout(60):
             while not isinstance(await desk.end("attempt_apart", ways=[]), Finished):
                 pass  # the first job's time may be over before the fork server is there
-        async with memory.hold(limits.parser_memory, parser=True):
+        async with memory.hold(limits.parser_memory_bytes, parser=True):
             desk.start("key", "attempt_apart", ways=[])
-            await desk.progress("key", "waiting for memory to read it with")
+            await desk.progress("key", "waiting for memory")
             await asyncio.sleep(3.5)  # longer than the job may take
-            await desk.progress("key", "waiting for memory to read it with")
+            await desk.progress("key", "waiting for memory")
         assert await desk.ends.get() == "key"
         assert isinstance(desk.jobs.state("key"), Finished)
     finally:

@@ -9,17 +9,18 @@ import pytest
 
 from olmkit.errors import Waiting
 from olmkit.jobs import Failed, Finished, Running, Task, probe_pool
-from tests.integration.olmkit.jobs.test_scheduler import WORK, Desk, desk, end_of
+from tests.integration.olmkit.jobs.example_jobs import Values, job
+from tests.integration.olmkit.jobs.test_scheduler import Desk, desk, end_of
 
 __all__ = ["desk"]
 
 
-def looking(look: str, log: Path | None = None, **arguments: Any) -> Task:
+def looking(look: str, log: Path | None = None, **arguments: Any) -> Task[Values, Values]:
     """A job that leaves a letter in `log` when it is run."""
-    return Task(f"{WORK}:count", {"log": str(log), **arguments}, look=f"{WORK}:{look}")
+    return Task(job("count"), {"log": str(log), "probe": look, **arguments}, probe=True)
 
 
-async def result(desk: Desk, key: str, task: Task) -> dict[str, Any]:
+async def result(desk: Desk, key: str, task: Task[Values, Values]) -> Values:
     """What the job, or the look in its place, gave."""
     desk.jobs.ensure(key, "it", task)
     state = await desk.ended(key)

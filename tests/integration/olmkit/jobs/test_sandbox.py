@@ -13,12 +13,11 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from olmkit.jobs import Finished, Jobs, Sandbox, Task, landlock, seccomp
-from tests.integration.olmkit.jobs.sandboxed_jobs import IO_URING_SETUP, PROCESS_VM_READV, PTRACE
+from tests.integration.olmkit.jobs.sandboxed_jobs import IO_URING_SETUP, PROCESS_VM_READV, PTRACE, Values, job
 
 WORK = "tests.integration.olmkit.jobs.sandboxed_jobs"
 NUMBERS = itertools.count()
@@ -38,9 +37,9 @@ class Desk:
 
     def __init__(self, sandbox: Sandbox) -> None:
         self.ends: asyncio.Queue[str] = asyncio.Queue()
-        self.jobs = Jobs(self.ends.put_nowait, sandbox=sandbox)
+        self.jobs = Jobs[Values](self.ends.put_nowait, sandbox=sandbox)
 
-    async def result(self, task: Task) -> dict[str, Any]:
+    async def result(self, task: Task[Values, Values]) -> Values:
         """Of a job that finishes."""
         self.jobs.ensure("key", str(next(NUMBERS)), task)
         async with asyncio.timeout(30):
@@ -51,7 +50,7 @@ class Desk:
 
     async def attempt(self, *ways: tuple[object, ...]) -> list[str]:
         """What became of each."""
-        found: list[str] = (await self.result(Task(f"{WORK}:attempt", {"ways": ways})))["outcomes"]
+        found: list[str] = (await self.result(Task(job("attempt"), {"ways": ways})))["outcomes"]
         return found
 
 
@@ -70,7 +69,7 @@ async def test_a_job_gets_the_environment_it_needs_and_no_more(monkeypatch: pyte
     for name, value in (("HTTPS_PROXY", "http://proxy:3128"), ("no_proxy", "internal"), ("SSL_CERT_FILE", "/ca.crt")):
         monkeypatch.setenv(name, value)
     async with desk(Sandbox()) as it:
-        described = await it.result(Task(f"{WORK}:describe"))
+        described = await it.result(Task(job("describe"), {}))
         server = environment_of(described["parent"])
     found = described["environment"]
     assert found["HTTPS_PROXY"] == "http://proxy:3128"
@@ -87,7 +86,7 @@ def environment_of(pid: int) -> bytes:
 
 async def test_a_job_is_closed_to_others_and_gets_no_new_privileges() -> None:
     async with desk(Sandbox()) as it:
-        found = await it.result(Task(f"{WORK}:describe"))
+        found = await it.result(Task(job("describe"), {}))
     assert found["dumpable"] == 0
     assert found["no new privileges"] == 1
     assert found["working directory"] == "/"
@@ -148,7 +147,7 @@ async def test_a_job_sends_no_signals_to_its_controller(tmp_path: Path) -> None:
 
 async def test_temporary_files_of_a_job_go_with_it() -> None:
     async with desk(Sandbox()) as it:
-        folders = {(await it.result(Task(f"{WORK}:describe")))["temporary"] for _ in range(2)}
+        folders = {(await it.result(Task(job("describe"), {})))["temporary"] for _ in range(2)}
         assert len(folders) == 2, "each has a folder of its own"
         assert not any(map(os.path.exists, folders))
         above = {os.path.dirname(folder) for folder in folders}
@@ -316,7 +315,7 @@ async def test_without_a_network_nobody_can_be_reached() -> None:
 async def test_a_file_that_is_replaced_is_read_by_the_next_look(tmp_path: Path) -> None:
     given = tmp_path / "registries.conf"
     given.write_text("before")
-    look = Task(f"{WORK}:attempt", {"ways": [("read", str(given))]}, look=f"{WORK}:look")
+    look = Task(job("attempt"), {"ways": [("read", str(given))]}, probe=True)
     async with desk(Sandbox(reads=(given,))) as it:
         first = await it.result(look)
         assert (await it.result(look)) == first, "one child looks for both"

@@ -6,19 +6,21 @@ import asyncio
 import itertools
 import subprocess
 from collections.abc import AsyncIterator, Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from catalogd.ingest.staged_content import publish_job_output as take_catalog
-from olmkit.jobs import Failed, Finished, Jobs, JobState, Running, Sandbox, Staging, Task, landlock
+from catalogd.ingest import staged_content
+from catalogd.ingest.load_request import LoadResult
+from olmkit.jobs import Failed, Finished, Jobs, JobState, Running, Sandbox, Staging, Task, codec, landlock
 from olmkit.jobs.job import JobReason
 from olmkit.store.store import Store
-from rukpak.bundle.unpack_job import PLAIN, REGISTRY
-from rukpak.bundle.unpack_job import take_over as take_bundle
+from rukpak.bundle import storage
+from rukpak.bundle.storage import PLAIN, REGISTRY
+from rukpak.bundle.unpack import UnpackResult
 from rukpak.format.bundle import FORMAT_VERSION
+from tests.integration.olmkit.jobs.sandboxed_jobs import Values, job
 
 WORK = "tests.integration.olmkit.jobs.sandboxed_jobs"
 NUMBERS = itertools.count()
@@ -34,6 +36,20 @@ with_landlock = pytest.mark.skipif(
 )
 
 
+def take_catalog(store: Store, image: str) -> Callable[[Path, Values], None]:
+    """What publishes the output of jobs that load catalogs."""
+    return lambda folder, values: staged_content.publish_job_output(
+        store, False, image, folder, codec.decode(LoadResult, values)
+    )
+
+
+def take_bundle(store: Store, replaceable: str, image: str) -> Callable[[Path, Values], None]:
+    """What publishes the output of jobs that unpack bundles."""
+    return lambda folder, values: storage.publish_job_output(
+        store, PLAIN, replaceable, image, folder, codec.decode(UnpackResult, values)
+    )
+
+
 class Desk:
     """Jobs over a store that holds the content of another."""
 
@@ -43,15 +59,15 @@ class Desk:
         with self.store.publish(OTHER) as folder:
             (folder / "type").write_text(KEPT)
         self.ends: asyncio.Queue[str] = asyncio.Queue()
-        self.jobs = Jobs(self.ends.put_nowait, preload=[WORK], sandbox=Sandbox(reads=(root,)))
-        self.finish: Callable[[Path, dict[str, Any]], dict[str, Any]] = partial(take_catalog, self.store, False, "")
+        self.jobs = Jobs[Values](self.ends.put_nowait, preload=[WORK], sandbox=Sandbox(reads=(root,)))
+        self.finish: Callable[[Path, Values], None] = take_catalog(self.store, "")
 
     def start(self, name: str = "leave", /, **arguments: Any) -> None:
         staging = Staging(self.store.stage, self.finish)
-        task = Task(f"{WORK}:{name}", arguments, parses="function" in arguments, staging=staging)
+        task = Task(job(name), arguments, staging=staging)
         self.jobs.ensure("key", str(next(NUMBERS)), task)
 
-    async def end(self, name: str = "leave", /, **arguments: Any) -> JobState:
+    async def end(self, name: str = "leave", /, **arguments: Any) -> JobState[Values]:
         self.start(name, **arguments)
         async with asyncio.timeout(30):
             await self.ends.get()
@@ -106,7 +122,7 @@ async def test_a_job_writes_to_its_staging_folder_only(desk: Desk) -> None:
 
 @with_landlock
 async def test_what_parses_for_it_writes_to_that_folder_only(desk: Desk) -> None:
-    desk.finish = lambda folder, result: result
+    desk.finish = lambda folder, result: None
     named = ("write", "{staging}/content/file")
     state = await desk.end("have_parsed_in_staging", function="attempt_apart", ways=[named, *ways(desk.root)])
     assert isinstance(state, Finished), state
@@ -117,9 +133,9 @@ async def test_what_parses_for_it_writes_to_that_folder_only(desk: Desk) -> None
 
 async def test_intact_content_stays_whatever_digest_a_job_names(desk: Desk) -> None:
     assert isinstance(await desk.end(digest=OTHER), Finished)
-    desk.finish = partial(take_bundle, desk.store, PLAIN, "", TAG)
+    desk.finish = take_bundle(desk.store, "", TAG)
     assert isinstance(await desk.end(digest=OTHER, ref=f"{NAME}@{OTHER}"), Finished)
-    desk.finish = partial(take_bundle, desk.store, PLAIN, OWN, TAG)
+    desk.finish = take_bundle(desk.store, OWN, TAG)
     assert isinstance(await desk.end(digest=OTHER, ref=f"{NAME}@{OTHER}"), Finished)
     assert desk.text(OTHER) == KEPT
     assert desk.left == []
@@ -156,8 +172,8 @@ async def test_what_is_no_content_is_not_taken_over(desk: Desk, wrong: dict[str,
 @pytest.mark.parametrize(
     "take",
     [
-        pytest.param(lambda desk, ref: partial(take_catalog, desk.store, False, ref), id="catalogs"),
-        pytest.param(lambda desk, ref: partial(take_bundle, desk.store, PLAIN, "", ref), id="bundles"),
+        pytest.param(lambda desk, ref: take_catalog(desk.store, ref), id="catalogs"),
+        pytest.param(lambda desk, ref: take_bundle(desk.store, "", ref), id="bundles"),
     ],
 )
 @pytest.mark.parametrize(
@@ -184,7 +200,7 @@ async def test_a_job_names_the_image_that_it_was_asked_for(
 
 
 async def test_what_is_in_the_store_is_no_answer_to_another_digest(desk: Desk) -> None:
-    desk.finish = partial(take_bundle, desk.store, PLAIN, "", f"{NAME}@{OWN}")
+    desk.finish = take_bundle(desk.store, "", f"{NAME}@{OWN}")
     assert isinstance(await desk.end(digest=OTHER, ref=f"{NAME}@{OTHER}", staged=False), Failed)
 
 
@@ -200,7 +216,7 @@ async def test_folders_that_are_too_deep_keep_no_other_job_from_its_end(desk: De
 async def test_a_job_that_is_cancelled_leaves_nothing(desk: Desk) -> None:
     desk.start(digest=OWN, hang=True)
     async with asyncio.timeout(30):
-        state: JobState | None = None
+        state: JobState[Values] | None = None
         while not (isinstance(state, Running) and state.progress == "filled"):
             await asyncio.sleep(0)
             state = desk.jobs.state("key")

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from olmkit.errors import OlmError
+from olmkit.jobs import codec
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.oci.registries_conf import Timeouts
 from olmkit.sources.open import open_source
-from olmkit.sources.source import GitReference, GitSource, RefKind, Source, from_json, to_json
+from olmkit.sources.source import GitReference, GitSource, RefKind, Source
 from olmkit.sources.tree import CATALOG_LIMITS, ContentLimits
 from olmkit.sources.unpack import unpack
 
@@ -49,7 +50,7 @@ class SourceHarness:
         """Path below the root of the content -> text. The source goes through JSON first, as it does on its way to a job."""
         into = self.folder / f"into-{next(self._numbers)}"
         into.mkdir()
-        async with open_source(from_json(to_json(source)), self.access) as opened:
+        async with open_source(codec.decode(type(source), codec.encode(source)), self.access) as opened:
             fetched = await opened.fetch(into, limits=self.limits, progress=self.lines.append)
             root = unpack(fetched, into, self.limits, self.lines.append)
         return {

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from olmkit.errors import Blocked
-from olmkit.jobs import Task
+from olmkit.jobs import Job, Task, codec
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.oci.registries_conf import Timeouts
@@ -22,11 +22,11 @@ FULL = Access(
 
 @pytest.mark.parametrize("access", [FULL, Access()], ids=["everything", "nothing"])
 def test_it_reaches_a_job_as_json(access: Access) -> None:
-    assert Access.from_json(orjson.loads(orjson.dumps(access.to_json()))) == access
+    assert codec.decode(Access, orjson.loads(orjson.dumps(codec.encode(access)))) == access
 
 
 def test_neither_it_nor_the_job_it_goes_to_shows_a_secret() -> None:
-    task = Task("a:b", {"access": FULL.to_json()})
+    task = Task(Job("a:b", Access, Access), FULL)
     for shown in (repr(FULL), str(FULL), repr(task), f"{task}"):
         assert "Sesame" not in shown
         assert auth("u", "Sesame")["auth"] not in shown

@@ -16,6 +16,7 @@ import pytest
 import pytest_asyncio
 import zstandard
 from aiohttp import web
+from msgspec import structs
 
 from olmkit.errors import Blocked, Waiting
 from olmkit.sources.addresses import AddressRefused
@@ -201,7 +202,7 @@ async def test_certificates(harness: SourceHarness, shelf: Path, tmp_path: Path)
         error = await harness.refusal(source)
         assert error.reason == "SourceUnavailable"
         assert f"web server {server.address} shows a certificate that is not trusted" in error.message
-        assert await harness.files(replace(source, insecure_skip_verify=True)) == FILES
+        assert await harness.files(structs.replace(source, insecure_skip_verify=True)) == FILES
         harness.access = replace(harness.access, ca_folder=authority.folder(tmp_path))
         assert await harness.files(source) == FILES
 

@@ -27,6 +27,7 @@ from olmkit.sources.errors import BadContent
 from olmkit.store.store import Store
 from tests import images
 from tests.images import file, tar
+from tests.integration.olmkit.sources.work import PULL, PullRequest, PullResult
 from tests.secrets import auth, docker_config
 from tests.servers.forward_proxy import ForwardProxy
 from tests.servers.local_registry import LocalRegistry
@@ -45,7 +46,6 @@ from tests.servers.server_keys import make_keys
 
 pytestmark = pytest.mark.usefixtures("cluster_programs")
 
-PULL = "tests.integration.olmkit.sources.work:pull"
 NUMBERS = itertools.count()
 
 
@@ -61,14 +61,14 @@ class JobHarness:
 
     def __post_init__(self) -> None:
         sandbox = Sandbox(reads=(self.registries, self.root.parent), writes=(self.root,))
-        self.jobs = Jobs(self.ends.put_nowait, preload=["tests.integration.olmkit.sources.work"], sandbox=sandbox)
+        self.jobs = Jobs[PullResult](self.ends.put_nowait, preload=[PULL.module], sandbox=sandbox)
         self.store = Store(self.root)
 
-    def task(self, ref: str) -> Task:
+    def task(self, ref: str) -> Task[PullRequest, PullResult]:
         access = Access(self.registries, self.authorities).with_credentials(self.credentials)
-        return Task(PULL, {"ref": ref, "root": str(self.root), "access": access.to_json()})
+        return Task(PULL, PullRequest(ref, self.root, access))
 
-    async def pull(self, ref: str) -> JobState:
+    async def pull(self, ref: str) -> JobState[PullResult]:
         self.jobs.ensure("key", f"{ref} {next(NUMBERS)}", self.task(ref))
         async with asyncio.timeout(60):
             await self.ends.get()
@@ -95,7 +95,7 @@ async def test_an_image_becomes_content_that_survives(
     digest = images.push(local_registry.address, repository, "v1", [tar({"a/b": "1", "c": "2"})], {})
     state = await harness.pull(f"quay.io/{repository}:v1")
     assert isinstance(state, Finished)
-    assert state.result == {"ref": f"quay.io/{repository}@{digest}", "digest": digest, "files": 2}
+    assert state.result == PullResult(f"quay.io/{repository}@{digest}", digest, 2)
     again = Store(harness.root)
     again.remove_abandoned_staging()
     path = again.path(digest)
@@ -160,7 +160,7 @@ async def test_tls_that_is_trusted(
         )
         state = await harness.pull(f"{proxy.address}/{repository}:v1")
         assert isinstance(state, Finished), state
-        assert state.result["digest"] == digest
+        assert state.result.digest == digest
 
         harness.store.remove(digest)
         proxy.on("/blobs/", redirect_to(local_registry.address))
@@ -282,7 +282,7 @@ async def what_is_seen(harness: JobHarness, ref: str) -> list[object]:
         seen += [state.error, state.error.message, *traceback.format_exception(state.error)]
     if isinstance(state, Finished):
         seen.append(state.result)
-        harness.store.remove(state.result["digest"])
+        harness.store.remove(state.result.digest)
     return seen
 
 

@@ -18,19 +18,18 @@ from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadContent
 from olmkit.sources.oci.image import FromLabel
 from olmkit.sources.open import open_source
-from olmkit.sources.source import ConfigMapsSource, HttpSource, ImageSource, Source, digest_of_files, to_json
+from olmkit.sources.source import ConfigMapsSource, HttpSource, ImageSource, Source, digest_of_files
 from olmkit.sources.tree import CATALOG_LIMITS, ContentLimits
 from olmkit.sources.unpack import unpack
 from tests import images
 from tests.images import tar
 from tests.integration.olmkit.sources.harness import SourceHarness, branch
+from tests.integration.olmkit.sources.work import OPEN, OpenRequest, OpenResult
 from tests.secrets import secret
 from tests.servers.git_http_server import GitServer, Repository
 from tests.servers.git_ssh_server import GitSshServer
 from tests.servers.local_registry import LocalRegistry
 from tests.servers.web_server import WebServer
-
-WORK = "tests.integration.olmkit.sources.work:open_and_unpack"
 
 
 @pytest.fixture
@@ -43,13 +42,11 @@ class Office:
 
     def __init__(self, folder: Path) -> None:
         self._ends: asyncio.Queue[str] = asyncio.Queue()
-        preload = ["tests.integration.olmkit.sources.work"]
-        self.jobs = Jobs(self._ends.put_nowait, preload=preload, sandbox=Sandbox(writes=(folder,)))
+        self.jobs = Jobs[OpenResult](self._ends.put_nowait, preload=[OPEN.module], sandbox=Sandbox(writes=(folder,)))
 
-    async def run(self, source: Source, access: Access, into: Path) -> JobState:
+    async def run(self, source: Source, access: Access, into: Path) -> JobState[OpenResult]:
         os.mkdir(into)
-        arguments = {"source": to_json(source), "access": access.to_json(), "into": str(into)}
-        self.jobs.ensure("key", str(into), Task(WORK, arguments, parses=True))
+        self.jobs.ensure("key", str(into), Task(OPEN, OpenRequest(source, access, into)))
         async with asyncio.timeout(120):
             await self._ends.get()
         state = self.jobs.state("key")
@@ -124,7 +121,7 @@ async def test_all_of_it_in_jobs(office: Office, harness: SourceHarness) -> None
                 source, harness.access.with_credentials(granted), harness.folder / f"into-{number}"
             )
             assert isinstance(state, Finished), state
-            assert sorted(state.result["files"]) == ["a", "b"]
+            assert sorted(state.result.files) == ["a", "b"]
 
 
 async def test_a_bomb_ends_its_own_job_and_is_said(office: Office, harness: SourceHarness) -> None:

@@ -1,48 +1,101 @@
-"""The jobs of test_in_jobs.py and test_opening.py: pull an image into a store, open any source."""
+"""The jobs of test_in_jobs.py and test_open.py: pull an image into a store, open any source."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from olmkit.jobs import Parse
+from olmkit.jobs import Job, JobContext, implement
 from olmkit.sources.access import Access
+from olmkit.sources.errors import BadContent
 from olmkit.sources.oci import image
 from olmkit.sources.open import open_source
-from olmkit.sources.source import from_json
+from olmkit.sources.source import Source
 from olmkit.sources.tree import BUNDLE_LIMITS, CATALOG_LIMITS
 from olmkit.sources.unpack import Fetched, unpack
 from olmkit.store.store import Store
 
-Progress = Callable[[str], None]
+
+@dataclass(frozen=True)
+class PullRequest:
+    """An image, and the folder of a store."""
+
+    ref: str
+    root: Path
+    access: Access
 
 
-async def pull(arguments: dict[str, Any], progress: Callable[[str], None]) -> dict[str, Any]:
-    """Publish the files of `ref` in the store at `root`, by the `access`."""
-    registries = Access.from_json(arguments["access"]).registries()
-    store = Store(Path(arguments["root"]))
-    resolved = await image.resolve(arguments["ref"], registries)
-    with store.publish(resolved.digest) as staging:
-        pulled = await image.pull(resolved.ref_by_digest, staging, registries, limits=BUNDLE_LIMITS, progress=progress)
-    return {"ref": pulled.ref_by_digest, "digest": pulled.digest, "files": pulled.files}
+@dataclass(frozen=True)
+class PullResult:
+    """The image by digest, and its number of files."""
+
+    ref: str
+    digest: str
+    files: int
 
 
-async def open_and_unpack(arguments: dict[str, Any], progress: Progress, parse: Parse) -> dict[str, Any]:
-    """Open any source and have it unpacked by the process that parses: the job of test_opening.py."""
-    source, access, into = (
-        from_json(arguments["source"]),
-        Access.from_json(arguments["access"]),
-        Path(arguments["into"]),
-    )
-    async with open_source(source, access, scratch=into) as opened:
-        fetched = await opened.fetch(into, progress=progress)
-        facts = {"facts": fetched.facts, "into": str(into)}
-        return {"ref": opened.ref, **await parse(f"{__name__}:unpack_apart", facts, fetched.files, into, progress)}
+@dataclass(frozen=True)
+class OpenRequest:
+    """A source, and the folder that it is unpacked into."""
+
+    source: Source
+    access: Access
+    into: Path
 
 
-def unpack_apart(arguments: dict[str, Any], files: Sequence[IO[bytes]], progress: Progress) -> dict[str, Any]:
+@dataclass(frozen=True)
+class OpenResult:
+    """The content's name for people, and the paths of its files."""
+
+    ref: str
+    files: list[str]
+
+
+@dataclass(frozen=True)
+class UnpackRequest:
+    """What was fetched."""
+
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class UnpackResult:
+    """The paths of the files."""
+
+    files: list[str]
+
+
+PULL = Job(f"{__name__}:pull", PullRequest, PullResult, errors=(BadContent,))
+OPEN = Job(f"{__name__}:open_and_unpack", OpenRequest, OpenResult, errors=(BadContent,), parses=True)
+UNPACK = Job(f"{__name__}:unpack_apart", UnpackRequest, UnpackResult, errors=(BadContent,))
+
+
+async def pull(request: PullRequest, context: JobContext) -> PullResult:
+    """Publish the files of an image in a store."""
+    registries = request.access.registries()
+    resolved = await image.resolve(request.ref, registries)
+    with Store(request.root).publish(resolved.digest) as staging:
+        pulled = await image.pull(
+            resolved.ref_by_digest, staging, registries, limits=BUNDLE_LIMITS, progress=context.progress
+        )
+    return PullResult(pulled.ref_by_digest, pulled.digest, pulled.files)
+
+
+async def open_and_unpack(request: OpenRequest, context: JobContext) -> OpenResult:
+    """Open any source and have it unpacked by the parser: the job of test_open.py."""
+    async with open_source(request.source, request.access, scratch=request.into) as opened:
+        fetched = await opened.fetch(request.into, progress=context.progress)
+        unpacked = await context.parse(UNPACK, UnpackRequest(dict(fetched.facts)), fetched.files, request.into)
+        return OpenResult(opened.ref, unpacked.files)
+
+
+def unpack_apart(request: UnpackRequest, context: JobContext) -> UnpackResult:
     """The other half."""
-    into = Path(arguments["into"])
-    root = unpack(Fetched(arguments["facts"], tuple(files)), into, CATALOG_LIMITS, progress)
-    return {"files": [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()]}
+    root = unpack(Fetched(request.facts, tuple(context.files)), context.folder, CATALOG_LIMITS, context.progress)
+    return UnpackResult([str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()])
+
+
+implement(PULL, pull)
+implement(OPEN, open_and_unpack)
+implement(UNPACK, unpack_apart)

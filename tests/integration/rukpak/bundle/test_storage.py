@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from olmkit.store.store import Store
-from rukpak.bundle.unpack_job import bounded, is_whole, load, type_of, whole_type_of
+from rukpak.bundle.storage import is_whole, load, type_of, whole_type_of
+from rukpak.bundle.unpack_job import bounded
 from rukpak.format import BadBundle, PlainBundle, to_json
 from rukpak.format.bundle import FORMAT_VERSION, MAX_BUNDLE_BYTES, MAX_BUNDLE_VALUES
 from tests.unit.rukpak.builders import obj
@@ -71,7 +72,7 @@ import sys
 from pathlib import Path
 from olmkit.errors import Waiting
 from olmkit.store.store import Store
-from rukpak.bundle.unpack_job import load, type_of, whole_type_of
+from rukpak.bundle.storage import load, type_of, whole_type_of
 from tests.descriptors import use_up
 
 store = Store(Path(sys.argv[1]))

@@ -11,7 +11,7 @@ import pytest
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from olmkit.store.store import Store
-from rukpak.bundle.unpack_job import BUNDLE_FILE, PLAIN, REGISTRY, TYPE_FILE
+from rukpak.bundle.storage import BUNDLE_FILE, PLAIN, REGISTRY, TYPE_FILE
 from rukpak.bundledeployment.render_cache import JOINED, RenderCache
 from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, RestMapper
 from rukpak.bundledeployment.world import NAMESPACE, Content, MissingContent, RenderedBundle

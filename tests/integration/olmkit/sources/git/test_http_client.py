@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
+from msgspec import structs
 
 from olmkit.errors import Waiting
 from olmkit.sources.addresses import AddressRefused
@@ -335,6 +336,6 @@ async def test_certificates(harness: SourceHarness, repository: Repository, fold
         error = await harness.refusal(source)
         assert error.reason == "SourceUnavailable"
         assert f"git server {server.address} shows a certificate that is not trusted" in error.message
-        assert await harness.files(replace(source, insecure_skip_verify=True)) == WANTED
+        assert await harness.files(structs.replace(source, insecure_skip_verify=True)) == WANTED
         harness.access = replace(harness.access, ca_folder=authority.folder(tmp_path))
         assert await harness.files(source) == WANTED

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import asyncssh
 import pytest
+from msgspec import structs
 
 from olmkit.errors import Blocked, Waiting
 from tests.integration.olmkit.sources.git.content import ALL, FILES, WANTED, ssh_secret
@@ -64,7 +65,7 @@ async def test_the_ssh_server_is_the_one_that_the_secret_tells(harness: SourceHa
         harness.give(ssh_secret(server, **{"ssh-knownhosts": strange}))
         error = await harness.refusal(source)
         assert (error.reason, isinstance(error, Waiting)) == ("HostKeyRefused", True)
-        assert await harness.files(replace(source, insecure_skip_verify=True)) == WANTED
+        assert await harness.files(structs.replace(source, insecure_skip_verify=True)) == WANTED
 
         harness.give(ssh_secret(server, **{"ssh-knownhosts": other.known_hosts}))
         assert (await harness.refusal(source)).reason == "HostKeyRefused", "no line names this host"

@@ -1,0 +1,58 @@
+"""Makes the tasks of load jobs. Called by catalogd.catalog.reconciler and catalogd.setup; starts nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from catalogd.catalog.world import Record
+from catalogd.ingest.load_request import LOAD, LoadRequest, LoadResult, RejectedContent
+from catalogd.ingest.staged_content import publish_job_output
+from olmkit.jobs import Staging, Task
+from olmkit.sources.access import Access
+from olmkit.sources.credentials import Credentials
+from olmkit.sources.errors import BadContent
+from olmkit.sources.source import ImageSource, Source
+from olmkit.store.store import Store
+
+
+@dataclass(frozen=True)
+class LoadTaskFactory:
+    """Makes the tasks of load jobs. `store` is the folder of the store, `access` is how sources are reached.
+
+    `bundle_metadata`: content also includes the specs of BundleMetadata objects.
+    """
+
+    store: Path
+    access: Access
+    bundle_metadata: bool = False
+
+    def task(
+        self,
+        source: Source,
+        credentials: Credentials,
+        known: Record | None,
+        bad: BadContent | None,
+        *,
+        answered: bool = False,
+    ) -> Task[LoadRequest, LoadResult]:
+        """The task that loads `source`. `known` is what is served, `bad` is why the last content was rejected.
+
+        `answered`: this source has proved that it has `known`, with these credentials and for this Catalog.
+        """
+        request = LoadRequest(
+            source,
+            self.access.with_credentials(credentials),
+            self.store,
+            served_digest=known.digest if known else "",
+            confirmed_digest=known.digest if known and answered else "",
+            validator=known.validator if known else "",
+            rejected=RejectedContent(bad.reason, bad.message, bad.ref) if bad else None,
+            bundle_metadata=self.bundle_metadata,
+        )
+        can_probe = known is not None and isinstance(source, ImageSource)
+        store = Store(self.store, create=False)
+        image = source.ref if isinstance(source, ImageSource) else ""
+        staging = Staging(store.stage, partial(publish_job_output, store, self.bundle_metadata, image))
+        return Task(LOAD, request, probe=can_probe, staging=staging)
