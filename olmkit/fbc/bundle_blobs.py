@@ -17,13 +17,22 @@ import orjson
 from olmkit.fbc import bundle_objects
 from olmkit.fbc.bundle_files import BadBundleFiles, Body, RegistryFiles, properties_of, read_objects
 from olmkit.fbc.catalog import BUNDLE, BUNDLE_OBJECT, PACKAGE, Property
-from olmkit.fbc.csv_metadata import csv_metadata
 from olmkit.fbc.documents import MAX_DOCUMENT_BYTES
 from olmkit.fbc.schemas import GVK, GVK_REQUIRED, PACKAGE_REQUIRED
+from olmkit.gocompat.round_trip import round_trip
 from olmkit.gocompat.text import quoted
+from olmkit.gocompat.type_table import STRUCTS
+from olmkit.gocompat.types import decode_error
 
 PLAIN_V0 = "plain+v0"
 CSV_METADATA = "olm.csv.metadata"
+_CSV_METADATA_TYPE = "property.CSVMetadata"
+_FIELDS_OF_SPEC = {
+    "apiServiceDefinitions": "apiservicedefinitions",
+    "crdDescriptions": "customresourcedefinitions",
+}
+"""Fields of olm.csv.metadata that the CSV's spec has under another name; all others have the same."""
+_FIELDS_OF_METADATA = ("annotations", "labels")
 _LAST = frozenset({BUNDLE_OBJECT, CSV_METADATA})
 _HTML = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 """What Go escapes within an object."""
@@ -191,10 +200,13 @@ def _container_images(spec: Body) -> Iterator[str]:
 
 
 def _summary(csv: Body) -> Property:
-    try:
-        return _property(CSV_METADATA, csv_metadata(csv))
-    except ValueError as error:
-        raise BadBundleFiles(f"the ClusterServiceVersion cannot be read: {error}") from error
+    """The olm.csv.metadata property of a ClusterServiceVersion: what people browse, without what is only for installing."""
+    spec, metadata = csv.get("spec") or {}, csv.get("metadata") or {}
+    values = {each.name: spec.get(_FIELDS_OF_SPEC.get(each.name, each.name)) for each in STRUCTS[_CSV_METADATA_TYPE]}
+    values |= {name: metadata.get(name) for name in _FIELDS_OF_METADATA}
+    if error := decode_error(_CSV_METADATA_TYPE, values):
+        raise BadBundleFiles(f"the ClusterServiceVersion cannot be read: {error}")
+    return _property(CSV_METADATA, round_trip(_CSV_METADATA_TYPE, values))
 
 
 def _group_version_kind(of: str, value: Group) -> Property:

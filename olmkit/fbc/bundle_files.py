@@ -14,7 +14,7 @@ from typing import Any
 from olmkit.fbc import documents
 from olmkit.fbc.catalog import Property
 from olmkit.fbc.errors import BadDocument
-from olmkit.gocompat.envelope import canonical_object
+from olmkit.gocompat.fields import canonical_object
 from olmkit.gocompat.text import quoted
 
 MANIFESTS, METADATA = "manifests", "metadata"

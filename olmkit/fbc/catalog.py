@@ -24,7 +24,8 @@ from olmkit.fbc.schemas import DEPRECATIONS as DEPRECATIONS
 from olmkit.fbc.schemas import GVK, GVK_REQUIRED, PACKAGE_REQUIRED
 from olmkit.fbc.schemas import PACKAGE as PACKAGE
 from olmkit.gocompat import types
-from olmkit.gocompat.fields import decode_bytes, field, items_field, text_field
+from olmkit.gocompat.base64_text import decode_bytes
+from olmkit.gocompat.fields import field, items_field, text_field
 from olmkit.gocompat.text import quoted, sprintf
 
 REGISTRY_V1 = "registry+v1"

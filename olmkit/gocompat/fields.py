@@ -1,17 +1,24 @@
-"""Fields of a blob as Go's decoder finds and reads them, once it is known that it does. Pure.
+"""Fields of JSON objects by their names in any case of the letters, as Go's JSON decoder finds the fields of a type.
 
-Called by olmkit.fbc.catalog and object_faults. Refuses nothing: what is wrong go_types has said before.
+Called where manifests and blobs are read that people wrote: by olmkit.fbc and rukpak.format. `ApiVersion: v1` is good enough for
+many tools; the API server and everything behind these readers know one spelling. Never changes a value that it is given, and
+validates nothing: olmkit.gocompat.types does. Pure.
 """
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+_OBJECT = ("apiVersion", "kind", "metadata")
+_METADATA = (
+    "annotations", "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers", "generateName",
+    "generation", "labels", "managedFields", "name", "namespace", "ownerReferences", "resourceVersion", "selfLink", "uid",
+)  # fmt: skip
+
 
 def field(value: Mapping[str, Any], key: str) -> Any:
-    """A field, by its name or, as Go's decoder does, by its name in another case."""
+    """A field by its name, else by its name in another case."""
     if key in value:
         return value[key]
     fold, length = key.casefold(), len(key)
@@ -22,7 +29,7 @@ def field(value: Mapping[str, Any], key: str) -> Any:
 
 
 def text_field(value: Mapping[str, Any], key: str) -> str:
-    """A field that is a string by now; "" when it is absent or null."""
+    """A field that is known to be a string; "" when it is absent or null."""
     text: str | None = value.get(key) or field(value, key)
     return text or ""
 
@@ -32,6 +39,23 @@ def items_field(value: Mapping[str, Any], key: str) -> Iterable[Mapping[str, Any
     return [each or {} for each in field(value, key) or ()]
 
 
-def decode_bytes(data: str | list[int | None] | None) -> bytes:
-    """What Go reads bytes from besides plain base64: base64 with line ends, numbers, null."""
-    return base64.b64decode(data) if isinstance(data, str) else bytes(number or 0 for number in data or ())
+def canonical_keys(value: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """The mapping with each key that is one of the names in another case under that name; the same mapping when none is.
+
+    Of several spellings of a name the exact one counts, else the last; the others are left out.
+    """
+    folded = {name.casefold(): name for name in names}
+    meant = {key: folded.get(key.casefold(), key) for key in value}
+    if all(key == name for key, name in meant.items()):
+        return value
+    return {name: value[name] if name in value else value[key] for key, name in meant.items()}
+
+
+def canonical_object(body: dict[str, Any]) -> dict[str, Any]:
+    """The Kubernetes object with apiVersion, kind, metadata and the fields of metadata under their names."""
+    named = canonical_keys(body, _OBJECT)
+    metadata = named.get("metadata")
+    if not isinstance(metadata, dict):
+        return named
+    known = canonical_keys(metadata, _METADATA)
+    return named if known is metadata else {**named, "metadata": known}

@@ -15,9 +15,9 @@ from typing import Any
 
 import orjson
 
-from olmkit.gocompat.envelope import canonical_keys, canonical_object
+from olmkit.gocompat.fields import canonical_keys, canonical_object
 from olmkit.gocompat.parse_errors import ParseError
-from olmkit.gocompat.typed import Mismatch, read_as
+from olmkit.gocompat.round_trip import Mismatch, round_trip
 from rukpak.format import documents
 from rukpak.format.bundle import MAX_BUNDLE_BYTES, MAX_OBJECT_BYTES, PlainBundle, RegistryBundle
 from rukpak.format.errors import BadBundle
@@ -215,7 +215,7 @@ def _check_shape(reading: _Reading, found: Found) -> None:
     if checked is None:
         return
     try:
-        read_as(CRD if body["apiVersion"] == CRD_API_VERSION else checked, body)
+        round_trip(CRD if body["apiVersion"] == CRD_API_VERSION else checked, body)
     except Mismatch as error:
         _add_mismatch(reading, found, f"{body['kind']} {found.manifest.name}: {error}")
 
@@ -253,7 +253,7 @@ def _typed_csv(reading: _Reading, found: Found, properties: tuple[dict[str, Any]
     body = canonical_keys(found.body, ("spec",))
     spec = body.get("spec")
     try:
-        typed = read_as("ClusterServiceVersionSpec", spec)
+        typed = round_trip("ClusterServiceVersionSpec", spec)
     except Mismatch as error:
         _add_mismatch(reading, found, f"{CSV}: {error.within('.spec')}")
         return {}
@@ -309,7 +309,7 @@ def _typed_crd(reading: _Reading, found: Found) -> dict[str, Any]:
         _check_shape(reading, found)
         return found.body
     try:
-        typed: dict[str, Any] = read_as("CustomResourceDefinition", found.body)
+        typed: dict[str, Any] = round_trip("CustomResourceDefinition", found.body)
     except Mismatch as error:
         _add_mismatch(reading, found, f"{CRD} {found.manifest.name}: {error}")
         return {}

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from olmkit.fbc.catalog import BUNDLE_OBJECT, Bundle
 from olmkit.fbc.documents import CATALOG_YAML
 from olmkit.fbc.errors import BadBlob
-from olmkit.gocompat import types, yaml_reader
-from olmkit.gocompat.fields import decode_bytes, field
+from olmkit.gocompat import yaml_reader
+from olmkit.gocompat.base64_text import decode_bytes, decode_plain_base64
+from olmkit.gocompat.fields import field
 from olmkit.gocompat.parse_errors import ParseError
 from olmkit.gocompat.text import sprintf
 
@@ -24,7 +25,7 @@ def check_objects(bundle: Bundle) -> None:
             continue
         place = sprintf("read bundle objects: package %q, bundle %q: ", bundle.package, bundle.name)
         data = each.value.get("data") if isinstance(each.value, Mapping) else None
-        text = types.decode_plain_base64(data) if isinstance(data, str) else None
+        text = decode_plain_base64(data) if isinstance(data, str) else None
         if text is None:
             if fault := each.error():
                 raise BadBlob(place + sprintf("parse property at index %d as bundle object: %s", index, fault))

@@ -1,21 +1,77 @@
-"""The fields of Kubernetes' own types that a bundle's CSV and CRDs are read as, and some other objects checked by. Pure data,
-read by olmkit.gocompat.typed only.
+"""The Go types that catalogs and bundles are read as: one table for olmkit.fbc and rukpak.format. Pure data.
 
-Facts of k8s.io/api and k8s.io/apiextensions-apiserver 0.34, and of the CSV (operators.coreos.com/v1alpha1): one type for
-each line, its fields in the order they are written. A field is `name type`; `?` after the name: left out when empty. Types:
-string, bool, int, float, json (anything), quantity, intorstring, time, bytes, another type; before it `*` (may be absent),
-`[]` (list of), `{}` (map from string to). Longer lines go on indented.
+Read by olmkit.gocompat.types, which reports whether Go's decoder reads a value, and by olmkit.gocompat.round_trip, which
+returns a value as its type writes it. Facts of k8s.io/api and k8s.io/apiextensions-apiserver 0.34, of
+operators.coreos.com/v1alpha1 (the ClusterServiceVersion), and of operator-registry (declcfg and property).
+
+One type for each line, its fields in the order they are written. A field is `name type`; `?` after the name: an empty one is not
+written. Types: string, bool, int, int32, float, json (anything), quantity, intorstring, time, another type of the table; before
+it `*` (a pointer, which may be null), `[]` (list of), `map[string]`; `[]uint8` is bytes, as base64. Longer lines are continued
+with an indentation.
 """
 
-SHAPES = """
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+_OPM_TYPES = """
+declcfg.Package = schema string, name string, defaultChannel string, icon declcfg.Icon, description string, properties
+    []property.Property
+declcfg.Icon = base64data []uint8, mediatype string
+declcfg.Channel = schema string, name string, package string, entries []declcfg.ChannelEntry, properties
+    []property.Property
+declcfg.ChannelEntry = name string, replaces string, skips []string, skipRange string
+declcfg.Bundle = schema string, name string, package string, image string, properties []property.Property,
+    relatedImages []declcfg.RelatedImage
+declcfg.RelatedImage = name string, image string
+declcfg.Deprecation = schema string, package string, entries []declcfg.DeprecationEntry
+declcfg.DeprecationEntry = reference declcfg.PackageScopedReference, message string
+declcfg.PackageScopedReference = schema string, name string
+property.Property = type string, value json
+property.Package = packageName string, version string, release string
+property.PackageRequired = packageName string, versionRange string
+property.GVK = group string, kind string, version string
+property.GVKRequired = group string, kind string, version string
+property.BundleObject = data []uint8
+property.Channel = channelName string
+property.CSVMetadata = annotations? map[string]string, apiServiceDefinitions v1alpha1.APIServiceDefinitions,
+    crdDescriptions v1alpha1.CustomResourceDefinitions, description? string, displayName? string, installModes?
+    []v1alpha1.InstallMode, keywords? []string, labels? map[string]string, links? []v1alpha1.AppLink, maintainers?
+    []v1alpha1.Maintainer, maturity? string, minKubeVersion? string, nativeAPIs? []v1.GroupVersionKind, provider
+    v1alpha1.AppLink
+v1.GroupVersionKind = group string, version string, kind string
+v1alpha1.APIServiceDefinitions = owned? []v1alpha1.APIServiceDescription, required? []v1alpha1.APIServiceDescription
+v1alpha1.CustomResourceDefinitions = owned? []v1alpha1.CRDDescription, required? []v1alpha1.CRDDescription
+v1alpha1.APIServiceDescription = name string, group string, version string, kind string, deploymentName? string,
+    containerPort? int32, displayName? string, description? string, resources? []v1alpha1.APIResourceReference,
+    statusDescriptors? []v1alpha1.StatusDescriptor, specDescriptors? []v1alpha1.SpecDescriptor, actionDescriptors?
+    []v1alpha1.ActionDescriptor
+v1alpha1.CRDDescription = name string, version string, kind string, displayName? string, description? string,
+    resources? []v1alpha1.APIResourceReference, statusDescriptors? []v1alpha1.StatusDescriptor, specDescriptors?
+    []v1alpha1.SpecDescriptor, actionDescriptors? []v1alpha1.ActionDescriptor
+v1alpha1.APIResourceReference = name string, kind string, version string
+v1alpha1.StatusDescriptor = path string, displayName? string, description? string, x-descriptors? []string, value?
+    json
+v1alpha1.SpecDescriptor = path string, displayName? string, description? string, x-descriptors? []string, value? json
+v1alpha1.ActionDescriptor = path string, displayName? string, description? string, x-descriptors? []string, value?
+    json
+v1alpha1.InstallMode = type v1alpha1.InstallModeType, supported bool
+v1alpha1.Maintainer = name? string, email? string
+v1alpha1.AppLink = name? string, url? string
+"""
+"""What opm reads the blobs and properties of a catalog as, by the names that Go prints. Only the types within
+property.CSVMetadata are written too: of the others `?` is not given."""
+
+_KUBERNETES_TYPES = """
 AWSElasticBlockStoreVolumeSource = volumeID string, fsType? string, partition? int, readOnly? bool
 Affinity = nodeAffinity? *NodeAffinity, podAffinity? *PodAffinity, podAntiAffinity? *PodAntiAffinity
 AppArmorProfile = type string, localhostProfile? *string
-AzureDiskVolumeSource = diskName string, diskURI string, cachingMode? *string, fsType? *string, readOnly? *bool,
-    kind? *string
+AzureDiskVolumeSource = diskName string, diskURI string, cachingMode? *string, fsType? *string, readOnly? *bool, kind?
+    *string
 AzureFileVolumeSource = secretName string, shareName string, readOnly? bool
-CSIVolumeSource = driver string, readOnly? *bool, fsType? *string, volumeAttributes? {}string, nodePublishSecretRef?
-    *LocalObjectReference
+CSIVolumeSource = driver string, readOnly? *bool, fsType? *string, volumeAttributes? map[string]string,
+    nodePublishSecretRef? *LocalObjectReference
 Capabilities = add? []string, drop? []string
 CephFSVolumeSource = monitors []string, path? string, user? string, secretFile? string, secretRef?
     *LocalObjectReference, readOnly? bool
@@ -26,12 +82,12 @@ ConfigMapEnvSource = name? string, optional? *bool
 ConfigMapKeySelector = name? string, key string, optional? *bool
 ConfigMapProjection = name? string, items? []KeyToPath, optional? *bool
 ConfigMapVolumeSource = name? string, items? []KeyToPath, defaultMode? *int, optional? *bool
-Container = name string, image? string, command? []string, args? []string, workingDir? string, ports?
-    []ContainerPort, envFrom? []EnvFromSource, env? []EnvVar, resources? ResourceRequirements, resizePolicy?
-    []ContainerResizePolicy, restartPolicy? *string, restartPolicyRules? []ContainerRestartRule, volumeMounts?
-    []VolumeMount, volumeDevices? []VolumeDevice, livenessProbe? *Probe, readinessProbe? *Probe, startupProbe?
-    *Probe, lifecycle? *Lifecycle, terminationMessagePath? string, terminationMessagePolicy? string,
-    imagePullPolicy? string, securityContext? *SecurityContext, stdin? bool, stdinOnce? bool, tty? bool
+Container = name string, image? string, command? []string, args? []string, workingDir? string, ports? []ContainerPort,
+    envFrom? []EnvFromSource, env? []EnvVar, resources? ResourceRequirements, resizePolicy? []ContainerResizePolicy,
+    restartPolicy? *string, restartPolicyRules? []ContainerRestartRule, volumeMounts? []VolumeMount, volumeDevices?
+    []VolumeDevice, livenessProbe? *Probe, readinessProbe? *Probe, startupProbe? *Probe, lifecycle? *Lifecycle,
+    terminationMessagePath? string, terminationMessagePolicy? string, imagePullPolicy? string, securityContext?
+    *SecurityContext, stdin? bool, stdinOnce? bool, tty? bool
 ContainerPort = name? string, hostPort? int, containerPort int, protocol? string, hostIP? string
 ContainerResizePolicy = resourceName string, restartPolicy string
 ContainerRestartRule = action? string, exitCodes? *ContainerRestartRuleOnExitCodes
@@ -39,12 +95,12 @@ ContainerRestartRuleOnExitCodes = operator? string, values? []int
 CustomResourceColumnDefinition = name string, type string, format? string, description? string, priority? int,
     jsonPath string
 CustomResourceConversion = strategy string, webhook? *WebhookConversion
-CustomResourceDefinition = kind? string, apiVersion? string, metadata? ObjectMeta, spec
-    CustomResourceDefinitionSpec, status? CustomResourceDefinitionStatus
+CustomResourceDefinition = kind? string, apiVersion? string, metadata? ObjectMeta, spec CustomResourceDefinitionSpec,
+    status? CustomResourceDefinitionStatus
 CustomResourceDefinitionCondition = type string, status string, lastTransitionTime? time, reason? string, message?
     string
-CustomResourceDefinitionNames = plural string, singular? string, shortNames? []string, kind string, listKind?
-    string, categories? []string
+CustomResourceDefinitionNames = plural string, singular? string, shortNames? []string, kind string, listKind? string,
+    categories? []string
 CustomResourceDefinitionSpec = group string, names CustomResourceDefinitionNames, scope string, versions
     []CustomResourceDefinitionVersion, conversion? *CustomResourceConversion, preserveUnknownFields? bool
 CustomResourceDefinitionStatus = conditions []CustomResourceDefinitionCondition, acceptedNames
@@ -71,17 +127,16 @@ EnvVarSource = fieldRef? *ObjectFieldSelector, resourceFieldRef? *ResourceFieldS
 EphemeralContainer = name string, image? string, command? []string, args? []string, workingDir? string, ports?
     []ContainerPort, envFrom? []EnvFromSource, env? []EnvVar, resources? ResourceRequirements, resizePolicy?
     []ContainerResizePolicy, restartPolicy? *string, restartPolicyRules? []ContainerRestartRule, volumeMounts?
-    []VolumeMount, volumeDevices? []VolumeDevice, livenessProbe? *Probe, readinessProbe? *Probe, startupProbe?
-    *Probe, lifecycle? *Lifecycle, terminationMessagePath? string, terminationMessagePolicy? string,
-    imagePullPolicy? string, securityContext? *SecurityContext, stdin? bool, stdinOnce? bool, tty? bool,
-    targetContainerName? string
+    []VolumeMount, volumeDevices? []VolumeDevice, livenessProbe? *Probe, readinessProbe? *Probe, startupProbe? *Probe,
+    lifecycle? *Lifecycle, terminationMessagePath? string, terminationMessagePolicy? string, imagePullPolicy? string,
+    securityContext? *SecurityContext, stdin? bool, stdinOnce? bool, tty? bool, targetContainerName? string
 EphemeralVolumeSource = volumeClaimTemplate? *PersistentVolumeClaimTemplate
 ExecAction = command? []string
 ExternalDocumentation = description? string, url? string
 FCVolumeSource = targetWWNs? []string, lun? *int, fsType? string, readOnly? bool, wwids? []string
 FileKeySelector = volumeName string, path string, key string, optional? *bool
 FlexVolumeSource = driver string, fsType? string, secretRef? *LocalObjectReference, readOnly? bool, options?
-    {}string
+    map[string]string
 FlockerVolumeSource = datasetName? string, datasetUUID? string
 GCEPersistentDiskVolumeSource = pdName string, fsType? string, partition? int, readOnly? bool
 GRPCAction = port int, service *string
@@ -91,23 +146,22 @@ HTTPGetAction = path? string, port intorstring, host? string, scheme? string, ht
 HTTPHeader = name string, value string
 HostAlias = ip string, hostnames? []string
 HostPathVolumeSource = path string, type? *string
-ISCSIVolumeSource = targetPortal string, iqn string, lun int, iscsiInterface? string, fsType? string, readOnly?
-    bool, portals? []string, chapAuthDiscovery? bool, chapAuthSession? bool, secretRef? *LocalObjectReference,
+ISCSIVolumeSource = targetPortal string, iqn string, lun int, iscsiInterface? string, fsType? string, readOnly? bool,
+    portals? []string, chapAuthDiscovery? bool, chapAuthSession? bool, secretRef? *LocalObjectReference,
     initiatorName? *string
 ImageVolumeSource = reference? string, pullPolicy? string
 JSONSchemaProps = id? string, $schema? string, $ref? *string, description? string, type? string, format? string,
     title? string, default? *json, maximum? *float, exclusiveMaximum? bool, minimum? *float, exclusiveMinimum? bool,
-    maxLength? *int, minLength? *int, pattern? string, maxItems? *int, minItems? *int, uniqueItems? bool,
-    multipleOf? *float, enum? []json, maxProperties? *int, minProperties? *int, required? []string, items?
-    *SchemaOrArray, allOf? []JSONSchemaProps, oneOf? []JSONSchemaProps, anyOf? []JSONSchemaProps, not?
-    *JSONSchemaProps, properties? {}JSONSchemaProps, additionalProperties? *SchemaOrBool, patternProperties?
-    {}JSONSchemaProps, dependencies? {}SchemaOrStrings, additionalItems? *SchemaOrBool, definitions?
-    {}JSONSchemaProps, externalDocs? *ExternalDocumentation, example? *json, nullable? bool,
-    x-kubernetes-preserve-unknown-fields? *bool, x-kubernetes-embedded-resource? bool, x-kubernetes-int-or-string?
-    bool, x-kubernetes-list-map-keys? []string, x-kubernetes-list-type? *string, x-kubernetes-map-type? *string,
-    x-kubernetes-validations? []ValidationRule
+    maxLength? *int, minLength? *int, pattern? string, maxItems? *int, minItems? *int, uniqueItems? bool, multipleOf?
+    *float, enum? []json, maxProperties? *int, minProperties? *int, required? []string, items? *SchemaOrArray, allOf?
+    []JSONSchemaProps, oneOf? []JSONSchemaProps, anyOf? []JSONSchemaProps, not? *JSONSchemaProps, properties?
+    map[string]JSONSchemaProps, additionalProperties? *SchemaOrBool, patternProperties? map[string]JSONSchemaProps,
+    dependencies? map[string]SchemaOrStrings, additionalItems? *SchemaOrBool, definitions? map[string]JSONSchemaProps,
+    externalDocs? *ExternalDocumentation, example? *json, nullable? bool, x-kubernetes-preserve-unknown-fields? *bool,
+    x-kubernetes-embedded-resource? bool, x-kubernetes-int-or-string? bool, x-kubernetes-list-map-keys? []string,
+    x-kubernetes-list-type? *string, x-kubernetes-map-type? *string, x-kubernetes-validations? []ValidationRule
 KeyToPath = key string, path string, mode? *int
-LabelSelector = matchLabels? {}string, matchExpressions? []LabelSelectorRequirement
+LabelSelector = matchLabels? map[string]string, matchExpressions? []LabelSelectorRequirement
 LabelSelectorRequirement = key string, operator string, values? []string
 Lifecycle = postStart? *LifecycleHandler, preStop? *LifecycleHandler, stopSignal? *string
 LifecycleHandler = exec? *ExecAction, httpGet? *HTTPGetAction, tcpSocket? *TCPSocketAction, sleep? *SleepAction
@@ -123,10 +177,9 @@ NodeSelectorTerm = matchExpressions? []NodeSelectorRequirement, matchFields? []N
 ObjectFieldSelector = apiVersion? string, fieldPath string
 ObjectMeta = name? string, generateName? string, namespace? string, selfLink? string, uid? string, resourceVersion?
     string, generation? int, creationTimestamp? *time, deletionTimestamp? *time, deletionGracePeriodSeconds? *int,
-    labels? {}string, annotations? {}string, ownerReferences? []OwnerReference, finalizers? []string, managedFields?
-    []ManagedFieldsEntry
-OwnerReference = apiVersion string, kind string, name string, uid string, controller? *bool, blockOwnerDeletion?
-    *bool
+    labels? map[string]string, annotations? map[string]string, ownerReferences? []OwnerReference, finalizers?
+    []string, managedFields? []ManagedFieldsEntry
+OwnerReference = apiVersion string, kind string, name string, uid string, controller? *bool, blockOwnerDeletion? *bool
 PersistentVolumeClaimSpec = accessModes? []string, selector? *LabelSelector, resources? VolumeResourceRequirements,
     volumeName? string, storageClassName? *string, volumeMode? *string, dataSource? *TypedLocalObjectReference,
     dataSourceRef? *TypedObjectReference, volumeAttributesClassName? *string
@@ -147,19 +200,19 @@ PodOS = name string
 PodReadinessGate = conditionType string
 PodResourceClaim = name string, resourceClaimName? *string, resourceClaimTemplateName? *string
 PodSchedulingGate = name string
-PodSecurityContext = seLinuxOptions? *SELinuxOptions, windowsOptions? *WindowsSecurityContextOptions, runAsUser?
-    *int, runAsGroup? *int, runAsNonRoot? *bool, supplementalGroups? []int, supplementalGroupsPolicy? *string,
-    fsGroup? *int, sysctls? []Sysctl, fsGroupChangePolicy? *string, seccompProfile? *SeccompProfile,
-    appArmorProfile? *AppArmorProfile, seLinuxChangePolicy? *string
+PodSecurityContext = seLinuxOptions? *SELinuxOptions, windowsOptions? *WindowsSecurityContextOptions, runAsUser? *int,
+    runAsGroup? *int, runAsNonRoot? *bool, supplementalGroups? []int, supplementalGroupsPolicy? *string, fsGroup?
+    *int, sysctls? []Sysctl, fsGroupChangePolicy? *string, seccompProfile? *SeccompProfile, appArmorProfile?
+    *AppArmorProfile, seLinuxChangePolicy? *string
 PodSpec = volumes? []Volume, initContainers? []Container, containers []Container, ephemeralContainers?
     []EphemeralContainer, restartPolicy? string, terminationGracePeriodSeconds? *int, activeDeadlineSeconds? *int,
-    dnsPolicy? string, nodeSelector? {}string, serviceAccountName? string, serviceAccount? string,
+    dnsPolicy? string, nodeSelector? map[string]string, serviceAccountName? string, serviceAccount? string,
     automountServiceAccountToken? *bool, nodeName? string, hostNetwork? bool, hostPID? bool, hostIPC? bool,
     shareProcessNamespace? *bool, securityContext? *PodSecurityContext, imagePullSecrets? []LocalObjectReference,
     hostname? string, subdomain? string, affinity? *Affinity, schedulerName? string, tolerations? []Toleration,
     hostAliases? []HostAlias, priorityClassName? string, priority? *int, dnsConfig? *PodDNSConfig, readinessGates?
     []PodReadinessGate, runtimeClassName? *string, enableServiceLinks? *bool, preemptionPolicy? *string, overhead?
-    {}quantity, topologySpreadConstraints? []TopologySpreadConstraint, setHostnameAsFQDN? *bool, os? *PodOS,
+    map[string]quantity, topologySpreadConstraints? []TopologySpreadConstraint, setHostnameAsFQDN? *bool, os? *PodOS,
     hostUsers? *bool, schedulingGates? []PodSchedulingGate, resourceClaims? []PodResourceClaim, resources?
     *ResourceRequirements, hostnameOverride? *string
 PodTemplateSpec = metadata? ObjectMeta, spec? PodSpec
@@ -176,14 +229,14 @@ RBDVolumeSource = monitors []string, image string, fsType? string, pool? string,
     secretRef? *LocalObjectReference, readOnly? bool
 ResourceClaim = name string, request? string
 ResourceFieldSelector = containerName? string, resource string, divisor? quantity
-ResourceRequirements = limits? {}quantity, requests? {}quantity, claims? []ResourceClaim
+ResourceRequirements = limits? map[string]quantity, requests? map[string]quantity, claims? []ResourceClaim
 RollingUpdateDeployment = maxUnavailable? *intorstring, maxSurge? *intorstring
 RuleWithOperations = operations? []string, apiGroups? []string, apiVersions? []string, resources? []string, scope?
     *string
 SELinuxOptions = user? string, role? string, type? string, level? string
 ScaleIOVolumeSource = gateway string, system string, secretRef *LocalObjectReference, sslEnabled? bool,
-    protectionDomain? string, storagePool? string, storageMode? string, volumeName? string, fsType? string,
-    readOnly? bool
+    protectionDomain? string, storagePool? string, storageMode? string, volumeName? string, fsType? string, readOnly?
+    bool
 SeccompProfile = type string, localhostProfile? *string
 SecretEnvSource = name? string, optional? *bool
 SecretKeySelector = name? string, key string, optional? *bool
@@ -225,40 +278,38 @@ VolumeMount = name string, readOnly? bool, recursiveReadOnly? *string, mountPath
 VolumeProjection = secret? *SecretProjection, downwardAPI? *DownwardAPIProjection, configMap? *ConfigMapProjection,
     serviceAccountToken? *ServiceAccountTokenProjection, clusterTrustBundle? *ClusterTrustBundleProjection,
     podCertificate? *PodCertificateProjection
-VolumeResourceRequirements = limits? {}quantity, requests? {}quantity
-VsphereVirtualDiskVolumeSource = volumePath string, fsType? string, storagePolicyName? string, storagePolicyID?
-    string
-WebhookClientConfig = url? *string, service? *ServiceReference, caBundle? bytes
+VolumeResourceRequirements = limits? map[string]quantity, requests? map[string]quantity
+VsphereVirtualDiskVolumeSource = volumePath string, fsType? string, storagePolicyName? string, storagePolicyID? string
+WebhookClientConfig = url? *string, service? *ServiceReference, caBundle? []uint8
 WebhookConversion = clientConfig? *WebhookClientConfig, conversionReviewVersions []string
 WeightedPodAffinityTerm = weight int, podAffinityTerm PodAffinityTerm
-WindowsSecurityContextOptions = gmsaCredentialSpecName? *string, gmsaCredentialSpec? *string, runAsUserName?
-    *string, hostProcess? *bool
+WindowsSecurityContextOptions = gmsaCredentialSpecName? *string, gmsaCredentialSpec? *string, runAsUserName? *string,
+    hostProcess? *bool
 """
 
-CSV_SHAPES = """
+_CSV_TYPES = """
 APIServiceDefinitions = owned? []APIServiceDescription, required? []APIServiceDescription
-APIServiceDescription = name string, group string, version string, kind string, deploymentName? string,
-    containerPort? int
+APIServiceDescription = name string, group string, version string, kind string, deploymentName? string, containerPort?
+    int
 CRDDescription = name string, version string, kind string
 CustomResourceDefinitions = owned? []CRDDescription, required? []CRDDescription
-GroupVersionKind = group string, kind string, version string
-InstallMode = type string, supported bool
 StrategyDeploymentPermissions = serviceAccountName string, rules []PolicyRule
-StrategyDeploymentSpec = name string, spec DeploymentSpec, label? {}string
+StrategyDeploymentSpec = name string, spec DeploymentSpec, label? map[string]string
 StrategyDetailsDeployment = deployments []StrategyDeploymentSpec, permissions? []StrategyDeploymentPermissions,
     clusterPermissions? []StrategyDeploymentPermissions
 NamedInstallStrategy = strategy string, spec? StrategyDetailsDeployment
-ClusterServiceVersionSpec = install NamedInstallStrategy, version? json, maturity? string,
-    customresourcedefinitions? CustomResourceDefinitions, apiservicedefinitions? APIServiceDefinitions,
-    webhookdefinitions? []WebhookDescription, nativeAPIs? []GroupVersionKind, minKubeVersion? string,
-    displayName? string, installModes? []InstallMode, replaces? string
-WebhookDescription = generateName string, type string, deploymentName? string, containerPort? int,
-    targetPort? *intorstring, rules? []RuleWithOperations, failurePolicy? *string, matchPolicy? *string,
-    objectSelector? *LabelSelector, sideEffects *string, timeoutSeconds? *int, admissionReviewVersions []string,
-    reinvocationPolicy? *string, webhookPath? *string, conversionCRDs? []string
+ClusterServiceVersionSpec = install NamedInstallStrategy, version? json, maturity? string, customresourcedefinitions?
+    CustomResourceDefinitions, apiservicedefinitions? APIServiceDefinitions, webhookdefinitions? []WebhookDescription,
+    nativeAPIs? []v1.GroupVersionKind, minKubeVersion? string, displayName? string, installModes?
+    []v1alpha1.InstallMode, replaces? string
+WebhookDescription = generateName string, type string, deploymentName? string, containerPort? int, targetPort?
+    *intorstring, rules? []RuleWithOperations, failurePolicy? *string, matchPolicy? *string, objectSelector?
+    *LabelSelector, sideEffects *string, timeoutSeconds? *int, admissionReviewVersions []string, reinvocationPolicy?
+    *string, webhookPath? *string, conversionCRDs? []string
 """
+"""The parts of a ClusterServiceVersion that rukpak renders or checks. Of descriptions of APIs only what these need."""
 
-CHECKED_SHAPES = """
+_CHECKED_TYPES = """
 AnyDefinition = spec? AnyDefinitionSpec
 AnyDefinitionNames = kind? string, plural? string
 AnyDefinitionSpec = group? string, names? AnyDefinitionNames, scope? string, versions? []AnyDefinitionVersion
@@ -270,4 +321,26 @@ TemplatedObject = metadata? ObjectMeta
 Webhook = name? string, rules? []RuleWithOperations
 WebhookConfiguration = webhooks? []Webhook
 """
-"""Not written, only read: the parts that rukpak looks into of objects that go in as they are."""
+"""The parts that rukpak reads of objects that it applies as they are: checked, never written."""
+
+
+class Field(NamedTuple):
+    """A field of a struct."""
+
+    name: str
+    omits_empty: bool
+    type_name: str
+
+
+def _parsed(table: str) -> dict[str, tuple[Field, ...]]:
+    types = {}
+    for line in table.replace("\n    ", " ").split("\n"):
+        name, separator, fields = line.partition(" =")
+        pairs = (field.split() for field in fields.split(",") if field.strip())
+        if separator:
+            types[name] = tuple(Field(field.removesuffix("?"), field.endswith("?"), of) for field, of in pairs)
+    return types
+
+
+STRUCTS: Final[Mapping[str, tuple[Field, ...]]] = _parsed(_OPM_TYPES + _KUBERNETES_TYPES + _CSV_TYPES + _CHECKED_TYPES)
+"""Every struct by its name."""

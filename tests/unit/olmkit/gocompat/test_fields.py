@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from olmkit.gocompat.envelope import canonical_keys, canonical_object
+from olmkit.gocompat.fields import canonical_keys, canonical_object
 
 
 @pytest.mark.parametrize(

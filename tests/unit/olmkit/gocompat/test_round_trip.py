@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from olmkit.gocompat.typed import Mismatch, read_as
+from olmkit.gocompat.round_trip import Mismatch, round_trip
 
 CPU = "spec.containers[0].resources.limits.cpu: "
 POD = {"containers": [{"name": "c", "resources": {}}]}
@@ -93,8 +93,8 @@ POD = {"containers": [{"name": "c", "resources": {}}]}
     ],
 )
 def test_a_value_as_its_type_writes_it(type_name: str, value: Any, wanted: Any) -> None:
-    assert read_as(type_name, value) == wanted
-    assert read_as(type_name, wanted) == wanted
+    assert round_trip(type_name, value) == wanted
+    assert round_trip(type_name, wanted) == wanted
 
 
 @pytest.mark.parametrize(
@@ -127,5 +127,5 @@ def test_a_value_as_its_type_writes_it(type_name: str, value: Any, wanted: Any) 
 )
 def test_a_field_of_another_type_is_named(type_name: str, value: Any, message: str) -> None:
     with pytest.raises(Mismatch) as caught:
-        read_as(type_name, value)
+        round_trip(type_name, value)
     assert str(caught.value) == message

@@ -1,25 +1,26 @@
-"""Reads a mapping the way Kubernetes' own types do, and gives it back the way they are written. Called by rukpak.format. Pure.
+"""A value of a Go type as Go writes it again: fields under their names, without unknown ones and without optional empty ones.
 
-Fields are found by their names in any case of the letters, the exact name first, as Go's JSON decoder finds them. Unknown
-fields go (a server-side apply of one is refused), empty optional ones go, quantities get their canonical form: what
-comes out of here is what upstream's renderer writes. A value of the wrong type raises Mismatch, which names the field.
+Called by rukpak.format, whose objects are what upstream's renderer writes, and by olmkit.fbc for olm.csv.metadata. Fields are
+found by their names in any case of the letters, the exact name first, as Go's JSON decoder finds them; an unknown field is
+dropped (a server-side apply of one is refused); quantities get their canonical form. The types are those of
+olmkit.gocompat.type_table. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
-from olmkit.gocompat.kubernetes_types import CHECKED_SHAPES, CSV_SHAPES, SHAPES
 from olmkit.gocompat.quantity import canonical
+from olmkit.gocompat.type_table import STRUCTS
 
 Convert = Callable[[Any], Any]
 """From the value as read (None when absent) to the value as written."""
 
 
 class Mismatch(Exception):
-    """A field that holds something else than its type; `path` as people write it: `spec.replicas`."""
+    """A field that holds another type than its own; `path` is where, as in `spec.replicas`."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -35,23 +36,9 @@ class Mismatch(Exception):
         return f"{self.path.lstrip('.')}: {self.problem}" if self.path else self.problem
 
 
-def read_as(type_name: str, value: Any) -> Any:
-    """The value as the named type (a name in SHAPES, or `[]Name`) writes it. Raises Mismatch."""
+def round_trip(type_name: str, value: Any) -> Any:
+    """The value as the named type of the table (or `[]<type>`) writes it. Raises Mismatch for a value of another type."""
     return _converter(type_name)[0](value)
-
-
-def _shapes() -> Mapping[str, tuple[tuple[str, bool, str], ...]]:
-    """Type name -> (field, may be left out, type of the field)."""
-    shapes: dict[str, tuple[tuple[str, bool, str], ...]] = {}
-    text = SHAPES + CSV_SHAPES.lstrip() + CHECKED_SHAPES.lstrip()
-    for line in text.replace("\n    ", " ").strip().splitlines():
-        name, _, fields = line.partition(" =")
-        pairs = (field.split() for field in fields.split(",") if field.strip())
-        shapes[name] = tuple((field.removesuffix("?"), field.endswith("?"), type_name) for field, type_name in pairs)
-    return shapes
-
-
-_SHAPES = _shapes()
 
 
 def _article(value: Any) -> str:
@@ -140,16 +127,19 @@ def _schema(value: Any) -> Any:
 
 _NEVER, _WHEN_NONE, _WHEN_FALSY = range(3)
 """When a value counts as empty, so that an optional field of it is left out."""
+_MAP = "map[string]"
 
 _LEAVES: dict[str, tuple[Convert, int]] = {
     "string": (_string, _WHEN_FALSY),
+    "v1alpha1.InstallModeType": (_string, _WHEN_FALSY),
     "bool": (_bool, _WHEN_FALSY),
     "int": (_int, _WHEN_FALSY),
+    "int32": (_int, _WHEN_FALSY),
     "float": (_float, _WHEN_FALSY),
     "quantity": (_quantity, _NEVER),
     "intorstring": (_int_or_string, _NEVER),
     "time": (_anything, _NEVER),
-    "bytes": (_anything, _WHEN_FALSY),
+    "[]uint8": (_anything, _WHEN_FALSY),
     "json": (_anything, _WHEN_NONE),
     "SchemaOrBool": (_schema_or_bool, _NEVER),
     "SchemaOrArray": (_schema_or_array, _NEVER),
@@ -166,8 +156,8 @@ def _converter(type_name: str) -> tuple[Convert, int]:
         return _optional(type_name[1:]), _WHEN_NONE
     if type_name.startswith("[]"):
         return _list_of(type_name[2:]), _WHEN_FALSY
-    if type_name.startswith("{}"):
-        return _map_of(type_name[2:]), _WHEN_FALSY
+    if type_name.startswith(_MAP):
+        return _map_of(type_name.removeprefix(_MAP)), _WHEN_FALSY
     return _struct(type_name), _NEVER
 
 
@@ -177,7 +167,7 @@ def _optional(type_name: str) -> Convert:
 
 
 def _late(type_name: str) -> Convert:
-    """Types name each other in circles: looked up when first used."""
+    """Looked up when it is first used: a type may contain itself."""
     return lambda value: _converter(type_name)[0](value)
 
 
@@ -242,6 +232,6 @@ def _struct(type_name: str) -> Convert:
 
 def _fields(type_name: str) -> Iterator[tuple[str, tuple[Convert, int]]]:
     """Name -> how it is read, and when it is left out."""
-    for name, optional, kind in _SHAPES[type_name]:
-        convert, empty = _converter(kind)
-        yield name, (convert, empty if optional else _NEVER)
+    for name, omits_empty, of in STRUCTS[type_name]:
+        convert, empty = _converter(of)
+        yield name, (convert, empty if omits_empty else _NEVER)
