@@ -1,5 +1,5 @@
-"""A local Kubernetes cluster out of real parts, for the demo and the tests: control plane, fake nodes, image registry.
+"""A local Kubernetes cluster of real components, for the demo and the tests: control plane, simulated nodes, image registry.
 
-`python -m devcluster` is the command, `devcluster.cluster.start` the call behind it. Nothing here is imported by the
-three controllers; they get a kubeconfig like any other program.
+`python -m devcluster` is the command, `devcluster.cluster.start` the function behind it. The controllers import nothing of this
+package; they get a kubeconfig, as any other program does.
 """

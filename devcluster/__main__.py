@@ -1,4 +1,7 @@
-"""The command `python -m devcluster`: up, down, status, env and build. It words things for people; the work is elsewhere."""
+"""Start, stop and inspect local clusters.
+
+`python -m devcluster` with the commands up, down, status, env and build. Called by users; the work is done by devcluster.cluster.
+"""
 
 import argparse
 import os
@@ -18,12 +21,12 @@ from devcluster.errors import DevclusterError
 from devcluster.processes import proportional_memory
 
 _DOWN_SECONDS = 30.0
-# What a detached owner puts before each line of an error for its parent.
-_COMPLAINT = "! "
+# The prefix of each line of an error that a detached owner sends to its parent.
+_ERROR_PREFIX = "! "
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code: 0, 1 with a sentence on standard error, 2 for a wrong call."""
+    """Run one command. Returns the exit code: 0, or 1 with a message on standard error; exits with 2 for wrong usage."""
     chosen = _parser().parse_args(arguments)
     try:
         code: int = chosen.command(chosen)
@@ -45,29 +48,29 @@ def _parser() -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=text, description=text)
         added.set_defaults(command=run)
         if name != "build":
-            added.add_argument(
-                "--name", default="default", help="which of several clusters side by side (default: default)"
-            )
+            added.add_argument("--name", default="default", help="name of the cluster (default: default)")
         return added
 
-    up = command("up", _up, "start a cluster and keep it until Ctrl-C")
-    up.add_argument("--detach", action="store_true", help="return when it is ready; `down` stops it")
-    up.add_argument("--nodes", type=_count, default=1, help="how many fake nodes (default: 1)")
+    up = command("up", _up, "start a cluster and run it until Ctrl-C")
+    up.add_argument("--detach", action="store_true", help="return when the cluster is ready; `down` stops it")
+    up.add_argument("--nodes", type=_count, default=1, help="number of simulated nodes (default: 1)")
     up.add_argument(
-        "--kubeconfig", type=Path, help="use this cluster as it is and start only a registry (also: OLM_KUBECONFIG)"
+        "--kubeconfig", type=Path, help="use this existing cluster and start only a registry (also: OLM_KUBECONFIG)"
     )
-    command("down", _down, "stop a cluster and remove all it left")
-    command("status", _status, "show the clusters that run, or with --name one").set_defaults(name=None)
+    command("down", _down, "stop a cluster and remove its files and routes")
+    command("status", _status, "show the running clusters, or the one of --name").set_defaults(name=None)
     command(
-        "env", _environment, 'print shell lines that point kubectl at a cluster: eval "$(python -m devcluster env)"'
+        "env",
+        _environment,
+        'print shell commands that set up kubectl for a cluster: eval "$(python -m devcluster env)"',
     )
-    command("build", _build, "make sure that the programs of a cluster are in the cache")
+    command("build", _build, "build the programs of a cluster, unless they are in the cache")
     return parser
 
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError("it takes a number from 1")
+        raise argparse.ArgumentTypeError("it must be a number greater than 0")
     return int(text)
 
 
@@ -76,23 +79,23 @@ def _up(chosen: argparse.Namespace) -> int:
     if chosen.kubeconfig is not None:
         wanted = replace(wanted, kubeconfig=chosen.kubeconfig.absolute(), registry=os.environ.get("REGISTRY"))
     if not chosen.detach:
-        return _own(wanted, _say)
+        return _own(wanted, _print_line)
     if wanted.kubeconfig is None:
-        programs.find_or_build(_say)
+        programs.find_or_build(_print_line)
     return _detached(wanted)
 
 
-def _own(wanted: ClusterOptions, say: Callable[[str], None], ready: Callable[[], None] = lambda: None) -> int:
-    """Start a cluster, tell how to use it, and keep it until a signal comes or somebody else stops it."""
+def _own(wanted: ClusterOptions, report: Callable[[str], None], ready: Callable[[], None] = lambda: None) -> int:
+    """Start a cluster, print how to use it, and run it until a signal arrives or another process stops it."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
-    with start(wanted, say) as cluster:
-        _introduce(cluster, time.time() - cluster.state.started, say)
+    with start(wanted, report) as cluster:
+        _print_usage(cluster, time.time() - cluster.state.started, report)
         ready()
         try:
             cluster.wait()
         except KeyboardInterrupt:
-            say(f"Stopping the cluster {wanted.name!r} ...")
+            report(f"Stopping the cluster {wanted.name!r} ...")
     return 0
 
 
@@ -100,19 +103,19 @@ def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _introduce(cluster: Cluster, seconds: float, say: Callable[[str], None]) -> None:
+def _print_usage(cluster: Cluster, seconds: float, report: Callable[[str], None]) -> None:
     name = "" if cluster.state.name == "default" else f" --name {cluster.state.name}"
-    say(f"Kubernetes {cluster.server_version()} is ready after {seconds:.1f} s.")
-    say(f"  API server   {cluster.state.server or 'as in the kubeconfig'}")
-    say(f"  kubeconfig   {cluster.kubeconfig}")
-    say(f"  registry     {cluster.registry} (plain HTTP)")
-    say(f"  logs         {cluster.folder / 'logs'}")
-    say(f'Use it:        eval "$(python -m devcluster env{name})" && kubectl get nodes')
-    say(f"Stop it:       python -m devcluster down{name}, or Ctrl-C where it was started in the foreground")
+    report(f"Kubernetes {cluster.server_version()} is ready after {seconds:.1f} s.")
+    report(f"  API server   {cluster.state.server or 'as in the kubeconfig'}")
+    report(f"  kubeconfig   {cluster.kubeconfig}")
+    report(f"  registry     {cluster.registry} (plain HTTP)")
+    report(f"  logs         {cluster.folder / 'logs'}")
+    report(f'Use it:        eval "$(python -m devcluster env{name})" && kubectl get nodes')
+    report(f"Stop it:       python -m devcluster down{name}, or Ctrl-C where it was started in the foreground")
 
 
 def _detached(wanted: ClusterOptions) -> int:
-    """Let a child own the cluster; pass on what it says until the cluster is ready or has failed."""
+    """Start a child that owns the cluster; forward its output until the cluster is ready or has failed."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -125,16 +128,16 @@ def _detached(wanted: ClusterOptions) -> int:
             if line == "ready\n":
                 return 0
             print(
-                line.removeprefix(_COMPLAINT),
+                line.removeprefix(_ERROR_PREFIX),
                 end="",
-                file=sys.stderr if line.startswith(_COMPLAINT) else sys.stdout,
+                file=sys.stderr if line.startswith(_ERROR_PREFIX) else sys.stdout,
                 flush=True,
             )
     return 1
 
 
 def _detached_owner(wanted: ClusterOptions, writing: int) -> int:
-    """The child's whole life. It keeps nothing of the terminal, and the pipe to the parent only until the cluster is ready."""
+    """Run the child. It detaches from the terminal, and from the parent once the cluster is ready."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(nowhere, descriptor)
@@ -147,7 +150,7 @@ def _detached_owner(wanted: ClusterOptions, writing: int) -> int:
     try:
         return _own(wanted, lambda line: None if pipe.closed else print(line, file=pipe), ready)
     except DevclusterError as error:
-        print(textwrap.indent(str(error), _COMPLAINT), file=pipe)
+        print(textwrap.indent(str(error), _ERROR_PREFIX), file=pipe)
         return 1
 
 
@@ -159,7 +162,7 @@ def _down(chosen: argparse.Namespace) -> int:
     known = state.load(folder)
     if known is None or not state.is_locked(folder):
         state.remove(folder)
-        print(f"Removed what the killed cluster {chosen.name!r} had left.")
+        print(f"Removed the files and routes of the killed cluster {chosen.name!r}.")
         return 0
     _end(known.supervisor)
     print(f"Stopped the cluster {chosen.name!r}.")
@@ -201,7 +204,7 @@ def _status(chosen: argparse.Namespace) -> int:
 def _rows(folder: Path) -> list[tuple[str, ...]]:
     known = state.load(folder)
     if known is None or not state.is_locked(folder):
-        return [(folder.name, "killed", "", "", "", "`down` removes what it left")]
+        return [(folder.name, "killed", "", "", "", "`down` removes its files")]
     phase = "ready" if known.ready else "starting"
     addresses = {"kube-apiserver": known.server, "registry": known.registry}
     processes = {**known.components, "supervisor": known.supervisor}
@@ -227,7 +230,7 @@ def _environment(chosen: argparse.Namespace) -> int:
     folder = state.run_folder(chosen.name)
     variables = {
         "KUBECONFIG": known.kubeconfig,
-        # kubectl remembers what a server offers by its address, and addresses are used again.
+        # kubectl caches the discovery of a server by its address, and addresses are reused.
         "KUBECACHEDIR": str(folder / "kubectl"),
         "REGISTRY": known.registry,
         "REGISTRIES_CONF": known.registries_conf,
@@ -240,11 +243,11 @@ def _environment(chosen: argparse.Namespace) -> int:
 
 
 def _build(chosen: argparse.Namespace) -> int:
-    print(f"The programs are in {programs.find_or_build(_say)}.")
+    print(f"The programs are in {programs.find_or_build(_print_line)}.")
     return 0
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     print(line, flush=True)
 
 

@@ -1,6 +1,6 @@
-"""The few requests that bring a cluster up, sent to its own API server with the admin's token.
+"""Requests to the API server of a cluster while it starts, with the admin's token.
 
-Used by the supervisor only; everything later goes through kubectl or the suite's own client.
+Called by the supervisor only; later requests are made by kubectl or the suite's own client.
 """
 
 import http.client
@@ -14,7 +14,7 @@ _TIMEOUT_SECONDS = 5.0
 
 
 class ApiClient:
-    """Requests to one API server. Each is a connection of its own, so that a restarted server is nothing special."""
+    """Requests to one API server. Each uses a new connection, so a restart of the server does not matter."""
 
     def __init__(self, server: str, authority: Path, token: str) -> None:
         """`server` as "https://127.0.0.1:6443"; `authority` is the PEM file of its CA."""
@@ -23,7 +23,7 @@ class ApiClient:
         self._token = token
 
     def request(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Return the HTTP status and the parsed answer (None when it is no JSON); status 0 when nobody answers."""
+        """Return the HTTP status and the parsed response (None if it is not JSON); status 0 if the server does not answer."""
         connection = http.client.HTTPSConnection(self._address, context=self._context, timeout=_TIMEOUT_SECONDS)
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
         try:

@@ -1,6 +1,6 @@
 """Builds the programs of a cluster with Go: one multi-call Kubernetes out of binaries/, kwok and the image registry.
 
-Called by programs when nothing else has them. It fills a folder that is handed to it and never decides where that is.
+Called by devcluster.programs when they are not available otherwise. Writes to the folder that it is given and nowhere else.
 """
 
 import os
@@ -41,7 +41,7 @@ _PROGRESS_SECONDS = 15.0
 
 
 def recipe() -> list[bytes]:
-    """Everything the result depends on, in a fixed order: sources, versions and flags."""
+    """Everything that the result depends on, in a fixed order: sources, versions and flags."""
     sources = [
         path.read_bytes()
         for path in sorted(_SOURCES.iterdir())
@@ -58,16 +58,16 @@ def minimum_go() -> str:
 
 
 def find_go(environment: Mapping[str, str]) -> str | None:
-    """The path of the `go` that the environment's PATH leads to."""
+    """The path of `go` on the PATH of the environment; None if there is none."""
     return shutil.which("go", path=environment.get("PATH", ""))
 
 
 def build_all(
     go: str, folder: Path, report: Callable[[str], None], environment: Mapping[str, str] = os.environ
 ) -> None:
-    """Fill the empty folder with all programs by the Go at `go`; minutes when Go's own cache is cold.
+    """Build all programs with the Go at `go` into the empty folder. Takes minutes when Go's own cache is empty.
 
-    Raises DevclusterError with Go's own words.
+    Raises DevclusterError with Go's output.
     """
     total = 1 + len(INSTALLED)
     report(
@@ -85,7 +85,7 @@ def build_all(
 
 
 def _go_environment(environment: Mapping[str, str], work: Path) -> dict[str, str]:
-    # The user's own Go settings for other targets, workspaces and vendoring would build something else.
+    # Without the user's settings of targets, workspaces and vendoring, which would build something else.
     kept = {name: value for name, value in environment.items() if name not in ("GOOS", "GOARCH", "GOBIN")}
     settings = {"CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": "-mod=readonly -buildvcs=false", "GOTMPDIR": str(work)}
     return {**kept, **settings}
@@ -95,7 +95,7 @@ def _run(command: Sequence[str], environment: Mapping[str, str], title: str, rep
     started = time.monotonic()
     report(f"  {title} ...")
     with tempfile.TemporaryFile("w+") as output:
-        # On an interrupt Go ends in order and empties its work folder.
+        # On an interrupt Go removes its temporary files before it ends.
         process = subprocess.Popen(
             with_parent_death_signal(command[0], command[1:], signal.SIGINT),
             cwd=_SOURCES,
@@ -111,21 +111,21 @@ def _run(command: Sequence[str], environment: Mapping[str, str], title: str, rep
                 process.send_signal(signal.SIGINT)
                 process.wait()
         output.seek(0)
-        words = [line for line in output.read().splitlines() if not line.startswith("go: downloading")]
+        lines = [line for line in output.read().splitlines() if not line.startswith("go: downloading")]
     if process.returncode != 0:
         raise DevclusterError(
-            f"Go could not build {title.split(' (')[0]}:\n" + "\n".join(f"  {line}" for line in words[-12:])
+            f"Go could not build {title.split(' (')[0]}:\n" + "\n".join(f"  {line}" for line in lines[-12:])
         )
     report(f"  {title}: done in {_elapsed(started)}")
 
 
-def _wait(process: subprocess.Popen[bytes], tell: Callable[[], None]) -> None:
+def _wait(process: subprocess.Popen[bytes], report_progress: Callable[[], None]) -> None:
     while True:
         try:
             process.wait(_PROGRESS_SECONDS)
             return
         except subprocess.TimeoutExpired:
-            tell()
+            report_progress()
 
 
 def _elapsed(started: float) -> str:

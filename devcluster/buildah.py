@@ -1,6 +1,6 @@
-"""buildah, which builds and pushes images as the guide does with podman: found, or installed from Debian. Called by tests.
+"""Finds buildah, or installs it from Debian. Tests use it to build and push images as the guide does with podman.
 
-`python -m devcluster.buildah` is `make buildah`. Nothing else needs it: a cluster starts without.
+Called by tests/e2e and by `make buildah`. Clusters start without it.
 """
 
 import os
@@ -13,20 +13,20 @@ from pathlib import Path
 from devcluster.errors import DevclusterError
 
 _KEEP_CONFIGURATION = ("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold")
-"""A file in /etc that somebody changed (policy.json of containers, say) stays, and nobody is asked about it."""
+"""Keep changed configuration files (for example policy.json of containers) without asking."""
 _HINT = "Install buildah (on Debian: `make buildah` as root)."
 
 
 def find_or_install(report: Callable[[str], None]) -> Path:
-    """The program: where it is already, else installed with apt-get, which needs root. Raises DevclusterError."""
+    """Return the path of buildah; install it with apt-get, which needs root, if it is missing. Raises DevclusterError."""
     found = shutil.which("buildah")
     if found:
         return Path(found)
     installer = shutil.which("apt-get")
     if installer is None:
-        raise DevclusterError(f"There is no buildah here, and no apt-get to install it with. {_HINT}")
+        raise DevclusterError(f"buildah is not installed, and there is no apt-get to install it. {_HINT}")
     if os.geteuid() != 0:
-        raise DevclusterError(f"There is no buildah here, and only root can install it. {_HINT}")
+        raise DevclusterError(f"buildah is not installed, and only root can install it. {_HINT}")
     report("Installing buildah with apt-get ...")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for arguments in (("update",), ("install", "-y", *_KEEP_CONFIGURATION, "buildah")):
@@ -47,9 +47,9 @@ def find_or_install(report: Callable[[str], None]) -> Path:
 
 
 def shim(program: Path, folder: Path) -> str:
-    """A shell script that takes podman's `build` and `push` and has buildah do them, all its data below `folder`.
+    """Return a shell script that runs `build` and `push` of podman with buildah, with all data below `folder`.
 
-    Needs no privileges beyond those of whoever may unpack images: no storage driver of the kernel, no containers.
+    It needs no privileges except those to unpack images: no storage driver of the kernel, no containers.
     """
     storage = f'--storage-driver vfs --root "{folder}/storage" --runroot "{folder}/run"'
     return f"""#!/bin/sh
@@ -62,7 +62,7 @@ esac
 
 
 def main() -> int:
-    """Make sure that it is there; 1 with a sentence on standard error when it cannot be."""
+    """Install buildah if it is missing. Returns the exit code: 0, or 1 with a message on standard error."""
     try:
         print(find_or_install(print))
     except DevclusterError as error:

@@ -1,6 +1,6 @@
-"""The cache folder: where it is, how several processes fill it without disturbing each other.
+"""The cache folder: its location, and how several processes fill it safely.
 
-Used by build, corpus and cluster. What lies here may be deleted at any time while nothing of devcluster runs.
+Called by devcluster.programs and devcluster.corpus. The folder may be deleted whenever no cluster is running.
 """
 
 import fcntl
@@ -24,10 +24,10 @@ def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def publish_once(target: Path, fill: Callable[[Path], None], waiting: Callable[[], None] = lambda: None) -> Path:
-    """Return `target`, first made by `fill(empty folder beside it)` and one rename when it is not there yet.
+    """Return `target`. If it does not exist, create it: `fill` writes to an empty folder next to it, which is then renamed.
 
-    Of several callers, in any process, one fills; each of the others calls `waiting` and waits for it. What a killed one left
-    half done is removed by the next. An error of `fill` passes through and leaves no target.
+    Of several callers, in any process, one fills; the others call `waiting` and wait. Incomplete folders of killed processes are
+    removed by the next caller. Errors of `fill` are raised and leave no target.
     """
     if target.is_dir():
         return target
@@ -50,7 +50,7 @@ def publish_once(target: Path, fill: Callable[[Path], None], waiting: Callable[[
 @contextmanager
 def _exclusive(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
     with path.open("w") as lock:
-        # The kernel drops the lock with its holder, however that ends.
+        # The kernel releases the lock when its holder ends.
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

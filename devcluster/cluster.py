@@ -1,6 +1,6 @@
-"""A running cluster as its owner sees it: start it, use it, disturb it, stop it. Called by __main__, the tests and the demo.
+"""Start a cluster, use it, stop and restart its components, stop it. Called by __main__, the tests and the demo.
 
-The processes belong to a supervisor process (supervisor.py) that ends with the owner, however the owner ends.
+The processes belong to a supervisor process (supervisor.py), which ends when the owner ends, in whatever way.
 """
 
 import base64
@@ -28,7 +28,7 @@ _STOP_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """What to start. With `kubeconfig` that cluster is used as it is, and only a registry is started (not with `registry`)."""
+    """What to start. With `kubeconfig` that cluster is used and only a registry is started, or none with `registry`."""
 
     name: str = "default"
     nodes: int = 1
@@ -37,7 +37,7 @@ class ClusterOptions:
 
     @classmethod
     def from_environment(cls, name: str, environment: Mapping[str, str] = os.environ) -> "ClusterOptions":
-        """`$OLM_KUBECONFIG` names a cluster of the user's; `$REGISTRY` (host:port, plain HTTP) counts only with it."""
+        """Read `$OLM_KUBECONFIG`, an existing cluster, and `$REGISTRY` (host:port, plain HTTP), which is used only with it."""
         chosen = environment.get("OLM_KUBECONFIG")
         if not chosen:
             return cls(name)
@@ -50,7 +50,7 @@ class Cluster:
     def __init__(
         self, supervisor: subprocess.Popen[str], started: state.State, kubectl: Path, *, is_managed: bool
     ) -> None:
-        """Made by `start`."""
+        """Called by `start` only."""
         self._supervisor = supervisor
         self._kubectl = kubectl
         self.state = started
@@ -61,9 +61,9 @@ class Cluster:
         self.registries_conf = Path(started.registries_conf)
 
     def kubectl(self, *arguments: str, input: str | None = None) -> str:
-        """Run kubectl as the cluster's admin and return what it prints. Raises DevclusterError with its error text."""
+        """Run kubectl as the cluster's admin and return its output. Raises DevclusterError with its error message."""
         command = [str(self._kubectl), f"--kubeconfig={self.kubeconfig}", *arguments]
-        # kubectl remembers what a server offers by its address, and addresses are used again.
+        # kubectl caches the discovery of a server by its address, and addresses are reused.
         environment = {**os.environ, "KUBECACHEDIR": str(self.folder / "kubectl")}
         done = subprocess.run(command, input=input, env=environment, capture_output=True, text=True, check=False)
         if done.returncode != 0:
@@ -71,7 +71,7 @@ class Cluster:
         return done.stdout
 
     def token_kubeconfig(self, namespace: str, serviceaccount: str) -> Path:
-        """Write a kubeconfig with a fresh token (24 h) of the ServiceAccount, which must exist, and return its path."""
+        """Write a kubeconfig with a new token (24 h) of an existing ServiceAccount; return its path."""
         token = self.kubectl(
             "create", "token", serviceaccount, f"--namespace={namespace}", f"--duration={_TOKEN_DURATION}"
         )
@@ -89,24 +89,24 @@ class Cluster:
         return str(json.loads(self.kubectl("get", "--raw", "/version"))["gitVersion"])
 
     def stop_component(self, component: str, signal_number: int = signal.SIGTERM) -> None:
-        """Send a component ("kube-apiserver", "etcd", "registry" ...) the signal and return when it has ended; it stays away."""
+        """Send a component ("kube-apiserver", "etcd", "registry" ...) the signal; return when it has ended."""
         self._command({"do": "halt", "component": component, "signal": int(signal_number)})
 
     def start_component(self, component: str) -> None:
-        """Start a halted component again, at the same address with the same data; the API server answers on return."""
+        """Start a stopped component at the same address with the same data. The API server is ready on return."""
         self._command({"do": "resume", "component": component})
 
     def restart_apiserver(self, signal_number: int = signal.SIGKILL) -> None:
-        """End the API server by the signal, start it again on the same port with the same data, return when it is ready."""
+        """Stop the API server by the signal, start it on the same port with the same data, return when it is ready."""
         self.stop_component("kube-apiserver", signal_number)
         self.start_component("kube-apiserver")
 
     def wait(self) -> None:
-        """Return when the cluster has been stopped by somebody else."""
+        """Return when another process has stopped the cluster."""
         self._supervisor.wait()
 
     def stop(self) -> None:
-        """End all its processes, remove its routes and its folder. Does nothing the second time."""
+        """Stop all processes, remove the routes and the folder. A second call does nothing."""
         _dismiss(self._supervisor, self.folder)
 
     def __enter__(self) -> Self:
@@ -129,9 +129,9 @@ class Cluster:
 
 
 def start(wanted: ClusterOptions, report: Callable[[str], None]) -> Cluster:
-    """Start a cluster and return when it can be used: API server ready, nodes Ready, registry answering.
+    """Start a cluster and return when it is ready: API server, nodes and registry.
 
-    `report` gets lines for people. The first time the programs are built, which takes minutes. Raises DevclusterError.
+    `report` gets progress messages. The first call builds the programs, which takes minutes. Raises DevclusterError.
     """
     is_managed = wanted.kubeconfig is None
     folder = state.run_folder(wanted.name)
@@ -152,7 +152,7 @@ def start(wanted: ClusterOptions, report: Callable[[str], None]) -> Cluster:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        # Ctrl-C is for the owner, which then takes the cluster down in order.
+        # Ctrl-C must reach only the owner, which then stops the cluster.
         start_new_session=True,
     )
     try:
@@ -165,7 +165,7 @@ def start(wanted: ClusterOptions, report: Callable[[str], None]) -> Cluster:
 
 
 def _programs(wanted: ClusterOptions, report: Callable[[str], None]) -> tuple[Path, Path]:
-    """The folder of the programs and the kubectl to use; for a cluster of the user's nothing is built."""
+    """The folder of the programs and the path of kubectl. Nothing is built for an existing cluster."""
     if wanted.kubeconfig is None:
         folder = programs.find_or_build(report)
         return folder, folder / "kubectl"
@@ -180,7 +180,7 @@ def _programs(wanted: ClusterOptions, report: Callable[[str], None]) -> tuple[Pa
 
 
 def _answer(supervisor: subprocess.Popen[str], report: Callable[[str], None]) -> dict[str, Any]:
-    """Read the supervisor's lines up to its answer. Raises DevclusterError when that is a failure or never comes."""
+    """Read the supervisor's lines up to its answer. Raises DevclusterError if it reports a failure or ends."""
     assert supervisor.stdout is not None
     other: list[str] = []
     for line in supervisor.stdout:
@@ -203,7 +203,7 @@ def _dismiss(supervisor: subprocess.Popen[str], folder: Path) -> None:
     try:
         supervisor.wait(_STOP_SECONDS)
     except subprocess.TimeoutExpired:
-        # Its children die with it.
+        # The kernel ends its children with it.
         supervisor.kill()
         supervisor.wait()
     if supervisor.stdout is not None:

@@ -1,6 +1,6 @@
-"""One running component of a cluster: its process, its log file, and the task that starts it again when it falls.
+"""One running component of a cluster: its process, its log file, and the task that starts it again when it ends.
 
-Used by the supervisor only.
+Called by the supervisor only.
 """
 
 import asyncio
@@ -49,12 +49,12 @@ class ComponentProcess:
             )
 
     def restart_on_exit(self, restarted: Callable[[], None]) -> None:
-        """From now on start the process again whenever it ends by itself, and call `restarted`."""
+        """Restart the process whenever it ends unexpectedly from here on, and call `restarted` each time."""
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._restart_for_ever(restarted))
 
     async def stop(self, signal_number: int = signal.SIGTERM) -> None:
-        """Send the signal, wait for the end, and do not start it again."""
+        """Send the signal, wait until the process has ended, and do not restart it."""
         if self._keeper is not None:
             self._keeper.cancel()
             await asyncio.gather(self._keeper, return_exceptions=True)
@@ -65,7 +65,7 @@ class ComponentProcess:
             await self._process.wait()
 
     def raise_if_ended(self) -> None:
-        """Raise DevclusterError with the end of the log when the process has ended."""
+        """Raise DevclusterError with the end of the log if the process has ended."""
         if self._process is not None and self._process.returncode is not None:
             raise DevclusterError(
                 f"{self.name} ended while the cluster started. The end of its log:\n{self._log_tail()}"
@@ -74,7 +74,7 @@ class ComponentProcess:
     async def _restart_for_ever(self, restarted: Callable[[], None]) -> None:
         while self._process is not None:
             await self._process.wait()
-            # A component that cannot run must not take a core with trying.
+            # A component that cannot run must not use a core for its restarts.
             await asyncio.sleep(_RESTART_SECONDS)
             await self.start()
             restarted()

@@ -13,20 +13,20 @@ from devcluster import kubeconfig
 from devcluster.allocation import Allocation
 from devcluster.errors import DevclusterError
 
-# Names of users as Kubernetes' bootstrap RBAC knows them; kwok has no role there, so it may do everything.
+# User names of Kubernetes' bootstrap RBAC. It has no role for kwok, which is therefore an administrator.
 _USERS = {
     "admin": ("devcluster:admin", "system:masters"),
     "kwok": ("devcluster:kwok", "system:masters"),
     "kube-controller-manager": ("system:kube-controller-manager", ""),
     "kube-scheduler": ("system:kube-scheduler", ""),
 }
-# The controllers of a real cluster share its load among many; here the suite is what is looked at, not their limits.
+# High limits, so that measurements show the suite and not the rate limits of these controllers.
 _CLIENT_RATE = ("--kube-api-qps=300", "--kube-api-burst=600")
 
 
 @dataclass(frozen=True)
 class Component:
-    """A program of the cluster: the name it has in tables and logs, its arguments without the program, its extra environment."""
+    """A program of the cluster: its name in tables and logs, its arguments without the program, its additional environment."""
 
     name: str
     arguments: tuple[str, ...]
@@ -35,7 +35,7 @@ class Component:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the parts of one cluster lie: the run folder, the programs, and what the claim gives it."""
+    """The paths and addresses of one cluster: its run folder, its programs, its ports and address ranges."""
 
     folder: Path
     programs: Path
@@ -66,7 +66,7 @@ class Layout:
         return self.folder / "kubeconfig" if user == "admin" else self.keys / f"{user}.kubeconfig"
 
     def prepare(self) -> str:
-        """Make the keys, the token file and the kubeconfigs; return the admin's token."""
+        """Create the keys, the token file and the kubeconfigs; return the admin's token."""
         self.keys.mkdir(mode=0o700)
         hosts = (
             "127.0.0.1",
@@ -99,7 +99,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def etcd(layout: Layout) -> Component:
-    """etcd that does not wait for the disk: its data lives no longer than the cluster."""
+    """etcd without fsync, because its data is removed with the cluster."""
     peer = f"http://127.0.0.1:{layout.allocation.ports[2]}"
     arguments = (
         f"--data-dir={layout.folder / 'etcd'}",
@@ -116,13 +116,13 @@ def etcd(layout: Layout) -> Component:
 
 
 def api_server(layout: Layout) -> Component:
-    """kube-apiserver with RBAC, tokens from a file, and all that aggregated APIs need."""
+    """kube-apiserver with RBAC, a token file, and the flags that aggregated APIs need."""
     keys = layout.keys
     arguments = (
         f"--etcd-servers={layout.etcd}",
         "--bind-address=127.0.0.1",
         f"--secure-port={layout.allocation.ports[0]}",
-        # Nobody reaches this server through the Service `kubernetes`: endpoints may not be loopback, so it has none.
+        # The Service `kubernetes` has no endpoints, because these must not be loopback addresses.
         "--endpoint-reconciler-type=none",
         f"--advertise-address={layout.allocation.first_service_address}",
         f"--service-cluster-ip-range={layout.allocation.service_cidr}",
@@ -144,14 +144,14 @@ def api_server(layout: Layout) -> Component:
         f"--proxy-client-cert-file={keys / 'front-proxy-client.crt'}",
         f"--proxy-client-key-file={keys / 'front-proxy-client.key'}",
         "--profiling=false",
-        # Told to end, it waits a minute for open watches otherwise.
+        # Without this it waits a minute for open watches before it ends.
         "--shutdown-watch-termination-grace-period=1s",
     )
     return Component("kube-apiserver", arguments)
 
 
 def controller_manager(layout: Layout) -> Component:
-    """kube-controller-manager whose controllers each act under a ServiceAccount of their own."""
+    """kube-controller-manager, each controller with its own ServiceAccount."""
     keys = layout.keys
     arguments = (
         f"--kubeconfig={layout.kubeconfig('kube-controller-manager')}",

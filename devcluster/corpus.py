@@ -1,4 +1,4 @@
-"""The corpus of real catalogs and bundles: a folder of the user's, or archives unpacked once into the cache.
+"""The corpus of real catalogs and bundles: a folder, or archives that are unpacked once into the cache.
 
 Called by the tests' `corpus` fixture and by the demo. It never changes the user's folder.
 """
@@ -18,13 +18,13 @@ _OPTIONAL = ("goldens", "invalid")
 
 
 def default_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """`$OLM_CORPUS`, else `shared/corpus` beside the repository. It need not exist."""
+    """Return `$OLM_CORPUS`, otherwise `shared/corpus` next to the repository. It need not exist."""
     chosen = environment.get("OLM_CORPUS")
     return Path(chosen).absolute() if chosen else REPOSITORY.parent / "shared" / "corpus"
 
 
 def open_corpus(folder: Path) -> Path:
-    """Return a folder that holds catalog/ and bundles/ (and goldens/ and invalid/ where there are any).
+    """Return a folder with catalog/ and bundles/ (and goldens/ and invalid/ if they exist).
 
     That is `folder` itself, or the cache when `folder` holds catalog.tar.xz and bundles.tar.xz instead: the first time they
     are unpacked (seconds). Raises DevclusterError when it holds neither.

@@ -1,5 +1,5 @@
-"""The one error of devcluster: something a person must change, worded for them; raised everywhere here, printed by __main__."""
+"""The error of devcluster: a problem that the user can fix. Raised everywhere in this package, printed by the commands."""
 
 
 class DevclusterError(Exception):
-    """The message is one or more whole sentences that say what to do; it is printed without a traceback."""
+    """The message says what to do, in one or more sentences. It is printed without a traceback."""

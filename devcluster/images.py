@@ -1,7 +1,7 @@
-"""Pushes bundle folders and file-based catalogs to an image registry as real OCI images, the digests filled in.
+"""Pushes bundle folders and file-based catalogs to an image registry as OCI images, and fills in the digests.
 
-Called by the demo and the tests; `python -m devcluster.images --help` is the command. The same files give the same digest.
-It speaks plain HTTP to a registry on this machine and never reads one.
+Called by the demo and the tests; `python -m devcluster.images --help` is the command. The same files
+have the same digest. Speaks plain HTTP, and only writes to the registry.
 """
 
 import argparse
@@ -26,7 +26,7 @@ import yaml
 from devcluster.errors import DevclusterError
 
 CONFIGS_LABEL = "operators.operatorframework.io.index.configs.v1"
-"""On a catalog image: the folder its catalog files are below."""
+"""The label of a catalog image that names the folder of the catalog's files."""
 
 _MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 _CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
@@ -42,18 +42,18 @@ Blob = dict[str, Any]
 
 
 class Registry:
-    """An image registry at `address` ("127.0.0.1:5000") that speaks plain HTTP and lets everybody push."""
+    """An image registry at `address` ("127.0.0.1:5000") that speaks plain HTTP and needs no login."""
 
     def __init__(self, address: str) -> None:
-        """Opens nothing: each request has a connection of its own, so threads may share this."""
+        """Opens no connection: each request uses its own, so threads can share this object."""
         self.address = address
 
     def push(self, repository: str, tag: str, files: Mapping[str, bytes], labels: Mapping[str, str]) -> str:
-        """Push an image of one layer that holds `files` (path to content); returns its manifest's digest."""
+        """Push an image with one layer of `files` (path -> content); return the digest of its manifest."""
         return self.push_layers(repository, tag, [layer(files)], labels)
 
     def push_layers(self, repository: str, tag: str, layers: Iterable[bytes], labels: Mapping[str, str]) -> str:
-        """The same of layers that are tar archives already, lowest first."""
+        """Push an image with these layers, which are tar archives, lowest first; return the digest of its manifest."""
         tars = list(layers)
         config = {
             "architecture": "amd64",
@@ -103,14 +103,14 @@ class Registry:
 
 @dataclass(frozen=True)
 class Content:
-    """A catalog as it lies on disk: a folder with `<package>/catalog.json` or `.yaml`, and one with
+    """A catalog on disk: a folder with `<package>/catalog.json` or `.yaml`, and one with
     `<package>/<version>/{manifests,metadata}`."""
 
     catalog: Path
     bundles: Path
 
     def packages(self) -> list[str]:
-        """Names of the packages, sorted. Raises DevclusterError when there are none, or not the two folders."""
+        """The names of the packages, sorted. Raises DevclusterError if there are none or a folder is missing."""
         missing = next((folder for folder in (self.catalog, self.bundles) if not folder.is_dir()), None)
         if missing is not None:
             raise DevclusterError(
@@ -123,7 +123,7 @@ class Content:
         return names
 
     def blobs(self, package: str) -> list[Blob]:
-        """The catalog's blobs of one package in the order of the file. Raises DevclusterError when there is none."""
+        """The catalog's blobs of one package in the order of the file. Raises DevclusterError if there is none."""
         folder = self.catalog / package
         if (lines := folder / "catalog.json").is_file():
             return _blobs(lines, lambda text: [json.loads(line) for line in text.splitlines() if line.strip()])
@@ -132,7 +132,7 @@ class Content:
         raise DevclusterError(f"{folder} holds neither catalog.json nor catalog.yaml.")
 
     def bundle_folder(self, blob: Blob) -> Path | None:
-        """Where the bundle of an olm.bundle blob lies; None when it is not here."""
+        """The folder of the bundle of an olm.bundle blob; None if it does not exist."""
         version = version_of(blob)
         for name in (version, f"v{version}"):
             folder = self.bundles / str(blob.get("package", "")) / name
@@ -152,8 +152,8 @@ class Pushed:
 
 @dataclass(frozen=True)
 class Catalog:
-    """Where a catalog goes: the registry, `name:tag` there, and the host that image references name (the registry's own
-    address, or one that it stands in for)."""
+    """The image of a catalog: the registry, `name:tag` there, and the host in image references (the registry's own address, or
+    one that it mirrors)."""
 
     registry: Registry
     name: str
@@ -184,11 +184,11 @@ class Catalog:
 
     @property
     def reference(self) -> str:
-        """The image reference by tag, as a Catalog object asks for it."""
+        """The image reference by tag, for the spec of a Catalog."""
         return f"{self.host}/{self.name}"
 
     def push_files(self, files: Mapping[str, bytes]) -> str:
-        """Push a catalog of exactly these files (path below the catalog's folder to content); returns the digest."""
+        """Push a catalog of exactly these files (path below the catalog's folder -> content); return the digest."""
         repository, _, tag = self.name.partition(":")
         below = {f"configs/{path}": content for path, content in files.items()}
         return self.registry.push(repository, tag or "latest", below, {CONFIGS_LABEL: "/configs"})
@@ -217,7 +217,7 @@ class Catalog:
 
 
 def _blobs(path: Path, parse: Callable[[str], list[Any]]) -> list[Blob]:
-    """What the file holds; raises DevclusterError, naming it, when that is no list of blobs."""
+    """The blobs of the file. Raises DevclusterError, which names the file, if it does not contain blobs."""
     try:
         found = parse(path.read_text())
     except (ValueError, yaml.YAMLError) as error:
@@ -232,7 +232,7 @@ def _blobs(path: Path, parse: Callable[[str], list[Any]]) -> list[Blob]:
 
 
 def read_bundle(folder: Path) -> dict[str, bytes]:
-    """The files of a bundle folder by path below it; what is beside manifests/ and metadata/ is left out."""
+    """The files below manifests/ and metadata/ of a bundle folder, by path."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for name in _BUNDLE_FOLDERS
@@ -242,19 +242,19 @@ def read_bundle(folder: Path) -> dict[str, bytes]:
 
 
 def bundle_labels(folder: Path) -> dict[str, str]:
-    """The labels of a bundle's image: what its metadata/annotations.yaml says; none for a plain bundle."""
+    """The labels of a bundle's image: those in its metadata/annotations.yaml; none for a plain bundle."""
     path = folder / "metadata" / "annotations.yaml"
     return bundle_labels_of(path.read_bytes() if path.is_file() else b"")
 
 
 def bundle_labels_of(annotations: bytes) -> dict[str, str]:
-    """The labels of a bundle's image out of the text of its annotations.yaml."""
+    """The labels of a bundle's image, from the content of its annotations.yaml."""
     found = yaml.load(annotations, yaml.CSafeLoader) or {}
     return {str(name): str(value) for name, value in (found.get("annotations") or {}).items()}
 
 
 def version_of(blob: Blob) -> str:
-    """The version in an olm.bundle blob's olm.package property; empty when it has none."""
+    """The version in an olm.bundle blob's olm.package property; empty if there is none."""
     for item in blob.get("properties") or ():
         if item.get("type") == "olm.package":
             return str(item["value"].get("version", ""))
@@ -262,7 +262,7 @@ def version_of(blob: Blob) -> str:
 
 
 def layer(files: Mapping[str, bytes]) -> bytes:
-    """A tar archive of the files and the folders they are in, in the order of a walk, without times and owners."""
+    """A tar archive of the files and their folders, sorted, without times and owners."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
         folders = {str(parent) for path in files for parent in Path(path).parents if str(parent) != "."}
@@ -278,7 +278,7 @@ def layer(files: Mapping[str, bytes]) -> bytes:
 
 
 def _check_names(without: Collection[str], known: Collection[str]) -> None:
-    """A bundle that is to be left out and is not there was most likely meant to be another one."""
+    """Raise DevclusterError if a bundle to leave out does not exist, which is probably a typing error."""
     for name in sorted(set(without) - set(known)):
         near = get_close_matches(name, known, n=3)
         there = f"did you mean {' or '.join(near)}?" if near else f"{len(known)} bundles have other names."
@@ -286,7 +286,7 @@ def _check_names(without: Collection[str], known: Collection[str]) -> None:
 
 
 def _without(blobs: list[Blob], names: Collection[str]) -> list[Blob]:
-    """The blobs as if the named bundles had never been published: neither they nor their channel entries."""
+    """The blobs without the named bundles and their channel entries."""
     kept = []
     for blob in blobs:
         if blob["schema"] == "olm.bundle" and blob["name"] in names:
@@ -301,7 +301,7 @@ def _without(blobs: list[Blob], names: Collection[str]) -> list[Blob]:
 
 
 def _lines(blobs: Iterable[Blob], images: Mapping[tuple[str, str], str]) -> bytes:
-    """JSON lines with the images filled in."""
+    """The blobs as JSON lines, with the images by digest."""
     lines = []
     for blob in blobs:
         image = images.get((blob["package"], blob["name"])) if blob["schema"] == "olm.bundle" else None
@@ -319,7 +319,7 @@ def _digest(content: bytes) -> str:
 
 
 def _check_image_name(name: str) -> None:
-    """A registry refuses other names, but says only 404 then."""
+    """Raise DevclusterError for a name that a registry would refuse with nothing but 404."""
     if not _IMAGE_NAME.fullmatch(name):
         raise DevclusterError(
             f"{name!r} is no name of an image in a registry: it is written like catalogs/samples:latest, with lower-case "
@@ -328,7 +328,7 @@ def _check_image_name(name: str) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Push a catalog and its bundles; prints the catalog's image reference."""
+    """Push a catalog and its bundles, and print the catalog's image reference."""
     parser = argparse.ArgumentParser(prog="python -m devcluster.images", description=main.__doc__)
     parser.add_argument("registry", help="host:port of a registry that speaks plain HTTP")
     parser.add_argument("folder", type=Path, help="folder with catalog/<package>/ and bundles/<package>/<version>/")

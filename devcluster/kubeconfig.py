@@ -1,4 +1,4 @@
-"""Kubeconfig files as text, for the cluster's parts, its person and ServiceAccounts. Pure."""
+"""Renders kubeconfig files for the components, the admin and ServiceAccounts. Called by control_plane and cluster. Pure."""
 
 import base64
 
@@ -6,7 +6,7 @@ import yaml
 
 
 def render(server: str, authority: bytes | None, token: str, user: str) -> str:
-    """A kubeconfig with one context. `authority` is the PEM of the CA, or None where the system's CAs will do."""
+    """A kubeconfig with one context. `authority` is the PEM of the CA, or None to use the system's CAs."""
     cluster = {"server": server}
     if authority is not None:
         cluster["certificate-authority-data"] = base64.b64encode(authority).decode()

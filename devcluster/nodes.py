@@ -1,4 +1,4 @@
-"""The fake nodes: kwok's command line and the Node objects it brings to life. Pure; the supervisor carries it out.
+"""The simulated nodes: kwok's command line and the Node objects. Called by the supervisor. Pure.
 
 kwok answers for the kubelets: every pod that the scheduler binds is Running and Ready a moment later, nothing is executed.
 """
@@ -13,7 +13,7 @@ PODS_PER_NODE = 1000
 
 
 def kwok(layout: Layout) -> Component:
-    """kwok for all nodes, with its default stages and the cluster's own pod range (it does not stop at its end: a /16)."""
+    """kwok for all nodes, with its default stages and the cluster's pod range: a /16, because kwok does not check its end."""
     arguments = (
         f"--kubeconfig={layout.kubeconfig('kwok')}",
         "--manage-all-nodes=true",
@@ -21,17 +21,17 @@ def kwok(layout: Layout) -> Component:
         f"--node-ip={node_address(layout)}",
         "--node-lease-duration-seconds=40",
     )
-    # It reads a configuration of the person's own from their home otherwise.
+    # Otherwise it reads the user's own configuration in their home.
     return Component("kwok", arguments, {"HOME": str(layout.folder), "KWOK_WORKDIR": str(layout.folder / "kwok")})
 
 
 def node_address(layout: Layout) -> str:
-    """The address all fake nodes say they have: in the pod range, so that it is as unreachable as the pods."""
+    """The address of all simulated nodes: in the pod range, and therefore as unreachable as the pods."""
     return layout.allocation.pod_cidr.replace(".0.0/16", ".255.254")
 
 
 def node(number: int, architecture: str) -> dict[str, Any]:
-    """The Node object `node-<number>` with room for anything; `architecture` as Go names it ("amd64")."""
+    """The Node object `node-<number>` with ample resources; `architecture` as Go names it ("amd64")."""
     name = f"node-{number}"
     resources = {"cpu": "256", "memory": "1Ti", "ephemeral-storage": "10Ti", "pods": str(PODS_PER_NODE)}
     labels = {
@@ -58,7 +58,7 @@ def node(number: int, architecture: str) -> dict[str, Any]:
 
 
 def is_ready(node: Mapping[str, Any]) -> bool:
-    """Whether the node is Ready and nothing keeps pods off it (the taint of a new node goes a moment after it is Ready)."""
+    """Whether the node is Ready and accepts pods (the taint of a new node is removed shortly after it is Ready)."""
     conditions = node["status"].get("conditions", ())
     ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
     return ready and not node["spec"].get("taints")

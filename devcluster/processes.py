@@ -1,4 +1,4 @@
-"""Child processes that never outlive the process that started them; used by build, supervisor, cluster and suite."""
+"""Child processes that end with the process that started them, and their memory and CPU. Called throughout devcluster."""
 
 import os
 import signal
@@ -12,14 +12,14 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 _PARENT_DEATH_SIGNAL = Path(__file__).resolve().parent / "parent_death_signal.py"
-# One thread for the whole life of this process: what it starts is tied to this thread, not to that of a caller's caller.
+# The signal comes when the thread that started a program ends, so one thread that lives as long as this process starts them all.
 _starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="devcluster-starter")
 
 
 def with_parent_death_signal(
     program: Path | str, arguments: Sequence[str], signal_number: int = signal.SIGKILL
 ) -> list[str]:
-    """The command that runs `program` (a path) so that the kernel sends it the signal when the thread that starts it ends.
+    """Return the command that runs `program` (a path) so that the kernel sends it the signal when the thread that starts it ends.
 
     Linux only; elsewhere it is the plain command, and only an orderly end of the parent ends its children.
     """
@@ -42,13 +42,13 @@ def start_logged(command: Sequence[str], log: Path, environment: Mapping[str, st
 
 
 def python_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The environment in which `python -m` finds the packages of this repository from any working directory."""
+    """Return an environment in which `python -m` finds the packages of this repository from any working directory."""
     path = [str(REPOSITORY), *filter(None, [environment.get("PYTHONPATH")])]
     return {**environment, "PYTHONPATH": os.pathsep.join(path)}
 
 
 def proportional_memory(pid: int) -> int:
-    """Bytes of memory of the process, a page that n processes share as 1/n of it (PSS); 0 when it is gone or nobody tells."""
+    """Bytes of memory of the process; a page shared by n processes counts 1/n (PSS). 0 if the value is not available."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:
@@ -62,7 +62,7 @@ def process_tree_memory(pid: int) -> int:
 
 
 def process_tree_cpu(pid: int) -> float:
-    """Seconds of CPU that the process and its descendants have used, with those that ended and were waited for."""
+    """Seconds of CPU of the process and its descendants, including those that have ended and were waited for."""
     ticks = 0
     for member in (pid, *_descendants(pid)):
         try:
@@ -74,13 +74,13 @@ def process_tree_cpu(pid: int) -> float:
 
 
 def age(pid: int) -> float:
-    """Seconds since the process was started, to a hundredth. Raises OSError when it is gone."""
+    """Seconds since the process was started, to a hundredth. Raises OSError if it is gone."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
 
 
 def children(pid: int) -> list[int]:
-    """The processes that this one started and did not wait for yet; none when it is gone."""
+    """The processes that this one started and has not waited for; none if it is gone."""
     tasks = Path(f"/proc/{pid}/task")
     found: list[int] = []
     for task in _names(tasks):

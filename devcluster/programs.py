@@ -1,6 +1,6 @@
-"""Which programs a cluster is made of and where they are: `$KUBEBUILDER_ASSETS`, the cache, or built into the cache.
+"""Finds the programs of a cluster: in `$KUBEBUILDER_ASSETS` or in the cache, into which they are built if they are missing.
 
-Called by cluster and __main__. It never looks at PATH except for kubectl against a cluster of the user's.
+Called by devcluster.cluster and the commands. Uses PATH only to find kubectl for an existing cluster.
 """
 
 import hashlib
@@ -17,9 +17,9 @@ REQUIRED = (*build.KUBERNETES_NAMES, "kwok", "registry")
 
 
 def find_or_build(report: Callable[[str], None], environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder that holds every program of REQUIRED, building it when no other has them all.
+    """Return a folder with all programs of REQUIRED; build them if no folder has them all.
 
-    `report` gets lines for people. Raises DevclusterError when they are nowhere and cannot be built.
+    `report` gets progress messages. Raises DevclusterError if they are missing and cannot be built.
     """
     found = find(report, environment)
     if found is not None:
@@ -39,7 +39,7 @@ def find_or_build(report: Callable[[str], None], environment: Mapping[str, str] 
 
 
 def find(report: Callable[[str], None], environment: Mapping[str, str] = os.environ) -> Path | None:
-    """Return `$KUBEBUILDER_ASSETS` or the cached folder, whichever first holds all of REQUIRED; None when neither does."""
+    """Return `$KUBEBUILDER_ASSETS` or the cached folder, the first that has all of REQUIRED; None if neither has."""
     if assets := environment.get("KUBEBUILDER_ASSETS"):
         lacking = missing(Path(assets))
         if not lacking:
@@ -50,12 +50,12 @@ def find(report: Callable[[str], None], environment: Mapping[str, str] = os.envi
 
 
 def missing(folder: Path, names: Iterable[str] = REQUIRED) -> list[str]:
-    """The names that are no executable file in the folder, in the order given."""
+    """The names of programs that are missing in the folder or not executable, in the given order."""
     return [name for name in names if not os.access(folder / name, os.X_OK)]
 
 
 def kubectl(environment: Mapping[str, str] = os.environ) -> Path:
-    """kubectl for a cluster that is not ours: the one beside our programs if they are there, else the one on PATH."""
+    """Return kubectl for an existing cluster: the one of `find`, otherwise the one on PATH. Raises DevclusterError."""
     found = find(lambda line: None, environment)
     if found is not None:
         return found / "kubectl"
@@ -68,7 +68,7 @@ def kubectl(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def cached_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Where the programs built from the recipe as it stands are kept: a changed recipe is another folder."""
+    """The cache folder of the programs. Its name contains a hash of sources, versions and flags."""
     digest = hashlib.sha256()
     for part in build.recipe():
         digest.update(len(part).to_bytes(8, "big") + part)

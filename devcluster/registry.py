@@ -1,5 +1,5 @@
-"""The OCI registry of the cluster: its command line, its configuration, and the registries.conf that puts it in front of
-every registry a catalog names, so that nothing is dialled outside. The supervisor carries it out.
+"""The OCI registry of the cluster: its command line, its configuration, and the registries.conf that makes it a mirror of all
+registries in sample catalogs, so that no request leaves the machine. Called by the supervisor.
 """
 
 import http.client
@@ -27,7 +27,7 @@ MIRRORED_HOSTS = (
 
 
 def component(folder: Path) -> Component:
-    """The registry; it speaks plain HTTP and asks no telemetry collector for anything."""
+    """The registry, with plain HTTP and without telemetry."""
     return Component(
         "registry",
         ("serve", str(folder / "registry.yaml")),
@@ -51,7 +51,7 @@ def configuration(folder: Path, address: str) -> str:
 
 
 def registries_conf(local: str, hosts: Iterable[str] = MIRRORED_HOSTS) -> str:
-    """A registries.conf (version 2) in which `local` speaks plain HTTP and answers in the place of every one of `hosts`.
+    """A registries.conf (version 2) in which `local` speaks plain HTTP and is the mirror of all `hosts`.
 
     It stands in as `location`, not as `mirror`: after a mirror that lacks an image the host itself is asked, and here
     nothing is to be dialled outside.
@@ -63,7 +63,7 @@ def registries_conf(local: str, hosts: Iterable[str] = MIRRORED_HOSTS) -> str:
 
 
 def is_ready(address: str) -> bool:
-    """Whether a registry answers at the address, over plain HTTP."""
+    """Whether a registry answers at the address over plain HTTP."""
     connection = http.client.HTTPConnection(address, timeout=5)
     try:
         connection.request("GET", "/v2/")

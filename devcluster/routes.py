@@ -1,6 +1,6 @@
-"""Unreachable routes for the addresses of fake pods and Services, so that a call to one fails at once and stays here.
+"""Unreachable routes for the addresses of simulated pods and Services, so that connections to them fail immediately.
 
-Used by the supervisor alone. Needs root and `ip`; without them such calls go to the default gateway and time out there.
+Called by the supervisor only. Needs root and `ip`; without them connections go to the default gateway and time out.
 """
 
 import os
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 
 def add(ranges: Iterable[str]) -> str | None:
-    """Route the ranges to nowhere. Returns None, or one line for people saying why it was not done."""
+    """Make the ranges unreachable. Returns None, or a message that says why this was not possible."""
     tool = shutil.which("ip")
     if tool is None or os.geteuid() != 0:
         lacking = "`ip` is not installed" if tool is None else "not root"
@@ -27,7 +27,7 @@ def add(ranges: Iterable[str]) -> str | None:
 
 
 def remove(ranges: Iterable[str]) -> None:
-    """Take the routes away again; one that is not there is fine."""
+    """Remove the routes; missing ones are ignored."""
     tool = shutil.which("ip")
     if tool is None or os.geteuid() != 0:
         return

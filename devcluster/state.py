@@ -1,6 +1,7 @@
-"""The run folder of a cluster: who holds it, what runs in it, how it is removed.
+"""The run folder of a cluster: its lock, its state, its removal.
 
-The supervisor holds and writes it; __main__ and cluster read it. A folder that nobody holds is what a killed supervisor left.
+The supervisor locks and writes it; the commands and devcluster.cluster read it. An unlocked folder
+belongs to a killed supervisor.
 """
 
 import fcntl
@@ -24,7 +25,7 @@ _HOLD_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class State:
-    """What is known of a cluster while it runs; paths as text, times in seconds since 1970, components as name to process id."""
+    """The state of a running cluster; paths as text, times in seconds since 1970, components as name -> process id."""
 
     name: str
     ready: bool
@@ -42,7 +43,7 @@ class State:
 
 
 def run_folder(name: str) -> Path:
-    """Where the cluster of that name lies while it runs. Raises DevclusterError for what is no name."""
+    """The run folder of the cluster with that name. Raises DevclusterError for an invalid name."""
     if not _NAME.fullmatch(name):
         raise DevclusterError(f"{name!r} is no name for a cluster: use up to 40 lower-case letters, digits and dashes.")
     return clusters_folder() / name
@@ -54,14 +55,14 @@ def clusters_folder() -> Path:
 
 
 def save(folder: Path, state: State) -> None:
-    """Replace the state at once: a reader sees the one before or this one, never half of it."""
+    """Replace the state atomically."""
     fresh = folder / f".{_STATE_FILE}"
     fresh.write_text(json.dumps(asdict(state)))
     fresh.rename(folder / _STATE_FILE)
 
 
 def load(folder: Path) -> State | None:
-    """The state, or None when there is none yet or no more."""
+    """The state, or None if there is none yet or it has been removed."""
     try:
         raw = json.loads((folder / _STATE_FILE).read_bytes())
     except FileNotFoundError:
@@ -70,7 +71,7 @@ def load(folder: Path) -> State | None:
 
 
 def lock(folder: Path) -> int:
-    """Make the folder, empty, and hold it until the returned file descriptor is closed or the process ends.
+    """Create the folder, empty, and lock it until the returned file descriptor is closed or the process ends.
 
     What a killed holder left in it is removed first. Raises DevclusterError when another process holds it.
     """
@@ -79,7 +80,7 @@ def lock(folder: Path) -> int:
         descriptor = _try_hold(folder, fcntl.LOCK_EX)
         if descriptor is not None:
             break
-        # Somebody may only be looking (is_held).
+        # Another process may only be testing the lock (is_locked).
         if time.monotonic() > deadline:
             raise DevclusterError(
                 f"A cluster named {folder.name!r} is running: stop it with `python -m devcluster down --name {folder.name}`, "
@@ -93,7 +94,7 @@ def lock(folder: Path) -> int:
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether a process holds the folder now."""
+    """Whether a process has locked the folder."""
     if not folder.is_dir():
         return False
     descriptor = _try_hold(folder, fcntl.LOCK_SH)
@@ -104,7 +105,7 @@ def is_locked(folder: Path) -> bool:
 
 
 def remove(folder: Path) -> None:
-    """Undo what the cluster changed outside its folder and remove the folder. Only for its holder, or when nobody holds it."""
+    """Undo the cluster's changes outside its folder and remove the folder. Call it only with the lock, or if nobody has it."""
     _undo(folder)
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -134,5 +135,5 @@ def _try_hold(folder: Path, kind: int) -> int | None:
             return None
         except FileNotFoundError:
             pass
-        # The folder was removed, and perhaps made anew, between opening and locking.
+        # The folder was removed, and possibly created again, between opening and locking.
         os.close(descriptor)

@@ -1,7 +1,7 @@
-"""The three controllers of the suite as processes on this machine, against a cluster; used by e2e tests, demo and bench.
+"""The three controllers as processes on this machine, connected to a cluster. Called by e2e tests, the demo and benchmarks.
 
-Each acts under its own ServiceAccount with what config/rbac gives it, and catalogd serves HTTPS with a certificate of its own, as
-in a cluster. They end with the process that started them.
+Each uses its own ServiceAccount with the permissions of config/rbac, and catalogd serves HTTPS with its own certificate, as in a
+cluster. They end with the process that started them.
 """
 
 import http.client
@@ -31,7 +31,7 @@ from devcluster.processes import (
 )
 
 NAMESPACE = "olm-suite-system"
-# The component, which is also its ServiceAccount, and its package.
+# Name of the component and of its ServiceAccount -> Python package.
 COMPONENTS = {"catalogd": "catalogd", "rukpak": "rukpak", "operator-controller": "operator_controller"}
 
 _READY_SECONDS = 60.0
@@ -41,7 +41,7 @@ _POLL_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where a controller listens, each as "127.0.0.1:port"; `catalogs` only for catalogd. They survive its restarts."""
+    """The addresses of a controller, each as "127.0.0.1:port"; `catalogs` only for catalogd. Restarts do not change them."""
 
     metrics: str
     probes: str
@@ -49,12 +49,12 @@ class Addresses:
 
 
 class Suite:
-    """The three controllers; `folder` gets their logs and caches (default: inside the cluster's, and gone with it)."""
+    """The three controllers. `folder` contains their logs and caches (default: a folder that is removed with the cluster)."""
 
     def __init__(
         self, cluster: Cluster, folder: Path | None = None, arguments: Mapping[str, Sequence[str]] | None = None
     ) -> None:
-        """`arguments` are more flags for a controller by its name. Nothing happens before `install` and `start`."""
+        """`arguments` are additional flags by name of the controller. Starts nothing."""
         self._cluster = cluster
         self.folder = folder or cluster.folder / "suite"
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -80,10 +80,9 @@ class Suite:
             self._await_ready(name)
 
     def start_replica(self, component: str) -> str:
-        """Start one more process of a controller and return its name, such as "catalogd-2", when it is ready.
+        """Start another process of a controller and return its name, such as "catalogd-2", when it is ready.
 
-        It has the controller's account and flags, and addresses, a cache folder and a log of its own; every method here takes
-        its name.
+        It has the controller's account and flags, and its own addresses, cache folder and log. All methods accept its name.
         """
         count = sum(each == component for each in self._components.values())
         name = f"{component}-{count + 1}"
@@ -93,7 +92,7 @@ class Suite:
         return name
 
     def stop(self, *names: str) -> None:
-        """End controllers (default: all) in order, by SIGTERM. Raises DevclusterError, naming it, when one had to be killed."""
+        """Stop controllers (default: all) by SIGTERM. Raises DevclusterError, which names them, if some had to be killed."""
         chosen = [name for name in names or tuple(self._components) if self.is_running(name)]
         for name in chosen:
             self._processes[name].send_signal(signal.SIGTERM)
@@ -105,20 +104,20 @@ class Suite:
             )
 
     def kill(self, name: str) -> None:
-        """End a controller at once, between any two of its steps."""
+        """Kill a controller immediately."""
         self._processes[name].kill()
         self._processes[name].wait()
 
     def tls_context(self) -> ssl.SSLContext:
-        """For clients of catalogd, which serves HTTPS with a certificate of its own: trusts the CA that it has published.
+        """Return a TLS context for clients of catalogd that trusts the CA that catalogd has published.
 
-        For urllib.request.urlopen(..., context=...) and aiohttp's `ssl=`. Needs a catalogd that has been ready once.
+        For urllib.request.urlopen(..., context=...) and aiohttp's `ssl=`. catalogd must have been ready once.
         """
         found = self._cluster.kubectl("get", "configmap", "catalogd-ca", f"--namespace={NAMESPACE}", "--output=json")
         return ssl.create_default_context(cadata=json.loads(found)["data"]["ca.crt"])
 
     def is_running(self, name: str) -> bool:
-        """Whether the controller's process is there."""
+        """Whether the controller's process is running."""
         return name in self._processes and self._processes[name].poll() is None
 
     def pid(self, name: str) -> int:
@@ -134,7 +133,7 @@ class Suite:
         return process_tree_memory(self.pid(name))
 
     def log(self, name: str) -> Path:
-        """The file with everything the controller printed, over all its starts."""
+        """The log file of the controller, with the output of all its runs."""
         return self.folder / f"{name}.log"
 
     def log_tail(self, name: str, lines: int = 30) -> str:

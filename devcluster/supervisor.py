@@ -1,8 +1,8 @@
-"""The process above all processes of one cluster: starts them, restarts what falls, and takes everything down.
+"""The parent of all processes of one cluster: starts them, restarts those that end, and stops them all.
 
-Started by cluster.start as `python -m devcluster.supervisor REQUEST` in a session of its own. It obeys one owner, through its
-standard input (a command per line) and output (an answer per line), and ends with it: at the end of that input, or when the
-owner's process is gone. When it is killed itself, the kernel kills its children and the owner removes the folder.
+Started by devcluster.cluster as `python -m devcluster.supervisor REQUEST`, in its own session. It takes commands from one owner
+on standard input, one per line, answers on standard output, one per line, and ends at the end of that input or with the owner's
+process. If it is killed, the kernel kills its children and the owner removes the folder.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _POLL_SECONDS = 0.03
 
 @dataclass(frozen=True)
 class Request:
-    """What the owner wants. With a kubeconfig the cluster is the user's and at most a registry is started beside it."""
+    """What to start. With a kubeconfig that cluster is used, and at most a registry is started."""
 
     folder: str
     programs: str
@@ -40,52 +40,52 @@ class Request:
 
 
 class Supervisor:
-    """The parts of one cluster and the order in which they come and go."""
+    """The components of one cluster, and the order in which they start and stop."""
 
     def __init__(self, request: Request) -> None:
-        """Nothing starts before `start`."""
+        """Starts nothing."""
         self._request = request
         self._folder = Path(request.folder)
-        self._parts: dict[str, ComponentProcess] = {}
+        self._processes: dict[str, ComponentProcess] = {}
         self._api: ApiClient | None = None
-        self._claimed: socket.socket | None = None
+        self._allocation_holder: socket.socket | None = None
         self._state: state.State | None = None
 
     async def start(self) -> state.State:
-        """Bring everything up and return when a person can use it."""
-        claimed, self._claimed = allocation.allocate()
+        """Start everything and return when the cluster is ready."""
+        allocated, self._allocation_holder = allocation.allocate()
         (self._folder / "logs").mkdir()
         if self._request.kubeconfig is None:
-            await self._start_own(claimed)
+            await self._start_control_plane(allocated)
         else:
-            self._prepare(claimed, self._request.kubeconfig, "", ())
-            await self._launch(self._registry_parts())
+            self._prepare(allocated, self._request.kubeconfig, "", ())
+            await self._launch(self._registry_component())
         if self._request.registry is None:
-            await self._until("The registry", lambda: registry.is_ready(f"127.0.0.1:{claimed.ports[3]}"))
-        for part in self._parts.values():
-            part.restart_on_exit(self._save)
+            await self._until("The registry", lambda: registry.is_ready(f"127.0.0.1:{allocated.ports[3]}"))
+        for process in self._processes.values():
+            process.restart_on_exit(self._save)
         self._save(ready=True)
         assert self._state is not None
         return self._state
 
-    async def _start_own(self, claimed: allocation.Allocation) -> None:
-        layout = control_plane.Layout(self._folder, Path(self._request.programs), claimed)
+    async def _start_control_plane(self, allocated: allocation.Allocation) -> None:
+        layout = control_plane.Layout(self._folder, Path(self._request.programs), allocated)
         token = await asyncio.to_thread(layout.prepare)
-        ranges = (claimed.pod_cidr, claimed.service_cidr)
-        self._prepare(claimed, str(layout.kubeconfig("admin")), layout.server, ranges)
+        ranges = (allocated.pod_cidr, allocated.service_cidr)
+        self._prepare(allocated, str(layout.kubeconfig("admin")), layout.server, ranges)
         warning = await asyncio.to_thread(routes.add, ranges)
         if warning is not None:
             send(event="warning", message=warning)
         self._api = ApiClient(layout.server, layout.authority, token)
-        await self._launch([control_plane.etcd(layout), control_plane.api_server(layout), *self._registry_parts()])
+        await self._launch([control_plane.etcd(layout), control_plane.api_server(layout), *self._registry_component()])
         await self._until("The API server", self._api_server_answers)
         await self._launch(
             [control_plane.controller_manager(layout), control_plane.scheduler(layout), nodes.kwok(layout)]
         )
         await self._until("A node", self._nodes_are_ready)
 
-    def _prepare(self, claimed: allocation.Allocation, kubeconfig: str, server: str, ranges: tuple[str, ...]) -> None:
-        address = self._request.registry or f"127.0.0.1:{claimed.ports[3]}"
+    def _prepare(self, allocated: allocation.Allocation, kubeconfig: str, server: str, ranges: tuple[str, ...]) -> None:
+        address = self._request.registry or f"127.0.0.1:{allocated.ports[3]}"
         registries_conf = self._folder / "registries.conf"
         registries_conf.write_text(registry.registries_conf(address))
         (self._folder / "registry.yaml").write_text(registry.configuration(self._folder, address))
@@ -103,30 +103,30 @@ class Supervisor:
             supervisor=os.getpid(),
             started=time.time(),
         )
-        # On disk before anything outside the folder changes, so that whoever cleans up knows of it.
+        # Saved before anything outside the folder changes, so that the changes can always be undone.
         self._save()
 
-    def _registry_parts(self) -> Sequence[control_plane.Component]:
+    def _registry_component(self) -> Sequence[control_plane.Component]:
         return [registry.component(self._folder)] if self._request.registry is None else []
 
     async def _launch(self, components: Sequence[control_plane.Component]) -> None:
         for component in components:
-            part = ComponentProcess(component, Path(self._request.programs), self._folder / "logs")
-            self._parts[component.name] = part
-            await part.start()
+            process = ComponentProcess(component, Path(self._request.programs), self._folder / "logs")
+            self._processes[component.name] = process
+            await process.start()
         self._save()
 
     def _save(self, *, ready: bool = False) -> None:
         assert self._state is not None
-        pids = {name: part.pid for name, part in self._parts.items() if part.pid is not None}
+        pids = {name: process.pid for name, process in self._processes.items() if process.pid is not None}
         self._state = replace(self._state, components=pids, ready=ready or self._state.ready)
         state.save(self._folder, self._state)
 
     async def _until(self, what: str, holds: Callable[[], bool]) -> None:
         deadline = time.monotonic() + _START_SECONDS
         while not await asyncio.to_thread(holds):
-            for part in self._parts.values():
-                part.raise_if_ended()
+            for process in self._processes.values():
+                process.raise_if_ended()
             if time.monotonic() > deadline:
                 raise DevclusterError(
                     f"{what} did not become ready in {_START_SECONDS:.0f} seconds; see {self._folder / 'logs'}."
@@ -137,7 +137,7 @@ class Supervisor:
         return self._ask("GET", "/readyz")[0] == 200
 
     def _nodes_are_ready(self) -> bool:
-        """Nodes Ready and open for pods, and the namespace `default` ready to take some. Makes what is missing."""
+        """Whether the nodes and the namespace `default` accept pods. Creates missing nodes."""
         status, listed = self._ask("GET", "/api/v1/nodes")
         if status != 200:
             return False
@@ -155,37 +155,37 @@ class Supervisor:
         assert self._api is not None
         return self._api.request(method, path, body)
 
-    async def obey(self, command: dict[str, Any]) -> None:
-        """Carry out one command: {"do": "halt", "component", "signal"} or {"do": "resume", "component"}."""
-        part = self._parts.get(command["component"])
-        if part is None:
+    async def execute(self, command: dict[str, Any]) -> None:
+        """Execute one command: {"do": "halt", "component", "signal"} or {"do": "resume", "component"}."""
+        process = self._processes.get(command["component"])
+        if process is None:
             raise DevclusterError(
                 f"This cluster has no {command['component']} of its own that could be stopped and started."
             )
         if command["do"] == "halt":
-            await part.stop(command["signal"])
+            await process.stop(command["signal"])
         else:
-            await part.start()
-            if part.name == "kube-apiserver":
+            await process.start()
+            if process.name == "kube-apiserver":
                 await self._until("The API server", self._api_server_answers)
-            part.restart_on_exit(self._save)
+            process.restart_on_exit(self._save)
         self._save()
 
     async def stop(self) -> None:
-        """End every part at once, whatever it is doing: its data goes with it. Leaves no file and no route."""
-        await asyncio.gather(*(part.stop(signal.SIGKILL) for part in self._parts.values()))
+        """Kill all components and remove all data, files and routes."""
+        await asyncio.gather(*(process.stop(signal.SIGKILL) for process in self._processes.values()))
         await asyncio.to_thread(state.remove, self._folder)
-        if self._claimed is not None:
-            self._claimed.close()
+        if self._allocation_holder is not None:
+            self._allocation_holder.close()
 
 
 def architecture() -> str:
-    """This machine's architecture as Go names it."""
+    """This machine's architecture, in Go's spelling."""
     return {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 
 
 def send(**message: Any) -> None:
-    """Send the owner one line; one that is gone is noticed elsewhere."""
+    """Send the owner one line. An owner that is gone is detected elsewhere."""
     try:
         print(json.dumps(message), flush=True)
     except OSError:
@@ -193,7 +193,7 @@ def send(**message: Any) -> None:
 
 
 async def supervise(request: Request) -> int:
-    """Hold the folder, run the cluster until the owner or a signal ends it, remove everything. Returns the exit code."""
+    """Lock the folder, run the cluster until the owner or a signal ends it, remove everything. Returns the exit code."""
     ended = asyncio.Event()
     commands = await _watch_owner(request.owner, ended)
     try:
@@ -216,7 +216,7 @@ async def supervise(request: Request) -> int:
 
 
 async def _serve(supervisor: Supervisor, commands: asyncio.Queue[bytes]) -> int:
-    """Start, then obey until cancelled. Returns an exit code only when the start failed."""
+    """Start the cluster, then execute commands until cancelled. Returns an exit code only if the start failed."""
     try:
         started = await supervisor.start()
     except DevclusterError as error:
@@ -225,7 +225,7 @@ async def _serve(supervisor: Supervisor, commands: asyncio.Queue[bytes]) -> int:
     send(event="ready", state=asdict(started))
     while True:
         try:
-            await supervisor.obey(json.loads(await commands.get()))
+            await supervisor.execute(json.loads(await commands.get()))
         except DevclusterError as error:
             send(event="failed", message=str(error))
         else:
@@ -233,14 +233,14 @@ async def _serve(supervisor: Supervisor, commands: asyncio.Queue[bytes]) -> int:
 
 
 async def _watch_owner(owner: int, ended: asyncio.Event) -> asyncio.Queue[bytes]:
-    """Return the queue that gets the owner's commands; set `ended` when a signal comes or the owner is gone."""
+    """Return the queue of the owner's commands; set `ended` when a signal arrives or the owner is gone."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, ended.set)
     commands: asyncio.Queue[bytes] = asyncio.Queue()
     await loop.connect_read_pipe(lambda: _OwnerPipe(commands, ended), sys.stdin)
     if hasattr(os, "pidfd_open"):
-        # A forked child of a killed owner may still hold the pipe open.
+        # A forked child of a killed owner may keep the pipe open.
         try:
             loop.add_reader(os.pidfd_open(owner), ended.set)
         except ProcessLookupError:
@@ -249,7 +249,7 @@ async def _watch_owner(owner: int, ended: asyncio.Event) -> asyncio.Queue[bytes]
 
 
 class _OwnerPipe(asyncio.Protocol):
-    """Splits what the owner sends into lines, and tells its end."""
+    """Splits the owner's input into lines, and sets `ended` at its end."""
 
     def __init__(self, commands: asyncio.Queue[bytes], ended: asyncio.Event) -> None:
         self._commands = commands

@@ -1,6 +1,6 @@
-"""Follows objects of one kind as the API server tells of them, so that the demo and the tests wait for events and never sleep.
+"""Watches the objects of one kind, so that the demo and the tests wait for events and never sleep.
 
-It is kubectl that watches, so any kubeconfig will do. A watch that ends is started again from the present state.
+kubectl makes the watch, so any kubeconfig works. A watch that ends is started again with a new list.
 """
 
 import json
@@ -33,7 +33,7 @@ _RETRY_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Event:
-    """One change of one object: its state after it, None when it is gone. `at` is of time.monotonic(); `name` of a namespaced
+    """A change of one object: the object after it, None if it was deleted. `at` is of time.monotonic(); `name` of a namespaced
     object is `namespace/name`."""
 
     at: float
@@ -42,10 +42,10 @@ class Event:
 
 
 class Watch:
-    """The objects below one path of the API ("/api/v1/namespaces"), kept up to date while events are taken."""
+    """The objects below one path of the API ("/api/v1/namespaces"), updated as events are taken."""
 
     def __init__(self, cluster: Cluster, path: str, events: "queue.Queue[Event] | None" = None) -> None:
-        """Start watching. Objects that are there already come as events too. Several watches may share a queue of `events`,
+        """Start watching. Existing objects are events too. Several watches may share a queue of `events`,
         which their owner reads instead of calling `next`."""
         self._program = programs.kubectl()
         self._arguments = [f"--kubeconfig={cluster.kubeconfig}", "get", "--raw"]
@@ -60,7 +60,7 @@ class Watch:
         self._thread.start()
 
     def next(self, seconds: float) -> Event | None:
-        """The next event, or None when none comes in that time."""
+        """The next event, or None if there is none within that time."""
         try:
             event = self._events.get(timeout=max(0.0, seconds))
         except queue.Empty:
@@ -78,14 +78,14 @@ class Watch:
         seconds: float = 60.0,
         seen: Callable[[Event], None] = lambda event: None,
     ) -> Answer:
-        """Take events until `condition` of the objects by name answers something true, and return that.
+        """Take events until `condition`, called with the objects by name, returns a true value; return that value.
 
-        The condition is not asked before the API server has listed the objects. `seen` hears of every event taken. Raises
-        DevclusterError, naming `what` was waited for and the objects' conditions, after `seconds`.
+        `condition` is called only after the API server has listed the objects. `seen` is called with every event. Raises
+        DevclusterError, with `what` and the objects' conditions, after `seconds`.
         """
         deadline = time.monotonic() + seconds
         if not self._listed.wait(seconds):
-            raise DevclusterError(f"After {seconds:.0f} seconds nobody has listed {self._path}: {what}.")
+            raise DevclusterError(f"After {seconds:.0f} seconds the API server has not listed {self._path}: {what}.")
         self._take_waiting(seen)
         while True:
             answer = condition(self.objects)
@@ -95,7 +95,9 @@ class Watch:
             if event is not None:
                 seen(event)
             elif time.monotonic() >= deadline:
-                raise DevclusterError(f"After {seconds:.0f} seconds still not so: {what}.\n{describe(self.objects)}")
+                raise DevclusterError(
+                    f"After {seconds:.0f} seconds this is still not true: {what}.\n{describe(self.objects)}"
+                )
 
     def _take_waiting(self, seen: Callable[[Event], None]) -> None:
         while (event := self.next(0)) is not None:
@@ -127,21 +129,21 @@ class Watch:
             self._stopped.wait(_RETRY_SECONDS)
 
     def _list(self, known: set[str]) -> str | None:
-        """Tell of everything there is and of what is no more; returns where to go on, None when nobody answers."""
+        """Send events for existing and deleted objects. Returns the resource version, None if the request failed."""
         done = subprocess.run([self._program, *self._arguments, self._path], capture_output=True, check=False)
         if done.returncode != 0:
             return None
         listed = json.loads(done.stdout)
         present = {_name(item): item for item in listed["items"]}
         for name in known - present.keys():
-            self._tell(known, name, None)
+            self._send(known, name, None)
         for name, item in present.items():
-            self._tell(known, name, item)
+            self._send(known, name, item)
         self._listed.set()
         return str(listed["metadata"]["resourceVersion"])
 
     def _read(self, path: str, known: set[str]) -> None:
-        """Tell of changes until the stream ends."""
+        """Send events for changes until the stream ends."""
         with self._lock:
             if self._stopped.is_set():
                 return
@@ -158,12 +160,12 @@ class Watch:
             if change["type"] not in ("ADDED", "MODIFIED", "DELETED"):
                 break
             gone = change["type"] == "DELETED"
-            self._tell(known, _name(change["object"]), None if gone else change["object"])
+            self._send(known, _name(change["object"]), None if gone else change["object"])
         self._process.kill()
         self._process.wait()
         self._process.stdout.close()
 
-    def _tell(self, known: set[str], name: str, object_: Object | None) -> None:
+    def _send(self, known: set[str], name: str, object_: Object | None) -> None:
         if object_ is None:
             known.discard(name)
         else:
@@ -172,7 +174,7 @@ class Watch:
 
 
 def condition(object_: Object | None, type_: str) -> Object:
-    """The condition of that type; an empty one (status Unknown) when it is not there."""
+    """The condition of that type; an empty one (status Unknown) if it does not exist."""
     for found in ((object_ or {}).get("status") or {}).get("conditions") or ():
         if found["type"] == type_:
             return dict(found)
@@ -180,7 +182,7 @@ def condition(object_: Object | None, type_: str) -> Object:
 
 
 def is_true(object_: Object | None, type_: str) -> bool:
-    """Whether the condition holds for the object's present generation."""
+    """Whether the condition is True for the current generation of the object."""
     if object_ is None:
         return False
     found = condition(object_, type_)
@@ -193,7 +195,7 @@ def _name(object_: Object) -> str:
 
 
 def describe(objects: Mapping[str, Object]) -> str:
-    """The objects' conditions as lines for people."""
+    """The conditions of the objects, as text."""
     lines = []
     for name, object_ in sorted(objects.items()):
         conditions = ((object_.get("status") or {}).get("conditions")) or []

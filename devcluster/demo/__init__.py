@@ -1,1 +1,1 @@
-"""The demo: a cluster, the suite and Operators on it, told as a story. `python -m devcluster.demo` is the command."""
+"""The demo: installs Operators with the suite on a local cluster. The command is `python -m devcluster.demo`."""

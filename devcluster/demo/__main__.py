@@ -1,4 +1,4 @@
-"""The command behind `make demo`: sets everything up, tells one of the two stories, and stays until Ctrl-C."""
+"""The command of `make demo`: starts a cluster and the suite, runs one of the two demos, and waits for Ctrl-C."""
 
 import argparse
 import signal
@@ -16,37 +16,37 @@ _NAME = "demo"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns the exit code of the story: 0 when it came to its end, 1 with a sentence when not."""
+    """Run the demo."""
     parser = argparse.ArgumentParser(prog="python -m devcluster.demo", description=main.__doc__)
-    parser.add_argument("--once", action="store_true", help="end with the story instead of staying until Ctrl-C")
+    parser.add_argument("--once", action="store_true", help="end after the demo instead of waiting for Ctrl-C")
     parser.add_argument(
         "--catalog",
         type=Path,
-        help="tell the story of every package of this folder: catalog/ and bundles/, or catalog.tar.xz and bundles.tar.xz",
+        help="install every package of this folder: catalog/ and bundles/, or catalog.tar.xz and bundles.tar.xz",
     )
-    parser.add_argument("--name", default=_NAME, help="name of the cluster, to tell it from others (default: demo)")
+    parser.add_argument("--name", default=_NAME, help="name of the cluster (default: demo)")
     chosen = parser.parse_args(arguments)
     printer = Printer()
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         return _run(chosen, printer)
     except DevclusterError as error:
-        printer.log("The story ends here:")
+        printer.log("The demo failed:")
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        printer.plain("\nStopped; nothing is left behind.")
+        printer.plain("\nStopped; the cluster is removed.")
         return 130
 
 
 def _run(chosen: argparse.Namespace, printer: Printer) -> int:
     if chosen.catalog is not None:
-        # Before anything is started: a folder that holds no catalog is the likeliest mistake.
+        # Checked before anything is started: a folder without a catalog is the most likely mistake.
         full_catalog.open_content(chosen.catalog)
     with start(ClusterOptions.from_environment(chosen.name), printer.log) as cluster:
         printer.log(f"Kubernetes {cluster.server_version()} is ready, and a registry at {cluster.registry}")
         if cluster.is_managed:
-            printer.log("All of it is real but the nodes, which only pretend to run pods")
+            printer.log("Its components are real, except the nodes: they only simulate pods")
         with Suite(cluster) as suite:
             suite.install()
             printer.log("Applied config/crd and config/rbac")
@@ -55,7 +55,7 @@ def _run(chosen: argparse.Namespace, printer: Printer) -> int:
             printer.log("Their logs, until the demo ends:")
             printer.indented(log_places(suite))
             try:
-                code = _tell(chosen, cluster, suite, printer)
+                code = _run_demo(chosen, cluster, suite, printer)
             except DevclusterError:
                 _show_logs(suite, printer)
                 raise
@@ -64,7 +64,7 @@ def _run(chosen: argparse.Namespace, printer: Printer) -> int:
     return code
 
 
-def _tell(chosen: argparse.Namespace, cluster: Cluster, suite: Suite, printer: Printer) -> int:
+def _run_demo(chosen: argparse.Namespace, cluster: Cluster, suite: Suite, printer: Printer) -> int:
     if chosen.catalog is not None:
         return full_catalog.run(cluster, suite, printer, chosen.catalog)
     code = sample_catalog.run(cluster, printer)
@@ -73,13 +73,13 @@ def _tell(chosen: argparse.Namespace, cluster: Cluster, suite: Suite, printer: P
 
 
 def log_places(suite: Suite) -> str:
-    """The log file of each controller, one a line."""
+    """The log file of each controller, one per line."""
     return "\n".join(str(suite.log(name)) for name in suite.addresses)
 
 
 def _stay(chosen: argparse.Namespace, cluster: Cluster, suite: Suite, printer: Printer) -> None:
     printer.plain()
-    printer.plain("The cluster stays until Ctrl-C. In another shell, in this folder:")
+    printer.plain("The cluster runs until Ctrl-C. In another shell, in this folder:")
     printer.plain()
     printer.indented(f'eval "$(.venv/bin/python -m devcluster env --name {chosen.name})"')
     printer.indented(sample_catalog.TRY_NEXT if chosen.catalog is None else full_catalog.TRY_NEXT)

@@ -1,4 +1,4 @@
-"""The story of a whole catalog: every package of a folder as an Operator, all at once, and what became of each."""
+"""The demo of a full catalog: one Operator for every package of a folder, all at once. Called by __main__."""
 
 import json
 import statistics
@@ -35,8 +35,8 @@ kubectl delete operators --all
 
 @dataclass
 class Outcome:
-    """What became of the Operators: `asked` is names in order, `refused` those the API server did not take and why,
-    `seconds` the time from the first sight of an Operator to its installation."""
+    """The outcome of the Operators: `asked` are their names in order, `refused` those that the API server refused and why,
+    `seconds` the time from the first event of an Operator to its installation."""
 
     asked: list[str]
     refused: dict[str, str] = field(default_factory=dict)
@@ -45,23 +45,23 @@ class Outcome:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def record(self, event: Event) -> None:
-        """Take the times of an event."""
+        """Record the times of an event."""
         began = self.first_seen.setdefault(event.name, event.at)
         if event.name not in self.seconds and condition(event.object, "Installed")["status"] == "True":
             self.seconds[event.name] = event.at - began
 
     def installed(self) -> list[str]:
-        """Names of those that are installed now."""
+        """The names of those that are installed."""
         return [name for name in self.asked if condition(self.objects.get(name), "Installed")["status"] == "True"]
 
     def is_settled(self) -> bool:
-        """Whether nothing is to be expected any more: each is Ready, Stalled or refused."""
+        """Whether all are Ready, Stalled or refused."""
         return all(
             name in self.refused or _is_settled(self.objects.get(name), "Ready", "Stalled") for name in self.asked
         )
 
     def reasons(self) -> dict[str, str]:
-        """Why the others are not installed, by name, in their own words."""
+        """Why the others are not installed, by name: their messages."""
         installed = set(self.installed())
         return {
             name: self.refused.get(name) or reason(self.objects.get(name))
@@ -71,7 +71,7 @@ class Outcome:
 
 
 def run(cluster: Cluster, suite: Suite, printer: Printer, folder: Path) -> int:
-    """Tell the story; returns 0 when each Operator is installed or says why not. Raises DevclusterError when stuck."""
+    """Run the demo. Returns 0 if each Operator is installed or reports why not. Raises DevclusterError if a step fails."""
     content = open_content(folder)
     catalog = Catalog(Registry(cluster.registry), _IMAGE, cluster.registry)
     packages = content.packages()
@@ -86,7 +86,7 @@ def run(cluster: Cluster, suite: Suite, printer: Printer, folder: Path) -> int:
 
 
 def open_content(folder: Path) -> Content:
-    """The catalog and bundles of a folder that holds catalog/ and bundles/ or archives of them."""
+    """The catalog and bundles of a folder with catalog/ and bundles/, or with archives of them."""
     opened = open_corpus(folder)
     return Content(opened / "catalog", opened / "bundles")
 
@@ -106,7 +106,7 @@ def serve(cluster: Cluster, printer: Printer, reference: str) -> None:
 def install_all(
     cluster: Cluster, printer: Printer, packages: list[str], quiet_seconds: float = _QUIET_SECONDS
 ) -> Outcome:
-    """Ask for every package at once; returns when all are settled, or when nothing has happened for `quiet_seconds`."""
+    """Create Operators for all packages at once. Returns when all are settled, or nothing has changed for `quiet_seconds`."""
     outcome = Outcome([operator_name(package) for package in packages])
     with Watch(cluster, OPERATORS) as operators:
         outcome.objects = operators.objects
@@ -131,9 +131,9 @@ def _settle(operators: Watch, outcome: Outcome, printer: Printer, quiet_seconds:
             printer.progress(_progress(outcome))
             continue
         outcome.record(event)
-        told = reason(event.object)
-        if known.get(event.name) != told:
-            known[event.name] = told
+        message = reason(event.object)
+        if known.get(event.name) != message:
+            known[event.name] = message
             quiet_since = time.monotonic()
         printer.progress(_progress(outcome))
     printer.progress(_progress(outcome), last=True)
@@ -141,7 +141,7 @@ def _settle(operators: Watch, outcome: Outcome, printer: Printer, quiet_seconds:
 
 def _progress(outcome: Outcome) -> str:
     stalled = sum(is_true(found, "Stalled") for found in outcome.objects.values()) + len(outcome.refused)
-    return f"{len(outcome.installed())} of {len(outcome.asked)} Operators Installed, {stalled} cannot be"
+    return f"{len(outcome.installed())} of {len(outcome.asked)} Operators Installed, {stalled} failed"
 
 
 def _conclude(printer: Printer, outcome: Outcome, suite: Suite) -> None:
@@ -161,11 +161,11 @@ def _conclude(printer: Printer, outcome: Outcome, suite: Suite) -> None:
 
 
 def reason(object_: Object | None) -> str:
-    """Why an Operator is as it is: the message of Ready, or the reason it was not even looked at."""
+    """The message of an Operator's condition Ready, or why there is none."""
     if object_ is None:
-        return "it is not there"
+        return "it does not exist"
     found = condition(object_, "Ready")
-    return str(found["message"]) or "no controller has looked at it yet"
+    return str(found["message"]) or "waiting for operator-controller"
 
 
 def catalog_object(name: str, reference: str, poll_interval: str = "10m") -> Object:
@@ -180,7 +180,7 @@ def catalog_object(name: str, reference: str, poll_interval: str = "10m") -> Obj
 
 
 def operator_object(package: str, name: str | None = None, **spec: str) -> Object:
-    """An Operator for a package; `spec` are more of its fields."""
+    """An Operator for a package; `spec` are further fields."""
     return {
         "apiVersion": "operators.operatorframework.io/v1alpha1",
         "kind": "Operator",
@@ -190,7 +190,7 @@ def operator_object(package: str, name: str | None = None, **spec: str) -> Objec
 
 
 def operator_name(package: str) -> str:
-    """A name for the Operator of a package: its own, cut where an Operator's name ends."""
+    """The name of the Operator for a package: the package's name, cut to the limit of Operators."""
     return package[:_NAME_LIMIT].rstrip("-.")
 
 
@@ -199,7 +199,7 @@ def _is_settled(object_: Object | None, *types: str) -> bool:
 
 
 def _refusals(output: str, asked: list[str]) -> dict[str, str]:
-    """The API server's words per Operator out of kubectl's, which names each in quotes."""
+    """The errors of the API server by Operator, from the output of kubectl, which quotes the names."""
     found = {}
     for line in output.splitlines():
         for name in asked:

@@ -1,4 +1,4 @@
-"""The story of the sample catalog: a Catalog, two Operators, and an update when the publisher moves the tag."""
+"""The demo of the sample catalog: a Catalog, two Operators, and an update when the tag moves. Called by __main__."""
 
 from pathlib import Path
 
@@ -22,13 +22,13 @@ kubectl get packages
 kubectl describe operator hello-operator
 kubectl patch operator hello-operator --type=merge -p '{"spec":{"channel":"candidate"}}'   # 0.3.0
 kubectl apply -f config/samples/notebook-operator.yaml
-kubectl apply -f config/samples/party-operator.yaml     # needs another operator: see its message
-kubectl delete operator message-board                   # and everything it brought
+kubectl apply -f config/samples/party-operator.yaml     # requires another operator: see its message
+kubectl delete operator message-board                   # with all its objects
 """
 
 
 def run(cluster: Cluster, printer: Printer) -> int:
-    """Tell the story on a cluster where the suite runs; returns the exit code. Raises DevclusterError where it gets stuck."""
+    """Run the demo on a cluster with the suite; returns the exit code. Raises DevclusterError if a step does not succeed."""
     catalog = Catalog(Registry(cluster.registry), _IMAGE, _HOST)
     content = Content(SAMPLES / "catalog", SAMPLES / "bundles")
     first = catalog.push(content, without=_PUBLISHED_LATER)
@@ -47,13 +47,13 @@ def run(cluster: Cluster, printer: Printer) -> int:
         _await_operators(operators, printer, "0.1.0")
         _show(cluster, printer, "get", "operators")
         second = catalog.push(content)
-        printer.log(f"The publisher moves the tag of {second.reference}: hello-operator 0.2.0 is out in its channel")
+        printer.log(f"The publisher moves the tag of {second.reference}: its channel now has hello-operator 0.2.0")
         _await_operators(operators, printer, "0.2.0")
     return 0
 
 
 def show_end(cluster: Cluster, printer: Printer) -> None:
-    """Show what there is at the end."""
+    """Print the objects at the end."""
     _show(cluster, printer, "get", "catalogs")
     _show(cluster, printer, "get", "operators")
     _show(cluster, printer, "get", "bundledeployments,bundles")

@@ -1,4 +1,4 @@
-"""buildah where it cannot be had. That it is found or installed, tests/e2e/test_plain_bundles.py shows."""
+"""buildah where it cannot be installed. tests/e2e/test_plain_bundles.py uses an installed one."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from devcluster import buildah
 from devcluster.errors import DevclusterError
 
 
-def test_a_machine_without_it_and_without_apt_get_is_told_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_buildah_and_apt_get_the_error_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(DevclusterError, match=r"no buildah here, and no apt-get .* `make buildah` as root"):
+    with pytest.raises(DevclusterError, match=r"not installed, and there is no apt-get .* `make buildah` as root"):
         buildah.find_or_install(print)
 
 
@@ -32,7 +30,7 @@ exit 0
 def test_it_is_installed_without_a_question_and_what_was_configured_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What apt-get is asked for; it cannot be run here without changing the machine."""
+    """The arguments of apt-get. A real one would change the machine."""
     (tmp_path / "apt-get").write_text(APT_GET.format(folder=tmp_path))
     (tmp_path / "apt-get").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -1,4 +1,4 @@
-"""What the story of a whole catalog says of its Operators."""
+"""The outcome of the Operators of the full-catalog demo."""
 
 from typing import Any
 
@@ -29,14 +29,14 @@ def test_installed_operators_are_counted_and_each_other_one_has_its_reason() -> 
     assert outcome.is_settled()
 
 
-def test_an_operator_that_is_still_at_work_keeps_the_story_open() -> None:
+def test_an_operator_that_is_still_at_work_is_not_settled() -> None:
     assert not Outcome(["a", "c"], objects=OBJECTS).is_settled()
 
 
-def test_an_operator_that_never_appeared_keeps_the_story_open_and_says_so() -> None:
+def test_an_operator_that_never_appeared_is_not_settled_and_is_reported() -> None:
     outcome = Outcome(["e"], objects=OBJECTS)
     assert not outcome.is_settled()
-    assert outcome.reasons() == {"e": "it is not there"}
+    assert outcome.reasons() == {"e": "it does not exist"}
 
 
 def test_the_time_to_installed_is_from_the_first_sight_to_the_first_installation() -> None:
