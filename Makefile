@@ -1,9 +1,9 @@
-# Every command of the house. `make` alone lists them.
+# All development commands. `make` without a target lists them.
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 CODE := olmkit catalogd rukpak operator_controller olmctl devcluster tests
-# Two processes share the files of tests, each with a cluster of its own. On a cluster of yours there is one.
+# Two processes share the test files, each with its own cluster. With OLM_KUBECONFIG there is one process.
 SHARED_OUT := $(if $(OLM_KUBECONFIG),,-n 2 --dist loadfile)
 DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG))
 
@@ -19,11 +19,11 @@ setup: .venv/ready ## make .venv from the lock file
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "olm-suite needs Python 3.11 or later: set PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	PIP_FIND_LINKS= $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
-	@# setuptools warns of every editable installation
+	@# setuptools warns about every editable installation
 	PIP_FIND_LINKS= $(BIN)/python -W ignore -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-lock: setup ## write requirements.lock anew from pyproject.toml (hashes, no address)
+lock: setup ## update requirements.lock from pyproject.toml (hashes, no address)
 	PIP_FIND_LINKS= $(BIN)/pip-compile --quiet --extra dev --strip-extras --generate-hashes --allow-unsafe --no-emit-index-url --no-emit-find-links --output-file requirements.lock pyproject.toml
 
 format: setup ## format the code
@@ -49,10 +49,10 @@ integration: setup ## tests with files, processes and sockets, without a cluster
 cluster: setup ## tests on a real API server
 	$(BIN)/pytest $(SHARED_OUT) tests/cluster
 
-e2e: setup ## the stories of the guide; `make e2e KUBECONFIG=...` runs them on any cluster
+e2e: setup ## the scenarios of the guide; `make e2e KUBECONFIG=...` runs them on any cluster
 	$(if $(filter command line,$(origin KUBECONFIG)),OLM_KUBECONFIG=$(KUBECONFIG)) $(BIN)/pytest tests/e2e
 
-buildah: setup ## install buildah, which tests/e2e builds images with (Debian, as root; `make test` does it too)
+buildah: setup ## install buildah, which tests/e2e uses to build images (Debian, as root; `make test` does it too)
 	$(BIN)/python -m devcluster.buildah
 
 corpus: setup ## tests over real catalogs and bundles (OLM_CORPUS, default ../shared/corpus)
@@ -63,11 +63,11 @@ test: check ## everything: check, unit, cases, integration, cluster, e2e, corpus
 	$(BIN)/pytest $(SHARED_OUT) --ignore=tests/e2e tests
 	$(BIN)/pytest tests/e2e
 
-bench: setup ## the figures, with the machine they were measured on
+bench: setup ## measure the figures and describe the machine
 	$(BIN)/python -m tests.bench
 
-demo: setup ## a cluster, the suite and two Operators, told as a story; ONCE=1 ends by itself, CATALOG=folder takes real packages
+demo: setup ## install two Operators with the suite on a local cluster; ONCE=1 ends after it, CATALOG=folder installs all its packages
 	@$(BIN)/python -m devcluster.demo $(DEMO_FLAGS)
 
-clean: ## remove what the targets made here (not the cache of cluster binaries)
+clean: ## remove what the targets created here (not the cache of cluster programs)
 	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
