@@ -1,9 +1,12 @@
-"""Sentences as Go's fmt writes them: opm's words hold names in its quotes. Called by the model check of olmkit.fbc. Pure."""
+"""Text as Go's fmt writes it: opm's messages hold names in its quotes and lists in its brackets.
+
+Called by olmkit.fbc, rukpak.format and everything that quotes a name in a message. Pure.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 _VERB = re.compile("%[qsd]")
 _UNPRINTABLE = re.compile(r"[^ !#-\[\]-~]")
@@ -16,19 +19,24 @@ Argument = str | int | Sequence[str]
 
 
 def sprintf(sentence: str, *arguments: Argument) -> str:
-    """`sentence` with its %q, %s and %d filled in; several strings for one %s stand in brackets with blanks between."""
+    """`sentence` with its %q, %s and %d filled in; %s takes a list too."""
     rest = iter(arguments)
-    return _VERB.sub(lambda verb: _word(verb[0], next(rest)), sentence)
+    return _VERB.sub(lambda verb: _formatted(verb[0], next(rest)), sentence)
 
 
-def _word(verb: str, argument: Argument) -> str:
+def _formatted(verb: str, argument: Argument) -> str:
     if isinstance(argument, str):
         return quoted(argument) if verb == "%q" else argument
-    return str(argument) if isinstance(argument, int) else f"[{' '.join(argument)}]"
+    return str(argument) if isinstance(argument, int) else format_list(argument)
+
+
+def format_list(items: Iterable[object]) -> str:
+    """As %s and %v write a list: `[a b]`."""
+    return f"[{' '.join(map(str, items))}]"
 
 
 def quoted(text: str) -> str:
-    """As %q: in double quotes, what cannot be printed escaped."""
+    """As %q: in double quotes, with what cannot be printed escaped."""
     return f'"{_UNPRINTABLE.sub(_escape, text)}"'
 
 

@@ -1,7 +1,9 @@
 """Versions and the ranges that catalogs are written in: semantic versions with releases, and blang's grammar of ranges.
 
-Called by whatever compares versions: resolution, catalog and bundle validation, minKubeVersion. The grammar of Operator's
-spec.version is operator_controller/resolve/version_range.py. Pure; bad text raises BadVersion or BadRange and nothing else.
+Called by everything that compares versions: resolution, catalog and bundle checks, minKubeVersion. The library semantic_version
+parses versions; ranges, and the words of errors, are those of the Go library blang/semver, which opm uses
+(docs/decisions/0029). The grammar of an Operator's spec.version is operator_controller/resolve/version_range.py. Text that cannot
+be read raises BadVersion or BadRange and nothing else. Pure.
 """
 
 from __future__ import annotations
@@ -14,13 +16,16 @@ from functools import lru_cache, total_ordering
 
 import semantic_version
 
+from olmkit.gocompat.text import quoted
+
 MAX_RELEASE_LENGTH = 20
 """Longest release, in characters."""
 MAX_LENGTH = 1024
-"""Longest text that is looked at; no real version comes near."""
+"""Characters of the longest version or range that is parsed; no real one comes near."""
 MAX_CACHED_LENGTH = 64
-"""Characters of the longest range that is kept when it has been read: as many of the longest ones would take a gigabyte."""
-_NUMBER_LIMIT = 2**64
+"""Characters of the longest range that is cached: a cache full of the longest ones would take a gigabyte."""
+_NUMBERS_END = 2**64
+"""The first number that blang/semver does not read."""
 _NUMERIC = re.compile(r"[0-9]+")
 _IDENTIFIER = re.compile(r"[0-9A-Za-z-]+")
 _PLAIN = re.compile(r"(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})")
@@ -89,9 +94,23 @@ def parse_version(text: str) -> Version:
     plain = _PLAIN.fullmatch(text)
     if plain is not None:  # most versions of a catalog: a third of the time
         return Version(int(plain[1]), int(plain[2]), int(plain[3]))
-    _refuse_bad_parts(text)  # what the library lets pass too: digits of other scripts, a line end, more than 64 bits
-    parsed = semantic_version.Version(text)
+    parsed = _parsed(text)
+    if parsed is None:
+        raise BadVersion(_reason(text))
     return Version(parsed.major, parsed.minor, parsed.patch, tuple(parsed.prerelease), ".".join(parsed.build))
+
+
+def _parsed(text: str) -> semantic_version.Version | None:
+    """What semantic_version reads, without what it reads beyond semver.org and blang: other scripts' digits, a line end, numbers
+    of more than 64 bits."""
+    if len(text) > MAX_LENGTH or not (text.isascii() and text.isprintable()):
+        return None
+    try:
+        parsed = semantic_version.Version(text)
+    except ValueError:
+        return None
+    numbers = (parsed.major, parsed.minor, parsed.patch, *(int(each) for each in parsed.prerelease if each.isdigit()))
+    return parsed if max(numbers) < _NUMBERS_END else None
 
 
 def parse_bundle_version(text: str, release: str | None = None) -> Version:
@@ -116,10 +135,8 @@ def parse_release(text: str) -> str:
     if len(text) > MAX_RELEASE_LENGTH:
         raise BadVersion(f"invalid release {quoted(text)}: exceeds maximum length of {MAX_RELEASE_LENGTH} characters")
     for index, part in enumerate(text.split(".") if text else ()):
-        try:
-            _refuse_bad_identifier(part)
-        except BadVersion as error:
-            raise BadVersion(f"invalid release {quoted(text)}: segment {index}: {error}") from error
+        if reason := _identifier_reason(part):
+            raise BadVersion(f"invalid release {quoted(text)}: segment {index}: {reason}")
     return text
 
 
@@ -137,56 +154,48 @@ def _strip_zeros(part: str) -> str:
     return rest if _NUMERIC.match(rest) else f"0{rest}"
 
 
-def quoted(text: str) -> str:
-    """In double quotes, with what would break a line escaped."""
-    return '"' + "".join(ch if ch.isprintable() and ch not in '"\\' else _escape(ch) for ch in text) + '"'
-
-
-def _escape(character: str) -> str:
-    return "\\" + character if character in '"\\' else character.encode("unicode_escape").decode()
-
-
-def _refuse_bad_parts(text: str) -> None:
-    """Raise BadVersion with blang's words for what is wrong: opm and catalogs' authors know them."""
+def _reason(text: str) -> str:
+    """Why a text is no version, in the words of the library blang/semver: opm prints them, and catalogs' authors know them."""
     if not text:
-        raise BadVersion("Version string empty")
+        return "Version string empty"
     if len(text) > MAX_LENGTH:
-        raise BadVersion(f"version is longer than {MAX_LENGTH} characters")
+        return f"version is longer than {MAX_LENGTH} characters"
     parts = text.split(".", 2)
     if len(parts) != 3:
-        raise BadVersion("No Major.Minor.Patch elements found")
+        return "No Major.Minor.Patch elements found"
     rest, plus, build = parts[2].partition("+")
     patch, dash, prerelease = rest.partition("-")
-    for name, number in (("Major", parts[0]), ("Minor", parts[1]), ("Patch", patch)):
-        _refuse_bad_number(name, number)
-    for part in prerelease.split(".") if dash else ():
-        _refuse_bad_identifier(part)
-    for part in build.split(".") if plus else ():
-        if not part:
-            raise BadVersion("Build meta data is empty")
-        if not _IDENTIFIER.fullmatch(part):
-            raise BadVersion(f"Invalid character(s) found in build meta data {quoted(part)}")
+    numbers = (("Major", parts[0]), ("Minor", parts[1]), ("Patch", patch))
+    reasons = [_number_reason(name, number) for name, number in numbers]
+    reasons += [_identifier_reason(part) for part in prerelease.split(".") if dash]
+    reasons += [_build_reason(part) for part in build.split(".") if plus]
+    return next(filter(None, reasons), "not a semantic version")
 
 
-def _refuse_bad_number(name: str, text: str) -> None:
+def _number_reason(name: str, text: str) -> str:
     if not _NUMERIC.fullmatch(text):
-        raise BadVersion(f"Invalid character(s) found in {name.lower()} number {quoted(text)}")
+        return f"Invalid character(s) found in {name.lower()} number {quoted(text)}"
     if len(text) > 1 and text[0] == "0":
-        raise BadVersion(f"{name} number must not contain leading zeroes {quoted(text)}")
-    if int(text) >= _NUMBER_LIMIT:
-        raise BadVersion(f"{name} number is too large {quoted(text)}")
+        return f"{name} number must not contain leading zeroes {quoted(text)}"
+    return f"{name} number is too large {quoted(text)}" if int(text) >= _NUMBERS_END else ""
 
 
-def _refuse_bad_identifier(part: str) -> None:
+def _identifier_reason(part: str) -> str:
     if not part:
-        raise BadVersion("Prerelease is empty")
+        return "Prerelease is empty"
     if not _IDENTIFIER.fullmatch(part):
-        raise BadVersion(f"Invalid character(s) found in prerelease {quoted(part)}")
-    if _NUMERIC.fullmatch(part):
-        if len(part) > 1 and part[0] == "0":
-            raise BadVersion(f"Numeric PreRelease version must not contain leading zeroes {quoted(part)}")
-        if int(part) >= _NUMBER_LIMIT:
-            raise BadVersion(f"Prerelease number is too large {quoted(part)}")
+        return f"Invalid character(s) found in prerelease {quoted(part)}"
+    if not _NUMERIC.fullmatch(part):
+        return ""
+    if len(part) > 1 and part[0] == "0":
+        return f"Numeric PreRelease version must not contain leading zeroes {quoted(part)}"
+    return f"Prerelease number is too large {quoted(part)}" if int(part) >= _NUMBERS_END else ""
+
+
+def _build_reason(part: str) -> str:
+    if not part:
+        return "Build meta data is empty"
+    return "" if _IDENTIFIER.fullmatch(part) else f"Invalid character(s) found in build meta data {quoted(part)}"
 
 
 Comparator = tuple[str, Version]

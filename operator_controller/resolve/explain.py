@@ -12,7 +12,8 @@ from typing import Any, assert_never
 
 from olmkit.api.conditions import truncate
 from olmkit.fbc import schemas
-from olmkit.gocompat.versions import Version, quoted
+from olmkit.gocompat.text import quoted
+from olmkit.gocompat.versions import Version
 from operator_controller.resolve.bundle_identity import has_same_name_and_version
 from operator_controller.resolve.formatting import MAX_CHANNELS_SHOWN, format_versions, join_names
 from operator_controller.resolve.package import Property

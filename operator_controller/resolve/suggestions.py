@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from olmkit.gocompat.versions import Version, quoted
+from olmkit.gocompat.text import quoted
+from olmkit.gocompat.versions import Version
 from operator_controller.resolve.candidates import CatalogCandidates, MissingPart
 from operator_controller.resolve.formatting import MAX_CHANNELS_SHOWN, format_versions, join_names
 from operator_controller.resolve.resolution import Resolution

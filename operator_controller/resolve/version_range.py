@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from olmkit.gocompat.versions import BadRange, BadVersion, Version, parse_version, quoted
+from olmkit.gocompat.text import quoted
+from olmkit.gocompat.versions import BadRange, BadVersion, Version, parse_version
 
 MAX_RANGE_LENGTH = 512
 """Characters."""

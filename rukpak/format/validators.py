@@ -4,12 +4,12 @@ rukpak.render.renderer before anything is rendered. Pure.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 
 from olmkit.api.names import is_dns1123_subdomain
 from olmkit.api.patterns import DNS_SUBDOMAIN
+from olmkit.gocompat.text import format_list, quoted
 from rukpak.format.bundle import RegistryBundle
 
 NAMESPACED_KINDS = frozenset({
@@ -33,16 +33,6 @@ _FORBIDDEN_ADMISSION = frozenset({
     "*", "mutatingwebhookconfiguration", "mutatingwebhookconfigurations", "validatingwebhookconfiguration",
     "validatingwebhookconfigurations",
 })  # fmt: skip
-
-
-def quoted(text: object) -> str:
-    """In double quotes, as these texts quote names."""
-    return json.dumps(text, ensure_ascii=False)
-
-
-def go_list(items: object) -> str:
-    """`[a b]`: how these texts write lists."""
-    return "[" + " ".join(str(item) for item in items) + "]"  # type: ignore[attr-defined]
 
 
 def validation_errors(bundle: RegistryBundle) -> list[str]:
@@ -93,15 +83,13 @@ def _conversion_modes(bundle: RegistryBundle) -> Iterator[str]:
     modes = bundle.install_modes
     if modes == ("AllNamespaces",):
         return
-    for webhook in _conversions(bundle):
-        yield (
-            f"bundle contains conversion webhook {quoted(webhook['generateName'])} and supports install modes "
-            f"{go_list(modes)} - conversion webhooks are only supported for bundles that only support AllNamespaces install mode"
-        )
-
-
-def _conversions(bundle: RegistryBundle) -> Iterator[dict[str, object]]:
-    return (dict(webhook) for webhook in bundle.webhooks if webhook["type"] == CONVERSION)
+    for webhook in bundle.webhooks:
+        if webhook["type"] == CONVERSION:
+            yield (
+                f"bundle contains conversion webhook {quoted(webhook['generateName'])} and supports install modes "
+                f"{format_list(modes)} - conversion webhooks are only supported for bundles that only support AllNamespaces "
+                "install mode"
+            )
 
 
 def _webhook_deployments(bundle: RegistryBundle) -> Iterator[str]:

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from olmkit.gocompat.text import format_list
 from rukpak.format.bundle import RegistryBundle
 from rukpak.format.errors import BadBundle
-from rukpak.format.validators import go_list
 
 ALL, OWN, SINGLE, MULTI = "AllNamespaces", "OwnNamespace", "SingleNamespace", "MultiNamespace"
 REASON = "BundleLoadFailed"
@@ -34,12 +34,12 @@ def check_targets(bundle: RegistryBundle, install_namespace: str, targets: Seque
     problem = _problem(bundle.install_modes, install_namespace, sorted(set(targets)))
     if problem:
         raise BadBundle(
-            REASON, f"invalid option(s): invalid target namespaces {go_list(sorted(set(targets)))}: {problem}"
+            REASON, f"invalid option(s): invalid target namespaces {format_list(sorted(set(targets)))}: {problem}"
         )
 
 
 def _problem(modes: Sequence[str], install_namespace: str, targets: Sequence[str]) -> str:
-    supported = f"supported install modes {go_list(modes)} do not support"
+    supported = f"supported install modes {format_list(modes)} do not support"
     if not targets:
         count = "at least one target namespace" if MULTI in modes else "exactly one target namespace"
         return f"{count} must be specified"
@@ -48,9 +48,9 @@ def _problem(modes: Sequence[str], install_namespace: str, targets: Sequence[str
     if list(targets) == [install_namespace]:
         return "" if OWN in modes else f"{supported} targeting own namespace"
     if len(targets) == 1:
-        return "" if SINGLE in modes else f"{supported} target namespaces {go_list(targets)}"
+        return "" if SINGLE in modes else f"{supported} target namespaces {format_list(targets)}"
     if MULTI not in modes or "" in targets:
-        return f"{supported} target namespaces {go_list(targets)}"
+        return f"{supported} target namespaces {format_list(targets)}"
     if install_namespace in targets and OWN not in modes:
         return f"{supported} targeting own namespace"
     return ""

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import (
     BadRange,
     BadVersion,
@@ -18,8 +19,18 @@ from olmkit.gocompat.versions import (
     parse_release,
     parse_tolerant,
     parse_version,
-    quoted,
 )
+
+REFUSED = "refused with a reason"
+
+
+def read_or_refused(text: str) -> str:
+    """The version as it is written again, or whether blang's words name what is wrong."""
+    try:
+        return str(parse_version(text))
+    except BadVersion as error:
+        return str(error) if str(error) == "not a semantic version" else REFUSED
+
 
 numbers = st.integers(0, 12)
 words = st.sampled_from(["0", "1", "10", "alpha", "beta", "rc", "k-y", "-", "0a"])
@@ -88,8 +99,18 @@ def test_build_metadata_is_no_part_of_the_order(version: Version) -> None:
 
 @given(st.text(alphabet="01.-+xv a²", max_size=12))
 def test_any_text_is_a_version_or_a_bad_one(text: str) -> None:
-    with suppress(BadVersion):
-        assert str(parse_version(text)) == text
+    assert read_or_refused(text) in (text, REFUSED)
+
+
+@given(
+    versions.map(str),
+    st.integers(0, 20),
+    st.sampled_from(["", ".", "-", "+", "0", "00", "x", "²", "٣", "\n", " ", "9" * 20]),
+)
+def test_every_version_that_is_refused_has_a_reason(text: str, at: int, more: str) -> None:
+    """What the library refuses, and only that, breaks a rule of blang's."""
+    damaged = text[:at] + more + text[at + 1 :]
+    assert read_or_refused(damaged) in (damaged, REFUSED)
 
 
 @pytest.mark.parametrize(
