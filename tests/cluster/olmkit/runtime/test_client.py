@@ -221,7 +221,7 @@ async def test_a_token_file_is_read_again_when_it_is_old(
         assert await _who(client) == f"system:serviceaccount:{namespace}:first"
         token.write_text(second)
         assert await _who(client) == f"system:serviceaccount:{namespace}:first", "not read for each request"
-        monkeypatch.setattr("olmkit.runtime.kubeconfig.CREDENTIALS_AGE", 0.0)
+        monkeypatch.setattr("olmkit.runtime.kubeconfig.MAX_CREDENTIALS_AGE_SECONDS", 0.0)
         assert await _who(client) == f"system:serviceaccount:{namespace}:second"
 
 
@@ -255,7 +255,7 @@ async def test_credentials_that_cannot_be_read_again_leave_the_old_ones_in_use(
     path = tmp_path / "kubeconfig"
     path.write_text(yaml.safe_dump(content))
     async with await Client.connect(str(path)) as client:
-        monkeypatch.setattr("olmkit.runtime.kubeconfig.CREDENTIALS_AGE", 0.0)
+        monkeypatch.setattr("olmkit.runtime.kubeconfig.MAX_CREDENTIALS_AGE_SECONDS", 0.0)
         token.unlink()
         assert await _who(client) == f"system:serviceaccount:{namespace}:steady"
 

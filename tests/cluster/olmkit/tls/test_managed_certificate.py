@@ -115,7 +115,7 @@ def counted(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> asyncio.Queue[
         looks.put_nowait(None)
         tell(now)
 
-    monkeypatch.setattr(replica.tls, "tell", telling)
+    monkeypatch.setattr(replica.tls, "warn_of_expiry", telling)
     return looks
 
 
