@@ -14,8 +14,8 @@ from catalogd.catalog.metrics import CatalogMetrics
 from catalogd.catalog.package_sync import PackageSync
 from catalogd.catalog.reconciler import MANAGER, Catalogs
 from catalogd.catalog.source_inputs import CONFIG_MAPS, SECRETS, SourceInputs
-from catalogd.http.compression import Encodings
-from catalogd.http.server import Server
+from catalogd.http.compression import CompressedFiles
+from catalogd.http.server import CatalogServer
 from catalogd.ingest.load_request import LOAD, LOAD_LIMITS, LoadResult
 from catalogd.ingest.load_tasks import LoadTaskFactory
 from catalogd.replication import setup as replicas
@@ -58,7 +58,7 @@ async def _serve(manager: Manager, shelf: CatalogStore, known: Informer, memory:
     serving = await setup.secure_serving(
         manager, CATALOG_SERVICE, flags.external_address or _reached_at(flags.catalogs_server_addr, 0)
     )
-    server = Server(
+    server = CatalogServer(
         shelf,
         lambda name: _uid(known, name),
         _encodings(manager, shelf, memory),
@@ -124,9 +124,9 @@ def _measured(manager: Manager, known: Informer, reconciler: Catalogs) -> None:
     manager.on_close(told.unregister)
 
 
-def _encodings(manager: Manager, shelf: CatalogStore, memory: MemoryBudget) -> Encodings:
+def _encodings(manager: Manager, shelf: CatalogStore, memory: MemoryBudget) -> CompressedFiles:
     """gzip and zstd of what is on the shelf, made on every replica."""
-    encodings = Encodings(manager.settings.cache_dir, shelf, memory)
+    encodings = CompressedFiles(manager.settings.cache_dir, shelf, memory)
     manager.on_close(encodings.close)
     manager.add_runnable(encodings.run)
     return encodings

@@ -19,24 +19,32 @@ from typing import Any
 
 import orjson
 
-from catalogd.http.compression_job import COMPRESS, ENCODINGS, FILES, MADE_OF, CompressRequest, CompressResult, made_of
+from catalogd.http.compression_job import (
+    COMPRESS,
+    COMPRESSIBLE_FILES,
+    SOURCES_FILE,
+    SUFFIX_BY_ENCODING,
+    CompressRequest,
+    CompressResult,
+    compression_sources,
+)
 from catalogd.storage.catalog_store import CatalogStore
 from olmkit.errors import OlmError
 from olmkit.jobs import Failed, Finished, Jobs, Limits, MemoryBudget, Queued, Running, Sandbox, Task
 from olmkit.store.store import Store, unreadable_error
 
-IDENTITY = "1"
+COMPRESSION_VERSION = "1"
 """Of the way files are encoded; Jobs keeps an end under it."""
-LIMITS = Limits(memory_bytes=256 * 1024 * 1024, cpu_seconds=3600, timeout=timedelta(hours=2))
-LOOK_SECONDS = 30.0
+COMPRESSION_LIMITS = Limits(memory_bytes=256 * 1024 * 1024, cpu_seconds=3600, timeout=timedelta(hours=2))
+CHECK_INTERVAL_SECONDS = 30.0
 """Between two looks when nothing happens: a job that failed may be due again."""
-_NONE: Mapping[str, Form] = {}
+_NONE: Mapping[str, CompressedFile] = {}
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Form:
+class CompressedFile:
     """An encoded file. `tag` tells its bytes from those another version of the compressor made."""
 
     path: Path
@@ -44,7 +52,7 @@ class Form:
     tag: str
 
 
-class Encodings:
+class CompressedFiles:
     """Encoded files below `root`/encoded, made within `memory`. Raises OlmError when `root` cannot be used."""
 
     def __init__(self, root: Path, shelf: CatalogStore, memory: MemoryBudget | None = None) -> None:
@@ -55,18 +63,18 @@ class Encodings:
         self._jobs = Jobs[CompressResult](
             lambda _: self._changed.set(),
             max_concurrent=1,
-            limits=LIMITS,
+            limits=COMPRESSION_LIMITS,
             preload=[COMPRESS.module],
             sandbox=sandbox,
             memory=memory,
         )
-        self._forms: dict[str, dict[str, dict[str, Form]]] = {}
+        self._forms: dict[str, dict[str, dict[str, CompressedFile]]] = {}
         self._asked: set[str] = set()
         self._failed: set[str] = set()
         self._changed = asyncio.Event()
         shelf.on_any_change(self._changed.set)
 
-    def find(self, digest: str, file: str) -> Mapping[str, Form]:
+    def find(self, digest: str, file: str) -> Mapping[str, CompressedFile]:
         """The forms of a file of that content by encoding, best first; none when they are not made (yet)."""
         return self._forms.get(digest, {}).get(file, _NONE)
 
@@ -79,7 +87,7 @@ class Encodings:
             except (OSError, OlmError) as error:
                 log.warning("encoded files cannot be kept: catalogs are sent as they are", extra={"error": str(error)})
             try:
-                async with asyncio.timeout(LOOK_SECONDS):
+                async with asyncio.timeout(CHECK_INTERVAL_SECONDS):
                     await self._changed.wait()
             except TimeoutError:
                 pass
@@ -123,39 +131,39 @@ class Encodings:
                 log.warning("a catalog is sent uncompressed", extra={"digest": digest, "error": state.error.message})
         request = CompressRequest(self._shelf.content_folder, self._root, digest)
         self._asked.add(digest)
-        self._jobs.ensure(digest, IDENTITY, Task(COMPRESS, request))
+        self._jobs.ensure(digest, COMPRESSION_VERSION, Task(COMPRESS, request))
 
-    def _opened(self, digest: str) -> dict[str, dict[str, Form]] | None:
+    def _opened(self, digest: str) -> dict[str, dict[str, CompressedFile]] | None:
         """The forms on disk, verified; None, and nothing on disk, when there are none of the content as it is. Raises OSError
         and Waiting when that cannot be told now."""
         folder = self._store.path(digest)
         if folder is None:
             return None
-        sources = made_of(self._shelf.content_store, digest)
+        sources = compression_sources(self._shelf.content_store, digest)
         if sources is None:
             return None  # the content itself is away, or cannot be read now
         # The bytes last: what is noted cannot be read before the sizes are known, and may spare them.
-        is_of_it = self._store.verify(digest, only_sizes=True) and _noted(folder) == sources
+        is_of_it = self._store.verify(digest, only_sizes=True) and _read_sources(folder) == sources
         if not (is_of_it and self._store.verify(digest)):
             self._store.remove(digest)
             return None
         manifest = self._store.checksums(digest)
         if manifest is None:
             raise unreadable_error("its checksums file")
-        found: dict[str, dict[str, Form]] = {}
-        for name in FILES:
+        found: dict[str, dict[str, CompressedFile]] = {}
+        for name in COMPRESSIBLE_FILES:
             plain = sources["files"].get(name, [0])[0]
-            for encoding, ending in ENCODINGS.items():
+            for encoding, ending in SUFFIX_BY_ENCODING.items():
                 file = manifest.files.get(name + ending)
                 if file is not None and file.size < plain:
                     tag = hashlib.sha256("".join(file.chunk_digests).encode()).hexdigest()[:8]
-                    found.setdefault(name, {})[encoding] = Form(folder / (name + ending), file.size, tag)
+                    found.setdefault(name, {})[encoding] = CompressedFile(folder / (name + ending), file.size, tag)
         return found
 
 
-def _noted(folder: Path) -> Any:
+def _read_sources(folder: Path) -> Any:
     """What encoded files were made of; None when that is not noted. Raises OSError when it cannot be read now."""
     try:
-        return orjson.loads((folder / MADE_OF).read_bytes())
+        return orjson.loads((folder / SOURCES_FILE).read_bytes())
     except (FileNotFoundError, ValueError):
         return None

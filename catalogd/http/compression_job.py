@@ -23,16 +23,16 @@ from olmkit.errors import Waiting
 from olmkit.jobs import Job, JobContext, implement
 from olmkit.store.store import Store
 
-FILES = ("all.jsonl", "summaries.json")
+COMPRESSIBLE_FILES = ("all.jsonl", "summaries.json")
 """What is worth it: whole answers that clients ask for often. All else is sent as it is."""
-ENCODINGS = {"zstd": ".zst", "gzip": ".gz"}
+SUFFIX_BY_ENCODING = {"zstd": ".zst", "gzip": ".gz"}
 """By the name HTTP has for it, best first, and the ending of its files."""
-MADE_OF = "made-of.json"
-FORMAT = 1
-LEAST_SIZE = 1400
+SOURCES_FILE = "made-of.json"
+SOURCES_FORMAT = 1
+MIN_FILE_BYTES = 1400
 """Smaller files fit into one packet as they are."""
-AGAIN = timedelta(seconds=10)
-READ_SIZE = 1024 * 1024
+CONTENT_GONE_RETRY_DELAY = timedelta(seconds=10)
+READ_CHUNK_BYTES = 1024 * 1024
 GZIP_LEVEL = 6
 """Measured on a catalog of 41 MB: level 9 is 1 % smaller and takes 1.4 times as long, level 3 is 27 % larger."""
 ZSTD_LEVEL = 9
@@ -67,46 +67,46 @@ COMPRESS = Job(f"{__name__}:compress", CompressRequest, CompressResult)
 
 def compress(request: CompressRequest, context: JobContext) -> CompressResult:
     """Publish the compressed files of a content. Raises Waiting."""
-    _be_idle()
+    _lower_priority()
     content, digest = Store(request.content), request.digest
-    sources = made_of(content, digest)
+    sources = compression_sources(content, digest)
     folder = content.path(digest)
     if sources is None or folder is None:
-        raise Waiting("ContentGone", "the content is not on the disk", AGAIN)
+        raise Waiting("ContentGone", "the content is not on the disk", CONTENT_GONE_RETRY_DELAY)
     with Store(request.compressed).publish(digest) as target:
         for name, (size, *_) in sources["files"].items():
-            if size >= LEAST_SIZE:
+            if size >= MIN_FILE_BYTES:
                 context.progress(f"compressing {name}")
-                _encode(folder / name, target)
-        if made_of(content, digest) != sources:
-            raise Waiting("ContentGone", "the content was replaced meanwhile", AGAIN)
-        (target / MADE_OF).write_bytes(orjson.dumps(sources))
+                _compress_file(folder / name, target)
+        if compression_sources(content, digest) != sources:
+            raise Waiting("ContentGone", "the content was replaced meanwhile", CONTENT_GONE_RETRY_DELAY)
+        (target / SOURCES_FILE).write_bytes(orjson.dumps(sources))
         return CompressResult({path.name: path.stat().st_size for path in target.iterdir()})
 
 
-def made_of(content: Store, digest: str) -> dict[str, Any] | None:
+def compression_sources(content: Store, digest: str) -> dict[str, Any] | None:
     """What MADE_OF says of files made of that content as it is now; None when it is not there."""
     manifest = content.checksums(digest)
     if manifest is None:
         return None
-    found = {name: manifest.files[name] for name in FILES if name in manifest.files}
-    return {"format": FORMAT, "files": {name: [file.size, *file.chunk_digests] for name, file in found.items()}}
+    found = {name: manifest.files[name] for name in COMPRESSIBLE_FILES if name in manifest.files}
+    return {"format": SOURCES_FORMAT, "files": {name: [file.size, *file.chunk_digests] for name, file in found.items()}}
 
 
-def _encode(source: Path, target: Path) -> None:
+def _compress_file(source: Path, target: Path) -> None:
     compressors: dict[str, _Compressor] = {
         "gzip": zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, 16 + zlib.MAX_WBITS),
         "zstd": zstandard.ZstdCompressor(level=ZSTD_LEVEL).compressobj(size=source.stat().st_size),
     }
-    for encoding, ending in ENCODINGS.items():
+    for encoding, ending in SUFFIX_BY_ENCODING.items():
         compressor = compressors[encoding]
         with open(source, "rb") as read, open(target / (source.name + ending), "wb") as written:
-            while data := read.read(READ_SIZE):
+            while data := read.read(READ_CHUNK_BYTES):
                 written.write(compressor.compress(data))
             written.write(compressor.flush())
 
 
-def _be_idle() -> None:
+def _lower_priority() -> None:
     with suppress(OSError):
         os.nice(19)
     with suppress(OSError, AttributeError):

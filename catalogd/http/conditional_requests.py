@@ -27,7 +27,7 @@ class Representation:
 
 
 @dataclass(frozen=True)
-class Answer:
+class PreconditionResult:
     """Status 200, 206, 304, 412 or 416, and which bytes go with it."""
 
     status: int
@@ -35,15 +35,15 @@ class Answer:
     length: int = 0
 
 
-def answer(method: str, headers: Mapping[str, str], there: Representation) -> Answer:
+def evaluate_preconditions(method: str, headers: Mapping[str, str], there: Representation) -> PreconditionResult:
     """The order of RFC 9110 13.2.2. `headers` are looked up by their usual names; lines of one name are joined by a comma."""
     if not _holds_if_match(headers, there):
-        return Answer(412)
+        return PreconditionResult(412)
     if _is_unchanged(headers, there):
-        return Answer(304)
+        return PreconditionResult(304)
     if method == "GET" and "Range" in headers and _range_applies(headers, there):
         return _ranged(headers["Range"], there.size)
-    return Answer(200, 0, there.size)
+    return PreconditionResult(200, 0, there.size)
 
 
 def _holds_if_match(headers: Mapping[str, str], there: Representation) -> bool:
@@ -71,8 +71,8 @@ def _range_applies(headers: Mapping[str, str], there: Representation) -> bool:
     return _date(condition) == there.modified
 
 
-def _ranged(wanted: str, size: int) -> Answer:
-    whole = Answer(200, 0, size)
+def _ranged(wanted: str, size: int) -> PreconditionResult:
+    whole = PreconditionResult(200, 0, size)
     in_bytes = _BYTES.fullmatch(wanted.strip())
     if in_bytes is None:
         return whole
@@ -83,11 +83,11 @@ def _ranged(wanted: str, size: int) -> Answer:
     first, last = (text if len(text) <= _LONGEST_NUMBER else "9" * _LONGEST_NUMBER for text in match.groups())
     if not first:
         start = max(size - int(last), 0)
-        return Answer(206, start, size - start) if int(last) and size else Answer(416)
+        return PreconditionResult(206, start, size - start) if int(last) and size else PreconditionResult(416)
     if last and int(last) < int(first):
         return whole
     end = min(int(last), size - 1) if last else size - 1
-    return Answer(206, int(first), end - int(first) + 1) if int(first) < size else Answer(416)
+    return PreconditionResult(206, int(first), end - int(first) + 1) if int(first) < size else PreconditionResult(416)
 
 
 def _date(text: str | None) -> datetime | None:

@@ -15,7 +15,7 @@ _QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 _LONGEST_NAME = 253
 
 
-def encoding(accept_encoding: str | None, offered: Sequence[str]) -> str | None:
+def select_encoding(accept_encoding: str | None, offered: Sequence[str]) -> str | None:
     """The one of `offered` (best first, without identity), or IDENTITY, to send; None when the client takes none of them.
 
     Without the header, identity: clients that say nothing seldom decompress. Identity loses to what has the same weight, and is
@@ -35,7 +35,7 @@ def encoding(accept_encoding: str | None, offered: Sequence[str]) -> str | None:
     return None if plain == 0 else IDENTITY
 
 
-def accepts(accept: str | None, media_type: str) -> bool:
+def accepts_media_type(accept: str | None, media_type: str) -> bool:
     """Whether a client that sent this Accept takes that media type. The most specific range decides."""
     if accept is None or not accept.strip():
         return True
@@ -47,7 +47,7 @@ def accepts(accept: str | None, media_type: str) -> bool:
     return False
 
 
-def name_faults(name: str) -> list[str]:
+def catalog_name_errors(name: str) -> list[str]:
     """Why that cannot be the name of a Catalog (a DNS-1123 subdomain); empty when it can."""
     faults = []
     if len(name) > _LONGEST_NAME:

@@ -11,7 +11,7 @@ from olmkit.api.patterns import DIGEST
 
 JSON, JSON_LINES, ANY_IMAGE = "application/json", "application/jsonl", "image/*"
 DIGEST_PATTERN = rf"^{DIGEST}$"
-PROVIDED_PATTERN = r"^$|^[^/]*/[^/]+$"
+PROVIDES_PATTERN = r"^$|^[^/]*/[^/]+$"
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ ROUTES: tuple[Route, ...] = (
             Parameter(
                 "provides",
                 "Packages of which a bundle provides the kind, as <group>/<kind>. Empty asks nothing.",
-                pattern=PROVIDED_PATTERN,
+                pattern=PROVIDES_PATTERN,
             ),
             _DIGEST,
         ),

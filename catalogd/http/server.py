@@ -21,20 +21,31 @@ from aiohttp.typedefs import Middleware
 from prometheus_client import Gauge
 
 from catalogd.http import openapi
-from catalogd.http.compression import Encodings, Form
+from catalogd.http.compression import CompressedFile, CompressedFiles
 from catalogd.http.conditional_requests import Representation
-from catalogd.http.content_negotiation import IDENTITY, accepts, encoding, name_faults
-from catalogd.http.middlewares import RETRY, bodiless, measured, refusals_as_json
-from catalogd.http.responses import Body, OpenFiles, Refused, Torn, respond
-from catalogd.http.routes import PROVIDED_PATTERN, ROUTES, Route
+from catalogd.http.content_negotiation import IDENTITY, accepts_media_type, catalog_name_errors, select_encoding
+from catalogd.http.middlewares import (
+    RETRY_AFTER_HEADER,
+    json_errors_middleware,
+    metrics_middleware,
+    reject_bodies_middleware,
+)
+from catalogd.http.responses import HTTPError, OpenFiles, ResponseBody, TruncatedFile, respond
+from catalogd.http.routes import PROVIDES_PATTERN, ROUTES, Route
 from catalogd.ingest.content import CONTENT_FORMAT
 from catalogd.storage.catalog_store import CatalogStore, ServedCatalog
 from olmkit.api.names import is_digest
-from olmkit.runtime.listener.connections import Limits, Listener, connections_allowed, tracked, with_a_place
+from olmkit.runtime.listener.connections import (
+    ConnectionLimits,
+    Listener,
+    connection_limit_middleware,
+    connection_tracking_middleware,
+    default_max_connections,
+)
 from olmkit.sources.errors import quoted
 
 DIGEST_HEADER = "Olm-Catalog-Digest"
-GRACE = 3.0
+SHUTDOWN_GRACE_SECONDS = 3.0
 """Seconds that requests under way have when the server ends."""
 _DRAWN = frozenset(
     f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "avif", "bmp", "x-icon", "vnd.microsoft.icon")
@@ -43,11 +54,11 @@ _DRAWN = frozenset(
 _SVG = "image/svg+xml"
 _BYTES = "application/octet-stream"
 
-OPEN = Gauge("catalogd_http_connections", "Connections that clients of catalogs hold.")
+OPEN_CONNECTIONS = Gauge("catalogd_http_connections", "Connections that clients of catalogs hold.")
 
 log = logging.getLogger(__name__)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Choice = Callable[[ServedCatalog], Body]
+SelectBody = Callable[[ServedCatalog], ResponseBody]
 
 
 @dataclass(frozen=True)
@@ -64,7 +75,7 @@ class _Document:
         return cls(text, Representation(len(text), tag, datetime.now(UTC).replace(microsecond=0)))
 
 
-class Server:
+class CatalogServer:
     """`uid` gives the uid of the Catalog of a name: "" when there is none, None when that cannot be told, then the shelf alone
     counts. Content of a deleted Catalog is never served under the next one of its name.
 
@@ -76,18 +87,18 @@ class Server:
         self,
         shelf: CatalogStore,
         uid: Callable[[str], str | None],
-        encodings: Encodings | None = None,
+        encodings: CompressedFiles | None = None,
         *,
         is_leading: Callable[[], bool] = lambda: True,
         mount: Callable[[web.Application], None] | None = None,
-        limits: Limits | None = None,
+        limits: ConnectionLimits | None = None,
     ) -> None:
         self._shelf = shelf
         self._uid = uid
         self._encodings = encodings
         self._is_leading = is_leading
         self._mount = mount
-        self._limits = limits or Limits(connections_allowed())
+        self._limits = limits or ConnectionLimits(default_max_connections())
         self._files = OpenFiles()
         self._runner: web.AppRunner | None = None
         self._listener: Listener | None = None
@@ -98,7 +109,16 @@ class Server:
     def application(self, authorize: Middleware | None = None) -> web.Application:
         """The routes; `authorize` is asked before each."""
         asked = () if authorize is None else (authorize,)
-        application = web.Application(middlewares=[tracked, measured, refusals_as_json, *asked, with_a_place, bodiless])
+        application = web.Application(
+            middlewares=[
+                connection_tracking_middleware,
+                metrics_middleware,
+                json_errors_middleware,
+                *asked,
+                connection_limit_middleware,
+                reject_bodies_middleware,
+            ]
+        )
         application.on_response_prepare.append(_signed)
         handlers = {
             "getIndex": self._index,
@@ -122,10 +142,12 @@ class Server:
         self, address: str, ssl_context: ssl.SSLContext | None = None, authorize: Middleware | None = None
     ) -> int:
         """Listen on `host:port`, with TLS if there is a context; returns the port. Raises OlmError when that cannot be."""
-        self._runner = web.AppRunner(self.application(authorize), access_log=None, shutdown_timeout=GRACE)
+        self._runner = web.AppRunner(
+            self.application(authorize), access_log=None, shutdown_timeout=SHUTDOWN_GRACE_SECONDS
+        )
         await self._runner.setup()
         assert self._runner.server is not None
-        self._listener = Listener(self._runner.server, ssl_context, self._limits, OPEN.set)
+        self._listener = Listener(self._runner.server, ssl_context, self._limits, OPEN_CONNECTIONS.set)
         host, port = await self._listener.start(address, "catalogs")
         log.info("listening", extra={"server": "catalogs", "address": f"{host}:{port}"})
         return port
@@ -149,11 +171,11 @@ class Server:
         asked = _parameters(request, route)
         filters = {name: value for name, value in asked.items() if name != "digest" and value}
 
-        def body(shelved: ServedCatalog) -> Body:
+        def body(shelved: ServedCatalog) -> ResponseBody:
             if not filters:
                 return _whole(shelved, route)
             index = shelved.content.index
-            return Body(
+            return ResponseBody(
                 shelved.content, shelved.content.blobs_path, index.byte_ranges(index.find(**filters)), route.media_type
             )
 
@@ -162,9 +184,9 @@ class Server:
     async def _packages(self, request: web.Request, route: Route) -> web.StreamResponse:
         _parameters(request, route)
 
-        def body(shelved: ServedCatalog) -> Body:
+        def body(shelved: ServedCatalog) -> ResponseBody:
             path = shelved.content.summaries_path
-            return Body(shelved.content, path, [(0, path.stat().st_size)], route.media_type, is_whole=True)
+            return ResponseBody(shelved.content, path, [(0, path.stat().st_size)], route.media_type, is_whole=True)
 
         return await self._send(request, route, body)
 
@@ -172,13 +194,13 @@ class Server:
         _parameters(request, route)
         package = request.match_info["package"]
 
-        def body(shelved: ServedCatalog) -> Body:
+        def body(shelved: ServedCatalog) -> ResponseBody:
             found = shelved.content.icon_range(package)
             if found is None:
-                raise Refused(404, "the catalog has no such package, or it has no icon", _named(shelved))
+                raise HTTPError(404, "the catalog has no such package, or it has no icon", _named(shelved))
             place, media_type = found
             media_type, headers = _harmless(media_type)
-            return Body(shelved.content, shelved.content.icons_path, [place], media_type, headers=headers)
+            return ResponseBody(shelved.content, shelved.content.icons_path, [place], media_type, headers=headers)
 
         return await self._send(request, route, body)
 
@@ -187,14 +209,14 @@ class Server:
         asked = _parameters(request, route)
         package, provided = asked.get("package", ""), asked.get("provides", "")
 
-        def body(shelved: ServedCatalog) -> Body:
+        def body(shelved: ServedCatalog) -> ResponseBody:
             content = shelved.content
             if package and content.resolution_range(package) is None:
-                raise Refused(404, "the catalog has no such package", _named(shelved))
+                raise HTTPError(404, "the catalog has no such package", _named(shelved))
             names = content.providers(provided) if provided else content.resolution_packages
             places = [place for name in names if package in ("", name) and (place := content.resolution_range(name))]
             kind = route.media_type if package and not provided else route.also
-            return Body(content, content.resolution_path, places, kind)
+            return ResponseBody(content, content.resolution_path, places, kind)
 
         return await self._send(request, route, body)
 
@@ -218,12 +240,12 @@ class Server:
     async def _send_document(self, request: web.Request, route: Route, document: _Document) -> web.StreamResponse:
         _parameters(request, route)
         _check_acceptable(request, route.media_type)
-        body = Body(self, None, [(0, len(document.text))], route.media_type)
+        body = ResponseBody(self, None, [(0, len(document.text))], route.media_type)
         return await respond(request, document.representation, body, document.text)
 
     # --- from the shelf to an answer
 
-    async def _send(self, request: web.Request, route: Route, choose: Choice) -> web.StreamResponse:
+    async def _send(self, request: web.Request, route: Route, choose: SelectBody) -> web.StreamResponse:
         """Content that is replaced and removed between look-up and opening is looked up again."""
         shelved = self._served(request)
         try:
@@ -238,7 +260,7 @@ class Server:
             raise _unavailable() from None
 
     async def _answer(
-        self, request: web.Request, route: Route, shelved: ServedCatalog, body: Body
+        self, request: web.Request, route: Route, shelved: ServedCatalog, body: ResponseBody
     ) -> web.StreamResponse:
         _check_acceptable(request, body.media_type)
         digest = shelved.record.digest
@@ -249,39 +271,41 @@ class Server:
         since = datetime.fromisoformat(shelved.record.unpacked).astimezone(UTC)
         # The same catalog is other bytes after a catalogd that writes content in another way.
         there = Representation(body.size, f"{digest}.{CONTENT_FORMAT}{body.tag}", since)
-        with self._files.reading(body) as file:
+        with self._files.open(body) as file:
             try:
                 return await respond(request, there, body, file)
-            except Torn as torn:
+            except TruncatedFile as torn:
                 await self._shelf.report_damage(digest)
-                if torn.is_under_way:  # the client shall not take a part for the whole
+                if torn.headers_sent:  # the client shall not take a part for the whole
                     raise ConnectionResetError("the content on disk is torn") from None
                 raise _unavailable() from None
 
-    def _encode(self, request: web.Request, digest: str, body: Body) -> Body:
-        """The form of it that the client takes. Raises Refused(406)."""
-        forms: Mapping[str, Form] = {}
+    def _encode(self, request: web.Request, digest: str, body: ResponseBody) -> ResponseBody:
+        """The form of it that the client takes. Raises HTTPError(406)."""
+        forms: Mapping[str, CompressedFile] = {}
         if self._encodings is not None and body.path is not None and body.is_whole:
             forms = self._encodings.find(digest, body.path.name)
         wanted = request.headers.getall("Accept-Encoding", [])
-        chosen = encoding(",".join(wanted) if wanted else None, tuple(forms))
+        chosen = select_encoding(",".join(wanted) if wanted else None, tuple(forms))
         if chosen is None:
             offered = ", ".join((*forms, IDENTITY))
-            raise Refused(406, f"Accept-Encoding allows nothing that there is: {offered}", {"Vary": "Accept-Encoding"})
+            raise HTTPError(
+                406, f"Accept-Encoding allows nothing that there is: {offered}", {"Vary": "Accept-Encoding"}
+            )
         if chosen == IDENTITY:
             return body
         form = forms[chosen]
-        return Body(form, form.path, [(0, form.size)], body.media_type, chosen, f"-{chosen}-{form.tag}")
+        return ResponseBody(form, form.path, [(0, form.size)], body.media_type, chosen, f"-{chosen}-{form.tag}")
 
     def _served(self, request: web.Request) -> ServedCatalog:
         name = request.match_info["catalog"]
         shelved = self._shelf.get(name)
-        if shelved is None and (faults := name_faults(name)):
-            raise Refused(400, f"this cannot be the name of a catalog: {'; '.join(faults)}")
+        if shelved is None and (faults := catalog_name_errors(name)):
+            raise HTTPError(400, f"this cannot be the name of a catalog: {'; '.join(faults)}")
         uid = self._uid(name)
         is_expected = name in self._shelf.pending_names
         if uid == "" or (uid is None and shelved is None and not is_expected):
-            raise Refused(404, "there is no such catalog")
+            raise HTTPError(404, "there is no such catalog")
         shelved = _owned(shelved, uid)
         if shelved is None:
             raise _unavailable()
@@ -292,9 +316,9 @@ class Server:
         if found is not None:
             return found
         if not self._is_leading():
-            raise Refused(503, "this replica does not have that content of the catalog (yet)", RETRY)
+            raise HTTPError(503, "this replica does not have that content of the catalog (yet)", RETRY_AFTER_HEADER)
         message = "the catalog does not have that content, or no longer: content that was replaced is kept 10 minutes"
-        raise Refused(404, message)
+        raise HTTPError(404, message)
 
 
 def _owned(shelved: ServedCatalog | None, uid: str | None) -> ServedCatalog | None:
@@ -304,18 +328,18 @@ def _owned(shelved: ServedCatalog | None, uid: str | None) -> ServedCatalog | No
     return shelved if uid and shelved.record.belongs_to(uid) else None
 
 
-def _unavailable() -> Refused:
+def _unavailable() -> HTTPError:
     message = "the catalog is not served: it is not read yet, cannot be read, or its availability is Unavailable"
-    return Refused(503, message, RETRY)
+    return HTTPError(503, message, RETRY_AFTER_HEADER)
 
 
 def _named(shelved: ServedCatalog) -> dict[str, str]:
     return {DIGEST_HEADER: shelved.record.digest}
 
 
-def _whole(shelved: ServedCatalog, route: Route) -> Body:
+def _whole(shelved: ServedCatalog, route: Route) -> ResponseBody:
     everything = [(0, shelved.content.index.size)]
-    return Body(shelved.content, shelved.content.blobs_path, everything, route.media_type, is_whole=True)
+    return ResponseBody(shelved.content, shelved.content.blobs_path, everything, route.media_type, is_whole=True)
 
 
 def _harmless(media_type: str) -> tuple[str, dict[str, str]]:
@@ -331,30 +355,30 @@ def _harmless(media_type: str) -> tuple[str, dict[str, str]]:
 
 
 def _parameters(request: web.Request, route: Route) -> dict[str, str]:
-    """Query parameters, each at most once. Raises Refused(400)."""
+    """Query parameters, each at most once. Raises HTTPError(400)."""
     known = route.query
     found: dict[str, str] = {}
     for name, value in request.query.items():
         if name not in known:
             there_are = f"known are {', '.join(known)}" if known else "there is none"
-            raise Refused(400, f"unknown query parameter {quoted(name)}; {there_are}")
+            raise HTTPError(400, f"unknown query parameter {quoted(name)}; {there_are}")
         if name in found:
-            raise Refused(400, f"{name} is given more than once")
+            raise HTTPError(400, f"{name} is given more than once")
         found[name] = value
     for parameter in route.parameters:
         if parameter.is_required and not found.get(parameter.name):
-            raise Refused(400, f"name the {parameter.name}: ?{parameter.name}=<name>")
-    if not re.search(PROVIDED_PATTERN, found.get("provides", "")):
-        raise Refused(400, "provides is written as <group>/<kind>, such as cert-manager.io/Certificate")
+            raise HTTPError(400, f"name the {parameter.name}: ?{parameter.name}=<name>")
+    if not re.search(PROVIDES_PATTERN, found.get("provides", "")):
+        raise HTTPError(400, "provides is written as <group>/<kind>, such as cert-manager.io/Certificate")
     if "digest" in found and not is_digest(found["digest"]):
-        raise Refused(400, "digest is no digest: write sha256:<64 hex digits>")
+        raise HTTPError(400, "digest is no digest: write sha256:<64 hex digits>")
     return found
 
 
 def _check_acceptable(request: web.Request, media_type: str) -> None:
     wanted = request.headers.getall("Accept", [])
-    if not accepts(",".join(wanted) if wanted else None, media_type):
-        raise Refused(406, f"Accept does not allow what this is: {media_type}")
+    if not accepts_media_type(",".join(wanted) if wanted else None, media_type):
+        raise HTTPError(406, f"Accept does not allow what this is: {media_type}")
 
 
 def _bound(route: Route, handler: Callable[[web.Request, Route], Awaitable[web.StreamResponse]]) -> Handler:

@@ -15,18 +15,23 @@ from typing import Any
 from aiohttp import web
 
 from olmkit.runtime import metrics
-from olmkit.runtime.listener.connections import Limits, Listener, tracked, with_a_place
+from olmkit.runtime.listener.connections import (
+    ConnectionLimits,
+    Listener,
+    connection_limit_middleware,
+    connection_tracking_middleware,
+)
 
 DISABLED_ADDRESS = "0"
-CONNECTION_LIMITS = Limits(connections=16)
+CONNECTION_LIMITS = ConnectionLimits(max_connections=16)
 """Of each of the two ports."""
-Checks = Callable[[], Mapping[str, bool]]
+ReadinessChecks = Callable[[], Mapping[str, bool]]
 
 log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def serve_health(address: str, checks: Checks) -> AsyncIterator[None]:
+async def serve_health(address: str, checks: ReadinessChecks) -> AsyncIterator[None]:
     """Serve /healthz and /readyz (and /readyz/NAME) while the context lasts."""
 
     async def healthz(_: web.Request) -> web.Response:
@@ -59,7 +64,7 @@ async def _server(name: str, address: str, routes: Mapping[str, Any]) -> AsyncIt
     if address == DISABLED_ADDRESS:
         yield
         return
-    application = web.Application(middlewares=[tracked, with_a_place])
+    application = web.Application(middlewares=[connection_tracking_middleware, connection_limit_middleware])
     for path, handler in routes.items():
         application.router.add_get(path, handler)
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)

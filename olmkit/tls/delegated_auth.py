@@ -162,9 +162,9 @@ class DelegatedAuth:
         @web.middleware
         async def checked(request: web.Request, handler: Handler) -> web.StreamResponse:
             granted = await self._check(request.headers.get("Authorization", ""), request.path, request.remote or "")
-            connection = connections.of(request)
+            connection = connections.connection_of(request)
             if connection is not None:
-                connection.authorized()
+                connection.mark_authorized()
             response = await handler(request)
             if response.status < 400:
                 self._gave(granted)

@@ -28,16 +28,22 @@ from aiohttp.typedefs import Handler
 
 from olmkit.errors import OlmError
 from olmkit.runtime import tls_read_buffer
-from olmkit.runtime.listener.slots import PATIENCE_SECONDS, Place, Places, State
-from olmkit.runtime.listener.sockets import Taken, first_bytes, hold_little, listening_sockets, parse_address
+from olmkit.runtime.listener.slots import HANDSHAKE_GRACE_SECONDS, ConnectionSlots, Slot, SlotState
+from olmkit.runtime.listener.sockets import (
+    SendProgress,
+    limit_kernel_send_buffer,
+    open_listening_sockets,
+    parse_listen_address,
+    wait_readable,
+)
 
-LINE_LIMIT = 8190
+MAX_LINE_BYTES = 8190
 """Bytes of the request line, and of one header."""
-HELD = 64 * 1024
+MAX_WRITE_BUFFER_BYTES = 64 * 1024
 """Bytes that wait for the client before the next portion is read; TLS's default is 512 KiB."""
 MAX_CONNECTIONS = 512
-_ACCEPT_PAUSE = 0.5
-_LOOK_SECONDS = 1.0
+_ACCEPT_RETRY_SECONDS = 0.5
+_CHECK_INTERVAL_SECONDS = 1.0
 
 log = logging.getLogger(__name__)
 _silent = logging.getLogger(f"{__name__}.protocol")
@@ -46,24 +52,24 @@ _silent.setLevel(logging.CRITICAL + 1)  # aiohttp logs a traceback per bad reque
 
 
 @dataclass(frozen=True)
-class Limits:
+class ConnectionLimits:
     """Seconds, bytes and numbers. `least_rate`: bytes per second; who takes less may lose its place when places are short."""
 
-    connections: int = MAX_CONNECTIONS
-    handshake: float = 5.0
-    head: float = 5.0
-    head_bytes: int = 64 * 1024
-    idle: float = 75.0
-    stalled: float = 30.0
-    least_rate: int = 16 * 1024
+    max_connections: int = MAX_CONNECTIONS
+    handshake_timeout: float = 5.0
+    header_timeout: float = 5.0
+    max_header_bytes: int = 64 * 1024
+    idle_timeout: float = 75.0
+    write_stall_timeout: float = 30.0
+    min_send_rate: int = 16 * 1024
 
     @property
-    def reserve(self) -> int:
+    def overflow_slots(self) -> int:
         """Places for surplus connections, and as many for those that are leaving."""
-        return max(4, self.connections // 16)
+        return max(4, self.max_connections // 16)
 
 
-def connections_allowed() -> int:
+def default_max_connections() -> int:
     """MAX_CONNECTIONS, or half of the process's file descriptors where that is less."""
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MAX_CONNECTIONS if descriptors == resource.RLIM_INFINITY else min(MAX_CONNECTIONS, descriptors // 2)
@@ -79,32 +85,34 @@ class Listener:
         self,
         server: web.Server,
         ssl_context: ssl.SSLContext | None,
-        limits: Limits,
+        limits: ConnectionLimits,
         on_count: Callable[[int], object] = lambda _: None,
     ) -> None:
         self.limits = limits
         # Without a handshake what a client has to say comes at once.
-        self.places = Places(limits.connections, limits.reserve, PATIENCE_SECONDS if ssl_context else 0.0)
+        self.slots = ConnectionSlots(
+            limits.max_connections, limits.overflow_slots, HANDSHAKE_GRACE_SECONDS if ssl_context else 0.0
+        )
         self._server = server
         self._ssl_context = ssl_context
         self._on_count = on_count
         self._sockets: list[socket.socket] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._arriving = 0
+        self._pending_count = 0
         self._connections: dict[Connection, None] = {}
-        self._leaving: dict[Connection, None] = {}
+        self._closing: dict[Connection, None] = {}
 
     async def start(self, address: str, name: str) -> tuple[str, int]:
         """Listen on `host:port` for what `name` says; returns both as bound. Raises OlmError when that cannot be."""
-        host, port = parse_address(address)
+        host, port = parse_listen_address(address)
         try:
-            self._sockets = await asyncio.to_thread(listening_sockets, host, port)
+            self._sockets = await asyncio.to_thread(open_listening_sockets, host, port)
         except OSError as error:
             why = os.strerror(error.errno or 0)
             raise OlmError("AddressInUse", f"cannot listen on {address} for {name}: {why}") from error
         for each in self._sockets:
             self._spawn(self._accept(each))
-        self._spawn(self._look())
+        self._spawn(self._check_connections())
         bound = self._sockets[0].getsockname()
         return str(bound[0]), int(bound[1])
 
@@ -121,29 +129,29 @@ class Listener:
     def close(self) -> None:
         """Cut off whoever is left."""
         for connection in list(self._connections):
-            connection.cut()
+            connection.abort()
 
-    def opened(self, connection: Connection) -> None:
+    def add(self, connection: Connection) -> None:
         """There is one more."""
         self._connections[connection] = None
 
-    def closed(self, connection: Connection) -> None:
+    def remove(self, connection: Connection) -> None:
         """There is one less."""
         self._connections.pop(connection, None)
-        self._leaving.pop(connection, None)
-        self._count()
+        self._closing.pop(connection, None)
+        self._report_count()
 
-    def _count(self) -> None:
+    def _report_count(self) -> None:
         """Say how many there are."""
-        self._on_count(self._arriving + len(self._connections))
+        self._on_count(self._pending_count + len(self._connections))
 
-    def leaves(self, connection: Connection) -> None:
+    def mark_closing(self, connection: Connection) -> None:
         """It closes once everything is sent; of those only a few are waited for."""
-        self._leaving[connection] = None
-        if len(self._leaving) > self.limits.reserve:
-            oldest = next(iter(self._leaving))
-            del self._leaving[oldest]
-            oldest.cut()
+        self._closing[connection] = None
+        if len(self._closing) > self.limits.overflow_slots:
+            oldest = next(iter(self._closing))
+            del self._closing[oldest]
+            oldest.abort()
 
     def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
@@ -160,74 +168,74 @@ class Listener:
                 continue  # gone before it was accepted
             except OSError as error:
                 log.warning("a client cannot be accepted", extra={"error": error.strerror})
-                await asyncio.sleep(_ACCEPT_PAUSE)
+                await asyncio.sleep(_ACCEPT_RETRY_SECONDS)
                 continue
-            place = self.places.take(str(peer[0]), time.monotonic())
+            place = self.slots.acquire(str(peer[0]), time.monotonic())
             if place is None:
                 accepted.close()
             else:
-                self._begin(accepted, place)
+                self._start_admission(accepted, place)
             await asyncio.sleep(0)  # what is accepted at once does not wait; clients that are here have their turn
 
-    def _begin(self, accepted: socket.socket, place: Place) -> None:
-        arrival = _Arrival(accepted)
+    def _start_admission(self, accepted: socket.socket, place: Slot) -> None:
+        arrival = _PendingConnection(accepted)
         task = self._spawn(self._admit(arrival, place))
         place.evict = task.cancel
 
         def ended(done: asyncio.Task[None]) -> None:
-            self._arriving -= 1
-            self._count()
+            self._pending_count -= 1
+            self._report_count()
             error = None if done.cancelled() else done.exception()
             if done.cancelled() or error is not None:  # cancelled perhaps before it began
-                arrival.give_up()
-                self.places.give_back(place)
+                arrival.close()
+                self.slots.release(place)
             # no TLS spoken, no handshake in time, gone again: TimeoutError and ssl's errors are OSErrors
             if error is not None and not isinstance(error, OSError):
                 log.error("a client cannot be served", exc_info=error)
 
-        self._arriving += 1
-        self._count()
+        self._pending_count += 1
+        self._report_count()
         task.add_done_callback(ended)
 
-    async def _admit(self, arrival: _Arrival, place: Place) -> None:
+    async def _admit(self, arrival: _PendingConnection, place: Slot) -> None:
         """Who says nothing costs a socket, and neither TLS nor a connection."""
-        async with asyncio.timeout(self.limits.handshake if self._ssl_context else self.limits.head):
-            await first_bytes(arrival.accepted)
-        self.places.move(place, State.UNFINISHED)
-        hold_little(arrival.accepted)
+        async with asyncio.timeout(self.limits.handshake_timeout if self._ssl_context else self.limits.header_timeout):
+            await wait_readable(arrival.sock)
+        self.slots.set_state(place, SlotState.RECEIVING)
+        limit_kernel_send_buffer(arrival.sock)
         arrival.connection = connection = Connection(self, self._server, place)
         await asyncio.get_running_loop().connect_accepted_socket(
             lambda: connection,
-            arrival.accepted,
+            arrival.sock,
             ssl=self._ssl_context,
-            ssl_handshake_timeout=self.limits.handshake if self._ssl_context else None,
+            ssl_handshake_timeout=self.limits.handshake_timeout if self._ssl_context else None,
             ssl_shutdown_timeout=1.0 if self._ssl_context else None,
         )
 
-    async def _look(self) -> None:
+    async def _check_connections(self) -> None:
         while True:
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_CHECK_INTERVAL_SECONDS)
             now = time.monotonic()
             for connection in list(self._connections):
-                connection.look(now)
+                connection.check(now)
 
 
 @dataclass(eq=False)
-class _Arrival:
+class _PendingConnection:
     """A socket that was accepted, until a connection is made of it."""
 
-    accepted: socket.socket
+    sock: socket.socket
     connection: Connection | None = None
 
-    def give_up(self) -> None:
+    def close(self) -> None:
         """Close the socket. Once there is a connection that is its transport's: another socket may have its number by then.
 
         asyncio ends the transport when it gives up a handshake, but not one whose handshake has just come to its end.
         """
         if self.connection is None:
-            self.accepted.close()
+            self.sock.close()
         else:
-            self.connection.cut()
+            self.connection.abort()
 
 
 class Connection(web.RequestHandler):
@@ -236,50 +244,50 @@ class Connection(web.RequestHandler):
     # Of the parent's own state only the number of requests read so far is looked at.
     _request_count: int
 
-    def __init__(self, listener: Listener, server: web.Server, place: Place) -> None:
+    def __init__(self, listener: Listener, server: web.Server, place: Slot) -> None:
         super().__init__(
             server,
             loop=asyncio.get_running_loop(),
-            keepalive_timeout=listener.limits.idle,
+            keepalive_timeout=listener.limits.idle_timeout,
             logger=_silent,
             access_log=None,  # type: ignore[arg-type]
-            max_line_size=LINE_LIMIT,
-            max_field_size=LINE_LIMIT,
+            max_line_size=MAX_LINE_BYTES,
+            max_field_size=MAX_LINE_BYTES,
             lingering_time=0.0,
         )
         self._listener = listener
-        self._place = place
-        self._answered = 0
+        self._slot = place
+        self._finished_count = 0
         self._is_plain = True
-        self._has_ended = False
+        self._has_eof = False
         self._is_authorized = False
-        self._head_since: float | None = None
-        self._head_bytes = 0
-        self._taken = Taken(None)
+        self._header_started: float | None = None
+        self._header_bytes = 0
+        self._send_progress = SendProgress(None)
 
     @property
-    def is_refused(self) -> bool:
+    def is_over_limit(self) -> bool:
         """Whether it came when there was no place, and has shown no token that counts."""
-        return self._place.is_surplus and not self._is_authorized
+        return self._slot.is_overflow and not self._is_authorized
 
     @property
     def _is_busy(self) -> bool:
-        return self._place.state in (State.BUSY, State.SLOW)
+        return self._slot.state in (SlotState.RESPONDING, SlotState.RESPONDING_SLOWLY)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The handshake is over; a request is waited for."""
-        self._place.evict = self._evict
-        self._listener.opened(self)
-        self._head_since = time.monotonic()
+        self._slot.evict = self._evict
+        self._listener.add(self)
+        self._header_started = time.monotonic()
         self._is_plain = transport.get_extra_info("ssl_object") is None  # a transport that is closed cannot tell
-        self._taken = Taken(transport.get_extra_info("socket"))
-        cast(asyncio.Transport, transport).set_write_buffer_limits(high=HELD)
+        self._send_progress = SendProgress(transport.get_extra_info("socket"))
+        cast(asyncio.Transport, transport).set_write_buffer_limits(high=MAX_WRITE_BUFFER_BYTES)
         super().connection_made(transport)
 
     def connection_lost(self, error: BaseException | None) -> None:
         """Gives its place back."""
-        self._listener.places.give_back(self._place)
-        self._listener.closed(self)
+        self._listener.slots.release(self._slot)
+        self._listener.remove(self)
         super().connection_lost(error)
 
     def data_received(self, data: bytes) -> None:
@@ -287,64 +295,72 @@ class Connection(web.RequestHandler):
         before = self._request_count
         super().data_received(data)
         if self._request_count > before:
-            self._head_since, self._head_bytes = None, 0
-            self._move(State.BUSY)
+            self._header_started, self._header_bytes = None, 0
+            self._set_state(SlotState.RESPONDING)
             return
-        if self._head_since is None:
-            self._head_since = time.monotonic()
-        if self._place.state is State.IDLE:
-            self._place.since = self._head_since
-            self._move(State.UNFINISHED)
-        self._head_bytes += len(data)
-        if self._head_bytes > self._listener.limits.head_bytes:
-            self._refuse(431, "the headers of the request are too large")
+        if self._header_started is None:
+            self._header_started = time.monotonic()
+        if self._slot.state is SlotState.IDLE:
+            self._slot.started = self._header_started
+            self._set_state(SlotState.RECEIVING)
+        self._header_bytes += len(data)
+        if self._header_bytes > self._listener.limits.max_header_bytes:
+            self._reject(431, "the headers of the request are too large")
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
         """A client that has said all and listens on gets its answer, where the transport can (TLS cannot)."""
-        self._has_ended = True
-        return True if self._is_plain and self._answered < self._request_count else None
+        self._has_eof = True
+        return True if self._is_plain and self._finished_count < self._request_count else None
 
-    def authorized(self) -> None:
+    def mark_authorized(self) -> None:
         """A token was checked and allows the request: it is answered although there is no place."""
         self._is_authorized = True
 
-    def ended(self) -> bool:
+    def request_finished(self) -> bool:
         """A request has been answered. Returns whether the connection is to be closed after it."""
-        self._answered += 1
-        if self._place.is_surplus:
+        self._finished_count += 1
+        if self._slot.is_overflow:
             return True
-        if self._head_since is not None:
-            self._head_since = time.monotonic()
-        if self._answered < self._request_count:
+        if self._header_started is not None:
+            self._header_started = time.monotonic()
+        if self._finished_count < self._request_count:
             return False
-        self._move(State.IDLE)
-        return self._has_ended
+        self._set_state(SlotState.IDLE)
+        return self._has_eof
 
-    def leave(self) -> None:
+    def close_gracefully(self) -> None:
         """Close once everything is sent."""
-        self._listener.places.give_back(self._place)
+        self._listener.slots.release(self._slot)
         if self.transport is not None:
-            self._listener.leaves(self)
+            self._listener.mark_closing(self)
             self.transport.close()
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Close now; what is not sent is lost."""
         if self.transport is not None:
             self.transport.abort()
 
-    def look(self, now: float) -> None:
+    def check(self, now: float) -> None:
         """Whether the client still does its part."""
-        if self._head_since is not None and not self._is_busy and now - self._head_since > self._listener.limits.head:
-            if self._head_bytes:
-                self._refuse(408, "the request did not come to its end in time")
+        if (
+            self._header_started is not None
+            and not self._is_busy
+            and now - self._header_started > self._listener.limits.header_timeout
+        ):
+            if self._header_bytes:
+                self._reject(408, "the request did not come to its end in time")
             else:
-                self.leave()
-            self._head_since = None
-        if self._taken.silence(now) > self._listener.limits.stalled:
-            self.cut()
-        self._place.rate = self._taken.rate
+                self.close_gracefully()
+            self._header_started = None
+        if self._send_progress.stalled_seconds(now) > self._listener.limits.write_stall_timeout:
+            self.abort()
+        self._slot.send_rate = self._send_progress.rate
         if self._is_busy:
-            self._move(State.SLOW if self._taken.rate < self._listener.limits.least_rate else State.BUSY)
+            self._set_state(
+                SlotState.RESPONDING_SLOWLY
+                if self._send_progress.rate < self._listener.limits.min_send_rate
+                else SlotState.RESPONDING
+            )
 
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
@@ -352,23 +368,23 @@ class Connection(web.RequestHandler):
         """What cannot be read as a request, as JSON; nothing is logged, and no byte of it is repeated."""
         text = "the request is no HTTP"
         if isinstance(exc, http_exceptions.LineTooLong):
-            status, text = 431, f"the request line or a header is longer than {LINE_LIMIT} bytes"
+            status, text = 431, f"the request line or a header is longer than {MAX_LINE_BYTES} bytes"
         response = web.Response(status=status, body=_error(text), content_type="application/json")
         response.force_close()
         return response
 
-    def _move(self, state: State) -> None:
-        if state is not self._place.state:
-            self._listener.places.move(self._place, state)
+    def _set_state(self, state: SlotState) -> None:
+        if state is not self._slot.state:
+            self._listener.slots.set_state(self._slot, state)
 
     def _evict(self) -> None:
         """Another connection has the place now."""
-        if self._place.state is State.IDLE:
-            self.leave()
+        if self._slot.state is SlotState.IDLE:
+            self.close_gracefully()
         else:
-            self.cut()
+            self.abort()
 
-    def _refuse(self, status: int, text: str) -> None:
+    def _reject(self, status: int, text: str) -> None:
         """Answer past aiohttp, which knows of no request, and close."""
         transport = self.transport
         if transport is None or transport.is_closing():
@@ -380,7 +396,7 @@ class Connection(web.RequestHandler):
                 f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
             )
             transport.write(head.encode() + body)
-        self.leave()
+        self.close_gracefully()
 
 
 _REASONS = {408: "Request Timeout", 431: "Request Header Fields Too Large"}
@@ -390,34 +406,34 @@ def _error(text: str) -> bytes:
     return orjson.dumps({"error": text}) + b"\n"
 
 
-def of(request: web.BaseRequest) -> Connection | None:
+def connection_of(request: web.BaseRequest) -> Connection | None:
     """The connection that a request came by; None in a server without a Listener."""
     return request.protocol if isinstance(request.protocol, Connection) else None
 
 
 @web.middleware
-async def tracked(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def connection_tracking_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Outside of all that answers: the connection learns when its answer has come to an end, and which is its last."""
-    connection = of(request)
+    connection = connection_of(request)
     try:
         response = await handler(request)
     except web.HTTPException as refusal:
-        if connection is not None and connection.ended():
+        if connection is not None and connection.request_finished():
             refusal.force_close()
         raise
     except BaseException:
         if connection is not None:
-            connection.ended()
+            connection.request_finished()
         raise
-    if connection is not None and connection.ended():
+    if connection is not None and connection.request_finished():
         response.force_close()
     return response
 
 
 @web.middleware
-async def with_a_place(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def connection_limit_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Inside of the check of tokens. Raises web.HTTPServiceUnavailable for a connection that is refused."""
-    connection = of(request)
-    if connection is not None and connection.is_refused:
+    connection = connection_of(request)
+    if connection is not None and connection.is_over_limit:
         raise web.HTTPServiceUnavailable(reason="too many connections", headers={"Retry-After": "2"})
     return await handler(request)

@@ -13,23 +13,23 @@ from contextlib import suppress
 
 from olmkit.errors import OlmError
 
-BACKLOG = 1024
-UNSENT = 256 * 1024
+LISTEN_BACKLOG = 1024
+MAX_UNSENT_BYTES = 256 * 1024
 """Bytes the kernel holds for one client beyond what is on its way: else up to 4 MiB each, also for those that do not read."""
-RATE_SECONDS = 5.0
+RATE_WINDOW_SECONDS = 5.0
 """The time over which a rate is measured."""
 _QUEUED, _ACKNOWLEDGED = struct.Struct("=i"), struct.Struct("=Q")
 _ACKNOWLEDGED_AT = 120  # tcpi_bytes_acked of struct tcp_info in linux/tcp.h
 
 
-def hold_little(accepted: socket.socket) -> None:
+def limit_kernel_send_buffer(accepted: socket.socket) -> None:
     """Keep the kernel's buffer for this client within UNSENT, where the kernel can."""
     if hasattr(socket, "TCP_NOTSENT_LOWAT"):
         with suppress(OSError):
-            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT)
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, MAX_UNSENT_BYTES)
 
 
-async def first_bytes(accepted: socket.socket) -> None:
+async def wait_readable(accepted: socket.socket) -> None:
     """Return when the client has said something, or has gone; nothing is read."""
     loop = asyncio.get_running_loop()
     came = asyncio.Event()
@@ -40,7 +40,7 @@ async def first_bytes(accepted: socket.socket) -> None:
         loop.remove_reader(accepted)
 
 
-class Taken:
+class SendProgress:
     """How much of what was sent the client has taken, as the kernel knows it; no socket, or not Linux: never silent or slow.
 
     `rate`: bytes per second over the last RATE_SECONDS in which there was always something to take; else infinite.
@@ -53,7 +53,7 @@ class Taken:
         self._counted: tuple[float, int] | None = None
         self.rate = math.inf
 
-    def silence(self, now: float) -> float:
+    def stalled_seconds(self, now: float) -> float:
         """For how long there has been something to take and nothing was taken. Seconds; asked about once a second."""
         try:
             is_waiting, taken = self._state()
@@ -69,7 +69,7 @@ class Taken:
             self._counted, self.rate = None, math.inf
         elif self._counted is None:
             self._counted = now, taken
-        elif now - self._counted[0] >= RATE_SECONDS:
+        elif now - self._counted[0] >= RATE_WINDOW_SECONDS:
             self.rate = (taken - self._counted[1]) / (now - self._counted[0])
             self._counted = now, taken
 
@@ -84,7 +84,7 @@ class Taken:
         return queued > 0, acknowledged
 
 
-def parse_address(address: str) -> tuple[str | None, int]:
+def parse_listen_address(address: str) -> tuple[str | None, int]:
     """`host:port`, `[v6]:port` or `:port` as (host, port), host None for all addresses. Raises OlmError."""
     host, separator, port = address.rpartition(":")
     if not separator or not port.isdecimal() or int(port) > 65535:
@@ -92,15 +92,15 @@ def parse_address(address: str) -> tuple[str | None, int]:
     return host.strip("[]") or None, int(port)
 
 
-def listening_sockets(host: str | None, port: int) -> list[socket.socket]:
+def open_listening_sockets(host: str | None, port: int) -> list[socket.socket]:
     """Sockets that listen; without a host one for all addresses of both families. Raises OSError."""
     if host is None:
         both = socket.has_dualstack_ipv6()
         family = socket.AF_INET6 if both else socket.AF_INET
-        made = [socket.create_server(("", port), family=family, backlog=BACKLOG, dualstack_ipv6=both)]
+        made = [socket.create_server(("", port), family=family, backlog=LISTEN_BACKLOG, dualstack_ipv6=both)]
     else:
         family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        made = [socket.create_server(where[:2], family=family, backlog=BACKLOG)]
+        made = [socket.create_server(where[:2], family=family, backlog=LISTEN_BACKLOG)]
     for each in made:
         each.setblocking(False)
     return made

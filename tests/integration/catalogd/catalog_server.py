@@ -12,9 +12,9 @@ import aiohttp
 from yarl import URL
 
 from catalogd.catalog.world import Record
-from catalogd.http.compression import Encodings
-from catalogd.http.responses import CHUNK
-from catalogd.http.server import Server
+from catalogd.http.compression import CompressedFiles
+from catalogd.http.responses import MAX_WRITE_BYTES
+from catalogd.http.server import CatalogServer
 from catalogd.ingest.content import CONTENT_FORMAT
 from catalogd.ingest.content_writer import ContentWriter
 from catalogd.storage.catalog_store import CatalogStore
@@ -32,7 +32,7 @@ BLOBS: list[dict[str, Any]] = [
     {"schema": "olm.package", "name": "p", "defaultChannel": "stable"},
     {"schema": "olm.channel", "package": "p", "name": "stable", "entries": [{"name": "p.v1"}]},
     {"schema": "olm.bundle", "package": "p", "name": "p.v1", "image": "i", "properties": [VERSION]},
-    {"schema": "olm.package", "name": "q", "description": "x" * (8 * CHUNK + 17)},
+    {"schema": "olm.package", "name": "q", "description": "x" * (8 * MAX_WRITE_BYTES + 17)},
     {"schema": "my.own", "text": "é"},
 ]
 LINES = [parse_blob(Document(each, b"", 1)).line for each in BLOBS]
@@ -45,7 +45,7 @@ UNSERVED = "the catalog is not served: it is not read yet, cannot be read, or it
 class Site:
     """A server, its shelf and a client."""
 
-    def __init__(self, server: Server, shelf: CatalogStore, session: aiohttp.ClientSession, port: int) -> None:
+    def __init__(self, server: CatalogServer, shelf: CatalogStore, session: aiohttp.ClientSession, port: int) -> None:
         self.server, self.shelf, self.session, self.port = server, shelf, session, port
         self.base = f"http://127.0.0.1:{port}"
 
@@ -77,11 +77,11 @@ async def put(
 
 @contextlib.asynccontextmanager
 async def serving(
-    shelf: CatalogStore, encodings: Encodings | None = None, tls: ssl.SSLContext | None = None, **more: Any
+    shelf: CatalogStore, encodings: CompressedFiles | None = None, tls: ssl.SSLContext | None = None, **more: Any
 ) -> AsyncIterator[Site]:
     """The server at work; `c` and `fresh` exist, whatever is on the shelf."""
     authorize = more.pop("authorize", None)
-    server = Server(shelf, lambda name: UIDS.get(name, ""), encodings, **more)
+    server = CatalogServer(shelf, lambda name: UIDS.get(name, ""), encodings, **more)
     port = await server.start("127.0.0.1:0", tls, authorize)
     try:
         async with aiohttp.ClientSession(auto_decompress=False, skip_auto_headers=["Accept-Encoding"]) as session:

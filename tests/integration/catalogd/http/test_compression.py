@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from catalogd.http.compression import Encodings
-from catalogd.http.compression_job import FILES, MADE_OF
+from catalogd.http.compression import CompressedFiles
+from catalogd.http.compression_job import COMPRESSIBLE_FILES, SOURCES_FILE
 from catalogd.storage.catalog_store import CatalogStore
 from olmkit.store.store import Store
 from tests.integration.catalogd.catalog_server import BLOBS, DIGEST, WHOLE, Site, put, serving
@@ -25,9 +25,9 @@ MAKING = 240
 
 
 @contextlib.asynccontextmanager
-async def encoding(root: Path, shelf: CatalogStore) -> AsyncIterator[Encodings]:
+async def encoding(root: Path, shelf: CatalogStore) -> AsyncIterator[CompressedFiles]:
     """At work."""
-    encodings = Encodings(root, shelf)
+    encodings = CompressedFiles(root, shelf)
     run = asyncio.create_task(encodings.run())
     try:
         yield encodings
@@ -37,10 +37,10 @@ async def encoding(root: Path, shelf: CatalogStore) -> AsyncIterator[Encodings]:
         await encodings.close()
 
 
-async def until_made(encodings: Encodings, digest: str = DIGEST) -> None:
+async def until_made(encodings: CompressedFiles, digest: str = DIGEST) -> None:
     """Return when there are encoded files of that content."""
     async with asyncio.timeout(MAKING):
-        while not encodings.find(digest, FILES[0]):  # noqa: ASYNC110 nobody is told
+        while not encodings.find(digest, COMPRESSIBLE_FILES[0]):  # noqa: ASYNC110 nobody is told
             await asyncio.sleep(0.02)
 
 
@@ -125,7 +125,7 @@ async def test_a_client_that_takes_nothing_there_is_is_told_what_there_is(site: 
 
 
 async def test_until_it_is_encoded_a_catalog_is_sent_plain(tmp_path: Path, shelf: CatalogStore) -> None:
-    encodings = Encodings(tmp_path, shelf)
+    encodings = CompressedFiles(tmp_path, shelf)
     async with serving(shelf, encodings) as site:
         _, body, headers = await site.ask(ALL, Accept_Encoding="gzip")
     assert (body, headers.get("Content-Encoding"), headers["Vary"]) == (WHOLE, None, "Accept-Encoding")
@@ -134,11 +134,11 @@ async def test_until_it_is_encoded_a_catalog_is_sent_plain(tmp_path: Path, shelf
 async def test_what_was_made_is_there_after_a_restart(tmp_path: Path, shelf: CatalogStore) -> None:
     async with encoding(tmp_path, shelf) as encodings:
         await until_made(encodings)
-        form = encodings.find(DIGEST, FILES[0])["gzip"]
+        form = encodings.find(DIGEST, COMPRESSIBLE_FILES[0])["gzip"]
     made_at = form.path.stat().st_mtime_ns
     async with encoding(tmp_path, shelf) as encodings:
         await until_made(encodings)
-        assert encodings.find(DIGEST, FILES[0])["gzip"] == form
+        assert encodings.find(DIGEST, COMPRESSIBLE_FILES[0])["gzip"] == form
     assert form.path.stat().st_mtime_ns == made_at
 
 
@@ -149,7 +149,7 @@ def _flip(path: Path) -> None:
 
 
 def _of_another_content(path: Path) -> None:
-    note = path.parent / MADE_OF
+    note = path.parent / SOURCES_FILE
     note.write_bytes(note.read_bytes().replace(b'"format":1', b'"format":0'))
 
 
@@ -165,13 +165,13 @@ def _of_another_content(path: Path) -> None:
 async def test_what_was_damaged_meanwhile_is_made_anew(tmp_path: Path, shelf: CatalogStore, damage: object) -> None:
     async with encoding(tmp_path, shelf) as encodings:
         await until_made(encodings)
-        path = encodings.find(DIGEST, FILES[0])["gzip"].path
+        path = encodings.find(DIGEST, COMPRESSIBLE_FILES[0])["gzip"].path
     whole = path.read_bytes()
     assert callable(damage)
     damage(path)
     async with encoding(tmp_path, shelf) as encodings:
         await until_made(encodings)
-        assert encodings.find(DIGEST, FILES[0])["gzip"].path.read_bytes() == whole
+        assert encodings.find(DIGEST, COMPRESSIBLE_FILES[0])["gzip"].path.read_bytes() == whole
 
 
 async def test_it_goes_with_its_content(tmp_path: Path, shelf: CatalogStore) -> None:
@@ -183,8 +183,8 @@ async def test_it_goes_with_its_content(tmp_path: Path, shelf: CatalogStore) -> 
         async with asyncio.timeout(30):
             while (tmp_path / "encoded" / DIGEST.replace(":", "-")).exists():  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
-        assert not encodings.find(DIGEST, FILES[0])
-        assert encodings.find(OTHER, FILES[0])
+        assert not encodings.find(DIGEST, COMPRESSIBLE_FILES[0])
+        assert encodings.find(OTHER, COMPRESSIBLE_FILES[0])
 
 
 async def test_a_download_ends_well_when_its_content_goes(tmp_path: Path, shelf: CatalogStore) -> None:
@@ -221,4 +221,4 @@ async def test_content_that_cannot_be_read_is_served_on(tmp_path: Path, shelf: C
     async with encoding(tmp_path, shelf) as encodings:
         await put(shelf, "d", OTHER)
         await until_made(encodings, OTHER)
-        assert not encodings.find(DIGEST, FILES[0])
+        assert not encodings.find(DIGEST, COMPRESSIBLE_FILES[0])

@@ -17,7 +17,7 @@ from prometheus_client import REGISTRY
 
 from catalogd.storage.catalog_store import CatalogStore
 from olmkit.runtime.listener import connections
-from olmkit.runtime.listener.connections import LINE_LIMIT, Limits
+from olmkit.runtime.listener.connections import MAX_LINE_BYTES, ConnectionLimits
 from tests.integration.catalogd.catalog_server import DIGEST, WHOLE, Site, put, serving
 from tests.integration.tls import Contexts, contexts_in
 
@@ -26,7 +26,14 @@ BIG = "sha256:" + "b" * 64
 SIZE = 48 * 1024 * 1024
 LAST = 8 * 1024 * 1024
 """Of that, still more than the buffers to a reader of little."""
-LIMITS = Limits(connections=4, handshake=1.0, head=1.0, head_bytes=64 * 1024, idle=60.0, stalled=2.0)
+LIMITS = ConnectionLimits(
+    max_connections=4,
+    handshake_timeout=1.0,
+    header_timeout=1.0,
+    max_header_bytes=64 * 1024,
+    idle_timeout=60.0,
+    write_stall_timeout=2.0,
+)
 GET = b"GET /catalogs/c/api/v1/metas?package=p HTTP/1.1\r\nHost: c\r\n"
 PART = b"".join(WHOLE.splitlines(keepends=True)[:3])
 
@@ -147,7 +154,7 @@ async def test_a_client_that_reads_slowly_is_served_to_the_end(site: Site) -> No
     """It takes longer than a silent one is waited for."""
     client = reader_of_little(site)
     loop = asyncio.get_running_loop()
-    count, until = 0, loop.time() + 3 * LIMITS.stalled
+    count, until = 0, loop.time() + 3 * LIMITS.write_stall_timeout
     while loop.time() < until:
         count += len(await loop.sock_recv(client, 64 * 1024))
         await asyncio.sleep(0.05)
@@ -162,13 +169,13 @@ async def test_a_client_that_reads_slowly_is_served_to_the_end(site: Site) -> No
     ("sent", "status", "error"),
     [
         pytest.param(
-            b"GET /" + b"a" * LINE_LIMIT + b" HTTP/1.1\r\nHost: c\r\n\r\n",
+            b"GET /" + b"a" * MAX_LINE_BYTES + b" HTTP/1.1\r\nHost: c\r\n\r\n",
             431,
             "the request line or a header is longer than 8190 bytes",
             id="a long request line",
         ),
         pytest.param(
-            GET + b"X: " + b"a" * (LINE_LIMIT + 1) + b"\r\n\r\n",
+            GET + b"X: " + b"a" * (MAX_LINE_BYTES + 1) + b"\r\n\r\n",
             431,
             "the request line or a header is longer than 8190 bytes",
             id="a long header",
@@ -254,7 +261,7 @@ async def test_a_client_that_ends_its_side_gets_its_refusal(site: Site) -> None:
 
 
 async def test_a_client_too_many_is_told_to_come_again(site: Site) -> None:
-    busy = [reader_of_little(site) for _ in range(LIMITS.connections)]
+    busy = [reader_of_little(site) for _ in range(LIMITS.max_connections)]
     async with asyncio.timeout(10):
         # Not only connected: who has not asked yet gives way to the next one.
         while REGISTRY.get_sample_value("catalogd_http_requests_in_flight") != len(busy):  # noqa: ASYNC110
@@ -272,13 +279,13 @@ async def test_a_client_too_many_is_told_to_come_again(site: Site) -> None:
 async def test_a_client_too_many_whose_token_counts_is_answered_and_let_go(shelf: CatalogStore) -> None:
     @web.middleware
     async def authorize(request: web.Request, handler: Handler) -> web.StreamResponse:
-        connection = connections.of(request)
+        connection = connections.connection_of(request)
         if connection is not None and "Authorization" in request.headers:
-            connection.authorized()
+            connection.mark_authorized()
         return await handler(request)
 
     async with serving(shelf, limits=LIMITS, authorize=authorize) as site:
-        busy = [reader_of_little(site) for _ in range(LIMITS.connections)]
+        busy = [reader_of_little(site) for _ in range(LIMITS.max_connections)]
         async with asyncio.timeout(10):
             while REGISTRY.get_sample_value("catalogd_http_requests_in_flight") != len(busy):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
@@ -292,7 +299,7 @@ async def test_a_client_too_many_whose_token_counts_is_answered_and_let_go(shelf
 
 
 async def test_an_idle_client_makes_room(site: Site) -> None:
-    idle = [await site.speak(GET + b"\r\n") for _ in range(LIMITS.connections)]
+    idle = [await site.speak(GET + b"\r\n") for _ in range(LIMITS.max_connections)]
     for reader, _ in idle:
         assert await answer_of(reader) == (200, PART)
     reader, writer = await site.speak(GET + b"\r\n")
@@ -305,19 +312,19 @@ async def test_an_idle_client_makes_room(site: Site) -> None:
 
 
 async def test_a_flood_of_clients_takes_no_more_descriptors_than_there_are_places(shelf: CatalogStore) -> None:
-    patient = Limits(connections=4, head=600.0)
+    patient = ConnectionLimits(max_connections=4, header_timeout=600.0)
     async with serving(shelf, limits=patient) as site:
         clients = []
-        for _ in range(patient.connections + 2 * patient.reserve + 20):
+        for _ in range(patient.max_connections + 2 * patient.overflow_slots + 20):
             client = socket.socket()
             client.setblocking(False)
             await asyncio.get_running_loop().sock_connect(client, ("127.0.0.1", site.port))
             clients.append(client)
         try:
             async with asyncio.timeout(20):
-                for client in clients[: -patient.connections]:
+                for client in clients[: -patient.max_connections]:
                     assert await _all_of(client) == 0
-            assert REGISTRY.get_sample_value("catalogd_http_connections") == patient.connections
+            assert REGISTRY.get_sample_value("catalogd_http_connections") == patient.max_connections
         finally:
             for client in clients:
                 client.close()
@@ -379,7 +386,7 @@ async def test_a_client_that_never_shakes_hands_is_let_go(
 async def test_handshakes_that_never_end_take_little_memory(shelf: CatalogStore, contexts: Contexts) -> None:
     many = 400
     loop = asyncio.get_running_loop()
-    async with serving(shelf, tls=contexts[0], limits=Limits(handshake=600.0)) as site:
+    async with serving(shelf, tls=contexts[0], limits=ConnectionLimits(handshake_timeout=600.0)) as site:
         url = f"https://localhost:{site.port}/catalogs/c/all.json"
         with traced() as allocated, contextlib.ExitStack() as clients:
             for _ in range(many):

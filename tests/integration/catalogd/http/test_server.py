@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from prometheus_client import REGISTRY
 
-from catalogd.http.responses import CHUNK
+from catalogd.http.responses import MAX_WRITE_BYTES
 from catalogd.http.routes import ROUTES
-from catalogd.http.server import Server
+from catalogd.http.server import CatalogServer
 from catalogd.storage.catalog_store import CatalogStore
 from olmkit.errors import OlmError
 from olmkit.store.store import Store
@@ -213,7 +213,12 @@ async def test_what_a_client_has_already_is_not_sent_again(site: Site) -> None:
     ("wanted", "start", "end"),
     [
         pytest.param("bytes=0-9", 0, 10, id="the beginning"),
-        pytest.param(f"bytes={CHUNK - 5}-{2 * CHUNK + 5}", CHUNK - 5, 2 * CHUNK + 6, id="over several chunks"),
+        pytest.param(
+            f"bytes={MAX_WRITE_BYTES - 5}-{2 * MAX_WRITE_BYTES + 5}",
+            MAX_WRITE_BYTES - 5,
+            2 * MAX_WRITE_BYTES + 6,
+            id="over several chunks",
+        ),
         pytest.param("bytes=-7", len(WHOLE) - 7, len(WHOLE), id="the end"),
     ],
 )
@@ -286,7 +291,7 @@ async def test_requests_are_measured_by_code(site: Site) -> None:
 
 
 async def test_while_nobody_knows_the_catalogs_the_shelf_counts(site: Site) -> None:
-    server = Server(site.shelf, lambda name: None)
+    server = CatalogServer(site.shelf, lambda name: None)
     port = await server.start("127.0.0.1:0")
     try:
         async with site.session.get(f"http://127.0.0.1:{port}/catalogs/c/api/v1/all") as answer:
@@ -326,7 +331,7 @@ async def test_content_that_an_earlier_version_noted_is_of_the_catalog_of_its_na
 
 async def test_an_address_that_is_taken_is_named(site: Site) -> None:
     taken = site.base.removeprefix("http://")
-    other = Server(site.shelf, lambda name: None)
+    other = CatalogServer(site.shelf, lambda name: None)
     with pytest.raises(OlmError, match=f"cannot listen on {taken} for catalogs"):
         await other.start(taken)
     await other.close()

@@ -16,12 +16,12 @@ from prometheus_client import REGISTRY
 
 from catalogd.storage.catalog_store import CatalogStore
 from devcluster.processes import REPOSITORY
-from olmkit.runtime.listener.connections import Limits
+from olmkit.runtime.listener.connections import ConnectionLimits
 from tests.integration.catalogd.catalog_server import DIGEST, WHOLE, Site, put, serving
 from tests.integration.tls import Contexts, contexts_in
 
 GREEDY, HONEST = "127.0.0.1", "127.0.0.2"
-LIMITS = Limits(connections=16, handshake=600.0, head=600.0, stalled=600.0)
+LIMITS = ConnectionLimits(max_connections=16, handshake_timeout=600.0, header_timeout=600.0, write_stall_timeout=600.0)
 """No time limit ends a connection: only who comes."""
 CLIENTS = 40
 AT_ONCE = 4
@@ -65,7 +65,7 @@ async def greedy(site: Site, greed: str) -> AsyncIterator[None]:
 
 async def _all_are_answered() -> None:
     async with asyncio.timeout(120):
-        while (REGISTRY.get_sample_value("catalogd_http_requests_in_flight") or 0) < LIMITS.connections:  # noqa: ASYNC110
+        while (REGISTRY.get_sample_value("catalogd_http_requests_in_flight") or 0) < LIMITS.max_connections:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
 
 

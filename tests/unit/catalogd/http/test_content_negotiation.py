@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalogd.http.content_negotiation import IDENTITY, accepts, encoding, name_faults
+from catalogd.http.content_negotiation import IDENTITY, accepts_media_type, catalog_name_errors, select_encoding
 
 BOTH = ("zstd", "gzip")
 
@@ -41,7 +41,7 @@ BOTH = ("zstd", "gzip")
     ],
 )
 def test_encodings(header: str | None, offered: tuple[str, ...], expected: str | None) -> None:
-    assert encoding(header, offered) == expected
+    assert select_encoding(header, offered) == expected
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_encodings(header: str | None, offered: tuple[str, ...], expected: str |
     ],
 )
 def test_media_types(header: str | None, media_type: str, expected: bool) -> None:
-    assert accepts(header, media_type) is expected
+    assert accepts_media_type(header, media_type) is expected
 
 
 @pytest.mark.parametrize(
@@ -90,15 +90,15 @@ def test_media_types(header: str | None, media_type: str, expected: bool) -> Non
     ],
 )
 def test_names(name: str, faults: int) -> None:
-    assert len(name_faults(name)) == faults
+    assert len(catalog_name_errors(name)) == faults
 
 
 @given(st.text(max_size=60), st.lists(st.sampled_from(BOTH), unique=True))
 def test_any_text_gets_an_answer_that_is_offered(header: str, offered: list[str]) -> None:
     """What is chosen is offered, or plain, or nothing; and never raises."""
-    assert encoding(header, offered) in {*offered, IDENTITY, None}
-    assert accepts(header, "application/json") in (True, False)
-    name_faults(header)
+    assert select_encoding(header, offered) in {*offered, IDENTITY, None}
+    assert accepts_media_type(header, "application/json") in (True, False)
+    catalog_name_errors(header)
 
 
 @given(
@@ -107,6 +107,6 @@ def test_any_text_gets_an_answer_that_is_offered(header: str, offered: list[str]
 def test_what_is_refused_is_never_sent(names: list[str], weight: str) -> None:
     """Section 12.5.3: a coding of weight 0 is not acceptable."""
     header = ", ".join(f"{name};q={weight}" for name in names)
-    chosen = encoding(header, BOTH)
+    chosen = select_encoding(header, BOTH)
     if weight == "0" and chosen is not None:
         assert chosen not in names

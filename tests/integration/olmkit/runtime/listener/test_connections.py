@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from olmkit.runtime.listener.connections import Limits, Listener
-from olmkit.runtime.listener.slots import Place, State
+from olmkit.runtime.listener.connections import ConnectionLimits, Listener
+from olmkit.runtime.listener.slots import Slot, SlotState
 from tests.integration.tls import Contexts, contexts_in
 
-LIMITS = Limits(connections=4, handshake=600.0, head=600.0, stalled=600.0)
+LIMITS = ConnectionLimits(max_connections=4, handshake_timeout=600.0, header_timeout=600.0, write_stall_timeout=600.0)
 
 
 @pytest.fixture
@@ -55,18 +55,18 @@ async def _hello(_: web.BaseRequest) -> web.Response:
     return web.Response(text="hello")
 
 
-def recorded_places(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> list[Place]:
+def recorded_places(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> list[Slot]:
     """Every place that is taken from now on."""
-    places: list[Place] = []
-    take = listener.places.take
+    places: list[Slot] = []
+    take = listener.slots.acquire
 
-    def recorded(address: str, now: float) -> Place | None:
+    def recorded(address: str, now: float) -> Slot | None:
         place = take(address, now)
         assert place is not None
         places.append(place)
         return place
 
-    monkeypatch.setattr(listener.places, "take", recorded)
+    monkeypatch.setattr(listener.slots, "take", recorded)
     return places
 
 
@@ -100,26 +100,26 @@ async def test_without_tls_requests_that_do_not_end_leave_a_place_to_who_asks(mo
     """However young they are, and behind the same address: a probe is answered."""
     listener = Listener(web.Server(_hello), None, LIMITS)
     places = recorded_places(listener, monkeypatch)
-    moved: asyncio.Queue[State] = asyncio.Queue()
-    move = listener.places.move
+    moved: asyncio.Queue[SlotState] = asyncio.Queue()
+    move = listener.slots.set_state
 
-    def recorded(place: Place, state: State) -> None:
+    def recorded(place: Slot, state: SlotState) -> None:
         move(place, state)
         moved.put_nowait(state)
 
-    monkeypatch.setattr(listener.places, "move", recorded)
+    monkeypatch.setattr(listener.slots, "move", recorded)
     _, port = await listener.start("127.0.0.1:0", "tests")
     crowd = []
     try:
         async with asyncio.timeout(20):
-            for _ in range(LIMITS.connections):
+            for _ in range(LIMITS.max_connections):
                 crowd.append((await asyncio.open_connection("127.0.0.1", port))[1])
                 crowd[-1].write(b"GET / HTTP/1.1\r\nHost: c")
-                assert await moved.get() is State.UNFINISHED
+                assert await moved.get() is SlotState.RECEIVING
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(b"GET / HTTP/1.1\r\nHost: c\r\nConnection: close\r\n\r\n")
             assert (await reader.read()).endswith(b"hello")
-            assert not places[-1].is_surplus
+            assert not places[-1].is_overflow
             writer.close()
     finally:
         for each in crowd:

@@ -6,11 +6,17 @@ from dataclasses import dataclass
 
 import pytest
 
-from olmkit.runtime.listener.slots import PATIENCE_SECONDS, Place, Places, State
+from olmkit.runtime.listener.slots import HANDSHAKE_GRACE_SECONDS, ConnectionSlots, Slot, SlotState
 
 LIMIT, RESERVE = 6, 2
 NOW = 100.0
-SILENT, UNFINISHED, IDLE, SLOW, BUSY = State.SILENT, State.UNFINISHED, State.IDLE, State.SLOW, State.BUSY
+SILENT, UNFINISHED, IDLE, SLOW, BUSY = (
+    SlotState.NEW,
+    SlotState.RECEIVING,
+    SlotState.IDLE,
+    SlotState.RESPONDING_SLOWLY,
+    SlotState.RESPONDING,
+)
 
 
 @dataclass(frozen=True)
@@ -19,7 +25,7 @@ class Held:
 
     name: str
     address: str
-    state: State
+    state: SlotState
     age: float = 10.0
     rate: float = 1_000_000.0
 
@@ -27,23 +33,23 @@ class Held:
 class Room:
     """Places, some of them taken; `gone` are the names of those that lost theirs."""
 
-    def __init__(self, *held: Held, patience: float = PATIENCE_SECONDS) -> None:
-        self.places = Places(LIMIT, RESERVE, patience)
+    def __init__(self, *held: Held, patience: float = HANDSHAKE_GRACE_SECONDS) -> None:
+        self.places = ConnectionSlots(LIMIT, RESERVE, patience)
         self.gone: list[str] = []
         for each in held:
             place = self.take(each.name, each.address, NOW - each.age)
             assert place is not None
-            place.rate = each.rate
-            self.places.move(place, each.state)
+            place.send_rate = each.rate
+            self.places.set_state(place, each.state)
 
-    def take(self, name: str, address: str, now: float = NOW) -> Place | None:
-        place = self.places.take(address, now)
+    def take(self, name: str, address: str, now: float = NOW) -> Slot | None:
+        place = self.places.acquire(address, now)
         if place is not None:
             place.evict = lambda: self.gone.append(name)
         return place
 
 
-def many(address: str, state: State, count: int, age: float = 10.0) -> list[Held]:
+def many(address: str, state: SlotState, count: int, age: float = 10.0) -> list[Held]:
     return [Held(f"{address}{number}", address, state, age) for number in range(count)]
 
 
@@ -132,26 +138,26 @@ def test_who_gives_way(held: list[Held], newcomer: str, gone: list[str]) -> None
     place = room.take("new", newcomer)
     assert place is not None
     assert room.gone == gone
-    assert place.is_surplus is (len(held) == LIMIT and not gone)
+    assert place.is_overflow is (len(held) == LIMIT and not gone)
 
 
 def test_without_patience_the_oldest_unfinished_goes_at_once() -> None:
     room = Room(*many("a", UNFINISHED, LIMIT, age=0.1), patience=0.0)
     place = room.take("new", "a")
     assert place is not None
-    assert (room.gone, place.is_surplus) == (["a0"], False)
+    assert (room.gone, place.is_overflow) == (["a0"], False)
 
 
 def test_a_place_that_is_given_back_is_free() -> None:
     room = Room(*many("a", BUSY, LIMIT - 1))
     last = room.take("last", "a")
     assert last is not None
-    room.places.give_back(last)
-    room.places.give_back(last)
-    room.places.move(last, IDLE)
+    room.places.release(last)
+    room.places.release(last)
+    room.places.set_state(last, IDLE)
     following = room.take("next", "a")
     assert following is not None
-    assert not following.is_surplus
+    assert not following.is_overflow
     one_more = room.take("one more", "b")
     assert one_more is not None
     assert room.gone == ["next"], "its handshake goes before what is answered"
@@ -160,13 +166,13 @@ def test_a_place_that_is_given_back_is_free() -> None:
 def test_surplus_connections_are_few_and_the_oldest_that_says_nothing_goes() -> None:
     room = Room(*many("a", BUSY, LIMIT))
     taken = [room.take(f"surplus{number}", "a") for number in range(RESERVE + 1)]
-    assert [place.is_surplus for place in taken if place] == [True] * (RESERVE + 1)
+    assert [place.is_overflow for place in taken if place] == [True] * (RESERVE + 1)
     assert room.gone == ["surplus0"]
     for place in taken:
         assert place is not None
-        room.places.move(place, BUSY)
+        room.places.set_state(place, BUSY)
     assert room.take("late", "a") is None
     assert room.gone == ["surplus0"]
     assert taken[1] is not None
-    room.places.give_back(taken[1])
+    room.places.release(taken[1])
     assert room.take("later", "a") is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from olmkit.errors import OlmError
-from olmkit.runtime.listener.sockets import parse_address
+from olmkit.runtime.listener.sockets import parse_listen_address
 
 
 @pytest.mark.parametrize(
@@ -17,10 +17,10 @@ from olmkit.runtime.listener.sockets import parse_address
     ],
 )
 def test_parse_address(address: str, expected: tuple[str | None, int]) -> None:
-    assert parse_address(address) == expected
+    assert parse_listen_address(address) == expected
 
 
 @pytest.mark.parametrize("address", ["", "8080", "host", "host:", "host:http", "host:70000", "host:-1"])
 def test_what_is_no_address_is_said(address: str) -> None:
     with pytest.raises(OlmError, match="write host:port"):
-        parse_address(address)
+        parse_listen_address(address)
