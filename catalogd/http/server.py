@@ -37,11 +37,10 @@ from catalogd.storage.catalog_store import CatalogStore, ServedCatalog
 from olmkit.api.names import is_digest
 from olmkit.runtime.listener.connections import (
     ConnectionLimits,
-    Listener,
     connection_limit_middleware,
     connection_tracking_middleware,
-    default_max_connections,
 )
+from olmkit.runtime.listener.listener import Listener, default_max_connections
 from olmkit.sources.errors import quoted
 
 DIGEST_HEADER = "Olm-Catalog-Digest"

@@ -1,8 +1,8 @@
-"""The two small HTTP servers of each process: /healthz and /readyz, and /metrics. Plain HTTP, for the kubelet and a scraper.
+"""The health and metrics servers of each process: /healthz and /readyz, and /metrics, over plain HTTP.
 
-Started by olmkit.runtime.manager. /healthz answers as long as the event loop runs; /readyz names each check and answers 500
-while one fails; the lease has no say in either. Connections are bounded (LIMITS): a peer that holds many takes no descriptor
-from the rest of the process, and the kubelet's probe is still answered.
+Started by olmkit.runtime.manager. /healthz succeeds as long as the event loop runs; /readyz lists each check and returns 500
+while one fails. Neither depends on the lease. Connections are limited (CONNECTION_LIMITS): a client that opens many cannot use up
+the file descriptors of the process, and the kubelet's probes are still answered.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from aiohttp import web
 from olmkit.runtime import metrics
 from olmkit.runtime.listener.connections import (
     ConnectionLimits,
-    Listener,
     connection_limit_middleware,
     connection_tracking_middleware,
 )
+from olmkit.runtime.listener.listener import Listener
 
 DISABLED_ADDRESS = "0"
 CONNECTION_LIMITS = ConnectionLimits(max_connections=16)
-"""Of each of the two ports."""
+"""Limits of each of the two ports."""
 ReadinessChecks = Callable[[], Mapping[str, bool]]
 
 log = logging.getLogger(__name__)

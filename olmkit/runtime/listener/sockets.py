@@ -1,5 +1,4 @@
-"""What olmkit.runtime.listener.connections asks of the kernel: sockets that listen, and how much of what was sent a client has
-taken."""
+"""Socket helpers of olmkit.runtime.listener: listening sockets, kernel buffers, and how much of a response a client has read."""
 
 from __future__ import annotations
 
@@ -15,35 +14,35 @@ from olmkit.errors import OlmError
 
 LISTEN_BACKLOG = 1024
 MAX_UNSENT_BYTES = 256 * 1024
-"""Bytes the kernel holds for one client beyond what is on its way: else up to 4 MiB each, also for those that do not read."""
+"""Unsent bytes that the kernel buffers for one client. Its default is up to 4 MiB, also for clients that do not read."""
 RATE_WINDOW_SECONDS = 5.0
-"""The time over which a rate is measured."""
+"""The period over which a send rate is measured."""
 _QUEUED, _ACKNOWLEDGED = struct.Struct("=i"), struct.Struct("=Q")
 _ACKNOWLEDGED_AT = 120  # tcpi_bytes_acked of struct tcp_info in linux/tcp.h
 
 
 def limit_kernel_send_buffer(accepted: socket.socket) -> None:
-    """Keep the kernel's buffer for this client within UNSENT, where the kernel can."""
+    """Limit the kernel\'s send buffer of this socket to MAX_UNSENT_BYTES, where the kernel supports it."""
     if hasattr(socket, "TCP_NOTSENT_LOWAT"):
         with suppress(OSError):
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, MAX_UNSENT_BYTES)
 
 
 async def wait_readable(accepted: socket.socket) -> None:
-    """Return when the client has said something, or has gone; nothing is read."""
+    """Return when the client has sent data or closed the connection. Reads nothing."""
     loop = asyncio.get_running_loop()
-    came = asyncio.Event()
-    loop.add_reader(accepted, came.set)
+    readable = asyncio.Event()
+    loop.add_reader(accepted, readable.set)
     try:
-        await came.wait()
+        await readable.wait()
     finally:
         loop.remove_reader(accepted)
 
 
 class SendProgress:
-    """How much of what was sent the client has taken, as the kernel knows it; no socket, or not Linux: never silent or slow.
+    """How much of the sent data the client has acknowledged, from the kernel. Without a socket or outside Linux: never stalled.
 
-    `rate`: bytes per second over the last RATE_SECONDS in which there was always something to take; else infinite.
+    `rate` is in bytes per second over the last RATE_WINDOW_SECONDS in which there was always data to send; else infinite.
     """
 
     def __init__(self, sent_on: socket.socket | None) -> None:
@@ -54,7 +53,7 @@ class SendProgress:
         self.rate = math.inf
 
     def stalled_seconds(self, now: float) -> float:
-        """For how long there has been something to take and nothing was taken. Seconds; asked about once a second."""
+        """For how many seconds there has been unsent data and the client acknowledged none. Called about once a second."""
         try:
             is_waiting, taken = self._state()
         except OSError:
@@ -88,12 +87,12 @@ def parse_listen_address(address: str) -> tuple[str | None, int]:
     """`host:port`, `[v6]:port` or `:port` as (host, port), host None for all addresses. Raises OlmError."""
     host, separator, port = address.rpartition(":")
     if not separator or not port.isdecimal() or int(port) > 65535:
-        raise OlmError("BadAddress", f"{address!r} is no address to listen on: write host:port, :port, or 0 for none")
+        raise OlmError("BadAddress", f"{address!r} is not a listen address: use host:port, :port, or 0 to disable it")
     return host.strip("[]") or None, int(port)
 
 
 def open_listening_sockets(host: str | None, port: int) -> list[socket.socket]:
-    """Sockets that listen; without a host one for all addresses of both families. Raises OSError."""
+    """Listening sockets; without a host, one for all addresses of both IP families. Raises OSError."""
     if host is None:
         both = socket.has_dualstack_ipv6()
         family = socket.AF_INET6 if both else socket.AF_INET

@@ -88,7 +88,7 @@ def reader_of_little(site: Site) -> socket.socket:
 async def test_a_head_that_does_not_come_to_its_end_is_given_up(site: Site) -> None:
     reader, writer = await site.speak(GET + b"X-Slow: ")
     status, body = await answer_of(reader)
-    assert (status, json.loads(body)) == (408, {"error": "the request did not come to its end in time"})
+    assert (status, json.loads(body)) == (408, {"error": "the request was not received in time"})
     assert await is_closed(reader)
     writer.close()
 
@@ -186,10 +186,15 @@ async def test_a_client_that_reads_slowly_is_served_to_the_end(site: Site) -> No
             "the headers of the request are too large",
             id="many large headers",
         ),
-        pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", 400, "the request is no HTTP", id="TLS to plain HTTP"),
-        pytest.param(b"HELLO\r\n\r\n", 400, "the request is no HTTP", id="another protocol"),
         pytest.param(
-            b"GET /catalogs/c\x00/all.json HTTP/1.1\r\nHost: c\r\n\r\n", 400, "the request is no HTTP", id="a bare NUL"
+            b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", 400, "the request is not valid HTTP", id="TLS to plain HTTP"
+        ),
+        pytest.param(b"HELLO\r\n\r\n", 400, "the request is not valid HTTP", id="another protocol"),
+        pytest.param(
+            b"GET /catalogs/c\x00/all.json HTTP/1.1\r\nHost: c\r\n\r\n",
+            400,
+            "the request is not valid HTTP",
+            id="a bare NUL",
         ),
         pytest.param(GET + b"Content-Length: 5\r\n\r\nhello", 400, "requests here have no body", id="a body"),
         pytest.param(
@@ -207,7 +212,7 @@ async def test_a_client_that_reads_slowly_is_served_to_the_end(site: Site) -> No
         pytest.param(
             GET + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
             400,
-            "the request is no HTTP",
+            "the request is not valid HTTP",
             id="two lengths",
         ),
     ],

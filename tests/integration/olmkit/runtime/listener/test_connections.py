@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from olmkit.runtime.listener.connections import ConnectionLimits, Listener
+from olmkit.runtime.listener.connections import ConnectionLimits
+from olmkit.runtime.listener.listener import Listener
 from olmkit.runtime.listener.slots import Slot, SlotState
 from tests.integration.tls import Contexts, contexts_in
 
@@ -55,33 +56,33 @@ async def _hello(_: web.BaseRequest) -> web.Response:
     return web.Response(text="hello")
 
 
-def recorded_places(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> list[Slot]:
-    """Every place that is taken from now on."""
-    places: list[Slot] = []
-    take = listener.slots.acquire
+def record_slots(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> list[Slot]:
+    """Record every slot that is acquired."""
+    slots: list[Slot] = []
+    acquire = listener.slots.acquire
 
     def recorded(address: str, now: float) -> Slot | None:
-        place = take(address, now)
-        assert place is not None
-        places.append(place)
-        return place
+        slot = acquire(address, now)
+        assert slot is not None
+        slots.append(slot)
+        return slot
 
-    monkeypatch.setattr(listener.slots, "take", recorded)
-    return places
+    monkeypatch.setattr(listener.slots, "acquire", recorded)
+    return slots
 
 
-async def test_a_place_lost_while_the_handshake_ends_leaves_the_number_of_its_socket_to_the_next(
+async def test_an_eviction_during_the_handshake_does_not_disturb_the_next_socket_of_that_number(
     contexts: Contexts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The number of a socket that is closed is given to the next one, which the first one's transport must not disturb."""
     listener = Listener(web.Server(_hello), contexts[0], LIMITS)
-    places = recorded_places(listener, monkeypatch)
+    slots = record_slots(listener, monkeypatch)
     _, port = await listener.start("127.0.0.1:0", "tests")
     first = Handshake(contexts[1])
     try:
         await first.begin(port)
         first.end()
-        asyncio.get_running_loop().call_soon(places[0].evict)  # before the server reads the last flight, in one turn
+        asyncio.get_running_loop().call_soon(slots[0].evict)  # before the server reads the last flight, in one turn
         async with asyncio.timeout(20):
             for _ in range(5):
                 reader, writer = await asyncio.open_connection(
@@ -96,18 +97,18 @@ async def test_a_place_lost_while_the_handshake_ends_leaves_the_number_of_its_so
         listener.close()
 
 
-async def test_without_tls_requests_that_do_not_end_leave_a_place_to_who_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_tls_unfinished_requests_yield_to_a_complete_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """However young they are, and behind the same address: a probe is answered."""
     listener = Listener(web.Server(_hello), None, LIMITS)
-    places = recorded_places(listener, monkeypatch)
-    moved: asyncio.Queue[SlotState] = asyncio.Queue()
-    move = listener.slots.set_state
+    slots = record_slots(listener, monkeypatch)
+    states: asyncio.Queue[SlotState] = asyncio.Queue()
+    set_state = listener.slots.set_state
 
-    def recorded(place: Slot, state: SlotState) -> None:
-        move(place, state)
-        moved.put_nowait(state)
+    def recorded(slot: Slot, state: SlotState) -> None:
+        set_state(slot, state)
+        states.put_nowait(state)
 
-    monkeypatch.setattr(listener.slots, "move", recorded)
+    monkeypatch.setattr(listener.slots, "set_state", recorded)
     _, port = await listener.start("127.0.0.1:0", "tests")
     crowd = []
     try:
@@ -115,11 +116,11 @@ async def test_without_tls_requests_that_do_not_end_leave_a_place_to_who_asks(mo
             for _ in range(LIMITS.max_connections):
                 crowd.append((await asyncio.open_connection("127.0.0.1", port))[1])
                 crowd[-1].write(b"GET / HTTP/1.1\r\nHost: c")
-                assert await moved.get() is SlotState.RECEIVING
+                assert await states.get() is SlotState.RECEIVING
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(b"GET / HTTP/1.1\r\nHost: c\r\nConnection: close\r\n\r\n")
             assert (await reader.read()).endswith(b"hello")
-            assert not places[-1].is_overflow
+            assert not slots[-1].is_overflow
             writer.close()
     finally:
         for each in crowd:

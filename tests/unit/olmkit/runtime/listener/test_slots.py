@@ -1,4 +1,4 @@
-"""Who keeps a place when there are more connections than places."""
+"""Which connection is closed when there are more connections than slots."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 
 from olmkit.runtime.listener.slots import HANDSHAKE_GRACE_SECONDS, ConnectionSlots, Slot, SlotState
 
-LIMIT, RESERVE = 6, 2
+LIMIT, OVERFLOW_LIMIT = 6, 2
 NOW = 100.0
-SILENT, UNFINISHED, IDLE, SLOW, BUSY = (
+NEW, RECEIVING, IDLE, SLOW, RESPONDING = (
     SlotState.NEW,
     SlotState.RECEIVING,
     SlotState.IDLE,
@@ -20,8 +20,8 @@ SILENT, UNFINISHED, IDLE, SLOW, BUSY = (
 
 
 @dataclass(frozen=True)
-class Held:
-    """A connection that is there, `age` seconds after it was accepted."""
+class Existing:
+    """A connection that was accepted `age` seconds ago."""
 
     name: str
     address: str
@@ -30,149 +30,156 @@ class Held:
     rate: float = 1_000_000.0
 
 
-class Room:
-    """Places, some of them taken; `gone` are the names of those that lost theirs."""
+class Slots:
+    """Slots, some of them in use; `gone` are the names of the evicted connections."""
 
-    def __init__(self, *held: Held, patience: float = HANDSHAKE_GRACE_SECONDS) -> None:
-        self.places = ConnectionSlots(LIMIT, RESERVE, patience)
+    def __init__(self, *held: Existing, grace: float = HANDSHAKE_GRACE_SECONDS) -> None:
+        self.slots = ConnectionSlots(LIMIT, OVERFLOW_LIMIT, grace)
         self.gone: list[str] = []
         for each in held:
-            place = self.take(each.name, each.address, NOW - each.age)
-            assert place is not None
-            place.send_rate = each.rate
-            self.places.set_state(place, each.state)
+            slot = self.acquire(each.name, each.address, NOW - each.age)
+            assert slot is not None
+            slot.send_rate = each.rate
+            self.slots.set_state(slot, each.state)
 
-    def take(self, name: str, address: str, now: float = NOW) -> Slot | None:
-        place = self.places.acquire(address, now)
-        if place is not None:
-            place.evict = lambda: self.gone.append(name)
-        return place
+    def acquire(self, name: str, address: str, now: float = NOW) -> Slot | None:
+        slot = self.slots.acquire(address, now)
+        if slot is not None:
+            slot.evict = lambda: self.gone.append(name)
+        return slot
 
 
-def many(address: str, state: SlotState, count: int, age: float = 10.0) -> list[Held]:
-    return [Held(f"{address}{number}", address, state, age) for number in range(count)]
+def many(address: str, state: SlotState, count: int, age: float = 10.0) -> list[Existing]:
+    return [Existing(f"{address}{number}", address, state, age) for number in range(count)]
 
 
 @pytest.mark.parametrize(
     ("held", "newcomer", "gone"),
     [
-        pytest.param(many("a", BUSY, 5), "a", [], id="while places are free one peer may hold them all"),
-        pytest.param(many("a", UNFINISHED, 6), "b", ["a0"], id="the oldest unfinished of the greedy peer goes first"),
-        pytest.param(many("a", UNFINISHED, 6), "a", ["a0"], id="also for a newcomer behind the same address"),
-        pytest.param(many("a", UNFINISHED, 6, age=0.0), "b", ["a0"], id="however young, when its peer holds too many"),
+        pytest.param(many("a", RESPONDING, 5), "a", [], id="while slots are free one peer may hold them all"),
+        pytest.param(many("a", RECEIVING, 6), "b", ["a0"], id="the oldest unfinished of the greedy peer goes first"),
+        pytest.param(many("a", RECEIVING, 6), "a", ["a0"], id="also for a newcomer behind the same address"),
+        pytest.param(many("a", RECEIVING, 6, age=0.0), "b", ["a0"], id="however young, when its peer holds too many"),
         pytest.param(
-            [*many("a", IDLE, 2), *(Held(f"u{n}", "a", UNFINISHED, 5.0) for n in range(4))],
+            [*many("a", IDLE, 2), *(Existing(f"u{n}", "a", RECEIVING, 5.0) for n in range(4))],
             "b",
             ["u0"],
             id="an unfinished one goes before an idle one",
         ),
         pytest.param(
-            [*many("a", BUSY, 4), Held("i1", "a", IDLE), Held("i2", "a", IDLE)],
+            [*many("a", RESPONDING, 4), Existing("i1", "a", IDLE), Existing("i2", "a", IDLE)],
             "b",
             ["i1"],
             id="the longest idle goes before any that is answered",
         ),
         pytest.param(
-            [*many("a", BUSY, 5), Held("s", "a", SLOW, rate=512.0)], "a", ["s"], id="a slow reader gives way to its own"
+            [*many("a", RESPONDING, 5), Existing("s", "a", SLOW, rate=512.0)],
+            "a",
+            ["s"],
+            id="a slow reader gives way to its own",
         ),
         pytest.param(
-            [*many("a", BUSY, 4), Held("h", "b", UNFINISHED, 0.1), Held("i", "c", UNFINISHED, 0.2)],
+            [*many("a", RESPONDING, 4), Existing("h", "b", RECEIVING, 0.1), Existing("i", "c", RECEIVING, 0.2)],
             "d",
             ["a0"],
             id="a peer with too many answers loses one before the young handshakes of others",
         ),
         pytest.param(
-            [*many("a", BUSY, 4), Held("h", "b", UNFINISHED, 2.0), Held("i", "c", BUSY)],
+            [*many("a", RESPONDING, 4), Existing("h", "b", RECEIVING, 2.0), Existing("i", "c", RESPONDING)],
             "d",
             ["h"],
             id="a handshake that takes long goes before an answer",
         ),
         pytest.param(
-            [*many("a", BUSY, 5), Held("w", "a", BUSY, rate=20_000.0)],
+            [*many("a", RESPONDING, 5), Existing("w", "a", RESPONDING, rate=20_000.0)],
             "b",
             ["w"],
             id="of the answers of the greedy peer the slowest goes",
         ),
         pytest.param(
-            [*many("a", BUSY, 5), Held("s", "b", SILENT)], "a", [], id="a greedy peer takes nothing from a modest one"
+            [*many("a", RESPONDING, 5), Existing("s", "b", NEW)],
+            "a",
+            [],
+            id="a greedy peer takes nothing from a modest one",
         ),
         pytest.param(
-            [*many("a", BUSY, 5), Held("s", "b", SILENT, 0.1)],
+            [*many("a", RESPONDING, 5), Existing("s", "b", NEW, 0.1)],
             "b",
             ["a0"],
             id="a modest peer does not lose what has begun",
         ),
-        pytest.param(many("a", BUSY, 6), "a", [], id="a peer does not cut its own answers"),
+        pytest.param(many("a", RESPONDING, 6), "a", [], id="a peer does not cut its own answers"),
         pytest.param(
-            [*many("a", BUSY, 3), *many("b", BUSY, 3)], "b", [], id="nor those of another that holds no more than it"
+            [*many("a", RESPONDING, 3), *many("b", RESPONDING, 3)],
+            "b",
+            [],
+            id="nor those of another that holds no more than it",
         ),
         pytest.param(
-            [Held(name, name, BUSY, rate=100_000.0 - number) for number, name in enumerate("abcdef")],
+            [Existing(name, name, RESPONDING, rate=100_000.0 - number) for number, name in enumerate("abcdef")],
             "g",
             ["a"],
-            id="a peer without a place always gets one",
+            id="a peer without a slot always gets one",
         ),
         pytest.param(
-            [Held(name, name, UNFINISHED, 0.1) for name in "abcdef"],
+            [Existing(name, name, RECEIVING, 0.1) for name in "abcdef"],
             "a",
             [],
             id="a crowd of handshakes comes to its end",
         ),
-        pytest.param(many("a", UNFINISHED, 6, age=0.1), "a", [], id="also behind one address"),
+        pytest.param(many("a", RECEIVING, 6, age=0.1), "a", [], id="also behind one address"),
+        pytest.param(many("a", NEW, 6, age=0.1), "a", ["a0"], id="of those that say nothing the oldest goes at once"),
         pytest.param(
-            many("a", SILENT, 6, age=0.1), "a", ["a0"], id="of those that say nothing the oldest goes at once"
+            [Existing("u", "a", RECEIVING, 20.0), *many("a", NEW, 5)], "b", ["a0"], id="silent before unfinished"
         ),
         pytest.param(
-            [Held("u", "a", UNFINISHED, 20.0), *many("a", SILENT, 5)], "b", ["a0"], id="silent before unfinished"
-        ),
-        pytest.param(
-            [*many("a", BUSY, 3), Held("s", "b", SILENT, 2.0), *many("c", BUSY, 2)],
+            [*many("a", RESPONDING, 3), Existing("s", "b", NEW, 2.0), *many("c", RESPONDING, 2)],
             "d",
             ["s"],
             id="a silent one goes before the answers of a peer with more than its share",
         ),
     ],
 )
-def test_who_gives_way(held: list[Held], newcomer: str, gone: list[str]) -> None:
-    room = Room(*held)
-    place = room.take("new", newcomer)
-    assert place is not None
-    assert room.gone == gone
-    assert place.is_overflow is (len(held) == LIMIT and not gone)
+def test_which_connection_is_evicted(held: list[Existing], newcomer: str, gone: list[str]) -> None:
+    slots = Slots(*held)
+    slot = slots.acquire("new", newcomer)
+    assert slot is not None
+    assert slots.gone == gone
+    assert slot.is_overflow is (len(held) == LIMIT and not gone)
 
 
-def test_without_patience_the_oldest_unfinished_goes_at_once() -> None:
-    room = Room(*many("a", UNFINISHED, LIMIT, age=0.1), patience=0.0)
-    place = room.take("new", "a")
-    assert place is not None
-    assert (room.gone, place.is_overflow) == (["a0"], False)
+def test_without_grace_the_oldest_unfinished_is_evicted_at_once() -> None:
+    slots = Slots(*many("a", RECEIVING, LIMIT, age=0.1), grace=0.0)
+    slot = slots.acquire("new", "a")
+    assert slot is not None
+    assert (slots.gone, slot.is_overflow) == (["a0"], False)
 
 
-def test_a_place_that_is_given_back_is_free() -> None:
-    room = Room(*many("a", BUSY, LIMIT - 1))
-    last = room.take("last", "a")
+def test_a_released_slot_is_free() -> None:
+    slots = Slots(*many("a", RESPONDING, LIMIT - 1))
+    last = slots.acquire("last", "a")
     assert last is not None
-    room.places.release(last)
-    room.places.release(last)
-    room.places.set_state(last, IDLE)
-    following = room.take("next", "a")
+    slots.slots.release(last)
+    slots.slots.release(last)
+    slots.slots.set_state(last, IDLE)
+    following = slots.acquire("next", "a")
     assert following is not None
     assert not following.is_overflow
-    one_more = room.take("one more", "b")
+    one_more = slots.acquire("one more", "b")
     assert one_more is not None
-    assert room.gone == ["next"], "its handshake goes before what is answered"
+    assert slots.gone == ["next"], "its handshake goes before what is answered"
 
 
-def test_surplus_connections_are_few_and_the_oldest_that_says_nothing_goes() -> None:
-    room = Room(*many("a", BUSY, LIMIT))
-    taken = [room.take(f"surplus{number}", "a") for number in range(RESERVE + 1)]
-    assert [place.is_overflow for place in taken if place] == [True] * (RESERVE + 1)
-    assert room.gone == ["surplus0"]
-    for place in taken:
-        assert place is not None
-        room.places.set_state(place, BUSY)
-    assert room.take("late", "a") is None
-    assert room.gone == ["surplus0"]
+def test_overflow_connections_are_limited_and_the_oldest_new_one_is_evicted() -> None:
+    slots = Slots(*many("a", RESPONDING, LIMIT))
+    taken = [slots.acquire(f"overflow{number}", "a") for number in range(OVERFLOW_LIMIT + 1)]
+    assert [slot.is_overflow for slot in taken if slot] == [True] * (OVERFLOW_LIMIT + 1)
+    assert slots.gone == ["overflow0"]
+    for slot in taken:
+        assert slot is not None
+        slots.slots.set_state(slot, RESPONDING)
+    assert slots.acquire("late", "a") is None
+    assert slots.gone == ["overflow0"]
     assert taken[1] is not None
-    room.places.release(taken[1])
-    assert room.take("later", "a") is not None
+    slots.slots.release(taken[1])
+    assert slots.acquire("later", "a") is not None

@@ -1,4 +1,4 @@
-"""Addresses to listen on, as flags name them."""
+"""Listen addresses, as flags name them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from olmkit.runtime.listener.sockets import parse_listen_address
         pytest.param("[::1]:0", ("::1", 0), id="IPv6 and a free port"),
     ],
 )
-def test_parse_address(address: str, expected: tuple[str | None, int]) -> None:
+def test_parse_listen_address(address: str, expected: tuple[str | None, int]) -> None:
     assert parse_listen_address(address) == expected
 
 
 @pytest.mark.parametrize("address", ["", "8080", "host", "host:", "host:http", "host:70000", "host:-1"])
-def test_what_is_no_address_is_said(address: str) -> None:
-    with pytest.raises(OlmError, match="write host:port"):
+def test_an_invalid_listen_address_is_reported(address: str) -> None:
+    with pytest.raises(OlmError, match="use host:port"):
         parse_listen_address(address)
