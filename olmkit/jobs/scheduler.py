@@ -139,8 +139,13 @@ class Jobs(Generic[Result]):
         if not isinstance(self.state(key), Queued | Running):
             self._entries.pop(key, None)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no job is queued or runs, not even one that was cancelled and has not ended yet."""
+        return not self._runs
+
     async def idle(self) -> None:
-        """Wait until no job is queued or runs."""
+        """Wait until that is so."""
         while self._runs:
             await asyncio.wait(self._runs)
 

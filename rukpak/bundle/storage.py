@@ -19,15 +19,15 @@ FILES, BUNDLE_FILE, TYPE_FILE = "files", "bundle.json", "type"
 REGISTRY, PLAIN = "registry+v1", "plain+v0"
 
 
-def is_whole(store: Store, digest: str, content_type: str) -> bool:
+def is_intact(store: Store, digest: str, content_type: str) -> bool:
     """Whether the content of that digest is here, read as that type, with every byte as it was published. Blocks.
 
     Raises Waiting(CacheUnreadable) when that cannot be told now, as do the functions below: such content is not fetched again.
     """
-    return whole_type_of(store, digest) == content_type
+    return intact_type(store, digest) == content_type
 
 
-def type_of(store: Store, digest: str) -> str:
+def stored_type(store: Store, digest: str) -> str:
     """How the content of that digest was read; empty when it is not here, or was written by a suite of another format."""
     try:
         folder = store.path(digest)
@@ -40,9 +40,9 @@ def type_of(store: Store, digest: str) -> str:
     return content_type if number == str(FORMAT_VERSION) else ""
 
 
-def whole_type_of(store: Store, digest: str) -> str:
+def intact_type(store: Store, digest: str) -> str:
     """The same; empty also when a byte of it is not as it was published. Blocks."""
-    content_type = type_of(store, digest)
+    content_type = stored_type(store, digest)
     return content_type if content_type and store.verify(digest) else ""
 
 
@@ -52,7 +52,7 @@ def load(store: Store, digest: str) -> Bundle | None:
     Then it must be unpacked again, which a turn of its Bundle does.
     """
     try:
-        folder = store.path(digest) if whole_type_of(store, digest) else None
+        folder = store.path(digest) if intact_type(store, digest) else None
         return from_json((folder / BUNDLE_FILE).read_bytes()) if folder else None
     except (ValueError, KeyError, TypeError):
         return None
@@ -72,6 +72,6 @@ def publish_job_output(
     digest = result.digest
     check_job_result(image, result.ref, digest)
     if result.staged:
-        stored = whole_type_of(store, digest)
+        stored = intact_type(store, digest)
         if not stored or (digest == replaceable and stored != content_type):
             store.publish_staged(folder, digest)

@@ -1,4 +1,7 @@
-"""The declaration of the job that unpacks a bundle: its request and its result. The function is rukpak.bundle.unpack_job's."""
+"""The declaration of the unpack job: its request and its result. The function is in rukpak.bundle.unpack_job.
+
+Separate from it, because only child processes import the code that reads bundles.
+"""
 
 from __future__ import annotations
 
@@ -8,31 +11,22 @@ from pathlib import Path
 from olmkit.jobs import Job
 from olmkit.sources.access import Access
 from olmkit.sources.errors import BadContent
+from rukpak.bundle.world import UnpackResult
+
+__all__ = ["UNPACK", "UnpackRequest", "UnpackResult"]
 
 
 @dataclass(frozen=True)
 class UnpackRequest:
-    """Which image, and how its registry is reached. `store` is the folder of the Store."""
+    """Which image to unpack, and how its registry is reached. `store` is the folder of the store."""
 
     ref: str
     content_type: str
-    """How the content is read: "registry+v1" or "plain+v0"."""
+    """ "registry+v1" or "plain+v0"."""
     store: Path
     access: Access
     replace: bool = False
-    """Whether content that the store holds, read as another type, is read again."""
-
-
-@dataclass(frozen=True)
-class UnpackResult:
-    """The image that was found; `ref` is by digest."""
-
-    ref: str
-    digest: str
-    staged: bool = False
-    """The content is in the folder of the job; else it is in the store already."""
-    problem: str = ""
-    """Why the content can never be used: a sentence for people. "" when it can."""
+    """Whether content that the store holds as another type is unpacked again."""
 
 
 UNPACK = Job("rukpak.bundle.unpack_job:unpack", UnpackRequest, UnpackResult, errors=(BadContent,), parses=True)

@@ -18,7 +18,7 @@ from olmkit.sources.oci.image import FetchedImage, fetch, resolve, verify_access
 from olmkit.sources.oci.image import unpack as unpack_image
 from olmkit.sources.tree import BUNDLE_LIMITS
 from olmkit.store.store import Store, fill_staging
-from rukpak.bundle.storage import BUNDLE_FILE, FILES, PLAIN, REGISTRY, TYPE_FILE, is_whole, type_of
+from rukpak.bundle.storage import BUNDLE_FILE, FILES, PLAIN, REGISTRY, TYPE_FILE, is_intact, stored_type
 from rukpak.bundle.unpack import UNPACK, UnpackRequest, UnpackResult
 from rukpak.format import BadBundle, Bundle, read_plain, read_registry, to_json
 from rukpak.format.bundle import FORMAT_VERSION, MAX_BUNDLE_BYTES, MAX_BUNDLE_VALUES
@@ -62,8 +62,8 @@ async def unpack(request: UnpackRequest, context: JobContext) -> UnpackResult:
     resolved = await resolve(request.ref, registries)
     ref = resolved.ref_by_digest
     found = UnpackResult(ref, resolved.digest)
-    known = type_of(store, resolved.digest)
-    if (known and known != content_type and not request.replace) or is_whole(store, resolved.digest, content_type):
+    known = stored_type(store, resolved.digest)
+    if (known and known != content_type and not request.replace) or is_intact(store, resolved.digest, content_type):
         await verify_access(ref, registries)
         return found
     try:

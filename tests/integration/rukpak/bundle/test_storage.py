@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from olmkit.store.store import Store
-from rukpak.bundle.storage import is_whole, load, type_of, whole_type_of
+from rukpak.bundle.storage import intact_type, is_intact, load, stored_type
 from rukpak.bundle.unpack_job import bounded
 from rukpak.format import BadBundle, PlainBundle, to_json
 from rukpak.format.bundle import FORMAT_VERSION, MAX_BUNDLE_BYTES, MAX_BUNDLE_VALUES
@@ -33,9 +33,9 @@ def publish(store: Store, how: str, data: bytes) -> Path:
 
 def test_content_is_read_as_it_was_written(store: Store) -> None:
     publish(store, f"plain+v0 {FORMAT_VERSION}", to_json(BUNDLE))
-    assert type_of(store, DIGEST) == whole_type_of(store, DIGEST) == "plain+v0"
-    assert is_whole(store, DIGEST, "plain+v0")
-    assert not is_whole(store, DIGEST, "registry+v1")
+    assert stored_type(store, DIGEST) == intact_type(store, DIGEST) == "plain+v0"
+    assert is_intact(store, DIGEST, "plain+v0")
+    assert not is_intact(store, DIGEST, "registry+v1")
     assert load(store, DIGEST) == BUNDLE
 
 
@@ -49,7 +49,7 @@ def test_content_is_read_as_it_was_written(store: Store) -> None:
 )
 def test_content_of_another_format_counts_as_not_here(store: Store, how: str, data: bytes) -> None:
     publish(store, how, data)
-    assert type_of(store, DIGEST) == whole_type_of(store, DIGEST) == ""
+    assert stored_type(store, DIGEST) == intact_type(store, DIGEST) == ""
     assert load(store, DIGEST) is None
 
 
@@ -62,8 +62,8 @@ def test_content_that_is_no_bundle_is_none(store: Store, data: bytes) -> None:
 def test_damaged_content_counts_as_not_here(store: Store) -> None:
     folder = publish(store, f"plain+v0 {FORMAT_VERSION}", to_json(BUNDLE))
     (folder / "bundle.json").write_bytes(to_json(BUNDLE).replace(b"ConfigMap", b"Namespace"))
-    assert type_of(store, DIGEST) == "plain+v0"
-    assert whole_type_of(store, DIGEST) == ""
+    assert stored_type(store, DIGEST) == "plain+v0"
+    assert intact_type(store, DIGEST) == ""
     assert load(store, DIGEST) is None
 
 
@@ -72,12 +72,12 @@ import sys
 from pathlib import Path
 from olmkit.errors import Waiting
 from olmkit.store.store import Store
-from rukpak.bundle.storage import load, type_of, whole_type_of
+from rukpak.bundle.storage import load, stored_type, intact_type
 from tests.descriptors import use_up
 
 store = Store(Path(sys.argv[1]))
 use_up()
-for ask in (type_of, whole_type_of, load):
+for ask in (stored_type, intact_type, load):
     try:
         print(repr(ask(store, sys.argv[2])))
     except Waiting as error:
@@ -96,7 +96,7 @@ def test_content_that_cannot_be_read_now_does_not_count_as_not_here(store: Store
 
 @pytest.mark.parametrize("digest", [DIGEST, "", "latest", "sha256:../.."])
 def test_what_is_not_here_has_no_type(store: Store, digest: str) -> None:
-    assert type_of(store, digest) == whole_type_of(store, digest) == ""
+    assert stored_type(store, digest) == intact_type(store, digest) == ""
     assert load(store, digest) is None
 
 

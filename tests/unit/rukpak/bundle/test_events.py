@@ -1,12 +1,12 @@
-"""What wakes the Bundle controller. The rest of it is tested on a real cluster."""
+"""What wakes the controller of Bundles."""
 
 from typing import Any
 
 import pytest
 
-from olmkit.api.bundles import Bundle
 from olmkit.runtime.informer_store import Change
-from rukpak.bundle.reconciler import keys, recorded_image, recorded_keys
+from rukpak.bundle.events import keys_of_bundle, keys_of_deployment
+from tests.unit.rukpak.bundle.worlds import deployment
 
 
 def bundle(generation: int = 1, uid: str = "u", conditions: int = 1, **status: Any) -> dict[str, Any]:
@@ -28,47 +28,7 @@ def bundle(generation: int = 1, uid: str = "u", conditions: int = 1, **status: A
     ],
 )
 def test_what_gives_a_bundle_a_turn(change: Change, woken: bool) -> None:
-    assert list(keys(change)) == (["a"] if woken else [])
-
-
-IMAGE = "registry.example.com/a@sha256:" + "1" * 64
-SPEC = {
-    "provisionerClassName": "core-rukpak-io-registry",
-    "source": {"type": "image", "image": {"ref": "registry.example.com/a:v1"}},
-}
-OTHER_SPEC = {**SPEC, "provisionerClassName": "core-rukpak-io-plain"}
-
-
-def deployment(uid: str = "d", **record: Any) -> dict[str, Any]:
-    known = {"bundle": "a", "image": IMAGE, "spec": SPEC, **record}
-    return {
-        "metadata": {"name": "deployment", "uid": uid},
-        "spec": {"provisionerClassName": "core-rukpak-io-plain", "template": {"spec": SPEC}},
-        "status": {"activeBundle": "a", "installed": known},
-    }
-
-
-@pytest.mark.parametrize(
-    ("owner", "seen", "image"),
-    [
-        pytest.param({}, deployment(), IMAGE, id="the record of the BundleDeployment that controls it"),
-        pytest.param({}, None, "", id="a BundleDeployment that is gone"),
-        pytest.param({}, deployment(uid="e"), "", id="another BundleDeployment of that name"),
-        pytest.param({}, deployment(bundle="b"), "", id="a record of another Bundle"),
-        pytest.param({}, deployment(spec=OTHER_SPEC), "", id="a record of a Bundle with another spec"),
-        pytest.param({}, deployment(image=None), "", id="a record without an image"),
-        pytest.param({}, {**deployment(), "status": {}}, "", id="no record"),
-        pytest.param({"controller": False}, deployment(), "", id="a BundleDeployment that only owns it"),
-        pytest.param({"kind": "Operator"}, deployment(), "", id="an owner of another kind"),
-    ],
-)
-def test_which_image_is_recorded_for_a_bundle(owner: dict[str, Any], seen: dict[str, Any] | None, image: str) -> None:
-    reference = {
-        **{"apiVersion": "core.rukpak.io/v1alpha1", "kind": "BundleDeployment", "name": "deployment", "uid": "d"},
-        **{"controller": True, **owner},
-    }
-    raw = {"metadata": {"name": "a", "uid": "u", "ownerReferences": [reference]}, "spec": SPEC}
-    assert recorded_image(Bundle.load(raw), {"deployment": seen}.get) == image
+    assert list(keys_of_bundle(change)) == (["a"] if woken else [])
 
 
 @pytest.mark.parametrize(
@@ -82,4 +42,4 @@ def test_which_image_is_recorded_for_a_bundle(owner: dict[str, Any], seen: dict[
     ],
 )
 def test_a_record_gives_its_bundle_a_turn(change: Change, woken: list[str]) -> None:
-    assert list(recorded_keys(change)) == woken
+    assert list(keys_of_deployment(change)) == woken

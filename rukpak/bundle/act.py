@@ -1,0 +1,55 @@
+"""Carries out the Plan for one Bundle: starts, keeps and ends its unpack job. Called by the reconciler; decides nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+from olmkit.jobs import Jobs, Staging, Task
+from olmkit.runtime.api_server_addresses import ApiServerAddresses
+from olmkit.sources.access import Access
+from olmkit.store.store import Store
+from rukpak.bundle.garbage_collector import GarbageCollector
+from rukpak.bundle.storage import publish_job_output
+from rukpak.bundle.unpack import UNPACK, UnpackRequest
+from rukpak.bundle.world import Done, Keep, Plan, Release, Unpack, UnpackResult, World
+
+PROGRESS_INTERVAL = timedelta(seconds=10)
+"""Between two updates of the status while a bundle is unpacked. The end of the job enqueues the Bundle."""
+
+
+@dataclass(frozen=True)
+class Actor:
+    """`folder` is that of the store, `access` how registries are reached, without the addresses of the API server."""
+
+    jobs: Jobs[UnpackResult]
+    store: Store
+    folder: Path
+    access: Access
+    api_servers: ApiServerAddresses
+    collector: GarbageCollector
+
+    async def act(self, world: World, plan: Plan) -> Done:
+        """Carry out the Plan."""
+        match plan:
+            case Keep():
+                return Done(plan)
+            case Release():
+                self.jobs.cancel(world.name)
+                self.collector.request()
+                return Done(plan)
+            case Unpack():
+                return await self._unpack(world, plan)
+
+    async def _unpack(self, world: World, plan: Unpack) -> Done:
+        access = self.access.with_denied_hosts(await self.api_servers.hosts())
+        request = UnpackRequest(plan.ref, plan.content_type, self.folder, access, replace=bool(plan.replaceable))
+        finish = partial(publish_job_output, self.store, plan.content_type, plan.replaceable, plan.ref)
+        task = Task(UNPACK, request, staging=Staging(self.store.stage, finish))
+        async with self.collector.collecting:
+            if plan.restart:
+                self.jobs.forget(world.name)
+            state = self.jobs.ensure(world.name, world.identity, task)
+        return Done(plan, state, PROGRESS_INTERVAL)

@@ -1,0 +1,75 @@
+"""Removes content that no Bundle has from the store. Bundles have no finalizer, so that is how content goes.
+
+A runnable of the manager, on the leader only, made by rukpak.bundle.reconciler; rukpak.bundle.act requests a collection when a
+Bundle is gone. Never removes content while a job is queued or runs: which content the job is about to publish is not known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+
+from olmkit.api.bundles import resolved_digest
+from olmkit.errors import OlmError
+from olmkit.jobs import Finished, Jobs
+from olmkit.runtime.informer import Informer
+from olmkit.store.store import Store
+from rukpak.bundle.world import UnpackResult
+
+RETRY_DELAY_SECONDS = 60.0
+"""After the store could not be read or written."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class GarbageCollector:
+    """All calls from one event loop."""
+
+    bundles: Informer
+    jobs: Jobs[UnpackResult]
+    store: Store
+    collecting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while content is removed. No job may start then: the content that it finds in the store must stay."""
+    _requested: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def request(self) -> None:
+        """Have content that no Bundle has removed soon."""
+        self._requested.set()
+
+    async def run(self) -> None:
+        """Remove what an earlier process left, then collect once and at each request, until cancelled."""
+        await self.bundles.synced.wait()
+        self.request()
+        while True:
+            await self._requested.wait()
+            await self.jobs.idle()
+            self._requested.clear()
+            try:
+                await self._collect()
+            except (OSError, OlmError) as error:
+                self.request()
+                log.warning("content that no Bundle has cannot be removed, trying again", extra={"error": str(error)})
+                await asyncio.sleep(RETRY_DELAY_SECONDS)
+
+    async def _collect(self) -> None:
+        async with self.collecting:
+            if not self.jobs.is_idle:  # one started while this waited for the lock
+                self.request()
+                return
+            await asyncio.to_thread(self.store.remove_abandoned_staging)
+            stored = await asyncio.to_thread(self.store.digests)
+            # Read after the store: content that is wanted since then stays.
+            for digest in sorted(stored - self._wanted()):
+                await asyncio.to_thread(self.store.remove, digest)
+                log.info("content removed (no Bundle has it)", extra={"digest": digest})
+
+    def _wanted(self) -> set[str]:
+        """The digests that Bundles have resolved, or that jobs have found for them."""
+        wanted = {resolved_digest(raw) for raw in self.bundles.objects.values()}
+        for _, name in self.bundles.objects:
+            state = self.jobs.state(name)
+            if isinstance(state, Finished):
+                wanted.add(state.result.digest)
+        return wanted

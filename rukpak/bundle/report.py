@@ -1,0 +1,95 @@
+"""The status of one Bundle, out of what was observed, how it was evaluated and what was done. Pure.
+
+Called by the reconciler (rukpak.bundle.reconciler).
+"""
+
+from __future__ import annotations
+
+from olmkit.api.bundles import BundleStatus, ConditionType, Reason
+from olmkit.api.conditions import DesiredCondition, StatusReport, merge_conditions
+from olmkit.api.content import Phase, ResolvedImage, ResolvedSource
+from olmkit.errors import Blocked, OlmError, Waiting
+from olmkit.jobs.state import Failed, Finished, Queued, Running
+from rukpak.bundle.decide import had_condition
+from rukpak.bundle.world import Done, Evaluation, World
+
+
+def report(world: World, evaluation: Evaluation | None, outcome: Done | Exception) -> StatusReport[BundleStatus] | None:
+    """The status that is true after the pass, and what changed; None when the Bundle is gone.
+
+    A new attempt leaves what was reported of the last one until it ends.
+    """
+    bundle = world.bundle
+    if bundle is None:
+        return None
+    keeps_status = bundle.metadata.deleting or (evaluation is not None and evaluation.keeps_status)
+    if keeps_status or (_is_working(outcome) and had_condition(bundle, "False", Reason.UNPACK_FAILED)):
+        return StatusReport(bundle.status)
+    phase, wanted = _conditions(outcome)
+    generation = bundle.metadata.generation
+    conditions, transitions = merge_conditions(bundle.status.conditions, wanted, generation, world.now)
+    ref = _resolved(world, evaluation, outcome)
+    source = ResolvedSource(type="image", image=ResolvedImage(ref=ref)) if ref else None
+    status = BundleStatus(observed_generation=generation, conditions=conditions, phase=phase, resolved_source=source)
+    return StatusReport(status, transitions)
+
+
+def _resolved(world: World, evaluation: Evaluation | None, outcome: Done | Exception) -> str:
+    resolved = evaluation.resolved if evaluation is not None else world.resolved
+    if not resolved and isinstance(outcome, Done) and isinstance(outcome.job, Finished):
+        return outcome.job.result.ref
+    return resolved
+
+
+def _is_working(outcome: Done | Exception) -> bool:
+    return isinstance(outcome, Done) and isinstance(outcome.job, Queued | Running)
+
+
+def _conditions(outcome: Done | Exception) -> tuple[Phase, tuple[DesiredCondition, ...]]:
+    match outcome:
+        case OlmError():
+            return Phase.FAILING, _failed(outcome.message, stalled=isinstance(outcome, Blocked))
+        case Exception():
+            return Phase.FAILING, _failed(f"unexpected error: {outcome}", stalled=False)
+    match outcome.job:
+        case Finished(result=result) if result.problem:
+            return Phase.FAILING, _failed(result.problem, stalled=True)
+        case Failed(error=error):
+            return Phase.FAILING, _failed(error.message, stalled=not isinstance(error, Waiting))
+        case Queued():
+            return Phase.PENDING, _in_progress(Reason.UNPACK_PENDING, "Waiting in the queue to be unpacked")
+        case Running(progress=progress):
+            text = f"Unpacking the image Bundle: {progress}" if progress else "Unpacking the image Bundle"
+            return Phase.UNPACKING, _in_progress(Reason.UNPACKING, text)
+        case Finished():
+            return Phase.UNPACKING, _in_progress(Reason.UNPACKING, "Unpacking the image Bundle")
+    return Phase.UNPACKED, _unpacked()
+
+
+def _unpacked() -> tuple[DesiredCondition, ...]:
+    message = "Successfully unpacked the image Bundle"
+    return (
+        DesiredCondition(ConditionType.UNPACKED, "True", Reason.UNPACK_SUCCESSFUL, message),
+        DesiredCondition(ConditionType.READY, "True", Reason.SUCCEEDED, message),
+    )
+
+
+def _in_progress(reason: Reason, message: str) -> tuple[DesiredCondition, ...]:
+    return (
+        DesiredCondition(ConditionType.UNPACKED, "False", reason, message),
+        DesiredCondition(ConditionType.READY, "False", Reason.NOT_UNPACKED, message),
+        DesiredCondition(ConditionType.RECONCILING, "True", reason, message),
+    )
+
+
+def _failed(message: str, *, stalled: bool) -> tuple[DesiredCondition, ...]:
+    progress = (
+        DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, message)
+        if stalled
+        else DesiredCondition(ConditionType.RECONCILING, "True", Reason.RETRYING, message)
+    )
+    return (
+        DesiredCondition(ConditionType.UNPACKED, "False", Reason.UNPACK_FAILED, message),
+        DesiredCondition(ConditionType.READY, "False", Reason.NOT_UNPACKED, message),
+        progress,
+    )

@@ -1,0 +1,131 @@
+"""What the controller of Bundles observes, plans and does: values alone. Pure.
+
+Made by rukpak.bundle.reconciler and rukpak.bundle.act; read by rukpak.bundle.decide and rukpak.bundle.report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION, PLAIN, REGISTRY, Bundle
+from olmkit.errors import Waiting
+from olmkit.jobs.state import Finished, JobState
+
+CONTENT_TYPES: Mapping[str, str] = {REGISTRY: "registry+v1", PLAIN: "plain+v0"}
+"""Provisioner class -> the type of its content."""
+
+
+@dataclass(frozen=True)
+class UnpackResult:
+    """What the unpack job found: `ref` is the image by digest."""
+
+    ref: str
+    digest: str
+    staged: bool = False
+    """The content is in the staging folder of the job; otherwise it is in the store already."""
+    problem: str = ""
+    """Why the content can never be used: a sentence for people. "" if it can."""
+
+
+UnpackState = JobState[UnpackResult]
+
+
+@dataclass(frozen=True)
+class World:
+    """Everything the decision may depend on. `raw` and `bundle` are None when the Bundle is gone."""
+
+    name: str
+    now: datetime
+    raw: dict[str, Any] | None = None
+    bundle: Bundle | None = None
+    stored_type: str = ""
+    """The type of the content of `ref` in the store, every byte of which is intact; "" if it is not there."""
+    job: UnpackState | None = None
+    """The unpack job for this very spec."""
+    conflicting_bundle: str = ""
+    """Another Bundle whose provisioner has unpacked the same image as another type."""
+    unreadable: Waiting | None = None
+    """Why the store cannot be read at the moment."""
+    recorded: str = ""
+    """The image by digest that the BundleDeployment records for this Bundle; "" if it records none."""
+    monotonic: float = 0.0
+    """time.monotonic() of the observation, for the retries of jobs."""
+
+    @property
+    def identity(self) -> str:
+        """Names this very spec, for the job."""
+        assert self.bundle is not None
+        return f"{self.bundle.metadata.uid}/{self.bundle.metadata.generation}"
+
+    @property
+    def resolved(self) -> str:
+        """The reference by digest that was found first for this spec; "" before.
+
+        A Bundle that was made again has it in an annotation, which counts for the spec it was made with. Anybody who makes a
+        Bundle, or a template, can write the annotation, so it counts only if the BundleDeployment records the same.
+        """
+        if self.bundle is None:
+            return ""
+        metadata, status = self.bundle.metadata, self.bundle.status
+        if status.observed_generation == metadata.generation and status.resolved_source is not None:
+            return status.resolved_source.image.ref if status.resolved_source.image else ""
+        claimed = metadata.annotations.get(IMAGE_BY_DIGEST_ANNOTATION, "")
+        return claimed if metadata.generation == 1 and claimed == self.recorded else ""
+
+    @property
+    def ref(self) -> str:
+        """The same, or before it the reference that the job found; "" if neither is known."""
+        return self.resolved or (self.job.result.ref if isinstance(self.job, Finished) else "")
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the content is in the store, read as the provisioner of this Bundle reads it."""
+        provisioner = self.bundle.spec.provisioner_class_name if self.bundle is not None else ""
+        return self.stored_type != "" and self.stored_type == CONTENT_TYPES.get(provisioner)
+
+
+@dataclass(frozen=True)
+class Unpack:
+    """Start or keep the job that pulls `ref` and publishes its content."""
+
+    ref: str
+    content_type: str
+    restart: bool = False
+    """Whether the job runs again although it has finished: its content is no longer in the store, or is of another type."""
+    replaceable: str = ""
+    """The digest whose content of another type, which no Bundle has, is replaced."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """The Bundle is gone: end its job, and have its content removed unless another Bundle has it."""
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Nothing is to be done."""
+
+
+Plan = Unpack | Release | Keep
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What the World means for the status."""
+
+    resolved: str
+    """The reference by digest that is reported; "" before it is known."""
+    keeps_status: bool = False
+    """Whether the status stays as it is: the Bundle was unpacked, and the store cannot be read at the moment."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """The Plan that was carried out, and the state of the job after it."""
+
+    plan: Plan
+    job: UnpackState | None = None
+    after: timedelta | None = None

@@ -1,0 +1,197 @@
+"""The status of a Bundle after a pass."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from olmkit.api.bundles import Bundle, BundleStatus
+from olmkit.api.conditions import StatusReport, Transition
+from olmkit.errors import Blocked, Waiting
+from rukpak.bundle.decide import decide
+from rukpak.bundle.report import report
+from rukpak.bundle.world import Done, Keep, Release, Unpack, World
+from tests.unit.rukpak.bundle.worlds import (
+    DIGEST,
+    NOT_FOUND,
+    NOW,
+    QUEUED,
+    TAG,
+    UNREADABLE,
+    failed,
+    finished,
+    running,
+    with_status,
+    world,
+)
+
+
+def reported(seen: World, outcome: Done | Exception) -> StatusReport[BundleStatus]:
+    """The report of a Bundle that is there."""
+    made = report(seen, decide(seen).evaluation, outcome)
+    assert made is not None
+    return made
+
+
+SUCCESS = "Successfully unpacked the image Bundle"
+
+
+@pytest.mark.parametrize(
+    ("seen", "outcome", "phase", "wanted"),
+    [
+        pytest.param(
+            world(stored_type="registry+v1"),
+            Done(Keep()),
+            "Unpacked",
+            {"Unpacked": ("True", "UnpackSuccessful", SUCCESS), "Ready": ("True", "Succeeded", SUCCESS)},
+            id="unpacked",
+        ),
+        pytest.param(
+            world(),
+            Done(Unpack(TAG, "registry+v1"), QUEUED),
+            "Pending",
+            {
+                "Unpacked": ("False", "UnpackPending", "Waiting in the queue to be unpacked"),
+                "Ready": ("False", "NotUnpacked", "Waiting in the queue to be unpacked"),
+                "Reconciling": ("True", "UnpackPending", "Waiting in the queue to be unpacked"),
+            },
+            id="not begun",
+        ),
+        pytest.param(
+            world(),
+            Done(Unpack(TAG, "registry+v1"), running("pulling layer 1 of 2")),
+            "Unpacking",
+            {
+                "Unpacked": ("False", "Unpacking", "Unpacking the image Bundle: pulling layer 1 of 2"),
+                "Ready": ("False", "NotUnpacked", "Unpacking the image Bundle: pulling layer 1 of 2"),
+                "Reconciling": ("True", "Unpacking", "Unpacking the image Bundle: pulling layer 1 of 2"),
+            },
+            id="under way, with its progress",
+        ),
+        pytest.param(
+            world(),
+            Done(Unpack(TAG, "registry+v1"), failed(NOT_FOUND)),
+            "Failing",
+            {
+                "Unpacked": ("False", "UnpackFailed", NOT_FOUND.message),
+                "Ready": ("False", "NotUnpacked", NOT_FOUND.message),
+                "Reconciling": ("True", "Retrying", NOT_FOUND.message),
+            },
+            id="a missing image fails, and goes on being looked for",
+        ),
+        pytest.param(
+            world(),
+            Blocked("UnpackFailed", "no CSV"),
+            "Failing",
+            {
+                "Unpacked": ("False", "UnpackFailed", "no CSV"),
+                "Ready": ("False", "NotUnpacked", "no CSV"),
+                "Stalled": ("True", "Blocked", "no CSV"),
+            },
+            id="content that is wrong is for people",
+        ),
+        pytest.param(
+            world(),
+            Done(Unpack(TAG, "registry+v1"), failed(Blocked("X", "bad"))),
+            "Failing",
+            {
+                "Unpacked": ("False", "UnpackFailed", "bad"),
+                "Ready": ("False", "NotUnpacked", "bad"),
+                "Stalled": ("True", "Blocked", "bad"),
+            },
+            id="a job that was refused at once",
+        ),
+        pytest.param(
+            world(),
+            RuntimeError("oh"),
+            "Failing",
+            {
+                "Unpacked": ("False", "UnpackFailed", "unexpected error: oh"),
+                "Ready": ("False", "NotUnpacked", "unexpected error: oh"),
+                "Reconciling": ("True", "Retrying", "unexpected error: oh"),
+            },
+            id="what nobody foresaw",
+        ),
+    ],
+)
+def test_what_is_said(
+    seen: World, outcome: Done | Exception, phase: str, wanted: dict[str, tuple[str, str, str]]
+) -> None:
+    told = reported(seen, outcome)
+    assert told.status.phase == phase
+    assert told.status.observed_generation == 1
+    assert {each.type: (each.status, each.reason, each.message) for each in told.status.conditions} == wanted
+    assert all(each.observed_generation == 1 for each in told.status.conditions)
+
+
+@pytest.mark.parametrize(
+    ("seen", "outcome", "ref"),
+    [
+        pytest.param(world(), Done(Unpack(TAG, "x"), running()), "", id="nothing before it is known"),
+        pytest.param(
+            world(job=finished(DIGEST), stored_type="registry+v1"), Done(Keep()), DIGEST, id="what the job found"
+        ),
+        pytest.param(
+            world(resolved=DIGEST, stored_type="registry+v1"), Done(Keep()), DIGEST, id="what was found first"
+        ),
+        pytest.param(
+            world(resolved=DIGEST), Done(Unpack(DIGEST, "x"), failed(NOT_FOUND)), DIGEST, id="through every failure"
+        ),
+        pytest.param(
+            world(job=finished(DIGEST, "bad")), Blocked("UnpackFailed", "bad"), DIGEST, id="also of wrong content"
+        ),
+        pytest.param(world(job=finished("other@sha256:2"), resolved=DIGEST), Done(Keep()), DIGEST, id="first wins"),
+    ],
+)
+def test_the_source_that_is_said_to_be_resolved(seen: World, outcome: Done | Exception, ref: str) -> None:
+    source = reported(seen, outcome).status.resolved_source
+    assert (source.image.ref if source and source.image else "") == ref
+
+
+def test_saying_it_again_changes_nothing() -> None:
+    seen = world(stored_type="registry+v1", resolved=DIGEST)
+    first = reported(seen, Done(Keep()))
+    assert first.transitions[0] == Transition("Unpacked", "True", "UnpackSuccessful", SUCCESS)
+    later = replace(with_status(seen, first.status), now=NOW + timedelta(days=1))
+    second = reported(later, Done(Keep()))
+    assert second.status == first.status
+    assert second.transitions == ()
+
+
+def test_another_attempt_says_nothing_new_until_it_ends() -> None:
+    seen = world()
+    first = reported(seen, Done(Unpack(TAG, "registry+v1"), failed(NOT_FOUND)))
+    again = with_status(seen, first.status)
+    trying = reported(again, Done(Unpack(TAG, "registry+v1"), running("looking up the image")))
+    assert trying.status == first.status
+    assert trying.transitions == ()
+    changed = replace(again, bundle=Bundle.load({**(seen.raw or {}), "metadata": {"name": "a", "generation": 2}}))
+    assert reported(changed, Done(Unpack(TAG, "registry+v1"), running())).status.phase == "Unpacking"
+
+
+def test_what_is_unpacked_stays_so_while_it_cannot_be_read_and_what_is_not_says_why() -> None:
+    seen = world(resolved=DIGEST, stored_type="registry+v1")
+    unpacked = reported(seen, Done(Keep())).status
+    error = Waiting("UnpackFailed", UNREADABLE.message, UNREADABLE.after)
+    later = replace(with_status(seen, unpacked), stored_type="", unreadable=UNREADABLE)
+    assert reported(later, error).status == unpacked
+    assert reported(replace(seen, stored_type="", unreadable=UNREADABLE), error).status.phase == "Failing"
+
+
+def test_what_goes_keeps_its_status() -> None:
+    going = world(deletionTimestamp="2026-01-01T00:00:00Z", resolved=DIGEST)
+    assert reported(going, Done(Keep())).status == BundleStatus.model_validate((going.raw or {})["status"])
+
+
+def test_nothing_is_reported_of_a_bundle_that_is_gone() -> None:
+    gone = World("a", NOW)
+    assert report(gone, decide(gone).evaluation, Done(Release())) is None
+
+
+def test_what_was_resolved_is_reported_even_when_the_decision_failed() -> None:
+    made = report(world(resolved=DIGEST), None, RuntimeError("oh"))
+    assert made is not None
+    source = made.status.resolved_source
+    assert source is not None
+    assert source.image is not None
+    assert source.image.ref == DIGEST

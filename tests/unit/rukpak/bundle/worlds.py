@@ -1,0 +1,92 @@
+"""Worlds of the controller of Bundles."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION, Bundle
+from olmkit.errors import OlmError, Waiting
+from olmkit.jobs.state import Failed, Finished, Queued, Running
+from olmkit.store.store import unreadable_error
+from rukpak.bundle.world import UnpackResult, UnpackState, World
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+TAG = "registry.example.com/bundles/a:v1"
+DIGEST = "registry.example.com/bundles/a@sha256:" + "1" * 64
+RECORDED = {IMAGE_BY_DIGEST_ANNOTATION: DIGEST}
+UNREADABLE = unreadable_error("Too many open files")
+NOT_FOUND = Waiting("ImageNotFound", f"image {TAG} not found", timedelta(seconds=5))
+QUEUED = Queued("u/1")
+
+
+def running(progress: str = "") -> UnpackState:
+    """A job that runs."""
+    return Running("u/1", progress)
+
+
+def finished(ref: str = DIGEST, problem: str = "") -> UnpackState:
+    """A job that found the image."""
+    return Finished("u/1", UnpackResult(ref, ref.partition("@")[2], problem=problem))
+
+
+def failed(error: OlmError, finished_at: float = 0.0) -> UnpackState:
+    """A job whose last attempt failed."""
+    return Failed("u/1", error, finished_at, 1)
+
+
+def world(
+    *,
+    job: UnpackState | None = None,
+    stored_type: str = "",
+    conflicting: str = "",
+    unreadable: Waiting | None = None,
+    resolved: str = "",
+    observed: int = 1,
+    recorded: str = "",
+    monotonic: float = 0.0,
+    **metadata: Any,
+) -> World:
+    """A Bundle of generation 1, whose status was observed at `observed` and names the image `resolved`."""
+    status: dict[str, Any] = {"observedGeneration": observed, "conditions": []}
+    if resolved:
+        status["resolvedSource"] = {"type": "image", "image": {"ref": resolved}}
+    raw = {
+        "metadata": {"name": "a", "uid": "u", "generation": 1, **metadata},
+        "spec": {"provisionerClassName": "core-rukpak-io-registry", "source": {"type": "image", "image": {"ref": TAG}}},
+        "status": status,
+    }
+    return World(
+        "a", NOW, raw, Bundle.load(raw), stored_type, job, conflicting, unreadable, recorded, monotonic=monotonic
+    )
+
+
+def with_spec(seen: World, **changes: Any) -> World:
+    """The same with another spec."""
+    assert seen.raw is not None
+    return replace(seen, bundle=Bundle.load({**seen.raw, "spec": {**seen.raw["spec"], **changes}}))
+
+
+def with_status(seen: World, status: Any) -> World:
+    """The same once that status is written."""
+    assert seen.bundle is not None
+    return replace(seen, bundle=seen.bundle.model_copy(update={"status": status}))
+
+
+IMAGE = "registry.example.com/a@sha256:" + "1" * 64
+SPEC = {
+    "provisionerClassName": "core-rukpak-io-registry",
+    "source": {"type": "image", "image": {"ref": "registry.example.com/a:v1"}},
+}
+OTHER_SPEC = {**SPEC, "provisionerClassName": "core-rukpak-io-plain"}
+
+
+def deployment(uid: str = "d", **record: Any) -> dict[str, Any]:
+    """A BundleDeployment that records the Bundle "a"."""
+    known = {"bundle": "a", "image": IMAGE, "spec": SPEC, **record}
+    return {
+        "metadata": {"name": "deployment", "uid": uid},
+        "spec": {"provisionerClassName": "core-rukpak-io-plain", "template": {"spec": SPEC}},
+        "status": {"activeBundle": "a", "installed": known},
+    }
