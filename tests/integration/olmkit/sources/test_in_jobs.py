@@ -20,7 +20,7 @@ import pytest_asyncio
 from aiohttp import web
 
 from olmkit.errors import Blocked, Waiting
-from olmkit.jobs import Failed, Finished, Jobs, JobState, Running, Sandbox, Task
+from olmkit.jobs import Failed, Finished, Jobs, JobState, Queued, Sandbox, Task
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadContent
@@ -135,7 +135,7 @@ async def test_a_pull_that_is_cancelled_leaves_only_what_sweep_removes(
         proxy.on(manifest["layers"][0]["digest"], stall)
         images.push_manifest(local_registry.address, repository, "v1", manifest, images.MANIFEST["oci"])
         state = harness.jobs.ensure("key", "1", harness.task(f"{proxy.address}/{repository}:v1"))
-        assert isinstance(state, Running)
+        assert isinstance(state, Queued)
         async with asyncio.timeout(60):
             await asked.wait()
         assert len(os.listdir(harness.root / ".staging")) == 1
