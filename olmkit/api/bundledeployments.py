@@ -47,7 +47,7 @@ RECORDED_ANNOTATIONS: Mapping[str, str] = {
 
 
 class ConditionType(StrEnum):
-    """The aspects of a BundleDeployment. All are positive but Stalled."""
+    """The condition types of a BundleDeployment. Stalled is the only one with negative polarity."""
 
     HAS_VALID_BUNDLE = "HasValidBundle"  # the wanted bundle is unpacked
     INSTALLED = "Installed"  # a bundle is installed: activeBundle, perhaps an older one than wanted
@@ -58,7 +58,7 @@ class ConditionType(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a condition is as it is."""
+    """The reasons of the conditions."""
 
     UNPACK_PENDING = "UnpackPending"  # HasValidBundle False: the Bundle is being unpacked
     UNPACK_FAILED = "UnpackFailed"  # HasValidBundle False: the message is the Bundle's
@@ -85,30 +85,30 @@ class Reason(StrEnum):
 
 
 class TemplateMeta(Model):
-    """Labels and annotations for the Bundle."""
+    """Labels and annotations of the Bundle."""
 
     labels: dict[str, str] | None = Field(default=None, description="Labels of the Bundle.")
     annotations: dict[str, str] | None = Field(default=None, description="Annotations of the Bundle.")
 
 
 class BundleTemplate(Model):
-    """The Bundle to be made. Any change makes another Bundle; the one before stays until the new one is installed."""
+    """The Bundle to create. Each change creates another Bundle; the previous one stays until the new one is installed."""
 
     metadata: TemplateMeta | None = Field(default=None, description="Labels and annotations of the Bundle.")
     spec: BundleSpec = Field(description="Spec of the Bundle.")
 
 
 class BundleDeploymentSpec(Model):
-    """What is to be installed."""
+    """Desired state."""
 
     provisioner_class_name: Annotated[str, Field(max_length=63, pattern=PROVISIONER_PATTERN)] = Field(
-        description="Who installs: core-rukpak-io-plain."
+        description="The installer: core-rukpak-io-plain."
     )
-    template: BundleTemplate = Field(description="The Bundle to be made and installed.")
+    template: BundleTemplate = Field(description="The Bundle to create and install.")
 
 
 class ObjectReference(Model):
-    """An object that is not installed because the cluster lacks its kind; it is applied as soon as the kind is there."""
+    """An object that is not applied because the cluster does not have its kind. It is applied when the kind appears."""
 
     group: str = Field(description="API group.")
     kind: str = Field(description="Kind.")
@@ -119,14 +119,14 @@ class ObjectReference(Model):
 class BundleRecord(Model):
     """What is installed, as far as its Bundle has to be made again and other versions chosen without it."""
 
-    bundle: str = Field(description="The Bundle that this is the record of: activeBundle.")
+    bundle: str = Field(description="The name of the Bundle: activeBundle.")
     name: str | None = Field(default=None, description="Name of the bundle in its catalog.")
     version: str | None = Field(default=None, description="Its version.")
     package: str | None = Field(default=None, description="Its package.")
-    catalog: str | None = Field(default=None, description="The Catalog it came from.")
+    catalog: str | None = Field(default=None, description="The Catalog that it came from.")
     channel: str | None = Field(default=None, description="The channel it was chosen from.")
     properties: str | None = Field(
-        default=None, description="JSON array of the kinds it provides and of what it requires: {type, value}."
+        default=None, description="JSON array of the properties that it provides and requires: {type, value}."
     )
     image: str | None = Field(default=None, description="Its image by digest.")
     spec: BundleSpec = Field(description="Spec of the Bundle.")
@@ -140,29 +140,31 @@ class RejectedBundle(Model):
     """A bundle that this version of rukpak does not install on any cluster."""
 
     image: str = Field(description="Its image by digest.")
-    message: str = Field(description="Why.")
+    message: str = Field(description="The reason.")
 
 
 class BundleDeploymentStatus(ConditionedStatus):
-    """What is so."""
+    """Observed state."""
 
     active_bundle: str | None = Field(default=None, description="The Bundle that is installed.")
     installed: BundleRecord | None = Field(
-        default=None, description="What the active Bundle is, written together with activeBundle."
+        default=None, description="Details of the active Bundle, written together with activeBundle."
     )
     refused: RejectedBundle | None = Field(
-        default=None, description="The wanted bundle, if it needs what this version of rukpak does not give."
+        default=None, description="The wanted bundle, if this version of rukpak cannot install it on any cluster."
     )
-    install_namespace: str | None = Field(default=None, description="The namespace it is installed into.")
-    left_out: list[ObjectReference] | None = Field(default=None, description="Objects whose kind the cluster lacks.")
+    install_namespace: str | None = Field(default=None, description="The namespace in which it is installed.")
+    left_out: list[ObjectReference] | None = Field(
+        default=None, description="Objects that are not applied because the cluster does not have their kind."
+    )
     released: list[ObjectReference] | None = Field(
         default=None,
-        description="Objects that left the bundle and stay because they hold something: no longer managed.",
+        description="Objects that are not in the bundle any more and were kept because they are in use. They are not managed.",
     )
 
 
 class BundleDeployment(Resource):
-    """A bundle that is installed and kept installed."""
+    """A bundle to install and keep installed."""
 
     spec: BundleDeploymentSpec
     status: BundleDeploymentStatus = Field(default_factory=BundleDeploymentStatus)

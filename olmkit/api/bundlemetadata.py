@@ -17,7 +17,7 @@ class Property(Model):
 
     type: str = Field(description="Kind of property, such as olm.gvk.")
     value: Any = Field(
-        description="What it says; its shape depends on the type.",
+        description="The value; its structure depends on the type.",
         json_schema_extra={"x-kubernetes-preserve-unknown-fields": True},
     )
 
@@ -25,21 +25,21 @@ class Property(Model):
 class RelatedImage(Model):
     """An image that the bundle's operator uses."""
 
-    name: str = Field(default="", description="What it is for.")
+    name: str = Field(default="", description="The name of the image.")
     image: str = Field(description="Image reference.")
 
 
 class BundleMetadataSpec(Model):
-    """What the catalog says of the bundle."""
+    """The bundle, as in the catalog."""
 
-    catalog: CatalogReference = Field(description="Where the bundle comes from.")
-    package: str = Field(description="The package it belongs to.")
-    bundle_name: str = Field(description="The bundle's true name.")
+    catalog: CatalogReference = Field(description="The Catalog of the bundle.")
+    package: str = Field(description="The package of the bundle.")
+    bundle_name: str = Field(description="The real name of the bundle.")
     image: str = Field(default="", description="The bundle image.")
     properties: list[Property] = Field(
         default_factory=list, description="Its properties, without the manifests (olm.bundle.object)."
     )
-    related_images: list[RelatedImage] = Field(default_factory=list, description="Images its operator uses.")
+    related_images: list[RelatedImage] = Field(default_factory=list, description="Images that its operator uses.")
 
 
 class BundleMetadataStatus(Model):
@@ -47,7 +47,7 @@ class BundleMetadataStatus(Model):
 
 
 class BundleMetadata(Resource):
-    """A bundle that a Catalog offers."""
+    """A bundle of a Catalog."""
 
     spec: BundleMetadataSpec
     status: BundleMetadataStatus = Field(default_factory=BundleMetadataStatus)

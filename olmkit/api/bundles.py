@@ -25,7 +25,7 @@ PROVISIONER_PATTERN = rf"^{DNS_LABEL}$"
 
 
 class ConditionType(StrEnum):
-    """The aspects of a Bundle. All are positive but Stalled."""
+    """The condition types of a Bundle. Stalled is the only one with negative polarity."""
 
     UNPACKED = "Unpacked"  # the content is here and could be read
     READY = "Ready"  # the same, for kstatus
@@ -34,7 +34,7 @@ class ConditionType(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a condition is as it is."""
+    """The reasons of the conditions."""
 
     UNPACK_PENDING = "UnpackPending"  # Unpacked False: not started yet
     UNPACKING = "Unpacking"  # Unpacked False: being pulled or read
@@ -50,39 +50,39 @@ class ImageSource(Model):
     """A bundle image."""
 
     ref: Annotated[str, Field(min_length=1, max_length=1000)] = Field(
-        description="Image reference with a tag or a digest. A tag is looked up once and kept as the digest found then."
+        description="Image reference with a tag or a digest. A tag is resolved once; its digest is kept."
     )
 
 
 class BundleSource(Model):
-    """Where the content comes from."""
+    """The source of the content."""
 
     type: Literal[SourceType.IMAGE] = Field(description="Kind of source: image.")
-    image: ImageSource | None = Field(default=None, description="The bundle image; needed for type image.")
+    image: ImageSource | None = Field(default=None, description="The bundle image; required for type image.")
 
 
 class BundleSpec(Model):
-    """What is to be unpacked."""
+    """Desired state."""
 
     provisioner_class_name: Annotated[str, Field(max_length=63, pattern=PROVISIONER_PATTERN)] = Field(
-        description="How the content is read: core-rukpak-io-registry (registry+v1) or core-rukpak-io-plain (plain+v0)."
+        description="The format of the content: core-rukpak-io-registry (registry+v1) or core-rukpak-io-plain (plain+v0)."
     )
-    source: BundleSource = Field(description="Where the content comes from.")
+    source: BundleSource = Field(description="The source of the content.")
 
 
 class BundleStatus(ConditionedStatus):
-    """What is so."""
+    """Observed state."""
 
     phase: str | None = Field(
-        default=None, description="The state in one word: Pending, Unpacking, Unpacked or Failing."
+        default=None, description="Summary of the state: Pending, Unpacking, Unpacked or Failing."
     )
     resolved_source: ResolvedSource | None = Field(
-        default=None, description="The content by digest: resolved first and kept, also when the tag moves."
+        default=None, description="The source by digest. The first digest is kept, also when the tag moves."
     )
 
 
 class Bundle(Resource):
-    """Content of one version of a package."""
+    """The content of one version of a package."""
 
     spec: BundleSpec
     status: BundleStatus = Field(default_factory=BundleStatus)

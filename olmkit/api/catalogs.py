@@ -1,4 +1,4 @@
-"""Catalog: where a catalog of packages comes from, and what of it is served. Reconciled by catalogd. Pure."""
+"""Catalog: the source of a catalog, and the content that is served. Reconciled by catalogd. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from olmkit.api.patterns import IMAGE_REFERENCE, OBJECT_NAME
 
 KIND = Kind("catalogd.operatorframework.io", "v1alpha1", "Catalog", "catalogs")
 NAME_LABEL = "olm.operatorframework.io/metadata.name"
-"""Label that catalogd gives each Catalog, its own name, so that selectors can ask for one."""
+"""Label that catalogd sets to the name of each Catalog, for selectors."""
 REFRESH_ANNOTATION = "catalogd.operatorframework.io/refresh"
 """Annotation: whenever its value changes, the source is looked at at once; status.lastHandledRefresh tells when that is done."""
 MAX_REFRESH_LENGTH = 1024
@@ -22,7 +22,7 @@ MAX_REFRESH_LENGTH = 1024
 
 
 class ConditionType(StrEnum):
-    """The aspects of a Catalog. All are positive but Stalled."""
+    """The condition types of a Catalog. Stalled is the only one with negative polarity."""
 
     UNPACKED = "Unpacked"  # what the source holds now was read; True also says which digest
     SERVING = "Serving"  # content is to be had over HTTP, perhaps an older one
@@ -33,7 +33,7 @@ class ConditionType(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a condition is as it is."""
+    """The reasons of the conditions."""
 
     UNPACK_PENDING = (
         "UnpackPending"  # Unpacked False: the source has not been asked yet; Ready False while nothing is served
@@ -71,14 +71,14 @@ _POLLED = _rule(f"self.matches(r'{_INTERVAL}')", "must be a duration such as 30s
 
 
 class Availability(StrEnum):
-    """Whether a Catalog is to be served."""
+    """Whether a Catalog should be served."""
 
     AVAILABLE = "Available"
     UNAVAILABLE = "Unavailable"
 
 
 class ImageSource(Model):
-    """A catalog image: files under the path its label operators.operatorframework.io.index.configs.v1 names."""
+    """A catalog image. Its label operators.operatorframework.io.index.configs.v1 names the folder of the catalog's files."""
 
     model_config = ConfigDict(
         json_schema_extra=_rule(
@@ -97,14 +97,14 @@ class ImageSource(Model):
         default=None,
         description=(
             "Name of a Secret in the suite's namespace with credentials for the registry, of type"
-            " kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg. It is sent to the hosts it names only."
+            " kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg. It is sent only to the hosts that it names."
         ),
     )
     poll_interval: PollInterval | None = Field(
         default=None,
         description=(
-            "How often a tag is looked up again, as a Go duration such as 10m. 10m when absent; 0s never. "
-            "A digest is never looked up again."
+            "How often the tag is checked, as a Go duration such as 10m. Default: 10m; 0s: never. "
+            "Not allowed with a digest, because a digest never changes."
         ),
         json_schema_extra=_POLLED,
     )
@@ -122,7 +122,7 @@ class GitSource(content.GitSource):
 
     poll_interval: PollInterval | None = Field(
         default=None,
-        description="How often a branch or tag is looked up again, such as 10m. 10m when absent; 0s never.",
+        description="How often a branch or tag is checked, such as 10m. Default: 10m; 0s: never.",
         json_schema_extra=_POLLED,
     )
 
@@ -139,13 +139,13 @@ class HttpSource(content.HttpSource):
 
     poll_interval: PollInterval | None = Field(
         default=None,
-        description="How often the server is asked whether the archive has changed, such as 10m. 10m when absent; 0s never.",
+        description="How often to check whether the archive has changed, such as 10m. Default: 10m; 0s: never.",
         json_schema_extra=_POLLED,
     )
 
 
 class CatalogSource(Model):
-    """Where the content comes from: exactly the member that type names."""
+    """The source of the content: exactly the field that type names."""
 
     type: SourceType = Field(description="Kind of source: image, git, http or configMaps.")
     image: ImageSource | None = Field(default=None, description="The catalog image.")
@@ -153,44 +153,46 @@ class CatalogSource(Model):
     http: HttpSource | None = Field(default=None, description="The archive on a web server.")
     config_maps: ConfigMapSources | None = Field(
         default=None,
-        description="ConfigMaps in the suite's namespace whose keys are the files; followed when they change.",
+        description="ConfigMaps in the suite's namespace whose keys are the files. Changes are followed.",
         json_schema_extra=CONFIG_MAPS_RULES,
     )
 
 
 class CatalogSpec(Model):
-    """What a person asks for."""
+    """Desired state."""
 
-    source: CatalogSource = Field(description="Where the catalog comes from.")
+    source: CatalogSource = Field(description="The source of the catalog.")
     priority: Annotated[int, Field(ge=-(2**31), le=2**31 - 1)] = Field(
-        default=0, description="Which catalog wins when several offer a package: the higher one."
+        default=0, description="The catalog with the highest priority is used when several offer a package."
     )
     availability: Availability = Field(
         default=Availability.AVAILABLE,
-        description="Available (when absent), or Unavailable: then nothing of it is served, kept or installed from.",
+        description="Available (default) or Unavailable: nothing is served, stored or installed from it.",
     )
     display_name: Annotated[str, Field(max_length=253)] | None = Field(
-        default=None, description="Name of the catalog for people."
+        default=None, description="Name of the catalog for display."
     )
     publisher: Annotated[str, Field(max_length=253)] | None = Field(
-        default=None, description="Who publishes the catalog, for people."
+        default=None, description="Publisher of the catalog, for display."
     )
 
 
 class CatalogStatus(ConditionedStatus):
-    """What is so."""
+    """Observed state."""
 
     phase: str | None = Field(
-        default=None, description="The state in one word: Pending, Unpacking, Unpacked or Failing."
+        default=None, description="Summary of the state: Pending, Unpacking, Unpacked or Failing."
     )
-    resolved_source: ResolvedSource | None = Field(default=None, description="The content that is served, by digest.")
+    resolved_source: ResolvedSource | None = Field(
+        default=None, description="The source of the content that is served, by digest."
+    )
     content_digest: str | None = Field(
         default=None,
-        description="Digest of the content that is served; answers name it in the header Olm-Catalog-Digest.",
+        description="Digest of the content that is served; responses have it in the header Olm-Catalog-Digest.",
     )
     short_digest: str | None = Field(default=None, description="The beginning of contentDigest, for lists.")
     content_url: Annotated[str | None, Field(alias="contentURL")] = Field(
-        default=None, description="Where the whole catalog can be read over HTTP."
+        default=None, description="URL of the whole catalog."
     )
     last_unpacked: str | None = Field(
         default=None,
@@ -204,15 +206,15 @@ class CatalogStatus(ConditionedStatus):
             " finishes, in the same update as its result."
         ),
     )
-    package_count: int | None = Field(default=None, description="Packages in the content that is served.")
-    bundle_count: int | None = Field(default=None, description="Bundles in the content that is served.")
+    package_count: int | None = Field(default=None, description="Number of packages in the content that is served.")
+    bundle_count: int | None = Field(default=None, description="Number of bundles in the content that is served.")
     packages: Annotated[str | None, Field(max_length=65_536)] = Field(
         default=None, description="Names of the packages, sorted, comma-separated."
     )
 
 
 class Catalog(Resource):
-    """A catalog of packages that people can install Operators from."""
+    """A catalog of packages. Operators are installed from it."""
 
     spec: CatalogSpec
     status: CatalogStatus = Field(default_factory=CatalogStatus)

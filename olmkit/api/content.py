@@ -15,12 +15,12 @@ from olmkit.api.patterns import CHECKSUM, COMMIT, OBJECT_NAME, REF_NAME, RELATIV
 
 
 def _rules(*rules: tuple[str, str]) -> dict[str, Any]:
-    """CEL rules as the schema holds them, from (rule, message)."""
+    """CEL rules for the schema, from (rule, message)."""
     return {"x-kubernetes-validations": [{"rule": rule, "message": message} for rule, message in rules]}
 
 
 def _matches(pattern: str, message: str) -> dict[str, Any]:
-    """A pattern with words of ours: what the API server says of a `pattern` is only the pattern."""
+    """A pattern with a message; the API server's own message contains only the pattern."""
     return _rules((f"self.matches(r'{pattern}')", message))
 
 
@@ -34,7 +34,7 @@ _RELATIVE = _matches(RELATIVE_PATH, "must be a relative path without empty parts
 
 
 class Phase(StrEnum):
-    """The state in one word, as the 4.14 guide shows it."""
+    """A summary of the state, as in the OpenShift 4.14 guide."""
 
     PENDING = "Pending"
     UNPACKING = "Unpacking"
@@ -43,7 +43,7 @@ class Phase(StrEnum):
 
 
 class SourceType(StrEnum):
-    """Where content can come from."""
+    """The kinds of sources."""
 
     IMAGE = "image"
     GIT = "git"
@@ -68,7 +68,7 @@ class SecretReference(Model):
 
 
 class SourceAuth(Model):
-    """How to log in, and whether to check whom we talk to."""
+    """The login, and whether to verify the server."""
 
     secret: SecretReference | None = Field(
         default=None,
@@ -81,12 +81,12 @@ class SourceAuth(Model):
     )
     insecure_skip_verify: bool = Field(
         default=False,
-        description="Accept any TLS certificate, or any ssh host key. Whoever stands between can then replace the content.",
+        description="Accept any TLS certificate, or any ssh host key. Anyone on the network path can then replace the content.",
     )
 
 
 class GitRef(Model):
-    """Which commit: exactly one of the three."""
+    """The commit: exactly one of the three fields."""
 
     model_config = ConfigDict(
         json_schema_extra=_rules(
@@ -99,7 +99,7 @@ class GitRef(Model):
 
     branch: Annotated[str, Field(min_length=1, max_length=255)] | None = Field(
         default=None,
-        description="Name of a branch, such as main: its newest commit.",
+        description="Name of a branch, such as main. Its newest commit is used.",
         json_schema_extra=_rules(_REF_NAME_RULE),
     )
     tag: Annotated[str, Field(min_length=1, max_length=255)] | None = Field(
@@ -107,18 +107,18 @@ class GitRef(Model):
     )
     commit: Annotated[str, Field(max_length=64)] | None = Field(
         default=None,
-        description="A commit by its full hash, 40 or 64 lower-case hex digits.",
+        description="The full hash of a commit, 40 or 64 lower-case hex digits.",
         json_schema_extra=_matches(COMMIT, "must be all 40 or 64 lower-case hex digits of a commit"),
     )
 
 
 class GitSource(Model):
-    """A folder of a git repository. Submodules and Git LFS are not followed."""
+    """A folder of a git repository. Submodules and Git LFS are not supported."""
 
     repository: Annotated[str, Field(min_length=1, max_length=1000)] = Field(
         description=(
-            "Where the repository is: https://host/path, http://host/path, ssh://user@host/path or user@host:path."
-            " User and password belong in a Secret."
+            "Address of the repository: https://host/path, http://host/path, ssh://user@host/path or user@host:path."
+            " Username and password belong in a Secret."
         ),
         json_schema_extra=_matches(
             REPOSITORY,
@@ -126,20 +126,20 @@ class GitSource(Model):
             " belong in the Secret that auth.secret.name names",
         ),
     )
-    ref: GitRef = Field(description="Which commit: exactly one of branch, tag and commit.")
+    ref: GitRef = Field(description="The commit: exactly one of branch, tag and commit.")
     directory: Annotated[str, Field(max_length=1000)] | None = Field(
         default=None,
-        description="The folder that holds the content, relative to the repository. The whole repository when absent.",
+        description="The folder with the content, relative to the repository. Default: the whole repository.",
         json_schema_extra=_RELATIVE,
     )
-    auth: SourceAuth | None = Field(default=None, description="How to log in.")
+    auth: SourceAuth | None = Field(default=None, description="The login.")
 
 
 class HttpSource(Model):
-    """A tar archive on a web server: plain, gzip or zstd."""
+    """A tar archive on a web server: uncompressed, gzip or zstd."""
 
     url: Annotated[str, Field(min_length=1, max_length=2000)] = Field(
-        description="Where the archive is, an http or https address. User and password belong in a Secret.",
+        description="Address of the archive, http or https. Username and password belong in a Secret.",
         json_schema_extra=_matches(
             URL,
             "must be https://host/path or http://host/path; user and password belong in the Secret that auth.secret.name names",
@@ -147,10 +147,10 @@ class HttpSource(Model):
     )
     checksum: Annotated[str, Field(max_length=71)] | None = Field(
         default=None,
-        description="What the archive must be, as sha256:<64 hex digits>. With it, other bytes are refused and none are polled.",
+        description="Checksum of the archive: sha256:<64 hex digits>. Other content is refused, and the source is not polled.",
         json_schema_extra=_matches(CHECKSUM, "must be sha256: and the 64 lower-case hex digits that sha256sum prints"),
     )
-    auth: SourceAuth | None = Field(default=None, description="How to log in.")
+    auth: SourceAuth | None = Field(default=None, description="The login.")
 
 
 class ConfigMapReference(Model):
@@ -167,7 +167,7 @@ class ConfigMapSource(Model):
     )
     path: Annotated[str, Field(max_length=1000)] | None = Field(
         default=None,
-        description="The folder within the content that its files are put in. The top when absent.",
+        description="The folder of its files within the content. Default: the top.",
         json_schema_extra=_RELATIVE,
     )
 
@@ -191,17 +191,15 @@ class ResolvedImage(Model):
 class ResolvedGit(Model):
     """The commit that was unpacked."""
 
-    repository: str = Field(description="Where it was fetched.")
+    repository: str = Field(description="Address of the repository.")
     commit: str = Field(description="The commit by its full hash.")
-    directory: str | None = Field(
-        default=None, description="The folder that was taken; absent for the whole repository."
-    )
+    directory: str | None = Field(default=None, description="The folder; absent for the whole repository.")
 
 
 class ResolvedHttp(Model):
     """The archive that was unpacked."""
 
-    url: str = Field(description="Where it was fetched, without a query.")
+    url: str = Field(description="Address of the archive, without a query.")
     digest: str = Field(description="sha256 of the archive.")
 
 
@@ -212,7 +210,7 @@ class ResolvedConfigMaps(Model):
 
 
 class ResolvedSource(Model):
-    """Which content was unpacked."""
+    """The exact source of the unpacked content."""
 
     type: str = Field(description="Kind of source.")
     image: ResolvedImage | None = Field(default=None, description="The image by digest.")

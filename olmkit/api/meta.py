@@ -112,21 +112,21 @@ class ObjectMeta(Model):
 
 
 class Condition(Model):
-    """metav1.Condition: one aspect of an object's state, with the generation it speaks of."""
+    """metav1.Condition: one aspect of an object's state, with the generation that it was computed for."""
 
     type: Annotated[str, Field(max_length=316, pattern=r"^[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?$")] = Field(
-        description="What the condition speaks of, in CamelCase."
+        description="Type of the condition, in CamelCase."
     )
-    status: Literal["True", "False", "Unknown"] = Field(description="Whether it holds.")
+    status: Literal["True", "False", "Unknown"] = Field(description="Status of the condition.")
     reason: Annotated[
         str, Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
-    ] = Field(description="Why, in CamelCase; part of the API.")
-    message: Annotated[str, Field(max_length=MAX_MESSAGE_BYTES)] = Field(description="Why, for people.")
+    ] = Field(description="Reason of the status, in CamelCase; part of the API.")
+    message: Annotated[str, Field(max_length=MAX_MESSAGE_BYTES)] = Field(description="Explanation for users.")
     observed_generation: int = Field(
-        default=0, ge=-1, description="The generation of the object that this was said of."
+        default=0, ge=-1, description="The generation of the object that the condition was set for."
     )
     last_transition_time: str = Field(
-        description="When the status changed last.", json_schema_extra={"format": "date-time"}
+        description="When the status last changed.", json_schema_extra={"format": "date-time"}
     )
 
 
@@ -141,10 +141,10 @@ class ConditionedStatus(Model):
 
     observed_generation: int = Field(
         default=-1,
-        description="The generation this status speaks of. -1 until a controller has looked at the object.",
+        description="The generation that this status was computed for; -1 until a controller has processed the object.",
     )
     conditions: list[Condition] = Field(
         default_factory=list,
-        description="The state in aspects. Ready is always there; Reconciling and Stalled only while True, never both.",
+        description="The state as conditions. Ready is always present; Reconciling and Stalled only while True, and never both.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
     )

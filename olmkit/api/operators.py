@@ -42,7 +42,7 @@ VERSION_RULE: JsonDict = {
 
 
 class ConditionType(StrEnum):
-    """The aspects of an Operator. All are positive but Stalled."""
+    """The condition types of an Operator. Stalled is the only one with negative polarity."""
 
     RESOLVED = "Resolved"  # a bundle was found for what the spec asks
     INSTALLED = "Installed"  # a bundle runs; the message names it, also while another one is wanted
@@ -52,7 +52,7 @@ class ConditionType(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a condition is as it is."""
+    """The reasons of the conditions."""
 
     SUCCESS = "Success"  # Resolved True, Installed True
     RESOLUTION_FAILED = "ResolutionFailed"  # Resolved False: the message says why
@@ -85,7 +85,7 @@ class Reason(StrEnum):
 
 
 class OperatorSpec(Model):
-    """What a person asks for."""
+    """Desired state."""
 
     package_name: Annotated[str, Field(max_length=48, pattern=PACKAGE_PATTERN)] = Field(
         description="Package to install."
@@ -95,19 +95,17 @@ class OperatorSpec(Model):
         json_schema_extra={"x-kubernetes-validations": [VERSION_RULE]},
         description=(
             "Version to install: exact (1.2.3), which pins it, or a range such as '>=1.2.0 <2.0.0', '1.x' or '~1.4', "
-            "in which the best one is followed. Absent: the newest of the channel."
+            "of which the best version is followed. Default: the newest version of the channel."
         ),
     )
     channel: Annotated[str, Field(max_length=48, pattern=CHANNEL_PATTERN)] | None = Field(
         default=None,
-        description=(
-            "Channel to follow. Absent: the package's default channel, or every channel when a version is given."
-        ),
+        description=("Channel to follow. Default: the package's default channel, or all channels if version is set."),
     )
 
 
 class ProvidedApi(Model):
-    """A kind that the installed bundle brings."""
+    """A kind that the installed bundle provides."""
 
     group: str = Field(description="API group.")
     version: str = Field(description="API version.")
@@ -115,32 +113,32 @@ class ProvidedApi(Model):
 
 
 class InstalledBundle(Model):
-    """What runs."""
+    """The bundle that is installed."""
 
     name: str = Field(description="Name of the bundle in its catalog.")
     version: str = Field(description="Its version.")
-    catalog: str | None = Field(default=None, description="The Catalog it came from.")
+    catalog: str | None = Field(default=None, description="The Catalog that it came from.")
     channel: str | None = Field(default=None, description="The channel it was chosen from.")
-    apis: list[ProvidedApi] = Field(default_factory=list, description="Kinds it brings.")
+    apis: list[ProvidedApi] = Field(default_factory=list, description="Kinds that it provides.")
 
 
 class OperatorStatus(ConditionedStatus):
-    """What is so."""
+    """Observed state."""
 
     wanted_version: str | None = Field(
         default=None,
-        description="What is wanted: the version that was chosen; while none is, what spec.version asks for.",
+        description="The version that was chosen; spec.version while none is.",
     )
     resolved_bundle_resource: str | None = Field(default=None, description="Image of the bundle that was chosen.")
-    installed_bundle_resource: str | None = Field(default=None, description="Image of the bundle that runs.")
-    installed: InstalledBundle | None = Field(default=None, description="The bundle that runs.")
+    installed_bundle_resource: str | None = Field(default=None, description="Image of the bundle that is installed.")
+    installed: InstalledBundle | None = Field(default=None, description="The bundle that is installed.")
     resolution: Annotated[str | None, Field(max_length=MAX_RESOLUTION_LENGTH)] = Field(
-        default=None, description="How the choice was made: which versions there are and which rule removed each."
+        default=None, description="How the bundle was chosen: the available versions, and the rule that excluded each."
     )
 
 
 class Operator(Resource):
-    """A package that is installed on the cluster and kept as the spec says."""
+    """A package to install on the cluster and keep up to date."""
 
     spec: OperatorSpec
     status: OperatorStatus = Field(default_factory=OperatorStatus)

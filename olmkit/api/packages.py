@@ -14,41 +14,41 @@ PACKAGE_LABEL = "package"
 
 
 class CatalogReference(Model):
-    """The Catalog by name."""
+    """A Catalog, by name."""
 
     name: str = Field(description="Name of the Catalog.")
 
 
 class ChannelEntry(Model):
-    """One bundle of a channel and the upgrade edges that lead to it."""
+    """A bundle of a channel and the upgrade edges to it."""
 
     name: str = Field(description="Name of the bundle.")
-    replaces: str | None = Field(default=None, description="The bundle this one replaces.")
-    skips: list[str] | None = Field(default=None, description="Bundles that may be left out on the way to this one.")
-    skip_range: str | None = Field(default=None, description="Versions from which this bundle can be reached directly.")
+    replaces: str | None = Field(default=None, description="The bundle that this one replaces.")
+    skips: list[str] | None = Field(default=None, description="Bundles that can be skipped by an upgrade to this one.")
+    skip_range: str | None = Field(default=None, description="Versions that can be upgraded directly to this bundle.")
 
 
 class Channel(Model):
-    """A line of upgrades."""
+    """A channel: a sequence of upgrades."""
 
     name: str = Field(description="Name of the channel.")
     entries: list[ChannelEntry] = Field(description="Its bundles.")
 
 
 class Icon(Model):
-    """A picture for lists."""
+    """An icon for lists."""
 
-    data: str = Field(default="", description="The picture in base64.")
+    data: str = Field(default="", description="The image in base64.")
     mediatype: str = Field(default="", description="Its media type, such as image/svg+xml.")
 
 
 class PackageSpec(Model):
-    """What the catalog says of the package."""
+    """The package, as in the catalog."""
 
-    catalog: CatalogReference = Field(description="Where the package comes from.")
-    package_name: str = Field(description="The package's true name.")
-    default_channel: str = Field(default="", description="The channel that counts when none is asked for.")
-    description: str = Field(default="", description="What the package is for, by its author.")
+    catalog: CatalogReference = Field(description="The Catalog of the package.")
+    package_name: str = Field(description="The real name of the package.")
+    default_channel: str = Field(default="", description="The channel that is used when an Operator does not set one.")
+    description: str = Field(default="", description="Description by the author.")
     channels: list[Channel] = Field(description="Its channels.")
     icon: Icon | None = Field(default=None, description="Its icon.")
 
@@ -58,7 +58,7 @@ class PackageStatus(Model):
 
 
 class Package(Resource):
-    """A package that a Catalog offers."""
+    """A package of a Catalog."""
 
     spec: PackageSpec
     status: PackageStatus = Field(default_factory=PackageStatus)
