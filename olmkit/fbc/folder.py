@@ -1,17 +1,19 @@
-"""The blobs of a catalog's folder, file after file, document after document. Called by whoever loads a catalog.
+"""The files and the blobs of a catalog's folder: every regular file that no .indexignore excludes, in the order of a walk.
 
-Streams: memory does not grow with the catalog. Stops at the first file that cannot be read, as upstream does.
+Called by catalogd.ingest and by the commands of olmctl (docs/formats.md 1.1). Streams: memory does not grow with the catalog.
+Reading stops at the first file that cannot be read, as in opm. Never leaves the folder and never changes it.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from olmkit.fbc.blobs import Blob, parse_blob
 from olmkit.fbc.documents import read_documents
 from olmkit.fbc.errors import BadCatalog, BadDocument
-from olmkit.fbc.indexignore import discover
+from olmkit.fbc.indexignore import IGNORE_FILE, MAX_IGNORE_FILE_BYTES, ignore_file_too_large, select_paths
 
 
 def read_folder(root: Path) -> Iterator[Blob]:
@@ -27,3 +29,40 @@ def read_folder(root: Path) -> Iterator[Blob]:
             raise BadCatalog(f"{path}: {error}") from error
         except OSError as error:
             raise BadCatalog(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def discover(root: Path) -> Iterator[str]:
+    """The paths of a catalog's files relative to `root`, in lexical order of their parts, as a walk meets them.
+
+    Links to files count as files. Raises BadCatalog for a link that leads out of `root` and for a large .indexignore.
+    """
+    paths: list[str] = []
+    ignores: dict[str, bytes] = {}
+    _walk(root, root.resolve(), "", paths, ignores)
+    yield from select_paths(paths, ignores)
+
+
+def _walk(root: Path, resolved_root: Path, folder: str, paths: list[str], ignores: dict[str, bytes]) -> None:
+    """Add the files below root/folder to `paths`, and those named .indexignore to `ignores`."""
+    with os.scandir(root / folder) as entries:
+        for entry in sorted(entries, key=lambda entry: os.fsencode(entry.name)):
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                _walk(root, resolved_root, path, paths, ignores)
+            elif entry.name == IGNORE_FILE:
+                if entry.is_file(follow_symlinks=False):
+                    ignores[folder] = _ignore_file(Path(entry.path), folder)
+            elif _is_file(entry, resolved_root, path):
+                paths.append(path)
+
+
+def _is_file(entry: os.DirEntry[str], resolved_root: Path, path: str) -> bool:
+    if entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(resolved_root):
+        raise BadCatalog(f"{path}: is a link that leads outside the catalog")
+    return entry.is_file()
+
+
+def _ignore_file(path: Path, folder: str) -> bytes:
+    if path.stat().st_size > MAX_IGNORE_FILE_BYTES:
+        raise ignore_file_too_large(folder)
+    return path.read_bytes()

@@ -13,7 +13,7 @@ from olmkit.fbc.blobs import Blob, parse_blob
 from olmkit.fbc.checks.catalog_check import CatalogCheck
 from olmkit.fbc.documents import read_documents
 from olmkit.fbc.errors import NO_BLOBS_MESSAGE, BadBlob, BadCatalog, BadDocument
-from olmkit.fbc.indexignore import discover
+from olmkit.fbc.folder import discover
 
 
 @dataclass(frozen=True)
