@@ -1,15 +1,16 @@
-"""How much each TLS connection of this process may hold for what arrives. Called by who opens or accepts many of them.
+"""The size of asyncio's read buffer of each TLS connection in this process.
 
-asyncio keeps 256 KiB for each connection, whether or not anything is sent; its field for it is undocumented and holds for the
-whole process. Never touches a connection that is there already.
+Called by the modules that open or accept many TLS connections. asyncio allocates 256 KiB per connection, whether or not
+anything is received. The class attribute that sets the size is undocumented and applies to the whole process;
+docs/decisions/0028 shows what it saves. Existing connections keep their buffers.
 """
 
 from asyncio.sslproto import SSLProtocol
 
 TLS_READ_BUFFER_BYTES = 32 * 1024
-"""Bytes: two TLS records."""
+"""The size of two TLS records."""
 
 
 def limit_tls_read_buffers() -> None:
-    """From now on."""
+    """Set the buffer size of all TLS connections that are made afterwards."""
     SSLProtocol.max_size = TLS_READ_BUFFER_BYTES
