@@ -31,7 +31,7 @@ from olmkit.jobs.parser import Parser, ParserFailed, ParserLost
 from olmkit.jobs.protocol import ChildSpec
 
 PROGRESS_INTERVAL_SECONDS = 0.2
-"""Between two progress lines that are sent; the lines between are dropped."""
+"""Between two progress lines that are sent; lines in between are dropped."""
 
 
 def run(channels: Sequence[int], parent: int, spec: ChildSpec, scratch: Path) -> NoReturn:

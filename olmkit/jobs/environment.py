@@ -1,6 +1,6 @@
-"""Which environment variables jobs get: those that name proxies, authorities, the language and the time zone.
+"""Which environment variables jobs get: those that name proxies, certificate authorities, the language and the time zone.
 
-Used by olmkit.jobs.fork_client. All others stay with the controller: they may hold what is nobody else's business. Pure.
+Used by olmkit.jobs.fork_client. All others stay with the controller, because they may hold secrets. Pure.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
-"""In upper and in lower case."""
+"""Passed in upper and in lower case."""
 ALLOWED_VARIABLES = frozenset(
     {
         *PROXY_VARIABLES,
@@ -31,9 +31,9 @@ ALLOWED_VARIABLES = frozenset(
     }
 )
 FIXED_VARIABLES = {"HOME": "/nonexistent", "USER": "olm-suite"}
-"""What libraries ask the machine for unless they are told."""
+"""Libraries look these up on the machine unless they are set."""
 
 
 def filter_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """What of a controller's environment its jobs get."""
+    """The variables of a controller's environment that its jobs get."""
     return {**{name: value for name, value in environment.items() if name in ALLOWED_VARIABLES}, **FIXED_VARIABLES}

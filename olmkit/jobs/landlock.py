@@ -1,7 +1,7 @@
-"""Landlock: which files this process, and all that it starts, may read and write from now on. The kernel enforces it.
+"""Landlock: restricts which files this process, and all that it starts, may read and write. The kernel enforces it.
 
-Used by olmkit.jobs.sandbox. After landlock(7) and linux/landlock.h: rights a kernel does not know yet are left out by the ABI
-version that it says it has, so a newer kernel forbids more. Rules only ever take away; they cannot be undone.
+Used by olmkit.jobs.sandbox. After landlock(7) and linux/landlock.h: rights that a kernel does not know are left out, by the ABI
+version that it reports, so a newer kernel restricts more. Rules only remove rights, and cannot be undone.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from pathlib import Path
 from olmkit.jobs import syscalls
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
-"""Numbers of the system calls, the same on every architecture."""
+"""Numbers of the system calls, equal on every architecture."""
 CREATE_RULESET_VERSION_FLAG = 1
 RULE_PATH_BENEATH = 1
 
 MIN_ABI_VERSION = 2
-"""Version 1 (Linux 5.13) cannot allow to rename from one folder into another, which is how content is published."""
+"""Version 1 (Linux 5.13) cannot allow renames between folders, which is how content is published."""
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 REFER, TRUNCATE, IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
 ABI_1_RIGHTS = (1 << 13) - 1
-"""All rights of ABI 1: those above without the last three, and making and removing of each kind of file."""
+"""All rights of ABI 1: those above without the last three, and creation and removal of each kind of file."""
 RIGHTS_SINCE = ((2, REFER), (3, TRUNCATE), (5, IOCTL_DEV))
 NETWORK_SINCE, NETWORK = 4, 0b11
-"""Binding and connecting of TCP sockets."""
+"""Bind and connect of TCP sockets."""
 SCOPES_SINCE, SCOPES = 6, 0b11
-"""Abstract unix sockets and signals of processes outside."""
+"""Abstract unix sockets and signals to processes outside."""
 
 READ = READ_FILE | READ_DIR
 SPECIAL_FILES = 1 << 6 | 1 << 9 | 1 << 10 | 1 << 11 | 1 << 12
-"""Making character devices, sockets, pipes, block devices and symbolic links, which no job has a use for."""
+"""Creation of character devices, sockets, pipes, block devices and symbolic links, which no job needs."""
 WRITE = (ABI_1_RIGHTS | REFER | TRUNCATE) & ~EXECUTE & ~SPECIAL_FILES
 FILE_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
-"""Rights that a rule about a file, rather than a folder, may name."""
+"""Rights that a rule for a file, rather than a folder, may have."""
 
 
 class _Ruleset(ctypes.Structure):
@@ -52,7 +52,7 @@ class _PathBeneath(ctypes.Structure):
 
 
 def abi_version() -> int:
-    """The kernel's ABI version; 0 when it has no Landlock, was started without it, or has one before LEAST_VERSION."""
+    """The ABI version of the kernel; 0 if it has no Landlock, was started without it, or has one before MIN_ABI_VERSION."""
     try:
         found = syscalls.syscall(CREATE_RULESET, None, 0, CREATE_RULESET_VERSION_FLAG)
         return found if found >= MIN_ABI_VERSION else 0
@@ -63,10 +63,10 @@ def abi_version() -> int:
 
 
 def restrict(reads: Iterable[Path], writes: Iterable[Path], *, network: bool, abi: int) -> None:
-    """Of files, only what lies at or below those may be read, and written; nothing may be executed. Paths that are not there
-    are left out. Without `network` no TCP socket can be bound or connected, where the kernel knows how.
+    """Allow to read only the files at or below `reads`, and to write only those at or below `writes`; nothing may be executed.
 
-    `abi` is what version() said, not 0. Needs forbid_new_privileges. Raises OSError.
+    Paths that do not exist are skipped. Without `network` no TCP socket can be bound or connected, if the kernel supports that.
+    `abi` is the result of abi_version(), not 0. Needs syscalls.set_no_new_privs(). Raises OSError.
     """
     handled = _handled(abi)
     sizes = 8 if abi < NETWORK_SINCE else 16 if abi < SCOPES_SINCE else 24

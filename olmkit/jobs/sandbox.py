@@ -1,7 +1,8 @@
-"""What a job may reach of the machine it runs on: a few paths, and the network or not. The kernel keeps it there.
+"""What a job may reach of the machine it runs on: a few paths, and the network or not. The kernel enforces it.
 
-`Sandbox` is what controllers say, `enter` is called by a job's process (child.py) before it reads anything from outside. Files by
-Landlock, system calls by seccomp, no new privileges, no eyes of other processes. What the kernel lacks is said once (`warn`).
+Controllers declare a `Sandbox`; a child process calls `enter` before it reads anything from outside (child.py). Files are
+restricted by Landlock, system calls by seccomp; no new privileges, and no access by other processes. A feature that the kernel
+lacks is logged once. docs/decisions/0019.
 """
 
 from __future__ import annotations
@@ -45,8 +46,9 @@ CA_PATHS = (
 
 @dataclass(frozen=True)
 class Sandbox:
-    """Beside what Python needs: `reads` and `writes` are files, or folders with all that is below them; those that are written
-    may be read, and folders that are not there are made. With `network` also what names hosts and authorities is read.
+    """In addition to the files that Python needs: `reads` and `writes` are files, or folders with everything below them. What
+    may be written may be read, and missing folders are created. With `network`, the files that resolve hosts and name certificate
+    authorities may be read too.
     """
 
     reads: tuple[Path, ...] = ()
@@ -54,17 +56,17 @@ class Sandbox:
     network: bool = True
 
     def file_identities(self) -> tuple[tuple[int, int] | None, ...]:
-        """Which files `reads` are now: a rule is about a file, so one that was replaced is not what a process may read."""
+        """The current device and inode of each of `reads`: a rule is for a file, so a file that replaced it cannot be read."""
         return tuple(map(_identity, self.reads))
 
 
 def enter(sandbox: Sandbox) -> None:
-    """Stay in there for ever, as far as the kernel can see to it. Raises OSError."""
+    """Restrict this process, as far as the kernel can. Cannot be undone. Raises OSError."""
     syscalls.set_dumpable(False)
     syscalls.set_no_new_privs()
     if abi := landlock.abi_version():
         for path in sandbox.writes:
-            with suppress(OSError):  # whoever writes there says what is wrong
+            with suppress(OSError):  # the code that writes there reports what is wrong
                 path.mkdir(parents=True, exist_ok=True)
         reads = (*python_paths(), *(network_paths() if sandbox.network else ()), *sandbox.reads)
         landlock.restrict(reads, (Path(os.devnull), *sandbox.writes), network=sandbox.network, abi=abi)
@@ -73,14 +75,14 @@ def enter(sandbox: Sandbox) -> None:
 
 
 def restrict_writes(writes: tuple[Path, ...]) -> None:
-    """From now on less of what enter() allowed: to write those only. Raises OSError."""
+    """After enter(): restrict this process further, to write only `writes`. Raises OSError."""
     if abi := landlock.abi_version():
         landlock.restrict(python_paths(), (Path(os.devnull), *writes), network=False, abi=abi)
 
 
 @functools.cache
 def warn_of_missing_features() -> None:
-    """Say what this kernel cannot do, once per process."""
+    """Log what this kernel cannot enforce, once per process."""
     if not landlock.abi_version():
         log.warning(
             "jobs may read and write all files that this process may: the kernel has no Landlock, or none that can be used"
@@ -93,7 +95,7 @@ def warn_of_missing_features() -> None:
 
 @functools.cache
 def python_paths() -> tuple[Path, ...]:
-    """The interpreter's own files, and packages wherever they were found. For the fork server to ask first: it takes 5 ms."""
+    """The files of the interpreter and of all packages. The fork server calls it first, for its children: it takes 5 ms."""
     found = {Path(prefix, "lib") for prefix in (sys.prefix, sys.base_prefix)}
     found.update(Path(path) for path in sys.path if path)
     for name, module in [*sys.modules.items()]:
@@ -105,7 +107,7 @@ def python_paths() -> tuple[Path, ...]:
 
 @functools.cache
 def network_paths() -> tuple[Path, ...]:
-    """What names hosts, and whose certificates are believed. Whether a file is there now is asked for each job."""
+    """The files that resolve hosts and hold certificate authorities. Whether they exist is checked for each job."""
     known = ssl.get_default_verify_paths()
     names = (known.cafile, known.capath, known.openssl_cafile, known.openssl_capath, os.environ.get("OPENSSL_CONF"))
     return tuple(map(Path, dict.fromkeys((*NAME_RESOLUTION_PATHS, *CA_PATHS, *filter(None, names)))))

@@ -1,6 +1,7 @@
-"""The folder for temporary files of jobs: one per fork server, with a folder for each job, which goes with it.
+"""The folder for temporary files of jobs: one per fork server, with a subfolder per job that is removed when the job ends.
 
-Used by olmkit.jobs.fork_client. It is locked as long as it is used: what a killed controller left is removed by the next.
+Used by olmkit.jobs.fork_client. It is locked while it is used: the folder that a killed controller left is removed by the next
+one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ FOLDER_PREFIX = "olm-suite-jobs-"
 
 
 class ScratchFolder:
-    """A new folder, ours alone, until close(). Raises OSError."""
+    """A new folder for this process alone, until close(). Raises OSError."""
 
     def __init__(self) -> None:
         parent = Path(tempfile.gettempdir())
@@ -24,12 +25,12 @@ class ScratchFolder:
         self.folder, self._lock = create_locked_folder(parent, FOLDER_PREFIX)
 
     def close(self) -> None:
-        """Remove it."""
+        """Remove the folder."""
         remove_tree(self.folder)
         os.close(self._lock)
 
 
 def _remove_abandoned(parent: Path) -> None:
     for folder in parent.glob(f"{FOLDER_PREFIX}*"):
-        with suppress(OSError):  # locked, another user's, or gone meanwhile
+        with suppress(OSError):  # locked, owned by another user, or already gone
             remove_if_unlocked(folder)

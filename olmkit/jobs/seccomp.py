@@ -1,8 +1,8 @@
-"""seccomp: which system calls this process, and all that it starts, may make from now on. The kernel enforces it.
+"""seccomp: restricts which system calls this process, and all that it starts, may make. The kernel enforces it.
 
-Used by olmkit.jobs.sandbox. After seccomp(2) and linux/filter.h. What no job has a use for is refused with EPERM: to start
-programs, to look into, signal or change other processes, to share memory by number, to enter namespaces, to mount; and without
-`network`, every socket that could reach anybody. System calls of another architecture end the process.
+Used by olmkit.jobs.sandbox. After seccomp(2) and linux/filter.h. What no job needs fails with EPERM: to start programs; to
+inspect, signal or change other processes; System V IPC; namespaces and mounts; and without `network`, every socket that could
+reach another process. System calls of another architecture kill the process.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from olmkit.jobs import syscalls
 PR_SET_SECCOMP = 22
 SECCOMP_MODE_FILTER = 2
 SECCOMP, GET_ACTION_AVAILABLE = (317, 277), 2
-KILL, REFUSE, ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
-"""What a filter returns; the number of an error is added to REFUSE."""
+KILL_PROCESS, FAIL, ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
+"""What a filter returns; the number of an error is added to FAIL."""
 LOAD, EQUAL, AT_LEAST, ANY_BIT, AND, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 """Instructions: load a word of the call, jump when it is a number, is not less, has a bit; mask it; end."""
 NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16
@@ -30,10 +30,10 @@ NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16
 
 ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 X32 = 0x40000000
-"""The bit of system calls of x86_64 with pointers of 32 bits: they are others of the same architecture."""
-NONE = -1
+"""The bit in the numbers of the x32 system calls of x86_64 (pointers of 32 bits), which count as the same architecture."""
+ABSENT = -1
 """The number of a system call that an architecture does not have."""
-REFUSED: Final = {  # by name: number on x86_64, on aarch64
+DENIED_CALLS: Final = {  # by name: number on x86_64, on aarch64
     "ptrace": (101, 117),
     "process_vm_readv": (310, 270),
     "process_vm_writev": (311, 271),
@@ -86,7 +86,7 @@ REFUSED: Final = {  # by name: number on x86_64, on aarch64
     "adjtimex": (159, 171),
     "sethostname": (170, 161),
     "setdomainname": (171, 162),
-    # Memory, messages and semaphores that processes of the same user share by number or name.
+    # Shared memory, message queues and semaphores, which processes of the same user reach by number or name.
     "shmget": (29, 194),
     "shmat": (30, 196),
     "shmctl": (31, 195),
@@ -100,10 +100,10 @@ REFUSED: Final = {  # by name: number on x86_64, on aarch64
     "semctl": (66, 191),
     "mq_open": (240, 180),
     "mq_unlink": (241, 181),
-    # A job's processes are one group, which ends with the job (server.py).
+    # The processes of a job are one group, which ends with the job (fork_server.py).
     "setsid": (112, 157),
     "setpgid": (109, 154),
-    # Signals to and settings of other processes that no argument tells apart from those of one's own.
+    # Signals and settings whose arguments do not show whether they are for the own process.
     "tkill": (200, 130),
     "rt_sigqueueinfo": (129, 138),
     "rt_tgsigqueueinfo": (297, 240),
@@ -112,23 +112,23 @@ REFUSED: Final = {  # by name: number on x86_64, on aarch64
     "migrate_pages": (256, 238),
     "move_pages": (279, 239),
 }
-REFUSED_WITHOUT_NETWORK: Final = {
+DENIED_WITHOUT_NETWORK: Final = {
     "socket": (41, 198),
     "connect": (42, 203),
     "bind": (49, 200),
     "listen": (50, 201),
-    # The end of what the parser says comes from the fork server (server.py), so nobody else may make one.
+    # The end of the parser's channel comes from the fork server (fork_server.py), so nothing else may shut it down.
     "shutdown": (48, 210),
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
-    # Landlock does not keep the modes, owners, attributes and times of files.
-    "chmod": (90, NONE),
+    # Landlock does not protect the modes, owners, attributes and times of files.
+    "chmod": (90, ABSENT),
     "fchmod": (91, 52),
     "fchmodat": (268, 53),
     "fchmodat2": (452, 452),
-    "chown": (92, NONE),
+    "chown": (92, ABSENT),
     "fchown": (93, 55),
-    "lchown": (94, NONE),
+    "lchown": (94, ABSENT),
     "fchownat": (260, 54),
     "setxattr": (188, 5),
     "lsetxattr": (189, 6),
@@ -139,12 +139,12 @@ REFUSED_WITHOUT_NETWORK: Final = {
     "fremovexattr": (199, 16),
     "removexattrat": (466, 466),
     "file_setattr": (469, 469),
-    "utime": (132, NONE),
-    "utimes": (235, NONE),
-    "futimesat": (261, NONE),
+    "utime": (132, ABSENT),
+    "utimes": (235, ABSENT),
+    "futimesat": (261, ABSENT),
     "utimensat": (280, 88),
 }
-OF_OWN_PROCESS: Final = {  # by name: numbers, and which argument is the process id
+OWN_PROCESS_CALLS: Final = {  # by name: numbers, and the index of the argument that is the process ID
     "prlimit64": ((302, 261), 0),
     "sched_setscheduler": ((144, 119), 0),
     "sched_setparam": ((142, 118), 0),
@@ -153,20 +153,20 @@ OF_OWN_PROCESS: Final = {  # by name: numbers, and which argument is the process
     "setpriority": ((141, 140), 1),
     "ioprio_set": ((251, 30), 1),
 }
-"""Allowed for the process id 0, which is the caller; also for one's own number it is refused."""
-ONLY_ONE: Final = {"setpriority": 0, "ioprio_set": 1}
-"""The first argument that says that the id is of one process, not of a group or a user."""
+"""Allowed for the process ID 0, which is the caller; denied for any other number, the caller's included."""
+PROCESS_ID_KINDS: Final = {"setpriority": 0, "ioprio_set": 1}
+"""The first argument that makes the ID that of one process, not of a group or a user."""
 KILL_CALL, TGKILL, FCNTL, IOCTL = (62, 129), (234, 131), (72, 25), (16, 29)
-REFUSED_FCNTL = (8, 10, 15)
-"""F_SETOWN, F_SETSIG, F_SETOWN_EX: a descriptor that sends signals to somebody."""
-REFUSED_IOCTL = (0x8901, 0x8902, 0x5412, 0x541C)
-"""FIOSETOWN and SIOCSPGRP, which are F_SETOWN; TIOCSTI and TIOCLINUX, which type into a terminal."""
+DENIED_FCNTL_COMMANDS = (8, 10, 15)
+"""F_SETOWN, F_SETSIG, F_SETOWN_EX: a descriptor that sends signals to another process."""
+DENIED_IOCTL_REQUESTS = (0x8901, 0x8902, 0x5412, 0x541C)
+"""FIOSETOWN and SIOCSPGRP, which equal F_SETOWN; TIOCSTI and TIOCLINUX, which write into the input of a terminal."""
 SOCKET, SOCKETPAIR, CLONE, CLONE3 = (41, 198), (53, 199), (56, 220), (435, 435)
 FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
-"""Of sockets with `network`; getaddrinfo asks the kernel for the machine's addresses over netlink."""
+"""Socket families that are allowed with `network`; getaddrinfo reads the addresses of the machine over netlink."""
 STREAM_TYPE_BITS = 0xF
-NEW_NAMESPACES = 0x7E020000
-"""Flags of clone."""
+NEW_NAMESPACE_FLAGS = 0x7E020000
+"""Of clone."""
 
 
 class _Filter(ctypes.Structure):
@@ -175,21 +175,21 @@ class _Filter(ctypes.Structure):
 
 @functools.cache
 def is_available() -> bool:
-    """Whether the kernel takes filters, and the numbers of this machine's system calls are known here."""
+    """Whether the kernel supports filters, and the numbers of the system calls of this machine are in the tables here."""
     machine = os.uname().machine
     if machine not in ARCHITECTURES:
         return False
     try:
-        action = ctypes.byref(ctypes.c_uint32(KILL))
+        action = ctypes.byref(ctypes.c_uint32(KILL_PROCESS))
         syscalls.syscall(SECCOMP[[*ARCHITECTURES].index(machine)], GET_ACTION_AVAILABLE, 0, action)
-    except OSError:  # built without it, or a runtime that forbids it
+    except OSError:  # not built in, or forbidden by a container runtime
         return False
     return True
 
 
 def restrict(*, network: bool) -> None:
-    """For ever. The process that calls this may signal itself and its group; those that it starts, it and the group. Needs
-    forbid_new_privileges, and is_available(). Raises OSError.
+    """Install the filter, which cannot be removed. The caller may signal itself and its group; the processes that it starts may
+    signal the caller and the group. Needs syscalls.set_no_new_privs() and is_available(). Raises OSError.
     """
     program = b"".join(_program(os.uname().machine, network))
     what = _Filter(len(program) // 8, program)
@@ -197,32 +197,32 @@ def restrict(*, network: bool) -> None:
 
 
 def _program(machine: str, network: bool) -> Iterator[bytes]:
-    """The filter, instruction by instruction; each jump is over one return, so that none has to be counted."""
+    """The instructions of the filter. Each jump skips one return, so that no jump has to be counted."""
     column = [*ARCHITECTURES].index(machine)
     yield _instruction(LOAD, ARCHITECTURE)
-    yield from _unless_equal(ARCHITECTURES[machine], KILL)
+    yield from _unless_equal(ARCHITECTURES[machine], KILL_PROCESS)
     yield _instruction(LOAD, NUMBER)
     if machine == "x86_64":
         yield _instruction(AT_LEAST, X32, 0, 1)
-        yield _instruction(RETURN, KILL)
-    refused = [*REFUSED.values(), *(() if network else REFUSED_WITHOUT_NETWORK.values())]
-    for numbers in refused:
-        if numbers[column] != NONE:
-            yield from _if_equal(numbers[column], REFUSE | errno.EPERM)
-    # Its flags cannot be seen, and without it a C library takes clone.
-    yield from _if_equal(CLONE3[column], REFUSE | errno.ENOSYS)
+        yield _instruction(RETURN, KILL_PROCESS)
+    denied = [*DENIED_CALLS.values(), *(() if network else DENIED_WITHOUT_NETWORK.values())]
+    for numbers in denied:
+        if numbers[column] != ABSENT:
+            yield from _if_equal(numbers[column], FAIL | errno.EPERM)
+    # A filter cannot read its flags; without it, C libraries fall back to clone.
+    yield from _if_equal(CLONE3[column], FAIL | errno.ENOSYS)
     yield from _of_call(CLONE[column], _no_namespace())
     yield from _own_process_only(column)
     if network:
         yield from _of_call(SOCKET[column], _one_of(FAMILIES))
     else:
-        # One of datagrams could be sent to any other socket of the machine.
+        # A datagram socket could send to any other socket of the machine.
         yield from _of_call(SOCKETPAIR[column], _streams_only())
     yield _instruction(RETURN, ALLOW)
 
 
 def _of_call(number: int, check: Iterable[bytes]) -> Iterator[bytes]:
-    """A check of its own for one system call, which ends the filter."""
+    """A check for one system call, which ends the filter."""
     body = b"".join(check)
     yield _instruction(EQUAL, number, 0, len(body) // 8)
     yield body
@@ -230,47 +230,47 @@ def _of_call(number: int, check: Iterable[bytes]) -> Iterator[bytes]:
 
 def _no_namespace() -> Iterator[bytes]:
     yield _instruction(LOAD, ARGUMENTS)
-    yield _instruction(ANY_BIT, NEW_NAMESPACES, 0, 1)
-    yield _instruction(RETURN, REFUSE | errno.EPERM)
+    yield _instruction(ANY_BIT, NEW_NAMESPACE_FLAGS, 0, 1)
+    yield _instruction(RETURN, FAIL | errno.EPERM)
     yield _instruction(RETURN, ALLOW)
 
 
 def _own_process_only(column: int) -> Iterator[bytes]:
-    """Signals to and settings of no process but the caller; to signal 0 is to signal the own group, which is of one job."""
-    for name, (numbers, which) in OF_OWN_PROCESS.items():
-        kind = [ONLY_ONE[name]] if name in ONLY_ONE else []
+    """Signals and settings for the caller only; signal target 0 is the process group, which belongs to one job."""
+    for name, (numbers, which) in OWN_PROCESS_CALLS.items():
+        kind = [PROCESS_ID_KINDS[name]] if name in PROCESS_ID_KINDS else []
         yield from _of_call(numbers[column], [*_must_be(0, kind), *_one_of((0,), which)])
     me = os.getpid()
     yield from _of_call(KILL_CALL[column], _one_of((me, 0)))
     yield from _of_call(TGKILL[column], _one_of((me,)))  # raise() and abort()
-    yield from _of_call(FCNTL[column], _none_of(REFUSED_FCNTL))
-    yield from _of_call(IOCTL[column], _none_of(REFUSED_IOCTL))
+    yield from _of_call(FCNTL[column], _none_of(DENIED_FCNTL_COMMANDS))
+    yield from _of_call(IOCTL[column], _none_of(DENIED_IOCTL_REQUESTS))
 
 
 def _must_be(which: int, values: Iterable[int]) -> Iterator[bytes]:
     for value in values:
         yield _instruction(LOAD, ARGUMENTS + 8 * which)
-        yield from _unless_equal(value, REFUSE | errno.EPERM)
+        yield from _unless_equal(value, FAIL | errno.EPERM)
 
 
 def _one_of(values: Iterable[int], which: int = 0) -> Iterator[bytes]:
     yield _instruction(LOAD, ARGUMENTS + 8 * which)
     for value in values:
         yield from _if_equal(value, ALLOW)
-    yield _instruction(RETURN, REFUSE | errno.EPERM)
+    yield _instruction(RETURN, FAIL | errno.EPERM)
 
 
 def _none_of(values: Iterable[int]) -> Iterator[bytes]:
     yield _instruction(LOAD, ARGUMENTS + 8)
     for value in values:
-        yield from _if_equal(value, REFUSE | errno.EPERM)
+        yield from _if_equal(value, FAIL | errno.EPERM)
     yield _instruction(RETURN, ALLOW)
 
 
 def _streams_only() -> Iterator[bytes]:
     yield _instruction(LOAD, ARGUMENTS + 8)
     yield _instruction(AND, STREAM_TYPE_BITS)
-    yield from _unless_equal(socket.SOCK_STREAM, REFUSE | errno.EPERM)
+    yield from _unless_equal(socket.SOCK_STREAM, FAIL | errno.EPERM)
     yield _instruction(RETURN, ALLOW)
 
 

@@ -1,6 +1,6 @@
-"""Calls to the Linux kernel that Python has no function for: prctl, and system calls by number.
+"""System calls of Linux that Python has no function for: prctl, and system calls by number.
 
-Used by the other modules of olmkit.jobs, and by olmkit.runtime.manager for the controllers' own process. Decides nothing.
+Used by the other modules of olmkit.jobs, and by olmkit.runtime.manager for the controller's own process. Decides nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def prctl(option: int, value: int, *more: object) -> None:
 
 
 def syscall(number: int, *arguments: object) -> int:
-    """What the kernel returned. Raises OSError."""
+    """The result of the system call. Raises OSError."""
     result = int(_LIBC.syscall(ctypes.c_long(number), *map(_word, arguments)))
     if result < 0:
         code = ctypes.get_errno()
@@ -40,14 +40,14 @@ def _word(argument: object) -> object:
 
 
 def die_with_parent(parent: int) -> None:
-    """SIGKILL for this process when the thread that made it ends; at once if it has ended already. Raises OSError."""
+    """Have this process killed when the thread that forked it ends, at once if it has ended already. Raises OSError."""
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def set_child_subreaper() -> None:
-    """Processes whose parent ends become children of this one, if that comes from here; it has to wait for them."""
+    """Descendants of this process whose parent ends become its children; it has to wait for them."""
     prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
@@ -57,12 +57,12 @@ def set_dumpable(dumpable: bool) -> None:
 
 
 def set_no_new_privs() -> None:
-    """No program that this process or its children start gets more rights than it has; for ever."""
+    """No program that this process or its children start gets more privileges than it has. Cannot be undone."""
     prctl(PR_SET_NO_NEW_PRIVS, 1)
 
 
 def erase_environment() -> None:
-    """Forget all environment variables; their values are overwritten where the kernel put them, too."""
+    """Remove all environment variables, and overwrite their values in the memory where the kernel placed them."""
     _LIBC.getenv.restype = ctypes.c_void_p
     for name in os.environb:
         place = _LIBC.getenv(name)

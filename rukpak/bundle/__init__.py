@@ -1,1 +1,1 @@
-"""Bundle -> content by digest on disk, read as what its provisioner says."""
+"""The controller of kind Bundle: an image becomes content by digest on disk, read as its provisioner class requires."""

@@ -45,7 +45,7 @@ def controller(manager: Manager, jobs: Jobs[UnpackResult], store: Store) -> Cont
     """The controller, added to the manager. `store` is at `store_folder`; `jobs` has to enqueue the key of a job here when it
     ends.
 
-    Each pass over a Bundle hashes its content: whoever finds the content missing or corrupt (rukpak.bundle.storage.load)
+    Each pass over a Bundle hashes its content: a caller of rukpak.bundle.storage.load that finds the content missing or corrupt
     enqueues the Bundle, and the content is fetched again by the digest that was resolved first.
     """
     bundles, deployments = manager.informer(KIND), manager.informer(bundledeployments.KIND)
