@@ -146,5 +146,5 @@ async def test_a_leader_that_lists_files_outside_of_the_folder_writes_nothing(
     application.router.add_get("/replication/v1/records", records)
     application.router.add_get("/replication/v1/content/{path:.*}", manifest)
     async with listening(application) as address, following(follower.shelf, Sight(address)):
-        await until(lambda: "no file of a content" in said(caplog))
+        await until(lambda: "the checksums file lists an invalid file" in said(caplog))
     assert "escaped" not in str(await asyncio.to_thread(lambda: list(tmp_path.rglob("*"))))
