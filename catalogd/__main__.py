@@ -48,11 +48,11 @@ def main() -> int:
     parser = make_parser(NAME)
     add_flags(parser)
     settings = parse_settings(parser, None)
-    ahead = StartupVerifier(settings.cache_dir)
+    startup_verifier = StartupVerifier(settings.cache_dir)
     from catalogd.setup import build
     from olmkit.runtime.manager import run_with
 
-    return run_with(NAME, settings, partial(build, ahead=ahead))
+    return run_with(NAME, settings, partial(build, startup_verifier=startup_verifier))
 
 
 if __name__ == "__main__":

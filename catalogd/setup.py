@@ -37,10 +37,10 @@ from olmkit.tls import setup
 from olmkit.tls.service import CATALOG_SERVICE
 
 
-async def build(manager: Manager, ahead: StartupVerifier | None = None) -> None:
-    """Serve what was served before, then wire the controller; `ahead` has begun to verify it."""
+async def build(manager: Manager, startup_verifier: StartupVerifier | None = None) -> None:
+    """Serve what was served before, then wire the controller; `startup_verifier` has started to verify it."""
     access, memory = _checked_access(manager), job_memory_budget(manager.settings.jobs_memory)
-    shelf = CatalogStore(manager.settings.cache_dir, ahead=ahead)
+    shelf = CatalogStore(manager.settings.cache_dir, startup_verifier=startup_verifier)
     known = manager.informer(catalogs.KIND, transform=without_managed_fields)
     # What is restored says first what is expected: who asks before it is there is told to come again.
     _, base_url = await asyncio.gather(shelf.restore(), _serve(manager, shelf, known, memory))

@@ -1,1 +1,1 @@
-"""Catalogs over HTTP: the table of routes, answers and their encodings, connections. Reads the shelf, never writes it."""
+"""Catalogs over HTTP: the table of routes, answers and their encodings, connections. Reads the store, never writes it."""

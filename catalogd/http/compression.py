@@ -1,4 +1,4 @@
-"""gzip and zstd of what the shelf holds, made once per content at low priority. Filled after the shelf; asked by
+"""gzip and zstd of what the store holds, made once per content at low priority. Filled after the store; asked by
 catalogd.http.server.
 
 Serving does not wait for it: until a file is made, the plain one is sent. Kept under <cache-dir>/encoded in a Store of its own,
@@ -55,11 +55,11 @@ class CompressedFile:
 class CompressedFiles:
     """Encoded files below `root`/encoded, made within `memory`. Raises OlmError when `root` cannot be used."""
 
-    def __init__(self, root: Path, shelf: CatalogStore, memory: MemoryBudget | None = None) -> None:
+    def __init__(self, root: Path, catalog_store: CatalogStore, memory: MemoryBudget | None = None) -> None:
         self._root = root / "encoded"
         self._store = Store(self._root)
-        self._shelf = shelf
-        sandbox = Sandbox(reads=(shelf.content_folder,), writes=(self._root,), network=False)
+        self._catalog_store = catalog_store
+        sandbox = Sandbox(reads=(catalog_store.content_folder,), writes=(self._root,), network=False)
         self._jobs = Jobs[CompressResult](
             lambda _: self._changed.set(),
             max_concurrent=1,
@@ -72,14 +72,14 @@ class CompressedFiles:
         self._asked: set[str] = set()
         self._failed: set[str] = set()
         self._changed = asyncio.Event()
-        shelf.on_any_change(self._changed.set)
+        catalog_store.on_any_change(self._changed.set)
 
     def find(self, digest: str, file: str) -> Mapping[str, CompressedFile]:
         """The forms of a file of that content by encoding, best first; none when they are not made (yet)."""
         return self._forms.get(digest, {}).get(file, _NONE)
 
     async def run(self) -> None:
-        """Keep step with the shelf until cancelled."""
+        """Keep step with the store until cancelled."""
         while True:
             self._changed.clear()
             try:
@@ -97,14 +97,14 @@ class CompressedFiles:
         await self._jobs.close()
 
     async def _step(self) -> None:
-        wanted = self._shelf.digests
+        wanted = self._catalog_store.digests
         for digest in [*self._forms.keys() - wanted]:
             del self._forms[digest]
         for digest in self._asked - wanted:
             self._jobs.cancel(digest)
         self._asked &= wanted
         self._failed &= wanted
-        await asyncio.to_thread(self._store.collect_garbage, wanted | self._shelf.digests)
+        await asyncio.to_thread(self._store.collect_garbage, wanted | self._catalog_store.digests)
         for digest in sorted(wanted - self._forms.keys()):
             await self._look(digest)
         if not self._asked:
@@ -129,7 +129,7 @@ class CompressedFiles:
             if isinstance(state, Failed) and digest not in self._failed:
                 self._failed.add(digest)
                 log.warning("a catalog is sent uncompressed", extra={"digest": digest, "error": state.error.message})
-        request = CompressRequest(self._shelf.content_folder, self._root, digest)
+        request = CompressRequest(self._catalog_store.content_folder, self._root, digest)
         self._asked.add(digest)
         self._jobs.ensure(digest, COMPRESSION_VERSION, Task(COMPRESS, request))
 
@@ -139,7 +139,7 @@ class CompressedFiles:
         folder = self._store.path(digest)
         if folder is None:
             return None
-        sources = compression_sources(self._shelf.content_store, digest)
+        sources = compression_sources(self._catalog_store.content_store, digest)
         if sources is None:
             return None  # the content itself is away, or cannot be read now
         # The bytes last: what is noted cannot be read before the sizes are known, and may spare them.

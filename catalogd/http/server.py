@@ -1,6 +1,6 @@
-"""Catalogs over HTTP: the paths of catalogd.http.routes, answered from the shelf. docs/catalogd-http.md is its page.
+"""Catalogs over HTTP: the paths of catalogd.http.routes, answered from the catalog_store. docs/catalogd-http.md is its page.
 
-Runs on every replica, also while the API server is away. Reads the shelf, and the files of catalogd.http.compression, and
+Runs on every replica, also while the API server is away. Reads the store, and the files of catalogd.http.compression, and
 nothing else; a path of a request never becomes a path on disk. Errors are JSON: {"error": "..."}. `Server` is wired in
 catalogd.setup.
 """
@@ -62,7 +62,7 @@ SelectBody = Callable[[ServedCatalog], ResponseBody]
 
 @dataclass(frozen=True)
 class _Document:
-    """JSON that is held in memory, not on the shelf."""
+    """JSON that is held in memory, not on the catalog_store."""
 
     text: bytes
     representation: Representation
@@ -75,16 +75,16 @@ class _Document:
 
 
 class CatalogServer:
-    """`uid` gives the uid of the Catalog of a name: "" when there is none, None when that cannot be told, then the shelf alone
+    """`uid` gives the uid of the Catalog of a name: "" when there is none, None when that cannot be told, then the store alone
     counts. Content of a deleted Catalog is never served under the next one of its name.
 
-    `is_leading` says whether this replica fills the shelf itself: one that does not may be told of a digest before it has it.
+    `is_leading` says whether this replica fills the store itself: one that does not may be told of a digest before it has it.
     `mount` adds the routes of others (replication).
     """
 
     def __init__(
         self,
-        shelf: CatalogStore,
+        catalog_store: CatalogStore,
         uid: Callable[[str], str | None],
         encodings: CompressedFiles | None = None,
         *,
@@ -92,7 +92,7 @@ class CatalogServer:
         mount: Callable[[web.Application], None] | None = None,
         limits: ConnectionLimits | None = None,
     ) -> None:
-        self._shelf = shelf
+        self._catalog_store = catalog_store
         self._uid = uid
         self._encodings = encodings
         self._is_leading = is_leading
@@ -164,18 +164,18 @@ class CatalogServer:
 
     async def _all(self, request: web.Request, route: Route) -> web.StreamResponse:
         _parameters(request, route)
-        return await self._send(request, route, lambda shelved: _whole(shelved, route))
+        return await self._send(request, route, lambda served: _whole(served, route))
 
     async def _metas(self, request: web.Request, route: Route) -> web.StreamResponse:
         asked = _parameters(request, route)
         filters = {name: value for name, value in asked.items() if name != "digest" and value}
 
-        def body(shelved: ServedCatalog) -> ResponseBody:
+        def body(served: ServedCatalog) -> ResponseBody:
             if not filters:
-                return _whole(shelved, route)
-            index = shelved.content.index
+                return _whole(served, route)
+            index = served.content.index
             return ResponseBody(
-                shelved.content, shelved.content.blobs_path, index.byte_ranges(index.find(**filters)), route.media_type
+                served.content, served.content.blobs_path, index.byte_ranges(index.find(**filters)), route.media_type
             )
 
         return await self._send(request, route, body)
@@ -183,9 +183,9 @@ class CatalogServer:
     async def _packages(self, request: web.Request, route: Route) -> web.StreamResponse:
         _parameters(request, route)
 
-        def body(shelved: ServedCatalog) -> ResponseBody:
-            path = shelved.content.summaries_path
-            return ResponseBody(shelved.content, path, [(0, path.stat().st_size)], route.media_type, is_whole=True)
+        def body(served: ServedCatalog) -> ResponseBody:
+            path = served.content.summaries_path
+            return ResponseBody(served.content, path, [(0, path.stat().st_size)], route.media_type, is_whole=True)
 
         return await self._send(request, route, body)
 
@@ -193,13 +193,13 @@ class CatalogServer:
         _parameters(request, route)
         package = request.match_info["package"]
 
-        def body(shelved: ServedCatalog) -> ResponseBody:
-            found = shelved.content.icon_range(package)
+        def body(served: ServedCatalog) -> ResponseBody:
+            found = served.content.icon_range(package)
             if found is None:
-                raise HTTPError(404, "the catalog has no such package, or it has no icon", _named(shelved))
+                raise HTTPError(404, "the catalog has no such package, or it has no icon", _named(served))
             place, media_type = found
             media_type, headers = _harmless(media_type)
-            return ResponseBody(shelved.content, shelved.content.icons_path, [place], media_type, headers=headers)
+            return ResponseBody(served.content, served.content.icons_path, [place], media_type, headers=headers)
 
         return await self._send(request, route, body)
 
@@ -208,10 +208,10 @@ class CatalogServer:
         asked = _parameters(request, route)
         package, provided = asked.get("package", ""), asked.get("provides", "")
 
-        def body(shelved: ServedCatalog) -> ResponseBody:
-            content = shelved.content
+        def body(served: ServedCatalog) -> ResponseBody:
+            content = served.content
             if package and content.resolution_range(package) is None:
-                raise HTTPError(404, "the catalog has no such package", _named(shelved))
+                raise HTTPError(404, "the catalog has no such package", _named(served))
             names = content.providers(provided) if provided else content.resolution_packages
             places = [place for name in names if package in ("", name) and (place := content.resolution_range(name))]
             kind = route.media_type if package and not provided else route.also
@@ -233,7 +233,9 @@ class CatalogServer:
         return await self._send_document(request, route, self._catalogs_document)
 
     def _list_catalogs(self) -> object:
-        served = ((name, _owned(self._shelf.get(name), self._uid(name))) for name in sorted(self._shelf.names))
+        served = (
+            (name, _owned(self._catalog_store.get(name), self._uid(name))) for name in sorted(self._catalog_store.names)
+        )
         return {"catalogs": [{"name": name, "digest": each.record.digest} for name, each in served if each is not None]}
 
     async def _send_document(self, request: web.Request, route: Route, document: _Document) -> web.StreamResponse:
@@ -242,39 +244,39 @@ class CatalogServer:
         body = ResponseBody(self, None, [(0, len(document.text))], route.media_type)
         return await respond(request, document.representation, body, document.text)
 
-    # --- from the shelf to an answer
+    # --- from the store to an answer
 
     async def _send(self, request: web.Request, route: Route, choose: SelectBody) -> web.StreamResponse:
         """Content that is replaced and removed between look-up and opening is looked up again."""
-        shelved = self._served(request)
+        served = self._served(request)
         try:
-            return await self._answer(request, route, shelved, choose(shelved))
+            return await self._answer(request, route, served, choose(served))
         except FileNotFoundError:
-            await self._shelf.report_damage(shelved.record.digest)
-        shelved = self._served(request)
+            await self._catalog_store.report_damage(served.record.digest)
+        served = self._served(request)
         try:
             # As it is: it may be the encoded file that has gone.
-            return await self._answer(request, route, shelved, replace(choose(shelved), is_whole=False))
+            return await self._answer(request, route, served, replace(choose(served), is_whole=False))
         except FileNotFoundError:
             raise _unavailable() from None
 
     async def _answer(
-        self, request: web.Request, route: Route, shelved: ServedCatalog, body: ResponseBody
+        self, request: web.Request, route: Route, served: ServedCatalog, body: ResponseBody
     ) -> web.StreamResponse:
         _check_acceptable(request, body.media_type)
-        digest = shelved.record.digest
-        headers = {**body.headers, **_named(shelved)}
+        digest = served.record.digest
+        headers = {**body.headers, **_named(served)}
         if route.is_encoded:
             headers["Vary"] = "Accept-Encoding"
         body = replace(self._encode(request, digest, body), headers=headers)
-        since = datetime.fromisoformat(shelved.record.unpacked).astimezone(UTC)
+        since = datetime.fromisoformat(served.record.unpacked).astimezone(UTC)
         # The same catalog is other bytes after a catalogd that writes content in another way.
         there = Representation(body.size, f"{digest}.{CONTENT_FORMAT}{body.tag}", since)
         with self._files.open(body) as file:
             try:
                 return await respond(request, there, body, file)
             except TruncatedFile as torn:
-                await self._shelf.report_damage(digest)
+                await self._catalog_store.report_damage(digest)
                 if torn.headers_sent:  # the client shall not take a part for the whole
                     raise ConnectionResetError("the content on disk is torn") from None
                 raise _unavailable() from None
@@ -298,20 +300,20 @@ class CatalogServer:
 
     def _served(self, request: web.Request) -> ServedCatalog:
         name = request.match_info["catalog"]
-        shelved = self._shelf.get(name)
-        if shelved is None and (faults := catalog_name_errors(name)):
+        served = self._catalog_store.get(name)
+        if served is None and (faults := catalog_name_errors(name)):
             raise HTTPError(400, f"this cannot be the name of a catalog: {'; '.join(faults)}")
         uid = self._uid(name)
-        is_expected = name in self._shelf.pending_names
-        if uid == "" or (uid is None and shelved is None and not is_expected):
+        is_expected = name in self._catalog_store.pending_names
+        if uid == "" or (uid is None and served is None and not is_expected):
             raise HTTPError(404, "there is no such catalog")
-        shelved = _owned(shelved, uid)
-        if shelved is None:
+        served = _owned(served, uid)
+        if served is None:
             raise _unavailable()
         digest = request.query.get("digest")
-        if digest is None or digest == shelved.record.digest:
-            return shelved
-        found = _owned(self._shelf.find(name, digest), uid)
+        if digest is None or digest == served.record.digest:
+            return served
+        found = _owned(self._catalog_store.find(name, digest), uid)
         if found is not None:
             return found
         if not self._is_leading():
@@ -320,11 +322,11 @@ class CatalogServer:
         raise HTTPError(404, message)
 
 
-def _owned(shelved: ServedCatalog | None, uid: str | None) -> ServedCatalog | None:
-    """What is on the shelf, if it belongs to the Catalog with that uid ("": there is none; None: nobody can tell)."""
-    if shelved is None or uid is None:
-        return shelved
-    return shelved if uid and shelved.record.belongs_to(uid) else None
+def _owned(served: ServedCatalog | None, uid: str | None) -> ServedCatalog | None:
+    """What is on the store, if it belongs to the Catalog with that uid ("": there is none; None: nobody can tell)."""
+    if served is None or uid is None:
+        return served
+    return served if uid and served.record.belongs_to(uid) else None
 
 
 def _unavailable() -> HTTPError:
@@ -332,13 +334,13 @@ def _unavailable() -> HTTPError:
     return HTTPError(503, message, RETRY_AFTER_HEADER)
 
 
-def _named(shelved: ServedCatalog) -> dict[str, str]:
-    return {DIGEST_HEADER: shelved.record.digest}
+def _named(served: ServedCatalog) -> dict[str, str]:
+    return {DIGEST_HEADER: served.record.digest}
 
 
-def _whole(shelved: ServedCatalog, route: Route) -> ResponseBody:
-    everything = [(0, shelved.content.index.size)]
-    return ResponseBody(shelved.content, shelved.content.blobs_path, everything, route.media_type, is_whole=True)
+def _whole(served: ServedCatalog, route: Route) -> ResponseBody:
+    everything = [(0, served.content.index.size)]
+    return ResponseBody(served.content, served.content.blobs_path, everything, route.media_type, is_whole=True)
 
 
 def _harmless(media_type: str) -> tuple[str, dict[str, str]]:

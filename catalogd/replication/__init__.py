@@ -1,1 +1,1 @@
-"""The other replicas: they copy what the leader serves, verify it, and serve it too."""
+"""Replication between the replicas of catalogd: followers copy the content that the leader serves, verify it and serve it."""

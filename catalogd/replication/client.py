@@ -1,7 +1,7 @@
-"""The questions a replica asks the leader: what is served, what a content holds, and the bytes of its files.
+"""The HTTP client of replication: requests the leader's records, the checksums of a content, and the bytes of its files.
 
-Used by catalogd.replication.follower; answered by catalogd.replication.server. Believes nothing: answers are limited in
-size, and what a file holds is compared with its manifest by the store when it is published. Raises Trouble only.
+Used by catalogd.replication.follower and copier; catalogd.replication.server answers. Trusts nothing: responses are limited in
+size, and the store compares files with their checksums before they are published. Raises ReplicationError only.
 """
 
 from __future__ import annotations
@@ -21,123 +21,129 @@ from olmkit.store.checksums import Checksums
 
 CONNECT_TIMEOUT_SECONDS = 5.0
 IDLE_TIMEOUT_SECONDS = 20.0
-"""Without a byte for this long an answer is given up."""
+"""The longest time without a byte of a response."""
 RECORDS_TIMEOUT_SECONDS = 5.0
-"""For the records: meanwhile nothing else is noticed."""
+"""The timeout of a request for the records: the follower does nothing else in the meantime."""
 MAX_METADATA_BYTES = 64 * 1024 * 1024
-"""Bytes that records and manifests may have."""
+"""The largest response that is not a file."""
 CHUNK_BYTES = 1024 * 1024
 
-STATUS_HINTS = {
+STATUS_CODE_HINTS = {
     401: ": it wants the token of a ServiceAccount; give this replica a kubeconfig with one, or run it in a pod",
     403: ": bind the ClusterRole olm-suite-catalogd to the account of this replica",
 }
-"""What follows the code, where a person can do something about it."""
-TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_SECONDS, sock_read=IDLE_TIMEOUT_SECONDS)
+"""Advice for people, by status code."""
+REQUEST_TIMEOUT = aiohttp.ClientTimeout(
+    total=None, sock_connect=CONNECT_TIMEOUT_SECONDS, sock_read=IDLE_TIMEOUT_SECONDS
+)
 
 
 class ReplicationError(Exception):
-    """The leader could not be asked, or its answer cannot be used; a sentence."""
+    """The leader cannot be reached, or its response cannot be used."""
 
 
 class Interrupted(ReplicationError):
-    """The answer ended early, or was none or a refusal, as from a leader that is about to start: the rest may be had later."""
+    """The response is missing, incomplete or an error, as from a leader that is starting: the request may succeed later."""
 
 
 class PeerRequestOptions(Protocol):
-    """How replicas are asked; olmkit.tls.peers gives it."""
+    """How requests to replicas are made: implemented by olmkit.tls.peers."""
 
     @property
     def scheme(self) -> str:
         """ "https" or "http"."""
 
     async def request_options(self) -> dict[str, Any]:
-        """Arguments for a request: ssl, server_hostname, headers."""
+        """Keyword arguments of a request: ssl, server_hostname, headers."""
 
 
 class LeaderClient:
-    """Asks whatever address it is given, over one session."""
+    """Requests of one session; the address is given with each."""
 
     def __init__(self, session: aiohttp.ClientSession, peers: PeerRequestOptions) -> None:
         self._session = session
         self._peers = peers
         self._known: tuple[str, str, ServingState] | None = None
-        """The address whose records were read last, their ETag, and they themselves."""
+        """The address of the last records, their ETag, and the records."""
 
     async def records(self, address: str) -> ServingState:
-        """What is served there now; not sent again while it is what the same address answered last."""
+        """The records that this address serves. Sends the ETag of its last response, so that unchanged records are not sent
+        again."""
         known = self._known if self._known and self._known[0] == address and self._known[1] else None
-        asked = {"If-None-Match": known[1]} if known else {}
+        headers = {"If-None-Match": known[1]} if known else {}
         try:
-            async with asyncio.timeout(RECORDS_TIMEOUT_SECONDS), self._get(address, RECORDS_PATH, asked) as answer:
-                if known and answer.status == 304:
+            async with asyncio.timeout(RECORDS_TIMEOUT_SECONDS), self._get(address, RECORDS_PATH, headers) as response:
+                if known and response.status == 304:
                     return known[2]
-                note = parse(await _small(answer))
-                self._known = (address, answer.headers.get("ETag", ""), note)
-                return note
+                state = parse(await _read_all(response))
+                self._known = (address, response.headers.get("ETag", ""), state)
+                return state
         except TimeoutError:
-            raise Interrupted("the leader cannot be asked: no answer in time") from None
+            raise Interrupted("the leader cannot be reached: no response in time") from None
 
     def forget(self) -> None:
-        """Keep no records: they are asked for whole the next time."""
+        """Forget the last records, so that they are requested in full."""
         self._known = None
 
-    async def manifest(self, address: str, digest: str) -> Checksums:
-        """What a content holds."""
-        async with self._get(address, f"{CONTENT_PATH}/{digest}") as answer:
+    async def checksums(self, address: str, digest: str) -> Checksums:
+        """The checksums of a content."""
+        async with self._get(address, f"{CONTENT_PATH}/{digest}") as response:
             try:
-                return Checksums.parse(await _small(answer), digest)
+                return Checksums.parse(await _read_all(response), digest)
             except ValueError as error:
-                raise ReplicationError(f"the leader's answer cannot be used: {error}") from None
+                raise ReplicationError(f"the leader's response cannot be used: {error}") from None
 
     async def read(self, address: str, digest: str, file: str, start: int, size: int) -> AsyncGenerator[bytes, None]:
-        """The bytes of a file of `size` bytes from `start` on, in pieces of about 1 MiB; before Interrupted those that came."""
+        """Read a file of `size` bytes from `start`, in chunks of about 1 MiB. Yields what was received before it raises
+        Interrupted."""
         headers = {"Range": f"bytes={start}-"} if start else {}
-        async with self._get(address, f"{CONTENT_PATH}/{digest}/{quote(file)}", headers) as answer:
-            if answer.status != (206 if start else 200):
-                raise ReplicationError(f"the leader answered {answer.status} for a part of a file")
+        async with self._get(address, f"{CONTENT_PATH}/{digest}/{quote(file)}", headers) as response:
+            if response.status != (206 if start else 200):
+                raise ReplicationError(f"the leader answered {response.status} for a range of a file")
             left = size - start
-            async for piece in _pieces(answer):
-                left -= len(piece)
+            async for chunk in _chunks(response):
+                left -= len(chunk)
                 if left < 0:
-                    raise ReplicationError("the leader sent more than the file has")
-                yield piece
+                    raise ReplicationError("the leader sent more bytes than the file has")
+                yield chunk
             if left:
-                raise Interrupted(f"the leader's answer ended {left} bytes early")
+                raise Interrupted(f"the leader's response ended {left} bytes early")
 
     @asynccontextmanager
     async def _get(
         self, address: str, path: str, headers: dict[str, str] | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         options = await self._peers.request_options()
-        asked = {"Accept-Encoding": "identity", **options.pop("headers", {}), **(headers or {})}
+        sent = {"Accept-Encoding": "identity", **options.pop("headers", {}), **(headers or {})}
         url = URL(f"{self._peers.scheme}://{address}{path}", encoded=True)
         try:
             async with self._session.get(
-                url, headers=asked, allow_redirects=False, timeout=TIMEOUT, **options
-            ) as answer:
-                if answer.status not in (200, 206, 304):
-                    raise Interrupted(f"the leader answered {answer.status}{STATUS_HINTS.get(answer.status, '')}")
-                yield answer
+                url, headers=sent, allow_redirects=False, timeout=REQUEST_TIMEOUT, **options
+            ) as response:
+                if response.status not in (200, 206, 304):
+                    raise Interrupted(
+                        f"the leader answered {response.status}{STATUS_CODE_HINTS.get(response.status, '')}"
+                    )
+                yield response
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            raise Interrupted(f"the leader cannot be asked: {_words(error)}") from error
+            raise Interrupted(f"the leader cannot be reached: {_message(error)}") from error
 
 
-async def _small(answer: aiohttp.ClientResponse) -> bytes:
+async def _read_all(response: aiohttp.ClientResponse) -> bytes:
     data = bytearray()
-    async for piece in answer.content.iter_any():
-        data += piece
+    async for chunk in response.content.iter_any():
+        data += chunk
         if len(data) > MAX_METADATA_BYTES:
-            raise ReplicationError("the leader's answer is too large")
+            raise ReplicationError("the leader's response is too large")
     return bytes(data)
 
 
-async def _pieces(answer: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
-    """What comes, gathered until it is worth a thread that writes it; also what came before the answer broke."""
+async def _chunks(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
+    """The body in chunks large enough to be written in a thread, including what was received before an error."""
     data = bytearray()
     try:
-        async for piece in answer.content.iter_any():
-            data += piece
+        async for chunk in response.content.iter_any():
+            data += chunk
             if len(data) >= CHUNK_BYTES:
                 yield bytes(data)
                 data.clear()
@@ -149,10 +155,10 @@ async def _pieces(answer: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]
         yield bytes(data)
 
 
-def _words(error: Exception) -> str:
-    """Not the address: the sentence is logged when it changes."""
+def _message(error: Exception) -> str:
+    """Without the address: a message is logged when it changes."""
     if isinstance(error, TimeoutError):
-        return "no answer in time"
+        return "no response in time"
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return "its certificate is not trusted"
     if isinstance(error, OSError) and error.strerror:

@@ -1,7 +1,7 @@
-"""One content from the leader's disk to ours, byte for byte, verified against its manifest before it is published.
+"""Copies one content from the leader to the store of this replica, and verifies it against its checksums before it is published.
 
-Used by catalogd.replication.follower. A copy that is interrupted goes on where it was, also with another leader as long as that
-has the same files; what is left of one that fails is removed.
+Used by catalogd.replication.follower. An interrupted copy is resumed where it stopped, also from another leader as long as that
+has the same files. A copy that fails leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -19,59 +19,60 @@ from catalogd.storage.completion import run_to_completion
 from olmkit.store.checksums import Checksums
 from olmkit.store.store import Store
 
-COPY_IDLE_TIMEOUT = 60.0
-"""Seconds without a byte after which a copy is given up: longer than it takes another replica to become the leader."""
+COPY_IDLE_TIMEOUT_SECONDS = 60.0
+"""A copy without a byte for this long fails. Longer than another replica takes to become the leader."""
 RETRY_DELAY_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
 class Copier:
-    """Copies into `store` from whoever `leader` says; that may change meanwhile, "" is nobody."""
+    """Copies into `store` from the address that `leader` returns, which may change during a copy; "" when there is none."""
 
     store: Store
     source: LeaderClient
     leader: Callable[[], str]
-    idle_timeout: float = COPY_IDLE_TIMEOUT
+    idle_timeout: float = COPY_IDLE_TIMEOUT_SECONDS
 
     async def copy(self, digest: str) -> None:
-        """Content `digest` is in the store, whole. Raises Trouble, Waiting for the disk, OSError and ValueError."""
+        """Copy the content, unless it is stored and intact. Raises ReplicationError, Waiting (disk), OSError and ValueError."""
         if await asyncio.to_thread(self.store.verify, digest):
             return
         await asyncio.to_thread(self.store.remove, digest)
-        manifest = await self.source.manifest(self._leader(), digest)
-        async with _publishing(self.store, manifest) as folder:
-            for name, file in manifest.files.items():
+        checksums = await self.source.checksums(self._leader(), digest)
+        async with _publishing(self.store, checksums) as folder:
+            for name, file in checksums.files.items():
                 await asyncio.to_thread((folder / name).parent.mkdir, parents=True, exist_ok=True)
-                await self._fetch(folder / name, manifest, name, file.size)
+                await self._fetch(folder / name, checksums, name, file.size)
 
-    async def _fetch(self, path: Path, manifest: Checksums, name: str, size: int) -> None:
+    async def _fetch(self, path: Path, checksums: Checksums, name: str, size: int) -> None:
         deadline = time.monotonic() + self.idle_timeout
         with await asyncio.to_thread(open, path, "wb", 0) as file:
             while True:
                 at = file.tell()
                 try:
-                    return await self._read(file, manifest, name, size)
+                    return await self._read(file, checksums, name, size)
                 except Interrupted:
                     if file.tell() > at:
                         deadline = time.monotonic() + self.idle_timeout
                     if time.monotonic() > deadline:
                         raise
-                await self._another_attempt(manifest, deadline)
+                await self._wait_for_leader(checksums, deadline)
 
-    async def _read(self, file: Any, manifest: Checksums, name: str, size: int) -> None:
+    async def _read(self, file: Any, checksums: Checksums, name: str, size: int) -> None:
         if file.tell() == size > 0:
             return
-        async with aclosing(self.source.read(self._leader(), manifest.digest, name, file.tell(), size)) as pieces:
-            async for piece in pieces:
-                await asyncio.to_thread(_write, file, piece)
+        async with aclosing(self.source.read(self._leader(), checksums.digest, name, file.tell(), size)) as chunks:
+            async for chunk in chunks:
+                await asyncio.to_thread(_write, file, chunk)
 
-    async def _another_attempt(self, manifest: Checksums, deadline: float) -> None:
-        """Wait until there is a leader that has the same files. Raises Trouble when it has others, or none."""
+    async def _wait_for_leader(self, checksums: Checksums, deadline: float) -> None:
+        """Wait until there is a leader that has the same files. Raises ReplicationError when it has other files, or there is
+        none."""
         while True:
             await asyncio.sleep(RETRY_DELAY_SECONDS)
             try:
-                if await self.source.manifest(self._leader(), manifest.digest) != manifest:
-                    raise ReplicationError("the leader is another one, and has other files under that digest")
+                if await self.source.checksums(self._leader(), checksums.digest) != checksums:
+                    raise ReplicationError("the leader has changed, and has other files under this digest")
                 return
             except Interrupted:
                 if time.monotonic() > deadline:
@@ -90,9 +91,9 @@ def _write(file: Any, data: bytes) -> None:
 
 
 @asynccontextmanager
-async def _publishing(store: Store, manifest: Checksums) -> AsyncIterator[Path]:
-    """Store.publish for what is awaited: hashing and removing are done in a thread."""
-    publishing = store.publish(manifest.digest, manifest)
+async def _publishing(store: Store, checksums: Checksums) -> AsyncIterator[Path]:
+    """Store.publish() as an asynchronous context manager: hashing and removing run in a thread."""
+    publishing = store.publish(checksums.digest, checksums)
     folder = publishing.__enter__()
     try:
         yield folder

@@ -1,6 +1,6 @@
-"""How a replica takes its part: it says on the lease where it is asked, and follows whoever holds the lease otherwise.
+"""Sets up replication on this replica: publishes its address on the lease, and runs the follower.
 
-Called by catalogd.setup; catalogd.replication.server gives, catalogd.replication.follower takes.
+Called by catalogd.setup. The routes are catalogd.replication.server's, and are mounted by catalogd.setup.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from olmkit.runtime.manager import Manager
 from olmkit.tls.service import netloc
 
 
-def setup(manager: Manager, shelf: CatalogStore, known: Informer, address: str, peers: PeerRequestOptions) -> None:
-    """Have the shelf filled from the leader while another replica leads; `known` are the Catalogs."""
+def setup(
+    manager: Manager, catalog_store: CatalogStore, catalogs: Informer, address: str, peers: PeerRequestOptions
+) -> None:
+    """Fill the store from the leader while another replica leads. `catalogs` is the informer of Catalogs."""
 
     def leader() -> Leader | None:
         if manager.is_leading:
@@ -26,17 +28,17 @@ def setup(manager: Manager, shelf: CatalogStore, known: Informer, address: str, 
         return Leader(manager.leader_annotations.get(ADDRESS_ANNOTATION, ""), manager.lease_term)
 
     manager.lease_annotations[ADDRESS_ANNOTATION] = netloc(address)
-    manager.add_runnable(Follower(shelf, leader, lambda: served_catalogs(known), peers).run)
+    manager.add_runnable(Follower(catalog_store, leader, lambda: served_catalogs(catalogs), peers).run)
 
 
-def served_catalogs(known: Informer) -> Mapping[str, str] | None:
-    """The Catalogs that are to be served, uid by name; None as long as the API server has not been asked."""
-    if not known.synced.is_set():
+def served_catalogs(catalogs: Informer) -> Mapping[str, str] | None:
+    """The uids of the Catalogs that should be served, by name; None until the informer has synced."""
+    if not catalogs.synced.is_set():
         return None
-    return {obj["metadata"]["name"]: obj["metadata"]["uid"] for obj in known.objects.values() if _is_wanted(obj)}
+    return {obj["metadata"]["name"]: obj["metadata"]["uid"] for obj in catalogs.objects.values() if _is_desired(obj)}
 
 
-def _is_wanted(obj: dict[str, object]) -> bool:
+def _is_desired(obj: dict[str, object]) -> bool:
     metadata, spec = obj.get("metadata"), obj.get("spec")
-    leaves = isinstance(metadata, dict) and "deletionTimestamp" in metadata
-    return not leaves and isinstance(spec, dict) and spec.get("availability") != Availability.UNAVAILABLE
+    is_deleting = isinstance(metadata, dict) and "deletionTimestamp" in metadata
+    return not is_deleting and isinstance(spec, dict) and spec.get("availability") != Availability.UNAVAILABLE

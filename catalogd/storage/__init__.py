@@ -1,1 +1,1 @@
-"""What is served under which name: the shelf, its note on disk, and the records it holds."""
+"""The content that catalogd stores and serves: the store of catalogs, its state file, and the records in it."""

@@ -1,4 +1,4 @@
-"""Work that is not given up half way when who asked for it is cancelled.
+"""Work that is completed even if its caller is cancelled.
 
 Used by catalogd.storage.catalog_store and catalogd.replication.copier.
 """
@@ -13,13 +13,15 @@ Value = TypeVar("Value")
 
 
 async def run_to_completion(work: Coroutine[Any, Any, Value]) -> Value:
-    """Its outcome. A cancellation is passed on when it has ended: a thread that writes cannot be stopped, and what comes next
-    must not meet it at work."""
+    """Await `work`. If the caller is cancelled, the cancellation is raised once `work` has ended.
+
+    A thread that writes cannot be stopped, and must not run at the same time as whatever the caller does next.
+    """
     task = asyncio.create_task(work)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait({task})
         if not task.cancelled():
-            task.exception()  # it has been looked at
+            task.exception()  # marks the exception as retrieved
         raise

@@ -1,8 +1,7 @@
-"""What catalogd.storage.catalog_store does on the disk: the note of what is served, and content by digest. Everything here
-blocks.
+"""The disk operations of catalogd.storage.catalog_store: the state file, and content by digest. Everything here blocks.
 
-Run in threads by the shelf, which lets one change happen at a time. Content that is damaged is removed: that is logged with the
-digest and what is wrong, and the content is read again. Content that cannot be read now is neither: it stays where it is.
+CatalogStore calls it in threads, for one change at a time. Corrupt content is logged with its digest and the fault, and removed,
+so that it is loaded again. Content that cannot be read at the moment is neither removed nor reported as corrupt.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from olmkit.store.checksums import CORRUPTION_ERRNOS, Integrity, IntegrityCheck
 from olmkit.store.store import Store, StoreReason
 
 UNREFERENCED_CONTENT_AGE = timedelta(minutes=10)
-"""How old content is that nobody asked for, when it goes: a job that has ended may be about to tell of a younger one."""
+"""The age at which unreferenced content is removed. Younger content may be the result of a job that has just ended."""
 
 log = logging.getLogger(__name__)
 
@@ -30,39 +29,42 @@ log = logging.getLogger(__name__)
 class StoreDisk:
     """Records in `root`/catalogs.json, content in `root`/content. Raises OlmError(CacheUnusable) when `root` cannot be used."""
 
-    def __init__(self, root: Path, ahead: StartupVerifier | None = None) -> None:
+    def __init__(self, root: Path, startup_verifier: StartupVerifier | None = None) -> None:
         self.store = Store(root / CONTENT_FOLDER)
         self._file = root / STATE_FILE
-        self._ahead = ahead
+        self._startup_verifier = startup_verifier
 
     def read_state(self) -> ServingState:
-        """What was noted last, as far as it makes sense. Raises OlmError(CacheUnusable) when the file cannot be read: whoever
-        went on without it would remove what it names."""
+        """Read the state file, without its invalid entries.
+
+        Raises OlmError(CacheUnusable) when the file cannot be read: without it, all content that it names would be removed.
+        """
         try:
-            note = parse(self._file.read_bytes())
+            state = parse(self._file.read_bytes())
         except FileNotFoundError:
             return ServingState()
         except OSError as error:
             if error.errno not in CORRUPTION_ERRNOS:
                 text = f"{self._file} cannot be read ({error.strerror}): let this process read it, or remove it"
                 raise OlmError(StoreReason.UNUSABLE, text) from error
-            note = ServingState(errors=(str(error.strerror),))
-        for fault in note.errors:
-            log.warning("catalogs are read again: the note of what was served is damaged", extra={"fault": fault})
-        return note
+            state = ServingState(errors=(str(error.strerror),))
+        for fault in state.errors:
+            log.warning("the state file is damaged: its catalogs are loaded again", extra={"fault": fault})
+        return state
 
-    def write_state(self, records: Mapping[str, Record], kept: Iterable[RetainedRecord]) -> None:
-        """Atomic: a crash leaves the old note or the new one. Raises OSError."""
+    def write_state(self, records: Mapping[str, Record], retained: Iterable[RetainedRecord]) -> None:
+        """Replace the state file atomically. Raises OSError."""
         fresh = self._file.with_suffix(".new")
         with open(fresh, "wb") as file:
-            file.write(dump(records, kept))
+            file.write(dump(records, retained))
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(self._file)
 
     def verified(self, digest: str, names: Collection[str]) -> tuple[Content | None, IntegrityCheck]:
-        """The content when every byte of it is there; else None and why not, logged. What is damaged is removed."""
-        check = self._ahead.check(digest) if self._ahead is not None else None
+        """The content if every byte of it is intact; otherwise None and the reason, which is logged. Removes corrupt content."""
+        verifier = self._startup_verifier
+        check = verifier.check(digest) if verifier is not None else None
         if check is None or check.state is Integrity.UNKNOWN:
             check = self.store.check_integrity(digest)
         if check.state is Integrity.INTACT:
@@ -74,16 +76,19 @@ class StoreDisk:
                 check = IntegrityCheck(Integrity.UNKNOWN, str(error) or "there is not enough memory to read it")
         if check.state is Integrity.UNKNOWN:
             facts = {"digest": digest, "error": check.why, "catalogs": sorted(names)}
-            log.warning("content on disk cannot be read now: it is left alone, and tried again", extra=facts)
+            log.warning("content on disk cannot be read at the moment, trying again", extra=facts)
             return None, check
-        if names:  # else it was only kept, and may be gone because its time was over
+        if names:  # otherwise it was only retained, and may have been removed when its retention ended
             self.log_damage(digest, check.why, names)
-        self.forget({digest})
+        self.remove({digest})
         return None, check
 
     def opened(self, digest: str) -> Content:
-        """The content as it is. Raises LookupError when it is not here or makes no sense: then it is removed; OSError when it
-        cannot be read now."""
+        """Open the content without verifying it.
+
+        Raises LookupError when it is not stored or is invalid (then it is removed), and
+        OSError when it cannot be read at the moment.
+        """
         folder = self.store.path(digest)
         if folder is None:
             raise LookupError("there is no such content")
@@ -92,32 +97,32 @@ class StoreDisk:
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             if isinstance(error, OSError) and error.errno not in CORRUPTION_ERRNOS:
                 raise
-            self.forget({digest})
+            self.remove({digest})
             raise LookupError(f"its index cannot be read: {error}") from error
 
-    def forget(self, digests: Iterable[str]) -> None:
-        """Remove content; what cannot be removed is logged and left to the next start."""
+    def remove(self, digests: Iterable[str]) -> None:
+        """Remove content. What cannot be removed is logged, and removed at the next start."""
         for digest in sorted(digests):
             try:
                 self.store.remove(digest)
             except (OSError, OlmError) as error:
                 log.warning("content cannot be removed", extra={"digest": digest, "error": str(error)})
 
-    def collect(self, keep: set[str], older_than: timedelta = UNREFERENCED_CONTENT_AGE) -> None:
-        """Remove content that nobody asked for, and what killed jobs left."""
+    def collect(self, referenced: set[str], older_than: timedelta = UNREFERENCED_CONTENT_AGE) -> None:
+        """Remove content that is not referenced and older than `older_than`, and the staging folders of killed jobs."""
         try:
             self.store.remove_abandoned_staging()
-            self.store.collect_garbage(keep, older_than)
+            self.store.collect_garbage(referenced, older_than)
         except OSError as error:
-            log.warning("the cache folder cannot be tidied", extra={"error": str(error)})
+            log.warning("unreferenced content cannot be removed", extra={"error": str(error)})
 
     def check_sizes(self, digests: Iterable[str]) -> dict[str, str]:
-        """Those of which files are missing or of another size, and what is wrong."""
+        """Check names and sizes of files only. Returns the fault of each content that is corrupt."""
         checks = {digest: self.store.check_integrity(digest, only_sizes=True) for digest in digests}
         return {digest: check.why for digest, check in checks.items() if check.state is Integrity.CORRUPT}
 
     @staticmethod
     def log_damage(digest: str, fault: str, names: Iterable[str]) -> None:
-        """One line in the log."""
+        """Log that content is corrupt."""
         facts = {"digest": digest, "fault": fault, "catalogs": sorted(names)}
-        log.warning("content on disk is damaged: it is not served and read again", extra=facts)
+        log.warning("content on disk is damaged: it is removed and loaded again", extra=facts)

@@ -1,4 +1,4 @@
-"""What is noted of the content that a Catalog has on disk. In the World, on the shelf and between replicas. Pure."""
+"""The record of a Catalog's content on disk. Part of the World, of the state file and of what replicas exchange. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Record:
-    """Content that a Catalog has on disk: the source it was asked for by (Wish.source), and what that was.
+    """The content of a Catalog on disk: `ref`, the source that was requested (DesiredSource.source), and what it resolved to.
 
-    `resolved_ref` names the content by digest, for people; `resolved` is the same as status.resolvedSource has it; `validator` is
-    what an http source is asked by whether it is still so; `unpacked` is when. `uid` is the Catalog's, and `access` the versions
-    of the Secrets (Wish.access) with which the source has shown that it has the content; "" in records of earlier versions.
+    `resolved_ref` names the content by digest, for people. `resolved` is status.resolvedSource. `validator` is sent to an http
+    source to ask whether it has changed. `unpacked` is when the content was loaded. `uid` is the uid of the Catalog. `access` is
+    the versions of the Secrets (DesiredSource.access) with which the source has proved that it has the content. Both are "" in
+    records of earlier versions.
     """
 
     ref: str
@@ -26,5 +27,5 @@ class Record:
     access: str = ""
 
     def belongs_to(self, uid: str) -> bool:
-        """Whether that is the record of the Catalog with that uid, and not of a deleted one of the same name."""
+        """Whether this is the record of the Catalog with this uid, not of a deleted Catalog of the same name."""
         return self.uid in ("", uid)

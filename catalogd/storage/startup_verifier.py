@@ -1,7 +1,7 @@
-"""What was served before is being verified while the process is still being loaded.
+"""Verifies the content of the previous process while the modules of catalogd are imported.
 
-Begun by catalogd.__main__ before the rest of catalogd is imported, asked by catalogd.storage.disk. Imports little. Only looks:
-what is wrong is for the shelf to say and to remove.
+Started by catalogd.__main__ before the rest of catalogd is imported; catalogd.storage.disk takes the results. Imports little.
+Only reads: corrupt content is reported and removed by catalogd.storage.catalog_store.
 """
 
 from __future__ import annotations
@@ -18,24 +18,26 @@ from olmkit.store.store import Store
 CONTENT_FOLDER = "content"
 STATE_FILE = "catalogs.json"
 MAX_CONCURRENT_VERIFICATIONS = 4
-"""Contents that are verified at a time."""
+"""Contents that are verified at the same time."""
 
 
 class StartupVerifier:
-    """Begins at once, in threads, with the content that the note in `root` names. A note or a folder that cannot be read is
-    none."""
+    """Starts to verify, in threads, the content that the state file in `root` names.
+
+    A state file or folder that cannot be read is treated as empty.
+    """
 
     def __init__(self, root: Path) -> None:
         self._checks: dict[str, Future[IntegrityCheck]] = {}
         with suppress(OSError, OlmError, RuntimeError):  # the last: no thread can be started
-            note = parse((root / STATE_FILE).read_bytes())
+            state = parse((root / STATE_FILE).read_bytes())
             store = Store(root / CONTENT_FOLDER)
-            threads = ThreadPoolExecutor(MAX_CONCURRENT_VERIFICATIONS, "ahead")
-            for digest in sorted({record.digest for record in note.records.values()}):
+            threads = ThreadPoolExecutor(MAX_CONCURRENT_VERIFICATIONS, "startup-verifier")
+            for digest in sorted({record.digest for record in state.records.values()}):
                 self._checks[digest] = threads.submit(store.check_integrity, digest)
             threads.shutdown(wait=False)
 
     def check(self, digest: str) -> IntegrityCheck | None:
-        """What Store.check says of that content, waited for; None when it was not looked at, or this was asked before."""
+        """Wait for the result of Store.check_integrity; None when it was not verified or was taken before."""
         found = self._checks.pop(digest, None)
         return None if found is None else found.result()

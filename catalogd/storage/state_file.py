@@ -1,9 +1,9 @@
-"""The note of what is served, as JSON: catalogs.json of catalogd.storage.catalog_store, and what replicas tell each other.
+"""The state file, catalogs.json: what is served and retained. Also the format in which replicas exchange their records.
 
     {"format": 2, "catalogs": {name: record}, "kept": [{"catalog": name, "record": record, "until": seconds since 1970}]}
 
-What cannot be read costs only itself: a note of another format is empty, a record of another version is left out, and its
-Catalog is read again. Values only: opens no file.
+Used by catalogd.storage.disk and catalogd.replication. An invalid record is left out, and its Catalog is loaded again; a file of
+another format counts as empty. Opens no file.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ import orjson
 from catalogd.storage.record import Record
 from olmkit.api.names import is_digest
 
-FORMAT = 2
-_TEXTS = tuple(each.name for each in fields(Record) if each.name != "resolved")
-_LATER = {"uid": "", "access": ""}
-"""What records of the version before lack: they say of nobody that its source has answered."""
+STATE_FORMAT = 2
+_TEXT_FIELDS = tuple(each.name for each in fields(Record) if each.name != "resolved")
+_OPTIONAL_FIELDS = {"uid": "", "access": ""}
+"""Fields that the records of the previous version lack, with their defaults."""
 
 
 @dataclass(frozen=True)
 class RetainedRecord:
-    """What a Catalog served before; `until` is by the clock of the machine, seconds since 1970."""
+    """Replaced content of a Catalog. It is retained until `until`, in seconds since 1970."""
 
     catalog: str
     record: Record
@@ -35,7 +35,7 @@ class RetainedRecord:
 
 @dataclass(frozen=True)
 class ServingState:
-    """What is noted; `faults` say what could not be read of it."""
+    """The content of a state file. `errors` are messages about what could not be read."""
 
     records: Mapping[str, Record] = field(default_factory=dict)
     retained: tuple[RetainedRecord, ...] = ()
@@ -43,15 +43,15 @@ class ServingState:
 
     @property
     def digests(self) -> set[str]:
-        """All content that it names."""
+        """The digests of all content that it names."""
         return {record.digest for record in (*self.records.values(), *(each.record for each in self.retained))}
 
     def without(self, name: str) -> ServingState:
-        """The same without that Catalog."""
+        """A copy without this Catalog."""
         return self._filtered(lambda catalog, _: catalog != name)
 
     def without_content(self, digest: str) -> ServingState:
-        """The same without that content."""
+        """A copy without this content."""
         return self._filtered(lambda _, record: record.digest != digest)
 
     def _filtered(self, keep: Callable[[str, Record], bool]) -> ServingState:
@@ -61,48 +61,48 @@ class ServingState:
 
 
 def record_from_json(value: Any) -> Record:
-    """A record of a note. Raises ValueError, with a sentence, for anything else."""
-    value = _LATER | value if isinstance(value, dict) else {}
-    if value.keys() != {*_TEXTS, "resolved"}:
-        raise ValueError("the record is of another version")
-    if not all(isinstance(value[name], str) for name in _TEXTS) or not isinstance(value["resolved"], dict):
-        raise ValueError("the record is no record")
+    """Decode a record. Raises ValueError, with a message, for anything else."""
+    value = _OPTIONAL_FIELDS | value if isinstance(value, dict) else {}
+    if value.keys() != {*_TEXT_FIELDS, "resolved"}:
+        raise ValueError("the record has another version")
+    if not all(isinstance(value[name], str) for name in _TEXT_FIELDS) or not isinstance(value["resolved"], dict):
+        raise ValueError("the record is invalid")
     if not is_digest(value["digest"]):
-        raise ValueError("the record names no digest")
+        raise ValueError("the record has no digest")
     datetime.fromisoformat(value["unpacked"])
     return Record(**value)
 
 
-def dump(records: Mapping[str, Record], kept: Iterable[RetainedRecord] = ()) -> bytes:
-    """The note."""
-    before = [{"catalog": each.catalog, "record": each.record, "until": each.until} for each in kept]
-    note = {"format": FORMAT, "catalogs": dict(records), "kept": before}
-    return orjson.dumps(note, default=dict, option=orjson.OPT_SORT_KEYS)
+def dump(records: Mapping[str, Record], retained: Iterable[RetainedRecord] = ()) -> bytes:
+    """Encode the state file."""
+    kept = [{"catalog": each.catalog, "record": each.record, "until": each.until} for each in retained]
+    state = {"format": STATE_FORMAT, "catalogs": dict(records), "kept": kept}
+    return orjson.dumps(state, default=dict, option=orjson.OPT_SORT_KEYS)
 
 
 def parse(data: bytes) -> ServingState:
-    """What dump() gave, as far as it can be read."""
+    """Decode the output of dump(), without what is invalid."""
     try:
         value = orjson.loads(data)
     except ValueError:
-        return ServingState(errors=("it is torn",))
-    if not isinstance(value, dict) or value.get("format") != FORMAT:
-        return ServingState(errors=("it is of another format",))
+        return ServingState(errors=("it is truncated",))
+    if not isinstance(value, dict) or value.get("format") != STATE_FORMAT:
+        return ServingState(errors=("it has another format",))
     catalogs, kept = value.get("catalogs"), value.get("kept")
     if not isinstance(catalogs, dict) or not isinstance(kept, list):
-        return ServingState(errors=("it is of another format",))
+        return ServingState(errors=("it has another format",))
     records: dict[str, Record] = {}
-    faults: list[str] = []
+    errors: list[str] = []
     for name, each in catalogs.items():
         try:
             records[name] = record_from_json(each)
         except ValueError as error:
-            faults.append(f"{name}: {error}")
-    return ServingState(records, tuple(_kept(kept)), tuple(faults))
+            errors.append(f"{name}: {error}")
+    return ServingState(records, tuple(_retained(kept)), tuple(errors))
 
 
-def _kept(values: list[Any]) -> Iterable[RetainedRecord]:
-    """What cannot be read is not kept any longer, and not missed."""
+def _retained(values: list[Any]) -> Iterable[RetainedRecord]:
+    """The valid entries; others are left out."""
     for each in values:
         match each:
             case {"catalog": str(name), "record": dict(value), "until": int() | float() as until}:

@@ -1,4 +1,4 @@
-"""A server with catalogs on its shelf, over real HTTP on loopback, and clients of it: for the tests of catalogd's HTTP."""
+"""A server with catalogs on its store, over real HTTP on loopback, and clients of it: for the tests of catalogd's HTTP."""
 
 from __future__ import annotations
 
@@ -43,10 +43,12 @@ UNSERVED = "the catalog is not served: it is not read yet, cannot be read, or it
 
 
 class Site:
-    """A server, its shelf and a client."""
+    """A server, its store and a client."""
 
-    def __init__(self, server: CatalogServer, shelf: CatalogStore, session: aiohttp.ClientSession, port: int) -> None:
-        self.server, self.shelf, self.session, self.port = server, shelf, session, port
+    def __init__(
+        self, server: CatalogServer, catalog_store: CatalogStore, session: aiohttp.ClientSession, port: int
+    ) -> None:
+        self.server, self.catalog_store, self.session, self.port = server, catalog_store, session, port
         self.base = f"http://127.0.0.1:{port}"
 
     async def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes, Mapping[str, str]]:
@@ -65,26 +67,29 @@ class Site:
 
 
 async def put(
-    shelf: CatalogStore, name: str, digest: str, blobs: Sequence[Mapping[str, Any]] = BLOBS, uid: str = ""
+    catalog_store: CatalogStore, name: str, digest: str, blobs: Sequence[Mapping[str, Any]] = BLOBS, uid: str = ""
 ) -> None:
     """Write that content and serve it under the name, for the Catalog with that uid."""
-    with Store(shelf.content_folder).publish(digest) as folder, ContentWriter(folder, digest) as writer:
+    with Store(catalog_store.content_folder).publish(digest) as folder, ContentWriter(folder, digest) as writer:
         for each in blobs:
             writer.add(parse_blob(Document(dict(each), b"", 1)))
         writer.finish()
-    await shelf.put(name, Record(f"r/{name}:v1", f"r/{name}@{digest}", digest, UNPACKED, uid=uid))
+    await catalog_store.put(name, Record(f"r/{name}:v1", f"r/{name}@{digest}", digest, UNPACKED, uid=uid))
 
 
 @contextlib.asynccontextmanager
 async def serving(
-    shelf: CatalogStore, encodings: CompressedFiles | None = None, tls: ssl.SSLContext | None = None, **more: Any
+    catalog_store: CatalogStore,
+    encodings: CompressedFiles | None = None,
+    tls: ssl.SSLContext | None = None,
+    **more: Any,
 ) -> AsyncIterator[Site]:
-    """The server at work; `c` and `fresh` exist, whatever is on the shelf."""
+    """The server at work; `c` and `fresh` exist, whatever is on the catalog_store."""
     authorize = more.pop("authorize", None)
-    server = CatalogServer(shelf, lambda name: UIDS.get(name, ""), encodings, **more)
+    server = CatalogServer(catalog_store, lambda name: UIDS.get(name, ""), encodings, **more)
     port = await server.start("127.0.0.1:0", tls, authorize)
     try:
         async with aiohttp.ClientSession(auto_decompress=False, skip_auto_headers=["Accept-Encoding"]) as session:
-            yield Site(server, shelf, session, port)
+            yield Site(server, catalog_store, session, port)
     finally:
         await server.close()

@@ -1,4 +1,4 @@
-"""Shelves with content on a real disk, for tests: content that differs by digest, and damage to it."""
+"""stores with content on a real disk, for tests: content that differs by digest, and damage to it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PIECE = 1024 * 1024
 
 
 def publish(root: Path, digest: str, name: str = "p", size: int = 0) -> None:
-    """Content of one package in the store of the shelf at `root`, and `size` bytes of other blobs."""
+    """Content of one package in the store of the store at `root`, and `size` bytes of other blobs."""
     with Store(root / "content").publish(digest) as folder:
         write(folder, digest, name, size)
 
@@ -42,22 +42,22 @@ def record(digest: str, uid: str = "") -> Record:
 
 async def served(root: Path) -> dict[str, str]:
     """What a process that starts now serves: digest by name."""
-    shelf = CatalogStore(root)
-    await shelf.restore()
-    return {name: found.record.digest for name in shelf.names if (found := shelf.get(name))}
+    catalog_store = CatalogStore(root)
+    await catalog_store.restore()
+    return {name: found.record.digest for name in catalog_store.names if (found := catalog_store.get(name))}
 
 
-async def shelved(root: Path, keep: timedelta = RETENTION, **digests: str) -> CatalogStore:
-    """A shelf that serves these digests by name, and their content."""
-    shelf = CatalogStore(root, keep)
+async def fill_catalog_store(root: Path, retention: timedelta = RETENTION, **digests: str) -> CatalogStore:
+    """A store that serves these digests by name, and their content."""
+    catalog_store = CatalogStore(root, retention)
     for name, digest in digests.items():
         publish(root, digest)
-        await shelf.put(name, record(digest))
-    return shelf
+        await catalog_store.put(name, record(digest))
+    return catalog_store
 
 
-def blobs_of(shelf: CatalogStore, name: str) -> Path:
-    found = shelf.get(name)
+def blobs_of(catalog_store: CatalogStore, name: str) -> Path:
+    found = catalog_store.get(name)
     assert found is not None
     return found.content.blobs_path
 

@@ -1,4 +1,4 @@
-"""Replicas of catalogd as far as they copy from one another: a shelf, its routes on a real socket, and what follows another."""
+"""Replicas of catalogd as far as they copy from one another: a store, its routes on a real socket, and what follows another."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Requests = list[tuple[str, str]]
 class Replica:
     """One replica. `requests` are what it was asked: path and Range; `most` is how many contents it gave at a time."""
 
-    shelf: CatalogStore
+    catalog_store: CatalogStore
     root: Path
     address: str = ""
     requests: Requests = field(default_factory=list)
@@ -38,7 +38,7 @@ class Replica:
         """From now on it serves content of that digest under the names, for the Catalogs with that uid."""
         publish(self.root, digest, size=size)
         for name in names:
-            await self.shelf.put(name, record(digest, uid))
+            await self.catalog_store.put(name, record(digest, uid))
 
     def served(self) -> dict[str, str]:
         """Digest by name."""
@@ -46,7 +46,7 @@ class Replica:
 
     def records(self) -> dict[str, Record]:
         """Record by name."""
-        return {name: found.record for name in self.shelf.names if (found := self.shelf.get(name))}
+        return {name: found.record for name in self.catalog_store.names if (found := self.catalog_store.get(name))}
 
     def files(self, digest: str) -> dict[str, bytes]:
         """Everything in the folder of a content, its manifest too."""
@@ -60,10 +60,10 @@ class Replica:
 
 @contextlib.asynccontextmanager
 async def replica(root: Path) -> AsyncIterator[Replica]:
-    """One that gives what is on its shelf, on a port of its own."""
-    shelf = CatalogStore(root)
-    await shelf.restore()
-    ours = Replica(shelf, root)
+    """One that gives what is on its store, on a port of its own."""
+    catalog_store = CatalogStore(root)
+    await catalog_store.restore()
+    ours = Replica(catalog_store, root)
 
     @web.middleware
     async def noted(request: web.Request, handler: Callable[[web.Request], object]) -> web.StreamResponse:
@@ -76,7 +76,7 @@ async def replica(root: Path) -> AsyncIterator[Replica]:
             ours.under_way -= "/content/" in request.path
 
     application = web.Application(middlewares=[noted])
-    ReplicationRoutes(shelf, _anybody).add_routes(application)
+    ReplicationRoutes(catalog_store, _anybody).add_routes(application)
     async with listening(application) as ours.address:
         yield ours
 
@@ -125,15 +125,15 @@ class Sight:
 
 
 @contextlib.asynccontextmanager
-async def following(shelf: CatalogStore, sight: Sight) -> AsyncIterator[None]:
-    """A follower at work that fills the shelf, looking often."""
+async def following(catalog_store: CatalogStore, sight: Sight) -> AsyncIterator[None]:
+    """A follower at work that fills the store, looking often."""
 
     def leader() -> Leader | None:
         sight.looks += 1
         found = sight.leader if sight.looks > 1 or sight.first is None else sight.first
         return None if found is None else Leader(found, Term(found, 0, ""))
 
-    follower = Follower(shelf, leader, lambda: sight.wanted, PlainPeers(), poll=0.05)
+    follower = Follower(catalog_store, leader, lambda: sight.wanted, PlainPeers(), poll_interval=0.05)
     running = asyncio.create_task(follower.run())
     try:
         yield

@@ -25,9 +25,9 @@ MAKING = 240
 
 
 @contextlib.asynccontextmanager
-async def encoding(root: Path, shelf: CatalogStore) -> AsyncIterator[CompressedFiles]:
+async def encoding(root: Path, catalog_store: CatalogStore) -> AsyncIterator[CompressedFiles]:
     """At work."""
-    encodings = CompressedFiles(root, shelf)
+    encodings = CompressedFiles(root, catalog_store)
     run = asyncio.create_task(encodings.run())
     try:
         yield encodings
@@ -45,17 +45,17 @@ async def until_made(encodings: CompressedFiles, digest: str = DIGEST) -> None:
 
 
 @pytest.fixture
-async def shelf(tmp_path: Path) -> CatalogStore:
+async def catalog_store(tmp_path: Path) -> CatalogStore:
     """With the catalog `c`."""
-    shelf = CatalogStore(tmp_path)
-    await put(shelf, "c", DIGEST)
-    return shelf
+    catalog_store = CatalogStore(tmp_path)
+    await put(catalog_store, "c", DIGEST)
+    return catalog_store
 
 
 @pytest.fixture
-async def site(tmp_path: Path, shelf: CatalogStore) -> AsyncIterator[Site]:
+async def site(tmp_path: Path, catalog_store: CatalogStore) -> AsyncIterator[Site]:
     """Serves `c`, encoded."""
-    async with encoding(tmp_path, shelf) as encodings, serving(shelf, encodings) as site:
+    async with encoding(tmp_path, catalog_store) as encodings, serving(catalog_store, encodings) as site:
         await until_made(encodings)
         yield site
 
@@ -124,19 +124,19 @@ async def test_a_client_that_takes_nothing_there_is_is_told_what_there_is(site: 
     assert b"zstd, gzip, identity" in body
 
 
-async def test_until_it_is_encoded_a_catalog_is_sent_plain(tmp_path: Path, shelf: CatalogStore) -> None:
-    encodings = CompressedFiles(tmp_path, shelf)
-    async with serving(shelf, encodings) as site:
+async def test_until_it_is_encoded_a_catalog_is_sent_plain(tmp_path: Path, catalog_store: CatalogStore) -> None:
+    encodings = CompressedFiles(tmp_path, catalog_store)
+    async with serving(catalog_store, encodings) as site:
         _, body, headers = await site.ask(ALL, Accept_Encoding="gzip")
     assert (body, headers.get("Content-Encoding"), headers["Vary"]) == (WHOLE, None, "Accept-Encoding")
 
 
-async def test_what_was_made_is_there_after_a_restart(tmp_path: Path, shelf: CatalogStore) -> None:
-    async with encoding(tmp_path, shelf) as encodings:
+async def test_what_was_made_is_there_after_a_restart(tmp_path: Path, catalog_store: CatalogStore) -> None:
+    async with encoding(tmp_path, catalog_store) as encodings:
         await until_made(encodings)
         form = encodings.find(DIGEST, COMPRESSIBLE_FILES[0])["gzip"]
     made_at = form.path.stat().st_mtime_ns
-    async with encoding(tmp_path, shelf) as encodings:
+    async with encoding(tmp_path, catalog_store) as encodings:
         await until_made(encodings)
         assert encodings.find(DIGEST, COMPRESSIBLE_FILES[0])["gzip"] == form
     assert form.path.stat().st_mtime_ns == made_at
@@ -162,24 +162,26 @@ def _of_another_content(path: Path) -> None:
         pytest.param(_of_another_content, id="made of other content"),
     ],
 )
-async def test_what_was_damaged_meanwhile_is_made_anew(tmp_path: Path, shelf: CatalogStore, damage: object) -> None:
-    async with encoding(tmp_path, shelf) as encodings:
+async def test_what_was_damaged_meanwhile_is_made_anew(
+    tmp_path: Path, catalog_store: CatalogStore, damage: object
+) -> None:
+    async with encoding(tmp_path, catalog_store) as encodings:
         await until_made(encodings)
         path = encodings.find(DIGEST, COMPRESSIBLE_FILES[0])["gzip"].path
     whole = path.read_bytes()
     assert callable(damage)
     damage(path)
-    async with encoding(tmp_path, shelf) as encodings:
+    async with encoding(tmp_path, catalog_store) as encodings:
         await until_made(encodings)
         assert encodings.find(DIGEST, COMPRESSIBLE_FILES[0])["gzip"].path.read_bytes() == whole
 
 
-async def test_it_goes_with_its_content(tmp_path: Path, shelf: CatalogStore) -> None:
-    async with encoding(tmp_path, shelf) as encodings:
+async def test_it_goes_with_its_content(tmp_path: Path, catalog_store: CatalogStore) -> None:
+    async with encoding(tmp_path, catalog_store) as encodings:
         await until_made(encodings)
-        await put(shelf, "d", OTHER, BLOBS[:4])
+        await put(catalog_store, "d", OTHER, BLOBS[:4])
         await until_made(encodings, OTHER)
-        await shelf.remove("c")
+        await catalog_store.remove("c")
         async with asyncio.timeout(30):
             while (tmp_path / "encoded" / DIGEST.replace(":", "-")).exists():  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
@@ -187,16 +189,18 @@ async def test_it_goes_with_its_content(tmp_path: Path, shelf: CatalogStore) -> 
         assert encodings.find(OTHER, COMPRESSIBLE_FILES[0])
 
 
-async def test_a_download_ends_well_when_its_content_goes(tmp_path: Path, shelf: CatalogStore) -> None:
-    async with encoding(tmp_path, shelf) as encodings, serving(shelf, encodings) as site:
+async def test_a_download_ends_well_when_its_content_goes(tmp_path: Path, catalog_store: CatalogStore) -> None:
+    async with encoding(tmp_path, catalog_store) as encodings, serving(catalog_store, encodings) as site:
         await until_made(encodings)
         async with site.session.get(site.base + ALL, headers={"Accept-Encoding": "gzip"}) as answer:
-            await shelf.remove("c")
+            await catalog_store.remove("c")
             assert gzip.decompress(await answer.read()) == WHOLE
 
 
-async def test_an_encoded_file_that_vanished_costs_nobody_the_catalog(tmp_path: Path, shelf: CatalogStore) -> None:
-    async with encoding(tmp_path, shelf) as encodings, serving(shelf, encodings) as site:
+async def test_an_encoded_file_that_vanished_costs_nobody_the_catalog(
+    tmp_path: Path, catalog_store: CatalogStore
+) -> None:
+    async with encoding(tmp_path, catalog_store) as encodings, serving(catalog_store, encodings) as site:
         await until_made(encodings)
         shutil.rmtree(tmp_path / "encoded")
         status, body, headers = await site.ask(ALL, Accept_Encoding="gzip")
@@ -204,9 +208,9 @@ async def test_an_encoded_file_that_vanished_costs_nobody_the_catalog(tmp_path: 
 
 
 async def test_small_files_are_left_as_they_are(tmp_path: Path) -> None:
-    shelf = CatalogStore(tmp_path)
-    await put(shelf, "c", DIGEST, BLOBS[:1])
-    async with encoding(tmp_path, shelf), serving(shelf) as site:
+    catalog_store = CatalogStore(tmp_path)
+    await put(catalog_store, "c", DIGEST, BLOBS[:1])
+    async with encoding(tmp_path, catalog_store), serving(catalog_store) as site:
         folder = tmp_path / "encoded" / DIGEST.replace(":", "-") / "content"
         async with asyncio.timeout(MAKING):
             while not folder.exists():  # noqa: ASYNC110
@@ -215,10 +219,10 @@ async def test_small_files_are_left_as_they_are(tmp_path: Path) -> None:
         assert (await site.ask(ALL, Accept_Encoding="gzip"))[0] == 200
 
 
-async def test_content_that_cannot_be_read_is_served_on(tmp_path: Path, shelf: CatalogStore) -> None:
+async def test_content_that_cannot_be_read_is_served_on(tmp_path: Path, catalog_store: CatalogStore) -> None:
     """The job fails; nothing else does."""
-    (Store(shelf.content_folder).path(DIGEST) or tmp_path).joinpath("all.jsonl").unlink()
-    async with encoding(tmp_path, shelf) as encodings:
-        await put(shelf, "d", OTHER)
+    (Store(catalog_store.content_folder).path(DIGEST) or tmp_path).joinpath("all.jsonl").unlink()
+    async with encoding(tmp_path, catalog_store) as encodings:
+        await put(catalog_store, "d", OTHER)
         await until_made(encodings, OTHER)
         assert not encodings.find(DIGEST, COMPRESSIBLE_FILES[0])

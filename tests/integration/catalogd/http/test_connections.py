@@ -39,18 +39,20 @@ PART = b"".join(WHOLE.splitlines(keepends=True)[:3])
 
 
 @pytest.fixture
-async def shelf(tmp_path: Path) -> CatalogStore:
+async def catalog_store(tmp_path: Path) -> CatalogStore:
     """`c` is small, `fresh` large."""
-    shelf = CatalogStore(tmp_path)
-    await put(shelf, "c", DIGEST)
-    await put(shelf, "fresh", BIG, [{"schema": "big", "name": str(at), "text": "x" * (SIZE // 8)} for at in range(8)])
-    return shelf
+    catalog_store = CatalogStore(tmp_path)
+    await put(catalog_store, "c", DIGEST)
+    await put(
+        catalog_store, "fresh", BIG, [{"schema": "big", "name": str(at), "text": "x" * (SIZE // 8)} for at in range(8)]
+    )
+    return catalog_store
 
 
 @pytest.fixture
-async def site(shelf: CatalogStore) -> AsyncIterator[Site]:
+async def site(catalog_store: CatalogStore) -> AsyncIterator[Site]:
     """With limits so low that they are met."""
-    async with serving(shelf, limits=LIMITS) as site:
+    async with serving(catalog_store, limits=LIMITS) as site:
         yield site
 
 
@@ -281,7 +283,7 @@ async def test_a_client_too_many_is_told_to_come_again(site: Site) -> None:
         client.close()
 
 
-async def test_a_client_too_many_whose_token_counts_is_answered_and_let_go(shelf: CatalogStore) -> None:
+async def test_a_client_too_many_whose_token_counts_is_answered_and_let_go(catalog_store: CatalogStore) -> None:
     @web.middleware
     async def authorize(request: web.Request, handler: Handler) -> web.StreamResponse:
         connection = connections.connection_of(request)
@@ -289,7 +291,7 @@ async def test_a_client_too_many_whose_token_counts_is_answered_and_let_go(shelf
             connection.mark_authorized()
         return await handler(request)
 
-    async with serving(shelf, limits=LIMITS, authorize=authorize) as site:
+    async with serving(catalog_store, limits=LIMITS, authorize=authorize) as site:
         busy = [reader_of_little(site) for _ in range(LIMITS.max_connections)]
         async with asyncio.timeout(10):
             while REGISTRY.get_sample_value("catalogd_http_requests_in_flight") != len(busy):  # noqa: ASYNC110
@@ -316,9 +318,9 @@ async def test_an_idle_client_makes_room(site: Site) -> None:
         each.close()
 
 
-async def test_a_flood_of_clients_takes_no_more_descriptors_than_there_are_places(shelf: CatalogStore) -> None:
+async def test_a_flood_of_clients_takes_no_more_descriptors_than_there_are_places(catalog_store: CatalogStore) -> None:
     patient = ConnectionLimits(max_connections=4, header_timeout=600.0)
-    async with serving(shelf, limits=patient) as site:
+    async with serving(catalog_store, limits=patient) as site:
         clients = []
         for _ in range(patient.max_connections + 2 * patient.overflow_slots + 20):
             client = socket.socket()
@@ -335,8 +337,8 @@ async def test_a_flood_of_clients_takes_no_more_descriptors_than_there_are_place
                 client.close()
 
 
-async def test_a_download_may_end_when_the_server_does(shelf: CatalogStore) -> None:
-    async with serving(shelf, limits=LIMITS) as site:
+async def test_a_download_may_end_when_the_server_does(catalog_store: CatalogStore) -> None:
+    async with serving(catalog_store, limits=LIMITS) as site:
         idle, idle_writer = await site.speak(GET + b"\r\n")
         await answer_of(idle)
         reader, writer = await asyncio.open_connection(sock=reader_of_little(site))
@@ -364,8 +366,8 @@ def contexts(tmp_path: Path) -> Contexts:
     return contexts_in(tmp_path)
 
 
-async def test_over_tls_the_same_is_served(shelf: CatalogStore, contexts: Contexts) -> None:
-    async with serving(shelf, tls=contexts[0], limits=LIMITS) as site:
+async def test_over_tls_the_same_is_served(catalog_store: CatalogStore, contexts: Contexts) -> None:
+    async with serving(catalog_store, tls=contexts[0], limits=LIMITS) as site:
         for path, size in (("c/all.json", len(WHOLE)), ("fresh/all.json", None)):
             url = f"https://localhost:{site.port}/catalogs/{path}"
             async with site.session.get(url, ssl=contexts[1]) as answer:
@@ -374,9 +376,9 @@ async def test_over_tls_the_same_is_served(shelf: CatalogStore, contexts: Contex
 
 
 async def test_a_client_that_never_shakes_hands_is_let_go(
-    shelf: CatalogStore, contexts: Contexts, caplog: pytest.LogCaptureFixture
+    catalog_store: CatalogStore, contexts: Contexts, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with serving(shelf, tls=contexts[0], limits=LIMITS) as site:
+    async with serving(catalog_store, tls=contexts[0], limits=LIMITS) as site:
         silent, silent_writer = await site.speak()
         wrong, wrong_writer = await site.speak(GET + b"\r\n")
         assert await is_closed(wrong)
@@ -388,10 +390,10 @@ async def test_a_client_that_never_shakes_hands_is_let_go(
     assert [record.getMessage() for record in caplog.records if record.levelname != "INFO"] == []
 
 
-async def test_handshakes_that_never_end_take_little_memory(shelf: CatalogStore, contexts: Contexts) -> None:
+async def test_handshakes_that_never_end_take_little_memory(catalog_store: CatalogStore, contexts: Contexts) -> None:
     many = 400
     loop = asyncio.get_running_loop()
-    async with serving(shelf, tls=contexts[0], limits=ConnectionLimits(handshake_timeout=600.0)) as site:
+    async with serving(catalog_store, tls=contexts[0], limits=ConnectionLimits(handshake_timeout=600.0)) as site:
         url = f"https://localhost:{site.port}/catalogs/c/all.json"
         with traced() as allocated, contextlib.ExitStack() as clients:
             for _ in range(many):
@@ -414,8 +416,10 @@ def traced() -> Iterator[Callable[[], int]]:
         tracemalloc.stop()
 
 
-async def test_over_tls_a_client_that_stops_reading_is_cut_off_too(shelf: CatalogStore, contexts: Contexts) -> None:
-    async with serving(shelf, tls=contexts[0], limits=LIMITS) as site:
+async def test_over_tls_a_client_that_stops_reading_is_cut_off_too(
+    catalog_store: CatalogStore, contexts: Contexts
+) -> None:
+    async with serving(catalog_store, tls=contexts[0], limits=LIMITS) as site:
         reader, writer = await asyncio.open_connection(
             "127.0.0.1", site.port, ssl=contexts[1], server_hostname="localhost", limit=1024
         )

@@ -49,16 +49,16 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     loops: list[asyncio.AbstractEventLoop] = []
 
     async def serve(root: Path) -> None:
-        shelf = CatalogStore(root)
+        catalog_store = CatalogStore(root)
         icon = {"base64data": PICTURE, "mediatype": "image/png"}
-        await put(shelf, "c", DIGEST, [{**BLOBS[0], "icon": icon}, *BLOBS[1:3]])
-        async with serving(shelf) as site:
+        await put(catalog_store, "c", DIGEST, [{**BLOBS[0], "icon": icon}, *BLOBS[1:3]])
+        async with serving(catalog_store) as site:
             loops.append(asyncio.get_running_loop())
             started.append(site)
             ready.set()
             await stop.wait()
 
-    thread = threading.Thread(target=lambda: asyncio.run(serve(tmp_path_factory.mktemp("shelf"))))
+    thread = threading.Thread(target=lambda: asyncio.run(serve(tmp_path_factory.mktemp("catalog_store"))))
     thread.start()
     assert ready.wait(30)
     yield started[0].base

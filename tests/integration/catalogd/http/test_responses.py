@@ -42,17 +42,17 @@ PICTURES = [
 
 
 @pytest.fixture
-async def shelf(tmp_path: Path) -> CatalogStore:
+async def catalog_store(tmp_path: Path) -> CatalogStore:
     """`c` has packages with icons."""
-    shelf = CatalogStore(tmp_path)
-    await put(shelf, "c", DIGEST, PICTURES)
-    return shelf
+    catalog_store = CatalogStore(tmp_path)
+    await put(catalog_store, "c", DIGEST, PICTURES)
+    return catalog_store
 
 
 @pytest.fixture
-async def site(shelf: CatalogStore) -> AsyncIterator[Site]:
+async def site(catalog_store: CatalogStore) -> AsyncIterator[Site]:
     """Serves it."""
-    async with serving(shelf) as site:
+    async with serving(catalog_store) as site:
         yield site
 
 
@@ -132,7 +132,7 @@ async def test_what_a_client_accepts(site: Site, path: str, accept: str, status:
 
 
 async def test_content_that_was_replaced_is_there_by_its_digest(site: Site) -> None:
-    await put(site.shelf, "c", OTHER, BLOBS[:3])
+    await put(site.catalog_store, "c", OTHER, BLOBS[:3])
     new = await site.ask("/catalogs/c/api/v1/all")
     assert (new[0], new[2]["Olm-Catalog-Digest"]) == (200, OTHER)
     for digest, blobs in ((DIGEST, len(PICTURES)), (OTHER, 3)):
@@ -146,8 +146,8 @@ async def test_content_that_was_replaced_is_there_by_its_digest(site: Site) -> N
     assert (await site.ask("/catalogs/c/api/v1/packages/drawn/icon"))[0] == 404
 
 
-async def test_a_replica_that_follows_may_not_have_a_digest_yet(shelf: CatalogStore) -> None:
-    async with serving(shelf, is_leading=lambda: False) as site:
+async def test_a_replica_that_follows_may_not_have_a_digest_yet(catalog_store: CatalogStore) -> None:
+    async with serving(catalog_store, is_leading=lambda: False) as site:
         status, body, headers = await site.ask(f"/catalogs/c/all.json?digest={OTHER}")
         assert (status, headers["Retry-After"]) == (503, "2")
         assert json.loads(body) == {"error": "this replica does not have that content of the catalog (yet)"}
@@ -162,12 +162,12 @@ async def test_a_catalog_without_content_costs_the_others_nothing(site: Site) ->
 
 async def test_content_that_is_torn_ends_the_download_and_is_served_no_more(tmp_path: Path) -> None:
     """Less than was promised is no whole answer to any client; the next is told to come again."""
-    shelf = CatalogStore(tmp_path)
-    await put(shelf, "c", DIGEST)
-    folder = Store(shelf.content_folder).path(DIGEST)
+    catalog_store = CatalogStore(tmp_path)
+    await put(catalog_store, "c", DIGEST)
+    folder = Store(catalog_store.content_folder).path(DIGEST)
     assert folder is not None
     os.truncate(folder / "all.jsonl", len(WHOLE) // 2)
-    async with serving(shelf) as site:
+    async with serving(catalog_store) as site:
         with pytest.raises(aiohttp.ClientPayloadError):
             await site.ask("/catalogs/c/all.json")
         status, _, headers = await site.ask("/catalogs/c/all.json")
@@ -175,24 +175,24 @@ async def test_content_that_is_torn_ends_the_download_and_is_served_no_more(tmp_
 
 
 async def test_a_small_answer_from_torn_content_is_none(tmp_path: Path) -> None:
-    shelf = CatalogStore(tmp_path)
-    await put(shelf, "c", DIGEST)
-    folder = Store(shelf.content_folder).path(DIGEST)
+    catalog_store = CatalogStore(tmp_path)
+    await put(catalog_store, "c", DIGEST)
+    folder = Store(catalog_store.content_folder).path(DIGEST)
     assert folder is not None
     os.truncate(folder / "resolution.jsonl", 10)
-    async with serving(shelf) as site:
+    async with serving(catalog_store) as site:
         status, body, _ = await site.ask("/catalogs/c/api/v1/resolution?package=p")
     assert (status, json.loads(body)) == (503, {"error": UNSERVED})
 
 
-async def test_who_may_not_read_is_told_so_everywhere(shelf: CatalogStore) -> None:
+async def test_who_may_not_read_is_told_so_everywhere(catalog_store: CatalogStore) -> None:
     @web.middleware
     async def authorize(request: web.Request, handler: Handler) -> web.StreamResponse:
         if request.headers.get("Authorization") != "Bearer good":
             raise web.HTTPUnauthorized(reason="who are you?", headers={"WWW-Authenticate": "Bearer"})
         return await handler(request)
 
-    async with serving(shelf, authorize=authorize) as site:
+    async with serving(catalog_store, authorize=authorize) as site:
         for path in ("/catalogs/c/all.json", "/catalogs/x/all.json", "/openapi.json", "/nothing"):
             status, body, headers = await site.ask(path)
             assert (status, headers["WWW-Authenticate"]) == (401, "Bearer")
@@ -201,7 +201,7 @@ async def test_who_may_not_read_is_told_so_everywhere(shelf: CatalogStore) -> No
         assert (await site.ask("/catalogs/x/all.json", Authorization="Bearer good"))[0] == 404
 
 
-async def test_others_may_mount_routes(shelf: CatalogStore) -> None:
+async def test_others_may_mount_routes(catalog_store: CatalogStore) -> None:
     async def hello(_: web.Request) -> web.Response:
         return web.Response(text="hello")
 
@@ -212,7 +212,7 @@ async def test_others_may_mount_routes(shelf: CatalogStore) -> None:
         application.router.add_get("/hello", hello)
         application.router.add_get("/broken", broken)
 
-    async with serving(shelf, mount=mount) as site:
+    async with serving(catalog_store, mount=mount) as site:
         assert (await site.ask("/hello"))[1] == b"hello"
         status, body, _ = await site.ask("/broken")
     assert (status, json.loads(body)) == (500, {"error": "an unexpected error, which catalogd's log tells"})

@@ -38,10 +38,10 @@ PARTS = "it, or a part of it between dots, does not begin and end with a letter 
 
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
-    """A server with one catalog `c` on its shelf, and `fresh` that is known and not read yet."""
-    shelf = CatalogStore(tmp_path)
-    await put(shelf, "c", DIGEST)
-    async with serving(shelf) as site:
+    """A server with one catalog `c` on its store, and `fresh` that is known and not read yet."""
+    catalog_store = CatalogStore(tmp_path)
+    await put(catalog_store, "c", DIGEST)
+    async with serving(catalog_store) as site:
         yield site
 
 
@@ -101,9 +101,9 @@ async def test_documents_of_all_packages_that_provide_a_kind(tmp_path: Path) -> 
     found = package("p", "1.0.0"), package("q", "1.0.0"), package("r", "1.0.0")
     for blobs in found[:2]:
         blobs[2]["properties"].append(gvk)
-    shelf = CatalogStore(tmp_path)
-    await put(shelf, "c", DIGEST, [blob for blobs in found for blob in blobs])
-    async with serving(shelf) as other:
+    catalog_store = CatalogStore(tmp_path)
+    await put(catalog_store, "c", DIGEST, [blob for blobs in found for blob in blobs])
+    async with serving(catalog_store) as other:
         status, body, headers = await other.ask("/catalogs/c/api/v1/resolution?provides=example.com/Party")
         assert (status, headers["Content-Type"]) == (200, "application/jsonl")
         assert [json.loads(line)["package"] for line in body.splitlines()] == ["p", "q"]
@@ -253,28 +253,28 @@ async def test_the_list_of_catalogs_names_what_is_served_and_changes_with_it(sit
     assert (status, json.loads(body)) == (200, {"catalogs": [{"name": "c", "digest": DIGEST}]})
     known = {"If-None-Match": headers["ETag"]}
     assert (await site.ask("/catalogs", **known))[0] == 304
-    await put(site.shelf, "fresh", DIGEST)
+    await put(site.catalog_store, "fresh", DIGEST)
     assert [each["name"] for each in json.loads((await site.ask("/catalogs"))[1])["catalogs"]] == ["c", "fresh"]
-    await site.shelf.remove("fresh")
-    await site.shelf.remove("c")
+    await site.catalog_store.remove("fresh")
+    await site.catalog_store.remove("c")
     status, body, _ = await site.ask("/catalogs", **known)
     assert (status, json.loads(body)) == (200, {"catalogs": []})
 
 
 async def test_a_catalog_that_is_withdrawn_is_gone_at_once(site: Site) -> None:
-    await site.shelf.remove("c")
+    await site.catalog_store.remove("c")
     assert (await site.ask("/catalogs/c/all.json"))[0] == 503
 
 
 async def test_content_that_vanished_from_the_disk_is_unavailable(site: Site) -> None:
-    Store(site.shelf.content_folder).remove(DIGEST)
+    Store(site.catalog_store.content_folder).remove(DIGEST)
     assert (await site.ask("/catalogs/c/all.json"))[0] == 503
 
 
 async def test_a_download_under_way_ends_well_when_its_content_is_replaced(site: Site) -> None:
     async with site.session.get(f"{site.base}/catalogs/c/all.json") as answer:
         first = await answer.content.readexactly(10)
-        await site.shelf.remove("c")
+        await site.catalog_store.remove("c")
         assert first + await answer.read() == WHOLE
 
 
@@ -290,8 +290,8 @@ async def test_requests_are_measured_by_code(site: Site) -> None:
     assert REGISTRY.get_sample_value("catalogd_http_request_duration_seconds_bucket", bucket) is not None
 
 
-async def test_while_nobody_knows_the_catalogs_the_shelf_counts(site: Site) -> None:
-    server = CatalogServer(site.shelf, lambda name: None)
+async def test_while_nobody_knows_the_catalogs_the_store_counts(site: Site) -> None:
+    server = CatalogServer(site.catalog_store, lambda name: None)
     port = await server.start("127.0.0.1:0")
     try:
         async with site.session.get(f"http://127.0.0.1:{port}/catalogs/c/api/v1/all") as answer:
@@ -306,9 +306,9 @@ OTHER = "sha256:" + "2" * 64
 
 
 async def test_content_of_a_deleted_catalog_is_not_that_of_the_next_one_of_its_name(tmp_path: Path) -> None:
-    shelf = CatalogStore(tmp_path)
-    await put(shelf, "c", DIGEST, uid="of another")
-    async with serving(shelf) as site:
+    catalog_store = CatalogStore(tmp_path)
+    await put(catalog_store, "c", DIGEST, uid="of another")
+    async with serving(catalog_store) as site:
         for path in (
             "all.json",
             "api/v1/metas?package=p",
@@ -318,7 +318,7 @@ async def test_content_of_a_deleted_catalog_is_not_that_of_the_next_one_of_its_n
             status, body, headers = await site.ask(f"/catalogs/c/{path}")
             assert (status, json.loads(body), headers["Retry-After"]) == (503, {"error": UNSERVED}, "2")
         assert json.loads((await site.ask("/catalogs"))[1]) == {"catalogs": []}
-        await put(shelf, "c", OTHER, BLOBS[3:], uid=UIDS["c"])
+        await put(catalog_store, "c", OTHER, BLOBS[3:], uid=UIDS["c"])
         status, body, _ = await site.ask("/catalogs/c/all.json")
         assert (status, body) == (200, b"".join(LINES[3:]))
         assert json.loads((await site.ask("/catalogs"))[1]) == {"catalogs": [{"name": "c", "digest": OTHER}]}
@@ -331,7 +331,7 @@ async def test_content_that_an_earlier_version_noted_is_of_the_catalog_of_its_na
 
 async def test_an_address_that_is_taken_is_named(site: Site) -> None:
     taken = site.base.removeprefix("http://")
-    other = CatalogServer(site.shelf, lambda name: None)
+    other = CatalogServer(site.catalog_store, lambda name: None)
     with pytest.raises(OlmError, match=f"cannot listen on {taken} for catalogs"):
         await other.start(taken)
     await other.close()

@@ -36,12 +36,14 @@ def contexts(tmp_path: Path) -> Contexts:
 
 
 @pytest.fixture
-async def shelf(tmp_path: Path) -> CatalogStore:
+async def catalog_store(tmp_path: Path) -> CatalogStore:
     """`c` is small, `fresh` large."""
-    shelf = CatalogStore(tmp_path / "shelf")
-    await put(shelf, "c", DIGEST)
-    await put(shelf, "fresh", BIG, [{"schema": "big", "name": str(at), "text": "x" * (SIZE // 8)} for at in range(8)])
-    return shelf
+    catalog_store = CatalogStore(tmp_path / "catalog_store")
+    await put(catalog_store, "c", DIGEST)
+    await put(
+        catalog_store, "fresh", BIG, [{"schema": "big", "name": str(at), "text": "x" * (SIZE // 8)} for at in range(8)]
+    )
+    return catalog_store
 
 
 @contextlib.asynccontextmanager
@@ -94,18 +96,18 @@ async def served(site: Site, context: ssl.SSLContext, address: str, clients: int
     ],
 )
 async def test_a_peer_with_many_connections_keeps_no_client_of_another_address_out(
-    shelf: CatalogStore, contexts: Contexts, greed: str
+    catalog_store: CatalogStore, contexts: Contexts, greed: str
 ) -> None:
-    async with serving(shelf, tls=contexts[0], limits=LIMITS) as site, greedy(site, greed):
+    async with serving(catalog_store, tls=contexts[0], limits=LIMITS) as site, greedy(site, greed):
         if greed == "slow":
             await _all_are_answered()
         assert await served(site, contexts[1], HONEST) == {"served": CLIENTS}
 
 
 async def test_readers_below_the_least_rate_make_room_for_who_has_their_address(
-    shelf: CatalogStore, contexts: Contexts
+    catalog_store: CatalogStore, contexts: Contexts
 ) -> None:
-    async with serving(shelf, tls=contexts[0], limits=LIMITS) as site, greedy(site, "slow"):
+    async with serving(catalog_store, tls=contexts[0], limits=LIMITS) as site, greedy(site, "slow"):
         await _all_are_answered()
         async with asyncio.timeout(120):
             while await served(site, contexts[1], GREEDY, clients=1) != {"served": 1}:  # their rate is not known yet
@@ -113,8 +115,8 @@ async def test_readers_below_the_least_rate_make_room_for_who_has_their_address(
 
 
 async def test_a_peer_that_never_shakes_hands_does_not_keep_out_who_has_its_address(
-    shelf: CatalogStore, contexts: Contexts
+    catalog_store: CatalogStore, contexts: Contexts
 ) -> None:
     """A node's proxy, or one that translates addresses, makes one peer of many."""
-    async with serving(shelf, tls=contexts[0], limits=LIMITS) as site, greedy(site, "silent"):
+    async with serving(catalog_store, tls=contexts[0], limits=LIMITS) as site, greedy(site, "silent"):
         assert await served(site, contexts[1], GREEDY) == {"served": CLIENTS}

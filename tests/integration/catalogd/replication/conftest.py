@@ -1,4 +1,4 @@
-"""Three replicas, each with a shelf of its own."""
+"""Three replicas, each with a store of its own."""
 
 from __future__ import annotations
 

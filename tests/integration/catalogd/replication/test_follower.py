@@ -42,7 +42,7 @@ async def change_leaders_midway(leader: Replica, other: Replica, follower: Repli
     async with proxied(leader) as proxy:
         hold(proxy)
         sight = Sight(proxy.address)
-        async with following(follower.shelf, sight):
+        async with following(follower.catalog_store, sight):
             await half_is_here(follower)
             proxy.close()
             proxy.cut()
@@ -63,7 +63,7 @@ def staged(one: Replica) -> list[int]:
 async def test_a_follower_serves_what_the_leader_serves_byte_for_byte(leader: Replica, follower: Replica) -> None:
     await leader.serve(ONE, "a", "b", size=LARGE)
     await leader.serve(TWO, "c")
-    async with following(follower.shelf, Sight(leader.address)):
+    async with following(follower.catalog_store, Sight(leader.address)):
         await until(lambda: follower.served() == {"a": ONE, "b": ONE, "c": TWO})
     for digest in (ONE, TWO):
         assert follower.files(digest) == leader.files(digest)
@@ -76,11 +76,11 @@ async def test_a_follower_serves_what_the_leader_serves_byte_for_byte(leader: Re
 
 async def test_a_follower_moves_with_the_leader_and_keeps_what_was_before(leader: Replica, follower: Replica) -> None:
     await leader.serve(ONE, "a")
-    async with following(follower.shelf, Sight(leader.address)):
+    async with following(follower.catalog_store, Sight(leader.address)):
         await until(lambda: follower.served() == {"a": ONE})
         await leader.serve(TWO, "a")
         await until(lambda: follower.served() == {"a": TWO})
-        assert follower.shelf.find("a", ONE)
+        assert follower.catalog_store.find("a", ONE)
         await leader.serve(ONE, "a")
         await until(lambda: follower.served() == {"a": ONE})
     assert len(leader.asked(f"/content/{ONE}/all.jsonl")) == 1, "what was kept is not copied again"
@@ -88,7 +88,7 @@ async def test_a_follower_moves_with_the_leader_and_keeps_what_was_before(leader
 
 async def test_nothing_is_asked_twice_while_nothing_changes(leader: Replica, follower: Replica) -> None:
     await leader.serve(ONE, "a")
-    async with following(follower.shelf, Sight(leader.address)):
+    async with following(follower.catalog_store, Sight(leader.address)):
         await until(lambda: follower.served())
         copied = len(leader.asked("/content/"))
         looks = len(leader.asked("/records"))
@@ -98,7 +98,7 @@ async def test_nothing_is_asked_twice_while_nothing_changes(leader: Replica, fol
 
 async def test_a_copy_that_is_cut_goes_on_where_it_was(leader: Replica, follower: Replica) -> None:
     await leader.serve(ONE, "a", size=LARGE)
-    async with proxied(leader) as proxy, following(follower.shelf, Sight(proxy.address)):
+    async with proxied(leader) as proxy, following(follower.catalog_store, Sight(proxy.address)):
         hold(proxy)
         await half_is_here(follower)
         proxy.touch(None)
@@ -136,10 +136,10 @@ async def test_bytes_that_change_on_the_way_are_never_served(
     await leader.serve(ONE, "a", size=LARGE)
     async with proxied(leader) as proxy:
         proxy.touch(lambda chunk: chunk.replace(b"11111111", b"11111112") if len(chunk) > 20000 else chunk)
-        async with following(follower.shelf, Sight(proxy.address)):
+        async with following(follower.catalog_store, Sight(proxy.address)):
             await until(lambda: "all.jsonl has other bytes than were published" in said(caplog))
             assert follower.served() == {}
-            assert follower.shelf.content_store.digests() == set()
+            assert follower.catalog_store.content_store.digests() == set()
             proxy.touch(None)
             await until(lambda: follower.served() == {"a": ONE})
     assert follower.files(ONE) == leader.files(ONE)
@@ -151,13 +151,13 @@ async def test_a_leader_whose_disk_rots_is_not_believed_and_one_whose_files_are_
 ) -> None:
     await leader.serve(ONE, "a", size=1000)
     await leader.serve(TWO, "b")
-    damage(blobs_of(leader.shelf, "a"), "flipped")
-    damage(blobs_of(leader.shelf, "b"), "cut")
-    async with following(follower.shelf, Sight(leader.address)):
+    damage(blobs_of(leader.catalog_store, "a"), "flipped")
+    damage(blobs_of(leader.catalog_store, "b"), "cut")
+    async with following(follower.catalog_store, Sight(leader.address)):
         await until(lambda: leader.served() == {"a": ONE})
         await until(lambda: "all.jsonl has other bytes than were published" in said(caplog))
         assert follower.served() == {}
-        assert leader.shelf.corruption("b")
+        assert leader.catalog_store.corruption("b")
 
 
 async def test_what_is_here_is_served_whatever_becomes_of_the_leader(
@@ -166,7 +166,7 @@ async def test_what_is_here_is_served_whatever_becomes_of_the_leader(
     await leader.serve(ONE, "a")
     async with proxied(leader) as proxy, replica(tmp_path / "empty") as empty:
         sight = Sight(proxy.address)
-        async with following(follower.shelf, sight):
+        async with following(follower.catalog_store, sight):
             await until(lambda: follower.served() == {"a": ONE})
             proxy.close()
             proxy.cut()
@@ -182,13 +182,13 @@ async def test_what_is_here_is_served_whatever_becomes_of_the_leader(
 
 async def test_a_start_before_anybody_leads_is_no_trouble(follower: Replica, caplog: pytest.LogCaptureFixture) -> None:
     sight = Sight(leader=None, first="")
-    async with following(follower.shelf, sight):
+    async with following(follower.catalog_store, sight):
         await until(lambda: sight.looks > 2)
     assert said(caplog) == ""
 
 
 async def test_that_nobody_leads_for_long_is_said(follower: Replica, caplog: pytest.LogCaptureFixture) -> None:
-    async with following(follower.shelf, Sight("")):
+    async with following(follower.catalog_store, Sight("")):
         await until(lambda: "the leader is not known" in said(caplog))
 
 
@@ -196,15 +196,15 @@ async def test_only_the_catalogs_on_the_cluster_decide_what_goes(leader: Replica
     for digest, name in ((ONE, "a"), (TWO, "b")):
         await leader.serve(digest, name)
     sight = Sight(leader.address, wanted=None)
-    async with following(follower.shelf, sight):
+    async with following(follower.catalog_store, sight):
         await until(lambda: follower.served() == {"a": ONE, "b": TWO})
-        await leader.shelf.remove("b")
+        await leader.catalog_store.remove("b")
         looks = len(leader.asked("/records"))
         await until(lambda: len(leader.asked("/records")) > looks + 2)
         assert follower.served() == {"a": ONE, "b": TWO}
         sight.wanted = {"b": "2"}
         await until(lambda: follower.served() == {"b": TWO})
-        await until(lambda: follower.shelf.content_store.digests() == {TWO})
+        await until(lambda: follower.catalog_store.content_store.digests() == {TWO})
         sight.wanted = {"a": "1", "b": "2"}
         await until(lambda: follower.served() == {"a": ONE, "b": TWO})
 
@@ -215,7 +215,7 @@ async def test_a_copy_of_what_nobody_wants_any_more_is_given_up(leader: Replica,
     async with proxied(leader) as proxy:
         hold(proxy)
         sight.leader = proxy.address
-        async with following(follower.shelf, sight):
+        async with following(follower.catalog_store, sight):
             await half_is_here(follower)
             sight.wanted = {"b": "2"}
             await until(lambda: staged(follower) == [])
@@ -223,13 +223,13 @@ async def test_a_copy_of_what_nobody_wants_any_more_is_given_up(leader: Replica,
             proxy.resume()
             await leader.serve(TWO, "b")
             await until(lambda: follower.served() == {"b": TWO})
-    assert follower.shelf.content_store.digests() == {TWO}
+    assert follower.catalog_store.content_store.digests() == {TWO}
 
 
 async def test_a_replica_that_becomes_the_leader_goes_on_with_what_it_has(leader: Replica, follower: Replica) -> None:
     await leader.serve(ONE, "a")
     sight = Sight(leader.address)
-    async with following(follower.shelf, sight):
+    async with following(follower.catalog_store, sight):
         await until(lambda: follower.served() == {"a": ONE})
         async with proxied(leader) as proxy:
             hold(proxy)
@@ -245,7 +245,7 @@ async def test_a_hundred_catalogs_are_copied_a_few_at_a_time(leader: Replica, fo
     digests = {f"c-{number}": f"sha256:{number:064x}" for number in range(100)}
     for name, digest in digests.items():
         await leader.serve(digest, name)
-    async with following(follower.shelf, Sight(leader.address)):
+    async with following(follower.catalog_store, Sight(leader.address)):
         await until(lambda: follower.served() == digests)
     assert 1 < leader.most <= MAX_CONCURRENT_COPIES
 
@@ -261,12 +261,12 @@ async def test_content_that_finds_no_room_is_said_and_the_others_are_served(
     await leader.serve(ONE, "large", size=3 * 1024 * 1024)
     await leader.serve(TWO, "small")
     failed = full()
-    async with replica(disk / "cache") as follower, following(follower.shelf, Sight(leader.address)):
+    async with replica(disk / "cache") as follower, following(follower.catalog_store, Sight(leader.address)):
         await until(lambda: follower.served() == {"small": TWO})
         await until(lambda: "is full: free some space" in said(caplog))
         await until(lambda: REGISTRY.get_sample_value("catalogd_replication_behind") == 1)
         assert full() > failed
-        assert follower.shelf.content_store.digests() == {TWO}
+        assert follower.catalog_store.content_store.digests() == {TWO}
         await until(lambda: staged(follower) == [])  # between two attempts
 
 
@@ -274,7 +274,7 @@ async def test_a_follower_that_is_stopped_leaves_nothing_half_done(leader: Repli
     await leader.serve(ONE, "a", size=LARGE)
     async with proxied(leader) as proxy:
         hold(proxy)
-        async with following(follower.shelf, Sight(proxy.address)):
+        async with following(follower.catalog_store, Sight(proxy.address)):
             await half_is_here(follower)
         assert staged(follower) == []
-        assert follower.shelf.content_store.digests() == set()
+        assert follower.catalog_store.content_store.digests() == set()

@@ -1,4 +1,4 @@
-"""What replicas ask and answer over raw sockets: nothing is given but content on the shelf, and nothing is believed."""
+"""What replicas ask and answer over raw sockets: nothing is given but content on the store, and nothing is believed."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ async def ask(address: str, path: str) -> tuple[int, bytes]:
         "",
     ],
 )
-async def test_nothing_is_given_but_files_of_content_on_the_shelf(leader: Replica, path: str) -> None:
+async def test_nothing_is_given_but_files_of_content_on_the_store(leader: Replica, path: str) -> None:
     await leader.serve(ONE, "a")
-    publish(leader.root, TWO)  # here, but on no shelf
+    publish(leader.root, TWO)  # here, but on no store
     (leader.root.parent / "secret").write_text("secret")
     (leader.root / "secret").write_text("secret")
     status, body = await ask(leader.address, f"/replication/v1/content/{path}")
@@ -63,7 +63,7 @@ async def test_what_is_kept_can_still_be_had_and_what_is_withdrawn_not(leader: R
     await leader.serve(ONE, "a")
     await leader.serve(TWO, "a")
     assert (await ask(leader.address, f"/replication/v1/content/{ONE}/all.jsonl"))[0] == 200
-    await leader.shelf.remove("a")
+    await leader.catalog_store.remove("a")
     assert (await ask(leader.address, f"/replication/v1/content/{ONE}"))[0] == 404
 
 
@@ -108,7 +108,7 @@ async def test_a_leader_that_answers_nonsense_costs_nothing_that_is_here(
 ) -> None:
     await leader.serve(ONE, "a")
     sight = Sight(leader.address)
-    async with listening(NONSENSE[what]) as address, following(follower.shelf, sight):
+    async with listening(NONSENSE[what]) as address, following(follower.catalog_store, sight):
         await until(lambda: follower.served() == {"a": ONE})
         sight.leader = address
         await asyncio.sleep(0.2)
@@ -128,7 +128,7 @@ async def test_a_leader_that_answers_nonsense_costs_nothing_that_is_here(
 async def test_a_replica_that_is_not_known_to_the_leader_says_what_it_lacks(
     follower: Replica, caplog: pytest.LogCaptureFixture, status: int, said_then: str
 ) -> None:
-    async with listening(_answers(status, b"")) as address, following(follower.shelf, Sight(address)):
+    async with listening(_answers(status, b"")) as address, following(follower.catalog_store, Sight(address)):
         await until(lambda: f"the leader answered {status}: {said_then}" in said(caplog))
 
 
@@ -145,6 +145,6 @@ async def test_a_leader_that_lists_files_outside_of_the_folder_writes_nothing(
     application = web.Application()
     application.router.add_get("/replication/v1/records", records)
     application.router.add_get("/replication/v1/content/{path:.*}", manifest)
-    async with listening(application) as address, following(follower.shelf, Sight(address)):
+    async with listening(application) as address, following(follower.catalog_store, Sight(address)):
         await until(lambda: "the checksums file lists an invalid file" in said(caplog))
     assert "escaped" not in str(await asyncio.to_thread(lambda: list(tmp_path.rglob("*"))))

@@ -12,7 +12,7 @@ async def test_a_late_answer_of_the_leader_before_is_not_put_by_the_replica_that
     await leader.serve(ONE, "a")
     async with proxied(leader) as proxy:
         sight = Sight(proxy.address)
-        async with following(follower.shelf, sight):
+        async with following(follower.catalog_store, sight):
             await until(lambda: follower.served() == {"a": ONE})
             proxy.silence()
             asked = len(leader.asked("/records"))
@@ -33,15 +33,15 @@ async def test_a_late_answer_of_the_leader_before_is_not_put_under_the_next_one(
     publish(follower.root, TWO)
     async with proxied(leader) as proxy:
         sight = Sight(proxy.address)
-        async with following(follower.shelf, sight):
+        async with following(follower.catalog_store, sight):
             await until(lambda: follower.served() == {"a": ONE})
             proxy.silence()
             asked = len(leader.asked("/records"))
             await until(lambda: len(leader.asked("/records")) > asked)
             sight.leader = other.address
-            await follower.shelf.put("a", record(TWO))  # what it has of the new leader already
+            await follower.catalog_store.put("a", record(TWO))  # what it has of the new leader already
             changes: list[str] = []
-            follower.shelf.on_catalog_change(changes.append)
+            follower.catalog_store.on_catalog_change(changes.append)
             proxy.resume()
             asked = len(other.asked("/records"))
             await until(lambda: len(other.asked("/records")) > asked + 2)
@@ -52,7 +52,7 @@ async def test_a_late_answer_of_the_leader_before_is_not_put_under_the_next_one(
 async def test_what_was_followed_is_forgotten_while_leading(leader: Replica, follower: Replica) -> None:
     await leader.serve(ONE, "a")
     sight = Sight(leader.address)
-    async with following(follower.shelf, sight):
+    async with following(follower.catalog_store, sight):
         await until(lambda: follower.served() == {"a": ONE})
         sight.leader = None
         looks = sight.looks
@@ -69,7 +69,7 @@ async def test_content_of_a_deleted_catalog_is_not_served_for_the_next_one_of_it
 ) -> None:
     await leader.serve(ONE, "a", "b", uid="1")
     sight = Sight(leader.address, {"a": "1", "b": "1"})
-    async with following(follower.shelf, sight):
+    async with following(follower.catalog_store, sight):
         await until(lambda: follower.served() == {"a": ONE, "b": ONE})
         sight.wanted = {"a": "2", "b": "1"}
         await until(lambda: follower.served() == {"b": ONE})
@@ -85,7 +85,7 @@ async def test_content_of_a_catalog_that_is_not_known_yet_waits_for_its_informer
 ) -> None:
     await leader.serve(ONE, "a", uid="2")
     sight = Sight(leader.address, {"a": "1"})
-    async with following(follower.shelf, sight):
+    async with following(follower.catalog_store, sight):
         asked = len(leader.asked("/records"))
         await until(lambda: len(leader.asked("/records")) > asked + 2)
         assert follower.served() == {}
@@ -95,7 +95,7 @@ async def test_content_of_a_catalog_that_is_not_known_yet_waits_for_its_informer
 
 async def test_a_record_of_an_earlier_version_is_of_any_catalog_of_its_name(leader: Replica, follower: Replica) -> None:
     await leader.serve(ONE, "a", uid="")
-    async with following(follower.shelf, Sight(leader.address, {"a": "1"})):
+    async with following(follower.catalog_store, Sight(leader.address, {"a": "1"})):
         await until(lambda: follower.served() == {"a": ONE})
 
 
@@ -103,5 +103,5 @@ async def test_what_was_noted_before_a_restart_is_dropped_for_the_next_catalog_o
     leader: Replica, follower: Replica
 ) -> None:
     await follower.serve(ONE, "a", uid="1")
-    async with following(follower.shelf, Sight(leader.address, {"a": "2"})):
+    async with following(follower.catalog_store, Sight(leader.address, {"a": "2"})):
         await until(lambda: follower.served() == {})

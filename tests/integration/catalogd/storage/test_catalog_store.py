@@ -17,23 +17,23 @@ from tests.integration.catalogd.catalog_stores import (
     TWO,
     blobs_of,
     damage,
+    fill_catalog_store,
     on_disk,
     publish,
     record,
     served,
-    shelved,
 )
 
 
 async def test_what_was_served_is_served_after_a_restart(tmp_path: Path) -> None:
-    await shelved(tmp_path, a=ONE, b=ONE)
+    await fill_catalog_store(tmp_path, a=ONE, b=ONE)
     assert await served(tmp_path) == {"a": ONE, "b": ONE}
 
 
 async def test_names_that_share_a_digest_share_one_content(tmp_path: Path) -> None:
-    for shelf in (await shelved(tmp_path, a=ONE, b=ONE), CatalogStore(tmp_path)):
-        await shelf.restore()
-        first, second = shelf.get("a"), shelf.get("b")
+    for catalog_store in (await fill_catalog_store(tmp_path, a=ONE, b=ONE), CatalogStore(tmp_path)):
+        await catalog_store.restore()
+        first, second = catalog_store.get("a"), catalog_store.get("b")
         assert first is not None
         assert second is not None
         assert first.content is second.content
@@ -43,9 +43,9 @@ async def test_a_record_comes_back_as_it_was_put(tmp_path: Path) -> None:
     publish(tmp_path, ONE)
     put = Record("source", "ref", ONE, "2026-01-01T00:00:00Z", {"type": "git", "git": {"commit": "c"}}, "etag")
     await CatalogStore(tmp_path).put("a", put)
-    shelf = CatalogStore(tmp_path)
-    await shelf.restore()
-    found = shelf.get("a")
+    catalog_store = CatalogStore(tmp_path)
+    await catalog_store.restore()
+    found = catalog_store.get("a")
     assert found is not None
     assert found.record == put
 
@@ -56,12 +56,12 @@ async def test_a_record_comes_back_as_it_was_put(tmp_path: Path) -> None:
 async def test_content_that_was_damaged_is_not_served_but_said(
     tmp_path: Path, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    blobs = blobs_of(await shelved(tmp_path, a=ONE, b=TWO), "a")
+    blobs = blobs_of(await fill_catalog_store(tmp_path, a=ONE, b=TWO), "a")
     damage(blobs, how)
-    shelf = CatalogStore(tmp_path)
-    await shelf.restore()
-    assert list(shelf.names) == ["b"]
-    assert shelf.corruption("a")
+    catalog_store = CatalogStore(tmp_path)
+    await catalog_store.restore()
+    assert list(catalog_store.names) == ["b"]
+    assert catalog_store.corruption("a")
     assert on_disk(tmp_path) == {TWO}
     (said,) = [each for each in caplog.records if getattr(each, "digest", "") == ONE]
     assert vars(said)["catalogs"] == ["a"]
@@ -69,14 +69,14 @@ async def test_content_that_was_damaged_is_not_served_but_said(
 
 
 async def test_content_that_is_whole_but_cannot_be_read_is_not_served(tmp_path: Path) -> None:
-    await shelved(tmp_path, b=TWO)
+    await fill_catalog_store(tmp_path, b=TWO)
     with Store(tmp_path / "content").publish(ONE) as folder:
         (folder / "index.json").write_text("[]")
-    shelf = CatalogStore(tmp_path)
-    await shelf.restore()
+    catalog_store = CatalogStore(tmp_path)
+    await catalog_store.restore()
     with pytest.raises(LookupError):
-        await shelf.put("a", record(ONE))
-    assert list(shelf.names) == ["b"]
+        await catalog_store.put("a", record(ONE))
+    assert list(catalog_store.names) == ["b"]
     assert on_disk(tmp_path) == {TWO}
 
 
@@ -86,15 +86,15 @@ async def test_content_that_is_whole_but_cannot_be_read_is_not_served(tmp_path: 
 async def test_a_note_that_cannot_be_read_serves_nothing_and_is_survived(
     tmp_path: Path, note: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await shelved(tmp_path, a=ONE)
+    await fill_catalog_store(tmp_path, a=ONE)
     (tmp_path / "catalogs.json").write_bytes(note)
     assert await served(tmp_path) == {}
     assert on_disk(tmp_path) == set()
-    assert "the note of what was served is damaged" in caplog.text
+    assert "the state file is damaged" in caplog.text
 
 
 async def test_a_record_of_another_version_costs_only_its_own_catalog(tmp_path: Path) -> None:
-    await shelved(tmp_path, a=ONE, b=TWO)
+    await fill_catalog_store(tmp_path, a=ONE, b=TWO)
     file = tmp_path / "catalogs.json"
     note = json.loads(file.read_bytes())
     del note["catalogs"]["a"]["validator"]
@@ -104,16 +104,16 @@ async def test_a_record_of_another_version_costs_only_its_own_catalog(tmp_path: 
 
 async def test_a_folder_where_the_note_should_be_is_survived(tmp_path: Path) -> None:
     (tmp_path / "catalogs.json").mkdir()
-    shelf = CatalogStore(tmp_path)
-    await shelf.restore()
+    catalog_store = CatalogStore(tmp_path)
+    await catalog_store.restore()
     publish(tmp_path, ONE)
     with pytest.raises(OSError, match="directory"):
-        await shelf.put("a", record(ONE))
-    assert shelf.get("a") is None
+        await catalog_store.put("a", record(ONE))
+    assert catalog_store.get("a") is None
 
 
 async def test_foreign_files_are_left_alone(tmp_path: Path) -> None:
-    await shelved(tmp_path, a=ONE)
+    await fill_catalog_store(tmp_path, a=ONE)
     foreign = [tmp_path / "content" / "lost+found", tmp_path / "notes.txt"]
     foreign[0].mkdir()
     foreign[1].touch()
@@ -122,116 +122,116 @@ async def test_foreign_files_are_left_alone(tmp_path: Path) -> None:
 
 
 async def test_content_goes_with_the_last_name_that_stands_for_it(tmp_path: Path) -> None:
-    shelf = await shelved(tmp_path, a=ONE, b=ONE)
-    await shelf.remove("a")
+    catalog_store = await fill_catalog_store(tmp_path, a=ONE, b=ONE)
+    await catalog_store.remove("a")
     assert on_disk(tmp_path) == {ONE}
-    await shelf.remove("b")
-    await shelf.remove("b")
+    await catalog_store.remove("b")
+    await catalog_store.remove("b")
     assert on_disk(tmp_path) == set()
     assert await served(tmp_path) == {}
 
 
 async def test_what_was_replaced_is_found_by_its_digest_and_only_by_that(tmp_path: Path) -> None:
-    shelf = await shelved(tmp_path, a=ONE, b=TWO)
-    await shelf.put("a", record(TWO))
-    current, before = shelf.find("a", TWO), shelf.find("a", ONE)
-    assert current is shelf.get("a")
+    catalog_store = await fill_catalog_store(tmp_path, a=ONE, b=TWO)
+    await catalog_store.put("a", record(TWO))
+    current, before = catalog_store.find("a", TWO), catalog_store.find("a", ONE)
+    assert current is catalog_store.get("a")
     assert before is not None
     assert before.content.blobs_path.exists()
-    assert shelf.find("b", ONE) is None
-    assert shelf.find("c", ONE) is None
-    assert shelf.digests == {ONE, TWO}
+    assert catalog_store.find("b", ONE) is None
+    assert catalog_store.find("c", ONE) is None
+    assert catalog_store.digests == {ONE, TWO}
 
 
 async def test_what_was_replaced_is_found_after_a_restart_too_but_not_longer_than_it_should(tmp_path: Path) -> None:
-    shelf = await shelved(tmp_path, a=ONE)
+    catalog_store = await fill_catalog_store(tmp_path, a=ONE)
     publish(tmp_path, TWO)
-    await shelf.put("a", record(TWO))
+    await catalog_store.put("a", record(TWO))
     again = CatalogStore(tmp_path)
     await again.restore()
     assert again.find("a", ONE) is not None
-    late = CatalogStore(tmp_path, keep=timedelta(0))
+    late = CatalogStore(tmp_path, retention=timedelta(0))
     await late.restore()
     assert late.find("a", ONE) is None
     assert on_disk(tmp_path) == {TWO}
 
 
 async def test_the_clock_that_was_set_back_keeps_nothing_for_ever(tmp_path: Path) -> None:
-    shelf = await shelved(tmp_path, a=ONE)
+    catalog_store = await fill_catalog_store(tmp_path, a=ONE)
     publish(tmp_path, TWO)
-    await shelf.put("a", record(TWO))
+    await catalog_store.put("a", record(TWO))
     note = json.loads((tmp_path / "catalogs.json").read_bytes())
     note["kept"][0]["until"] += 10**9
     (tmp_path / "catalogs.json").write_text(json.dumps(note))
-    again = CatalogStore(tmp_path, keep=timedelta(seconds=0.05))
+    again = CatalogStore(tmp_path, retention=timedelta(seconds=0.05))
     await again.restore()
     await until_gone(again, "a", ONE)
 
 
-async def until_gone(shelf: CatalogStore, name: str, digest: str) -> None:
-    running = asyncio.create_task(shelf.run())
+async def until_gone(catalog_store: CatalogStore, name: str, digest: str) -> None:
+    running = asyncio.create_task(catalog_store.run())
     async with asyncio.timeout(30):
-        while shelf.find(name, digest) or digest in shelf.content_store.digests():  # noqa: ASYNC110 nobody tells of it
+        while catalog_store.find(name, digest) or digest in catalog_store.content_store.digests():  # noqa: ASYNC110 nobody tells of it
             await asyncio.sleep(0.02)
     running.cancel()
     await asyncio.wait({running})
 
 
 async def test_what_was_replaced_goes_when_its_time_is_over(tmp_path: Path) -> None:
-    shelf = await shelved(tmp_path, keep=timedelta(seconds=0.2), a=ONE)
+    catalog_store = await fill_catalog_store(tmp_path, retention=timedelta(seconds=0.2), a=ONE)
     publish(tmp_path, TWO)
-    await shelf.put("a", record(TWO))
+    await catalog_store.put("a", record(TWO))
     assert on_disk(tmp_path) == {ONE, TWO}
-    await until_gone(shelf, "a", ONE)
+    await until_gone(catalog_store, "a", ONE)
     assert on_disk(tmp_path) == {TWO}
     assert await served(tmp_path) == {"a": TWO}
 
 
 async def test_a_tag_that_moves_all_the_time_does_not_fill_the_disk(tmp_path: Path) -> None:
-    shelf = CatalogStore(tmp_path)
+    catalog_store = CatalogStore(tmp_path)
     digests = [f"sha256:{number:064x}" for number in range(9)]
     for digest in digests:
         publish(tmp_path, digest)
-        await shelf.put("a", record(digest))
+        await catalog_store.put("a", record(digest))
     assert on_disk(tmp_path) == set(digests[-1 - MAX_RETAINED_PER_CATALOG :])
 
 
 async def test_going_back_to_what_was_replaced_needs_nothing_new(tmp_path: Path) -> None:
-    shelf = await shelved(tmp_path, a=ONE)
+    catalog_store = await fill_catalog_store(tmp_path, a=ONE)
     publish(tmp_path, TWO)
     for digest in (TWO, ONE, TWO, ONE):
-        await shelf.put("a", record(digest))
-    assert shelf.digests == {ONE, TWO}
+        await catalog_store.put("a", record(digest))
+    assert catalog_store.digests == {ONE, TWO}
     assert await served(tmp_path) == {"a": ONE}
 
 
 async def test_what_is_withdrawn_is_found_no_more_nor_what_it_replaced(tmp_path: Path) -> None:
-    shelf = await shelved(tmp_path, a=ONE)
+    catalog_store = await fill_catalog_store(tmp_path, a=ONE)
     publish(tmp_path, TWO)
-    await shelf.put("a", record(TWO))
-    await shelf.remove("a")
-    assert shelf.find("a", ONE) is None
-    assert shelf.find("a", TWO) is None
+    await catalog_store.put("a", record(TWO))
+    await catalog_store.remove("a")
+    assert catalog_store.find("a", ONE) is None
+    assert catalog_store.find("a", TWO) is None
     assert on_disk(tmp_path) == set()
 
 
 async def test_subscribers_are_told_of_every_change(tmp_path: Path) -> None:
-    shelf = await shelved(tmp_path, b=TWO)
+    catalog_store = await fill_catalog_store(tmp_path, b=TWO)
     told: list[tuple[str, ...]] = []
-    shelf.on_any_change(lambda: told.append(tuple(shelf.names)))
+    catalog_store.on_any_change(lambda: told.append(tuple(catalog_store.names)))
     publish(tmp_path, ONE)
-    await shelf.put("a", record(ONE))
-    await shelf.remove("b")
-    blobs_of(shelf, "a").unlink()
-    await shelf.report_damage(ONE)
+    await catalog_store.put("a", record(ONE))
+    await catalog_store.remove("b")
+    blobs_of(catalog_store, "a").unlink()
+    await catalog_store.report_damage(ONE)
     assert [each for at, each in enumerate(told) if at == 0 or told[at - 1] != each] == [("b", "a"), ("a",), ()]
 
 
 async def test_content_that_is_not_there_is_said(tmp_path: Path) -> None:
-    shelf = CatalogStore(tmp_path)
+    catalog_store = CatalogStore(tmp_path)
     with pytest.raises(LookupError):
-        await shelf.put("a", record(ONE))
-    assert shelf.get("a") is None
+        await catalog_store.put("a", record(ONE))
+    assert catalog_store.get("a") is None
 
 
 async def test_content_that_no_name_stands_for_is_removed_at_the_start(tmp_path: Path) -> None:
@@ -241,92 +241,92 @@ async def test_content_that_no_name_stands_for_is_removed_at_the_start(tmp_path:
 
 
 async def test_content_that_no_name_stands_for_yet_is_not_taken_from_the_job_that_made_it(tmp_path: Path) -> None:
-    shelf = await shelved(tmp_path, b=TWO)
+    catalog_store = await fill_catalog_store(tmp_path, b=TWO)
     publish(tmp_path, ONE)
-    await shelf.maintain()
-    await shelf.put("a", record(ONE))
-    assert set(shelf.names) == {"a", "b"}
+    await catalog_store.maintain()
+    await catalog_store.put("a", record(ONE))
+    assert set(catalog_store.names) == {"a", "b"}
 
 
 @pytest.mark.parametrize("how", ["flipped", "cut", "removed", "manifest torn"])
 async def test_content_that_breaks_while_it_is_served_is_served_no_more(tmp_path: Path, how: str) -> None:
-    shelf = await shelved(tmp_path, a=ONE, b=TWO, c=ONE)
+    catalog_store = await fill_catalog_store(tmp_path, a=ONE, b=TWO, c=ONE)
     lost: list[str] = []
-    shelf.on_catalog_change(lost.append)
-    damage(blobs_of(shelf, "a"), how)
-    await asyncio.gather(*(shelf.report_damage(ONE) for _ in range(9)))
+    catalog_store.on_catalog_change(lost.append)
+    damage(blobs_of(catalog_store, "a"), how)
+    await asyncio.gather(*(catalog_store.report_damage(ONE) for _ in range(9)))
     assert lost == ["a", "c"]
-    assert list(shelf.names) == ["b"]
-    assert shelf.corruption("a") == shelf.corruption("c") != ""
+    assert list(catalog_store.names) == ["b"]
+    assert catalog_store.corruption("a") == catalog_store.corruption("c") != ""
     assert on_disk(tmp_path) == {TWO}
     assert await served(tmp_path) == {"b": TWO}
     publish(tmp_path, ONE)
-    await shelf.put("a", record(ONE))
-    assert shelf.corruption("a") == ""
+    await catalog_store.put("a", record(ONE))
+    assert catalog_store.corruption("a") == ""
 
 
 async def test_a_false_alarm_changes_nothing(tmp_path: Path) -> None:
-    shelf = await shelved(tmp_path, a=ONE)
-    await shelf.report_damage(ONE)
-    await shelf.report_damage(TWO)
-    assert list(shelf.names) == ["a"]
+    catalog_store = await fill_catalog_store(tmp_path, a=ONE)
+    await catalog_store.report_damage(ONE)
+    await catalog_store.report_damage(TWO)
+    assert list(catalog_store.names) == ["a"]
 
 
 async def test_a_file_that_becomes_shorter_is_noticed_without_anybody_reading_it(tmp_path: Path) -> None:
-    shelf = await shelved(tmp_path, a=ONE, b=TWO)
-    damage(blobs_of(shelf, "a"), "cut")
-    await shelf.maintain()
-    assert list(shelf.names) == ["b"]
+    catalog_store = await fill_catalog_store(tmp_path, a=ONE, b=TWO)
+    damage(blobs_of(catalog_store, "a"), "cut")
+    await catalog_store.maintain()
+    assert list(catalog_store.names) == ["b"]
 
 
 async def test_a_change_is_made_to_its_end_when_who_asked_for_it_is_cancelled(tmp_path: Path) -> None:
-    shelf = await shelved(tmp_path, b=TWO)
+    catalog_store = await fill_catalog_store(tmp_path, b=TWO)
     publish(tmp_path, ONE)
-    putting = asyncio.create_task(shelf.put("a", record(ONE)))
+    putting = asyncio.create_task(catalog_store.put("a", record(ONE)))
     await asyncio.sleep(0)
     putting.cancel()
     await asyncio.wait({putting})
     assert putting.cancelled()
-    names = set(shelf.names)
+    names = set(catalog_store.names)
     assert names == {"a", "b"}
     assert set(await served(tmp_path)) == names
 
 
 async def test_until_it_is_verified_content_is_expected_and_each_is_served_as_soon_as_it_is(tmp_path: Path) -> None:
-    await shelved(tmp_path, a=ONE, b=TWO)
-    shelf = CatalogStore(tmp_path)
+    await fill_catalog_store(tmp_path, a=ONE, b=TWO)
+    catalog_store = CatalogStore(tmp_path)
     seen: list[tuple[set[str], frozenset[str]]] = []
-    shelf.on_any_change(lambda: seen.append((set(shelf.names), shelf.pending_names)))
-    await shelf.restore()
+    catalog_store.on_any_change(lambda: seen.append((set(catalog_store.names), catalog_store.pending_names)))
+    await catalog_store.restore()
     assert len(seen) >= 2
     for names, expected in seen:
         assert names | expected == {"a", "b"}
-    assert shelf.pending_names == frozenset()
+    assert catalog_store.pending_names == frozenset()
 
 
 @pytest.mark.parametrize("answers", [(False,), (True, False)], ids=["before it is noted", "while it is noted"])
 async def test_a_record_that_no_longer_holds_when_its_turn_comes_is_not_served(
     tmp_path: Path, answers: tuple[bool, ...]
 ) -> None:
-    shelf = await shelved(tmp_path, a=ONE, b=TWO)
+    catalog_store = await fill_catalog_store(tmp_path, a=ONE, b=TWO)
     changes: list[str] = []
-    shelf.on_catalog_change(changes.append)
+    catalog_store.on_catalog_change(changes.append)
     left = list(answers)
     with pytest.raises(Superseded):
-        await shelf.put("a", record(TWO), lambda: left.pop(0))
+        await catalog_store.put("a", record(TWO), lambda: left.pop(0))
     assert (changes, left) == ([], [])
-    found = shelf.get("a")
+    found = catalog_store.get("a")
     assert found is not None
     assert found.record == record(ONE)
     assert await served(tmp_path) == {"a": ONE, "b": TWO}
 
 
 async def test_each_change_of_what_is_served_is_told_once_by_name(tmp_path: Path) -> None:
-    shelf = await shelved(tmp_path, a=ONE, b=TWO)
+    catalog_store = await fill_catalog_store(tmp_path, a=ONE, b=TWO)
     changes: list[str] = []
-    shelf.on_catalog_change(changes.append)
-    await shelf.put("a", record(ONE))
-    await shelf.put("a", record(TWO))
-    await shelf.remove("b")
-    await shelf.remove("b")
+    catalog_store.on_catalog_change(changes.append)
+    await catalog_store.put("a", record(ONE))
+    await catalog_store.put("a", record(TWO))
+    await catalog_store.remove("b")
+    await catalog_store.remove("b")
     assert changes == ["a", "b"]

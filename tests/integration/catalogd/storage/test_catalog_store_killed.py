@@ -1,4 +1,4 @@
-"""A process killed at any line of the store, the shelf and the follower: what runs next finds the disk whole, and makes it good.
+"""A process killed at any line of the store, the store and the follower: what runs next finds the disk whole, and makes it good.
 
 Each life is a child process that kills itself by SIGKILL when it has come so many lines far, in whatever thread.
 """
@@ -22,15 +22,13 @@ import pytest
 from catalogd.replication import client as replication_source
 from catalogd.replication import copier as replication_copy
 from catalogd.replication import follower as replication_follower
-from catalogd.storage import catalog_store
-from catalogd.storage import disk as shelf_disk
-from catalogd.storage import state_file as shelf_note
+from catalogd.storage import catalog_store, disk, state_file
 from catalogd.storage.catalog_store import CatalogStore
 from olmkit.store import checksums, store
-from tests.integration.catalogd.catalog_stores import ONE, TWO, record, shelved, write
+from tests.integration.catalogd.catalog_stores import ONE, TWO, fill_catalog_store, record, write
 from tests.integration.catalogd.replicas import Sight, following, replica, until
 
-ON_DISK = (catalog_store, shelf_disk, shelf_note, store, checksums)
+ON_DISK = (catalog_store, disk, state_file, store, checksums)
 COPYING = (replication_copy, replication_follower, replication_source)
 THREE = "sha256:" + "3" * 64
 Life = Callable[[], Coroutine[Any, Any, None]]
@@ -76,7 +74,7 @@ def whole(root: Path, allowed: list[dict[str, str]]) -> None:
     async def look() -> None:
         found = CatalogStore(root)
         await found.restore()
-        served = {name: shelved.record.digest for name in found.names if (shelved := found.get(name))}
+        served = {name: served.record.digest for name in found.names if (served := found.get(name))}
         assert served in allowed
         assert all(found.content_store.verify(digest) for digest in found.digests)
         assert found.content_store.digests() == found.digests
@@ -85,12 +83,12 @@ def whole(root: Path, allowed: list[dict[str, str]]) -> None:
     asyncio.run(look())
 
 
-def test_a_shelf_that_is_killed_at_any_line(tmp_path: Path) -> None:
+def test_a_store_that_is_killed_at_any_line(tmp_path: Path) -> None:
     def begin(root: Path) -> None:
-        asyncio.run(shelved_of(root))
+        asyncio.run(fill(root))
 
-    async def shelved_of(root: Path) -> None:
-        await shelved(root, a=ONE, b=TWO)
+    async def fill(root: Path) -> None:
+        await fill_catalog_store(root, a=ONE, b=TWO)
 
     async def change(root: Path) -> None:
         """Content is read and replaces other content, is withdrawn, is found damaged; time passes."""

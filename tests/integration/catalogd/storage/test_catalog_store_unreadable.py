@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.catalogd.catalog_stores import ONE, TWO, on_disk, served, shelved
+from tests.integration.catalogd.catalog_stores import ONE, TWO, fill_catalog_store, on_disk, served
 
 BEGIN = """
 import asyncio, os, sys
@@ -54,7 +54,7 @@ def run(root: Path, story: str) -> list[str]:
 
 
 async def test_tidying_without_file_descriptors_loses_nothing_that_is_served(tmp_path: Path) -> None:
-    await shelved(tmp_path, a=ONE, b=TWO)
+    await fill_catalog_store(tmp_path, a=ONE, b=TWO)
     story = """
 store = CatalogStore(root)
 await store.restore()
@@ -68,8 +68,8 @@ print(sorted(store.names), repr(store.corruption("a")))
     assert await served(tmp_path) == {"a": ONE, "b": TWO}
 
 
-async def test_a_reader_without_file_descriptors_takes_nothing_from_the_shelf(tmp_path: Path) -> None:
-    await shelved(tmp_path, a=ONE)
+async def test_a_reader_without_file_descriptors_takes_nothing_from_the_store(tmp_path: Path) -> None:
+    await fill_catalog_store(tmp_path, a=ONE)
     story = """
 store = CatalogStore(root)
 await store.restore()
@@ -83,7 +83,7 @@ print(sorted(store.names))
 
 
 async def test_what_cannot_be_opened_when_it_is_put_stays_on_disk(tmp_path: Path) -> None:
-    await shelved(tmp_path, a=ONE)
+    await fill_catalog_store(tmp_path, a=ONE)
     story = """
 store = CatalogStore(root)
 use_up()
@@ -102,10 +102,10 @@ except OSError as error:
 async def test_what_cannot_be_verified_at_the_start_is_neither_served_nor_removed_until_it_can(
     tmp_path: Path, what: str, ahead: str
 ) -> None:
-    await shelved(tmp_path, a=ONE, b=TWO)
+    await fill_catalog_store(tmp_path, a=ONE, b=TWO)
     story = f"""
 forbid("{what}")
-store = CatalogStore(root, ahead={ahead})
+store = CatalogStore(root, startup_verifier={ahead})
 turns = []
 store.on_catalog_change(turns.append)
 await store.restore()
@@ -122,7 +122,7 @@ print(sorted(store.names), sorted(store.pending_names), turns)
 
 
 async def test_what_cannot_be_verified_survives_another_restart(tmp_path: Path) -> None:
-    await shelved(tmp_path, a=ONE, b=TWO)
+    await fill_catalog_store(tmp_path, a=ONE, b=TWO)
     story = f"""
 forbid("{MANIFESTS}".replace("*", "1" * 64))
 store = CatalogStore(root)
@@ -136,11 +136,11 @@ permit("{MANIFESTS}")
 
 
 async def test_a_note_that_cannot_be_read_ends_the_start_and_loses_nothing(tmp_path: Path) -> None:
-    await shelved(tmp_path, a=ONE)
+    await fill_catalog_store(tmp_path, a=ONE)
     story = """
 forbid("catalogs.json")
 try:
-    await CatalogStore(root, ahead=StartupVerifier(root)).restore()
+    await CatalogStore(root, startup_verifier=StartupVerifier(root)).restore()
 except OlmError as error:
     permit("catalogs.json")
     print(error.reason, error.message)

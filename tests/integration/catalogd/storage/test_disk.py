@@ -1,4 +1,4 @@
-"""The shelf on a disk that is full or became read-only: a real one, small, mounted for the test."""
+"""The store on a disk that is full or became read-only: a real one, small, mounted for the test."""
 
 from __future__ import annotations
 
@@ -8,46 +8,55 @@ import pytest
 
 from catalogd.storage.catalog_store import CatalogStore
 from olmkit.errors import OlmError
-from tests.integration.catalogd.catalog_stores import ONE, TWO, blobs_of, damage, publish, record, served, shelved
+from tests.integration.catalogd.catalog_stores import (
+    ONE,
+    TWO,
+    blobs_of,
+    damage,
+    fill_catalog_store,
+    publish,
+    record,
+    served,
+)
 from tests.integration.disk import fill_up, remount
 
 
 async def test_on_a_full_disk_what_was_served_stays_and_the_next_is_put_when_there_is_room(disk: Path) -> None:
-    shelf = await shelved(disk, a=ONE)
+    catalog_store = await fill_catalog_store(disk, a=ONE)
     publish(disk, TWO)
     full = fill_up(disk)
     with pytest.raises(OSError, match="No space left"):
-        await shelf.put("a", record(TWO))
-    assert shelf.find("a", ONE) is shelf.get("a")
+        await catalog_store.put("a", record(TWO))
+    assert catalog_store.find("a", ONE) is catalog_store.get("a")
     assert await served(disk) == {"a": ONE}
     full.unlink()
     publish(disk, TWO)
-    await shelf.put("a", record(TWO))
+    await catalog_store.put("a", record(TWO))
     assert await served(disk) == {"a": TWO}
 
 
 async def test_on_a_full_disk_what_is_only_kept_makes_room(disk: Path) -> None:
-    shelf = await shelved(disk, a=ONE, b=TWO)
+    catalog_store = await fill_catalog_store(disk, a=ONE, b=TWO)
     three = "sha256:" + "3" * 64
     publish(disk, three)
-    await shelf.put("a", record(three))
-    assert shelf.find("a", ONE) is not None
+    await catalog_store.put("a", record(three))
+    assert catalog_store.find("a", ONE) is not None
     fill_up(disk)
-    await shelf.put("b", record(three))
-    assert shelf.find("a", ONE) is None
+    await catalog_store.put("b", record(three))
+    assert catalog_store.find("a", ONE) is None
     assert await served(disk) == {"a": three, "b": three}
 
 
 async def test_on_a_full_disk_a_catalog_can_be_withdrawn_and_stays_so(disk: Path) -> None:
-    shelf = await shelved(disk, a=ONE, b=TWO)
+    catalog_store = await fill_catalog_store(disk, a=ONE, b=TWO)
     fill_up(disk)
-    await shelf.remove("a")
-    assert list(shelf.names) == ["b"]
+    await catalog_store.remove("a")
+    assert list(catalog_store.names) == ["b"]
     assert await served(disk) == {"b": TWO}
 
 
 async def test_on_a_full_disk_a_restart_serves_what_was_served(disk: Path) -> None:
-    await shelved(disk, a=ONE, b=TWO)
+    await fill_catalog_store(disk, a=ONE, b=TWO)
     fill_up(disk)
     assert await served(disk) == {"a": ONE, "b": TWO}
 
@@ -55,21 +64,21 @@ async def test_on_a_full_disk_a_restart_serves_what_was_served(disk: Path) -> No
 async def test_a_disk_that_became_read_only_is_served_from_and_said(
     disk: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    shelf = await shelved(disk, a=ONE, b=TWO)
-    damage(blobs_of(shelf, "b"), "flipped")
+    catalog_store = await fill_catalog_store(disk, a=ONE, b=TWO)
+    damage(blobs_of(catalog_store, "b"), "flipped")
     remount(disk, "ro")
-    shelf = CatalogStore(disk)
-    await shelf.restore()
-    assert list(shelf.names) == ["a"]
+    catalog_store = CatalogStore(disk)
+    await catalog_store.restore()
+    assert list(catalog_store.names) == ["a"]
     assert "content cannot be removed" in caplog.text
     with pytest.raises(OSError, match="Read-only"):
-        await shelf.put("c", record(ONE))
-    await shelf.maintain()
-    await shelf.remove("a")
-    assert list(shelf.names) == []
-    assert "what is served cannot be noted" in caplog.text
+        await catalog_store.put("c", record(ONE))
+    await catalog_store.maintain()
+    await catalog_store.remove("a")
+    assert list(catalog_store.names) == []
+    assert "the state file cannot be written" in caplog.text
     remount(disk, "rw")
-    await shelf.maintain()
+    await catalog_store.maintain()
     assert await served(disk) == {}
 
 

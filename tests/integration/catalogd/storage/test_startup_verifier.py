@@ -1,4 +1,4 @@
-"""A shelf that is restored with what was verified ahead of it. A real disk, no cluster."""
+"""A store that is restored with what was verified ahead of it. A real disk, no cluster."""
 
 from __future__ import annotations
 
@@ -9,47 +9,47 @@ import pytest
 from catalogd.storage.catalog_store import CatalogStore
 from catalogd.storage.startup_verifier import StartupVerifier
 from olmkit.store.checksums import INTACT
-from tests.integration.catalogd.catalog_stores import ONE, TWO, blobs_of, damage, on_disk, shelved
+from tests.integration.catalogd.catalog_stores import ONE, TWO, blobs_of, damage, fill_catalog_store, on_disk
 
 
 async def test_what_was_found_whole_is_served(tmp_path: Path) -> None:
-    await shelved(tmp_path, a=ONE, b=ONE, c=TWO)
-    shelf = CatalogStore(tmp_path, ahead=StartupVerifier(tmp_path))
-    await shelf.restore()
-    assert set(shelf.names) == {"a", "b", "c"}
+    await fill_catalog_store(tmp_path, a=ONE, b=ONE, c=TWO)
+    catalog_store = CatalogStore(tmp_path, startup_verifier=StartupVerifier(tmp_path))
+    await catalog_store.restore()
+    assert set(catalog_store.names) == {"a", "b", "c"}
 
 
 @pytest.mark.parametrize("how", ["flipped", "cut", "removed", "manifest torn", "index torn"])
 async def test_what_was_found_damaged_is_not_served_but_said_once_and_removed(
     tmp_path: Path, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    damage(blobs_of(await shelved(tmp_path, a=ONE, b=TWO), "a"), how)
-    shelf = CatalogStore(tmp_path, ahead=StartupVerifier(tmp_path))
-    await shelf.restore()
-    assert list(shelf.names) == ["b"]
-    assert shelf.corruption("a")
+    damage(blobs_of(await fill_catalog_store(tmp_path, a=ONE, b=TWO), "a"), how)
+    catalog_store = CatalogStore(tmp_path, startup_verifier=StartupVerifier(tmp_path))
+    await catalog_store.restore()
+    assert list(catalog_store.names) == ["b"]
+    assert catalog_store.corruption("a")
     assert on_disk(tmp_path) == {TWO}
     assert len([each for each in caplog.records if getattr(each, "digest", "") == ONE]) == 1
 
 
 async def test_what_was_found_counts_once(tmp_path: Path) -> None:
-    blobs = blobs_of(await shelved(tmp_path, a=ONE), "a")
+    blobs = blobs_of(await fill_catalog_store(tmp_path, a=ONE), "a")
     ahead = StartupVerifier(tmp_path)
     assert ahead.check(ONE) == INTACT
     damage(blobs, "flipped")
-    shelf = CatalogStore(tmp_path, ahead=ahead)
-    await shelf.restore()
-    assert not shelf.names
+    catalog_store = CatalogStore(tmp_path, startup_verifier=ahead)
+    await catalog_store.restore()
+    assert not catalog_store.names
 
 
 async def test_content_that_no_note_names_is_not_looked_at(tmp_path: Path) -> None:
-    await shelved(tmp_path, a=ONE)
+    await fill_catalog_store(tmp_path, a=ONE)
     assert StartupVerifier(tmp_path).check(TWO) is None
 
 
 @pytest.mark.parametrize("note", [None, b"", b"{}", b'{"format": 2, "catalogs": {"a": {}}, "kept": []}'])
 async def test_without_a_note_that_can_be_read_there_is_nothing_to_look_at(tmp_path: Path, note: bytes | None) -> None:
-    await shelved(tmp_path, a=ONE)
+    await fill_catalog_store(tmp_path, a=ONE)
     file = tmp_path / "catalogs.json"
     file.unlink() if note is None else file.write_bytes(note)
     assert StartupVerifier(tmp_path).check(ONE) is None
