@@ -1,4 +1,4 @@
-"""The operator-controller process: `operator-controller` or `python -m operator_controller`. Called by nobody else."""
+"""The operator-controller process: `operator-controller` or `python -m operator_controller`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 from olmkit.runtime.manager import run
 from operator_controller.catalog_client.flags import add_flags
-from operator_controller.operator.reconciler import NAME, build
+from operator_controller.setup import NAME, build
 
 
 def main() -> int:

@@ -1,14 +1,15 @@
-"""What is to be said of an Operator's spec before anything is written: resolved or not, to which bundle, what is in the way.
+"""Evaluates an Operator's spec: whether it is resolved, to which bundle, and what prevents its installation.
 
-Called by decide.py (what to do) and report.py (what to say), so that both have one answer, and by reconciler.py's observe for the
-question that is to be resolved before. A list of rules: the first that applies wins. Pure.
+Called by decide.py, whose Evaluation report.py receives, and by reconciler.py's observe for what has to be resolved. A list of
+rules: the first that applies wins. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Any
 
 from olmkit.api.bundledeployments import (
     BUNDLE_NAME_ANNOTATION,
@@ -17,11 +18,18 @@ from olmkit.api.bundledeployments import (
 )
 from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
 from olmkit.api.bundledeployments import Reason as DeploymentReason
-from olmkit.api.bundles import PLAIN, REGISTRY, digest_of_reference
+from olmkit.api.bundles import digest_of_reference
 from olmkit.api.conditions import DesiredCondition
 from olmkit.api.operators import ConditionType, Reason
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.gocompat.versions import BadRange
+from operator_controller.operator.bundle_deployment import (
+    PROVISIONER_BY_MEDIA_TYPE,
+    bundle_deployment_for,
+    has_image,
+    runs_template,
+    with_successor,
+)
 from operator_controller.operator.world import World
 from operator_controller.resolve.candidates import Candidate
 from operator_controller.resolve.explained_resolution import ExplainedResolution
@@ -31,18 +39,16 @@ from operator_controller.resolve.resolution import Chosen, Kept, Outcome, Resolu
 from operator_controller.resolve.snapshot import PackageRequest, Snapshot
 from operator_controller.resolve.version_range import EXAMPLES, MastermindsRange
 
-PROVISIONER_BY_MEDIA_TYPE = {"registry+v1": REGISTRY, "plain+v0": PLAIN}
-"""Who unpacks a bundle, by its media type."""
 CATALOG_RETRY_DELAY = timedelta(seconds=10)
-"""A catalog that is away is asked again: no event tells when it answers."""
+"""Until a catalog that cannot be read is requested again: no event announces that it can."""
 RESYNC_DELAY = timedelta(minutes=10)
-"""The net under what events tell of."""
+"""Until the next pass in case an event is missed."""
 MAX_NAMES_SHOWN = 5
-"""Webhooks or API services that a message names."""
+"""Webhooks or API services in one message."""
 MISSING_BUNDLE_RETRY_DELAY = timedelta(seconds=5)
-"""The net under an event that is on its way."""
+"""Until the next pass while the event of a Bundle may be outstanding."""
 MISSING_BUNDLE_GRACE_PERIOD = timedelta(seconds=30)
-"""How long an active Bundle that is not there counts as on its way."""
+"""How long a missing active Bundle is not reported, because its event may be outstanding."""
 
 RESOLUTION_NOT_ATTEMPTED = "validation has not been attempted as spec is invalid"
 INSTALLATION_NOT_ATTEMPTED_INVALID = "installation has not been attempted as spec is invalid"
@@ -51,52 +57,60 @@ INSTALLATION_NOT_ATTEMPTED = "installation has not been attempted as resolution 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The Resolved condition, the explanation for people, the bundle to install, and what keeps it from being asked for."""
+    """The Resolved condition and its explanation, the bundle to install, and what prevents its installation."""
 
     resolved: DesiredCondition
     explanation: str
     candidate: Candidate | None = None
     image: str = ""
-    """Image of what was resolved; empty when nothing was."""
+    """Image of the resolved bundle; empty if none was."""
     problem: OlmError | None = None
-    """Blocked or Waiting: nothing is written now."""
+    """Blocked or Waiting: the candidate cannot be installed now."""
     not_attempted: str = INSTALLATION_NOT_ATTEMPTED
-    """What Installed says while nothing runs and nothing was resolved."""
-    why: str = ""
-    """What made the candidate the one, in a few words."""
-    ready: Reason = Reason.SUCCEEDED
-    """Why it is Ready when what was resolved is installed and well."""
-    followed: str = ""
-    """Which Catalog took the place of a deleted one, in a sentence; empty when none did."""
-    follow: SuccessorCatalog | None = None
-    """The same as a value."""
+    """Message of Installed while nothing runs and nothing is resolved."""
+    short_reason: str = ""
+    """The rule that selected the candidate, in a few words."""
+    ready_reason: Reason = Reason.SUCCEEDED
+    """Reason of Ready once the resolved bundle is installed and healthy."""
+    successor_note: str = ""
+    """Which Catalog takes the place of a deleted one, in one sentence; empty if none does."""
+    desired: Mapping[str, Any] | None = None
+    """The BundleDeployment that installs the candidate; None without a candidate, or if its media type is unknown."""
+    successor_record: Mapping[str, Any] | None = None
+    """The BundleDeployment that records the successor of a deleted Catalog and changes nothing else; None if not needed."""
 
     @property
     def is_resolved(self) -> bool:
-        """A bundle was found."""
+        """Whether a bundle was found."""
         return self.resolved.status == "True"
 
 
 class WaitingUnreported(Waiting):
-    """Known in a moment and no news for anybody: the status stays as it is."""
+    """A wait of seconds that is not reported: the status stays as it is."""
 
 
 def evaluate(world: World) -> Evaluation:
-    """The verdict on the spec as it is. Not for an Operator that is being deleted.
+    """The evaluation of the current spec. Not for an Operator that is being deleted.
 
-    Evaluates no upgrade graph: the World holds the Resolution. Raises ValueError when it lacks the one that question() asks for.
+    It does not resolve: the World contains the answer. Raises ValueError if it is needed and missing.
     """
-    refusal = _evaluate_without_catalogs(world)
-    if refusal is not None:
-        return refusal
+    evaluation = _evaluate_without_catalogs(world)
+    if evaluation is not None:
+        return evaluation
     if world.resolution is None:
-        raise ValueError("the World holds no answer to its question")
-    words, follow = world.resolution.explanation, world.resolution.resolution.successor
-    return replace(_resolved(world, world.resolution), followed=words.successor_note, follow=follow)
+        raise ValueError("the World lacks the resolution of its Operator")
+    evaluation = _evaluate_resolution(world, world.resolution)
+    if evaluation.candidate is not None:
+        evaluation = replace(evaluation, desired=bundle_deployment_for(world.operator, evaluation.candidate))
+    return replace(
+        evaluation,
+        successor_note=world.resolution.explanation.successor_note,
+        successor_record=_successor_record(world, evaluation, world.resolution.resolution.successor),
+    )
 
 
 def snapshot_to_resolve(world: World) -> Snapshot | None:
-    """What has to be resolved for this World; None when nothing has to be."""
+    """What has to be resolved for this World; None if nothing has to be."""
     if world.operator.metadata.deleting or _evaluate_without_catalogs(world) is not None:
         return None
     return make_snapshot(world, _requested_package(world))
@@ -110,32 +124,32 @@ def _requested_package(world: World) -> PackageRequest:
 
 
 def _evaluate_without_catalogs(world: World) -> Evaluation | None:
-    """What can be said without looking at any catalog."""
-    unseen = _missing_bundle(world)
-    if unseen is not None:
-        return _unresolved(unseen.message, unseen)
+    """The rules that need no catalog; None if none of them applies."""
+    missing = _missing_bundle(world)
+    if missing is not None:
+        return _unresolved(missing.message, missing)
     try:
         _requested_package(world)
     except BadRange as error:
         return _invalid(f"spec.version: {error}; {EXAMPLES}")
-    refusal = _other_operator_has_package(world) or _package_changed(world)
-    return None if refusal is None else _unresolved(refusal.message, refusal)
+    problem = _other_operator_has_package(world) or _package_changed(world)
+    return None if problem is None else _unresolved(problem.message, problem)
 
 
 def _missing_bundle(world: World) -> OlmError | None:
-    """The active Bundle is not there: on its way at first, then missing. What is recorded of it does to go on with."""
+    """The active Bundle does not exist. For a short time its event may be outstanding; then its record is used, if any."""
     name = world.missing_bundle
     if not name:
         return None
     if world.missing_since is None or world.now - world.missing_since < MISSING_BUNDLE_GRACE_PERIOD:
         return WaitingUnreported(
-            Reason.RETRYING, f'the Bundle "{name}" that is installed cannot be seen yet', MISSING_BUNDLE_RETRY_DELAY
+            Reason.RETRYING, f'the installed Bundle "{name}" is not visible yet', MISSING_BUNDLE_RETRY_DELAY
         )
     if world.running is not None:
         return None
     message = (
-        f'the Bundle "{name}" that is installed is missing, and it is recorded nowhere which version it was: no version is '
-        f'chosen until BundleDeployment "{world.operator.metadata.name}" has installed the one that it asks for'
+        f'the installed Bundle "{name}" is missing and its version was not recorded: no version is selected until '
+        f'BundleDeployment "{world.operator.metadata.name}" has installed the bundle of its spec'
     )
     return Waiting(Reason.RETRYING, message, RESYNC_DELAY)
 
@@ -156,15 +170,15 @@ def _unresolved(message: str, problem: OlmError, explanation: str = "") -> Evalu
 
 
 def _other_operator_has_package(world: World) -> OlmError | None:
-    """One Operator per package: the senior one works."""
+    """Only one Operator per package: the senior one is reconciled."""
     mine = next((claim for claim in world.claims if claim.name == world.operator.metadata.name), None)
     senior = min(world.claims, key=lambda claim: claim.seniority, default=None)
     if senior is None or mine is None or senior == mine:
         return None
     package = f'package "{world.operator.spec.package_name}"'
     if senior.is_idle:
-        message = f'{package} is asked for by Operator "{senior.name}" too'
-        precedence = "came first" if senior.created < mine.created else "is first by name"
+        message = f'{package} is also requested by Operator "{senior.name}"'
+        precedence = "was created first" if senior.created < mine.created else "is first by name"
         rest = f", which {precedence} and is not installed; delete one of them"
     else:
         message = f'{package} is already managed by Operator "{senior.name}"'
@@ -175,34 +189,33 @@ def _other_operator_has_package(world: World) -> OlmError | None:
 
 
 def _package_changed(world: World) -> OlmError | None:
-    """Another package in place of an installed one would remove what the first one brought, kinds and all."""
-    running, asked = world.running, world.operator.spec.package_name
-    if running is None or running.package in ("", asked):
+    """Replacing an installed package by another would delete all its objects, including its CRDs."""
+    running, requested = world.running, world.operator.spec.package_name
+    if running is None or running.package in ("", requested):
         return None
     return Blocked(
         Reason.RESOLUTION_FAILED,
-        f'package "{running.package}" is installed by this Operator and "{asked}" is asked for: set spec.packageName back to '
-        f'"{running.package}", or delete this Operator and create another one for "{asked}"',
+        f'package "{running.package}" is installed by this Operator and "{requested}" is requested: set spec.packageName back to '
+        f'"{running.package}", or delete this Operator and create another one for "{requested}"',
     )
 
 
-def make_snapshot(world: World, asked: PackageRequest) -> Snapshot:
-    """The part of the World that resolution looks at."""
+def make_snapshot(world: World, request: PackageRequest) -> Snapshot:
+    """The part of the World that resolution depends on."""
     deployment, running = world.owned_bundle_deployment, world.running
-    notes = deployment.annotations if deployment else {}
-    own = notes if notes.get(PACKAGE_ANNOTATION) == asked.package else {}
-    is_between = deployment is not None and _is_upgrading(world)
+    annotations = deployment.annotations if deployment else {}
+    own = annotations if annotations.get(PACKAGE_ANNOTATION) == request.package else {}
     return Snapshot(
-        request=asked,
+        request=request,
         offers=world.offers,
         running=running,
-        installing_bundle=own.get(BUNDLE_NAME_ANNOTATION, "") if is_between else "",
+        installing_bundle=own.get(BUNDLE_NAME_ANNOTATION, "") if _is_upgrading(world) else "",
         preferred_catalog=own.get(CATALOG_ANNOTATION, ""),
     )
 
 
 def _is_upgrading(world: World) -> bool:
-    """Whether some objects of the wanted bundle are in place, and not all."""
+    """Whether some objects of the desired bundle are installed, and not all."""
     deployment = world.owned_bundle_deployment
     reconciling = deployment.condition(DeploymentCondition.RECONCILING) if deployment else None
     return (
@@ -213,46 +226,64 @@ def _is_upgrading(world: World) -> bool:
     )
 
 
-def _resolved(world: World, resolution: ExplainedResolution) -> Evaluation:
-    decision, words = resolution.resolution, resolution.explanation
-    if not words.is_resolved:
-        return _unresolved(words.message, _resolution_problem(world, decision, words.message), words.text)
-    resolved = DesiredCondition(ConditionType.RESOLVED, "True", Reason.SUCCESS, words.message)
-    outcome = decision.outcome
+def _evaluate_resolution(world: World, explained: ExplainedResolution) -> Evaluation:
+    resolution, explanation = explained.resolution, explained.explanation
+    if not explanation.is_resolved:
+        reason = _resolution_problem(world, resolution, explanation.message)
+        return _unresolved(explanation.message, reason, explanation.text)
+    resolved = DesiredCondition(ConditionType.RESOLVED, "True", Reason.SUCCESS, explanation.message)
+    outcome = resolution.outcome
     if not isinstance(outcome, Chosen):
         image = world.running.image if world.running else ""
-        ready, problem = _ready_reason(outcome), _bundle_deployment_problem(world, None)
-        return Evaluation(resolved, words.text, image=image, problem=problem, ready=ready)
+        problem = _bundle_deployment_problem(world, None)
+        return Evaluation(resolved, explanation.text, image=image, problem=problem, ready_reason=_ready_reason(outcome))
     candidate = outcome.candidate
     return Evaluation(
         resolved,
-        words.text,
+        explanation.text,
         candidate,
         candidate.bundle.image,
         _unknown_media_type(world, candidate)
         or _unsupported(world, outcome)
         or _bundle_deployment_problem(world, candidate),
-        why=words.short_reason,
+        short_reason=explanation.short_reason,
     )
 
 
+def _successor_record(
+    world: World, evaluation: Evaluation, successor: SuccessorCatalog | None
+) -> Mapping[str, Any] | None:
+    """The BundleDeployment that records the successor, before any upgrade: a rejected upgrade must not lose it.
+
+    None if there is no successor, if the candidate is the running bundle (its BundleDeployment records the catalog too), or if
+    another bundle is being installed already.
+    """
+    deployment, running = world.owned_bundle_deployment, world.running
+    if successor is None or running is None or deployment is None or deployment.model.metadata.deleting:
+        return None
+    is_chosen = evaluation.candidate is not None and has_image(running, evaluation.image)
+    if (is_chosen and evaluation.problem is None) or not runs_template(running, deployment):
+        return None
+    return with_successor(world.operator, deployment, successor)
+
+
 def _ready_reason(outcome: Outcome) -> Reason:
-    """What runs is well, and yet its catalog leads nowhere now."""
+    """Why the running bundle stays although its catalog has no upgrade for it."""
     if isinstance(outcome, Kept) and outcome.is_not_offered:
         return Reason.NOT_OFFERED
     is_deleted = isinstance(outcome, Kept) and outcome.catalog_state is None
     return Reason.CATALOG_DELETED if is_deleted else Reason.CATALOG_UNAVAILABLE
 
 
-def _resolution_problem(world: World, decision: Resolution, message: str) -> OlmError:
-    if decision.is_final:
+def _resolution_problem(world: World, resolution: Resolution, message: str) -> OlmError:
+    if resolution.is_final:
         return _blocked_unless_stale(world, Reason.RESOLUTION_FAILED, message)
     after = CATALOG_RETRY_DELAY if world.needs_recheck else RESYNC_DELAY
     return Waiting(Reason.WAITING_FOR_CATALOG, message, after)
 
 
 def _blocked_unless_stale(world: World, reason: Reason, message: str) -> OlmError:
-    """Only new content can lift it; while no event would tell of that, the catalog is asked again."""
+    """Only new content of a catalog can change it. If that may come without an event, the catalog is requested again."""
     if world.needs_recheck:
         return Waiting(Reason.WAITING_FOR_CATALOG, message, CATALOG_RETRY_DELAY)
     return Blocked(reason, message)
@@ -266,13 +297,13 @@ def _unknown_media_type(world: World, candidate: Candidate) -> OlmError | None:
 
 
 def _unsupported(world: World, chosen: Chosen) -> OlmError | None:
-    """What rukpak would refuse after unpacking, as far as the catalog says or rukpak has said of the same image before."""
+    """What rukpak would reject after unpacking, according to the catalog, or to an earlier rejection of the same image."""
     candidate, bundle, running = chosen.candidate, chosen.candidate.bundle, world.running
     if bundle.media_type != DEFAULT_MEDIA_TYPE or (running is not None and running.name == bundle.name):
         return None
-    remembered = world.rejected_images.get(digest_of_reference(bundle.image), "")
-    if remembered:
-        return _blocked_unless_stale(world, Reason.INSTALLATION_FAILED, remembered)
+    rejection = world.rejected_images.get(digest_of_reference(bundle.image), "")
+    if rejection:
+        return _blocked_unless_stale(world, Reason.INSTALLATION_FAILED, rejection)
     if not bundle.needs_certificates:
         return None
     known = (("has webhooks", bundle.webhooks), ("owns API services", bundle.api_services))
@@ -289,13 +320,13 @@ def _unsupported(world: World, chosen: Chosen) -> OlmError | None:
 
 
 def _first_names(names: Sequence[str]) -> str:
-    """As rukpak names them."""
+    """In the same form as rukpak's messages."""
     more = [f"and {len(names) - MAX_NAMES_SHOWN} more"] if len(names) > MAX_NAMES_SHOWN else []
     return ", ".join([*sorted(names)[:MAX_NAMES_SHOWN], *more])
 
 
 def _bundle_deployment_problem(world: World, candidate: Candidate | None) -> OlmError | None:
-    """Why the BundleDeployment cannot be written: it is somebody else's, or going."""
+    """Why the BundleDeployment cannot be written: it belongs to another owner, or is being deleted."""
     deployment = world.bundle_deployment
     if deployment is None:
         return None
@@ -303,8 +334,8 @@ def _bundle_deployment_problem(world: World, candidate: Candidate | None) -> Olm
     if world.owned_bundle_deployment is None:
         return _not_owned_problem(world, name, f'{owner.kind} "{owner.name}"' if owner else "")
     if deployment.model.metadata.deleting:
-        then = f"{candidate.version} is installed again" if candidate else "what is installed then is chosen"
-        message = f'BundleDeployment "{name}" is being deleted by somebody: {then} when it is gone'
+        then = f"{candidate.version} will be installed again" if candidate else "a version will be selected"
+        message = f'BundleDeployment "{name}" is being deleted: {then} when the deletion is complete'
         ready = deployment.condition(DeploymentCondition.READY)
         left = f" ({ready.message})" if ready is not None and ready.reason == DeploymentReason.REMOVING else ""
         return Waiting(Reason.INSTALLING, message + left, RESYNC_DELAY)
@@ -312,10 +343,10 @@ def _bundle_deployment_problem(world: World, candidate: Candidate | None) -> Olm
 
 
 def _not_owned_problem(world: World, name: str, owner: str) -> OlmError:
-    """A BundleDeployment of this name that is somebody else's is never taken over."""
-    text = f'BundleDeployment "{name}" exists already'
+    """A BundleDeployment of this name that belongs to another owner is never adopted."""
+    text = f'BundleDeployment "{name}" already exists'
     if owner == f'Operator "{world.operator.metadata.name}"':
-        message = f"{text} and is left from an earlier Operator of this name: waiting until it is gone"
+        message = f"{text} and belongs to an earlier Operator of this name: waiting for its deletion"
         return Waiting(Reason.RETRYING, message, RESYNC_DELAY)
     whose = f"is owned by {owner}" if owner else "is owned by no Operator"
     message = f"{text} and {whose}: delete it, or create the Operator under another name"

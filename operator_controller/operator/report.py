@@ -1,7 +1,7 @@
-"""The status of an Operator that is true after a pass.
+"""The status of an Operator after a pass: report(World, Evaluation, outcome) -> StatusReport.
 
-Called by reconciler.py. What runs is told through every failure and upgrade, and read from the Bundle that is active, never from
-the one that is wanted; Ready compares generations. Pure.
+Called by olmkit.runtime.reconciler. The running bundle is reported through every failure and upgrade, and read from the active
+Bundle, never from the desired one. Pure.
 """
 
 from __future__ import annotations
@@ -14,30 +14,28 @@ from olmkit.api.conditions import ConditionValue, DesiredCondition, StatusReport
 from olmkit.api.meta import Condition
 from olmkit.api.operators import FINALIZER, ConditionType, OperatorStatus, Reason
 from olmkit.errors import ApiError, Blocked, Conflict, OlmError, Waiting
-from operator_controller.operator.decide import (
+from operator_controller.operator.bundle_deployment import differs, has_image, runs_template
+from operator_controller.operator.evaluate import Evaluation, WaitingUnreported
+from operator_controller.operator.world import (
     AddFinalizer,
     ApplyBundleDeployment,
     Done,
+    ObservedBundleDeployment,
     RemoveFinalizer,
-    bundle_deployment_for,
-    differs,
-    has_image,
-    runs_template,
-    successor_record,
+    World,
 )
-from operator_controller.operator.evaluate import Evaluation, WaitingUnreported, evaluate
-from operator_controller.operator.world import ObservedBundleDeployment, World
 from operator_controller.resolve.explain import MAX_EXPLANATION_BYTES
 
 STATUS_UNKNOWN = "bundledeployment status is unknown"
 _FAILED = (DeploymentReason.INSTALL_FAILED, DeploymentReason.UNPACK_FAILED, DeploymentReason.BUNDLE_LOAD_FAILED)
 _REPORTED_WAITING_REASONS = (Reason.WAITING_FOR_CATALOG, Reason.INSTALLING)
-"""Reasons that Reconciling takes over from what was waited for; everything else is Retrying."""
+"""Reasons of a Waiting that Reconciling reports as they are; it reports all others as Retrying."""
 Outcome = Done | Exception
 
 
-def report(world: World, outcome: Outcome) -> StatusReport[OperatorStatus] | None:
-    """Status and transitions; None: say nothing new now, the next pass will."""
+def report(world: World, evaluation: Evaluation | None, outcome: Outcome) -> StatusReport[OperatorStatus] | None:
+    """Status and transitions; None: the status stays as it is, and the next pass reports. There is no evaluation for an Operator
+    that is being deleted, or if evaluating it failed."""
     if isinstance(outcome, WaitingUnreported | Conflict):
         return None
     if isinstance(outcome, Done) and isinstance(outcome.plan, AddFinalizer | RemoveFinalizer):
@@ -48,18 +46,23 @@ def report(world: World, outcome: Outcome) -> StatusReport[OperatorStatus] | Non
             if FINALIZER in world.operator.metadata.finalizers
             else None
         )
-    verdict = evaluate(world)
-    conditions = [verdict.resolved, _installed(world, outcome, verdict), *_ready_and_progress(world, outcome, verdict)]
-    return _status(world, _with_missing_bundle(world, _with_successor_note(conditions, verdict)), verdict)
+    if evaluation is None:
+        return None
+    conditions = [
+        evaluation.resolved,
+        _installed(world, outcome, evaluation),
+        *_ready_and_progress(world, outcome, evaluation),
+    ]
+    return _status(world, _with_missing_bundle(world, _with_successor_note(conditions, evaluation)), evaluation)
 
 
 def _with_missing_bundle(world: World, wanted: list[DesiredCondition]) -> list[DesiredCondition]:
-    """The active Bundle is missing: Ready is not True, and its message says so whatever else it says."""
+    """A missing active Bundle: Ready is not True, and its message ends with a note about it."""
     if not world.missing_bundle or world.running is None:
         return wanted
     note = (
-        f'the Bundle "{world.missing_bundle}" of what runs is missing: until rukpak has made it again, what runs cannot be '
-        "repaired"
+        f'the installed Bundle "{world.missing_bundle}" is missing: the installed objects cannot be repaired until rukpak has '
+        "created it again"
     )
     ready = next(want for want in wanted if want.type == ConditionType.READY)
     if ready.status == "True":
@@ -67,14 +70,14 @@ def _with_missing_bundle(world: World, wanted: list[DesiredCondition]) -> list[D
     return _with_note(wanted, note)
 
 
-def _with_successor_note(wanted: list[DesiredCondition], verdict: Evaluation) -> list[DesiredCondition]:
-    """Another Catalog takes the place of a deleted one: said whatever else is, until what runs is recorded as of that one."""
+def _with_successor_note(wanted: list[DesiredCondition], evaluation: Evaluation) -> list[DesiredCondition]:
+    """A successor of a deleted Catalog: reported until the running bundle is recorded as that Catalog's."""
     ready = next(want for want in wanted if want.type == ConditionType.READY)
-    return wanted if verdict.followed in ready.message else _with_note(wanted, verdict.followed)
+    return wanted if evaluation.successor_note in ready.message else _with_note(wanted, evaluation.successor_note)
 
 
 def _with_note(wanted: list[DesiredCondition], note: str) -> list[DesiredCondition]:
-    """The note at the end of what is read at a glance; what was there is cut for it, never the note."""
+    """The conditions of kstatus with the note at the end of their messages, which are truncated for it."""
     room = MAX_EXPLANATION_BYTES - len(f"; {note}".encode())
     shown = (ConditionType.READY, ConditionType.RECONCILING, ConditionType.STALLED)
     return [
@@ -83,45 +86,47 @@ def _with_note(wanted: list[DesiredCondition], note: str) -> list[DesiredConditi
     ]
 
 
-def _status(world: World, wanted: list[DesiredCondition], verdict: Evaluation | None) -> StatusReport[OperatorStatus]:
+def _status(
+    world: World, wanted: list[DesiredCondition], evaluation: Evaluation | None
+) -> StatusReport[OperatorStatus]:
     old, generation = world.operator.status, world.operator.metadata.generation
     conditions, transitions = merge_conditions(old.conditions, wanted, generation, world.now)
     status = OperatorStatus(
         observed_generation=generation,
         conditions=conditions,
-        wanted_version=_wanted_version(world, verdict) if verdict else old.wanted_version,
-        resolved_bundle_resource=(verdict.image or None) if verdict else old.resolved_bundle_resource,
+        wanted_version=_wanted_version(world, evaluation) if evaluation else old.wanted_version,
+        resolved_bundle_resource=(evaluation.image or None) if evaluation else old.resolved_bundle_resource,
         installed_bundle_resource=world.running.image if world.running else None,
         installed=world.installed_status,
-        resolution=verdict.explanation if verdict else old.resolution,
+        resolution=evaluation.explanation if evaluation else old.resolution,
     )
     return StatusReport(status, transitions)
 
 
-def _wanted_version(world: World, verdict: Evaluation) -> str | None:
-    """The version that was chosen or stays; while none was, what the spec asks for."""
-    if verdict.candidate is not None:
-        return str(verdict.candidate.version)
-    if verdict.is_resolved and world.running is not None:
+def _wanted_version(world: World, evaluation: Evaluation) -> str | None:
+    """The version that was selected or stays; if there is none, the version of the spec."""
+    if evaluation.candidate is not None:
+        return str(evaluation.candidate.version)
+    if evaluation.is_resolved and world.running is not None:
         return world.running.version_text or None
     return world.operator.spec.version
 
 
-# --- what runs
+# --- Installed
 
 
-def _installed(world: World, outcome: Outcome, verdict: Evaluation) -> DesiredCondition:
+def _installed(world: World, outcome: Outcome, evaluation: Evaluation) -> DesiredCondition:
     if world.running is not None:
         missing = f'; its Bundle "{world.missing_bundle}" is missing' if world.missing_bundle else ""
         return _installed_condition("True", Reason.SUCCESS, f'installed from "{world.running.image}"{missing}')
     if world.missing_bundle:
-        message = f'the Bundle "{world.missing_bundle}" of what is installed is missing'
+        message = f'the installed Bundle "{world.missing_bundle}" is missing'
         return _installed_condition("Unknown", Reason.INSTALLATION_STATUS_UNKNOWN, message)
-    if not verdict.is_resolved and world.owned_bundle_deployment is None:
-        return _installed_condition("Unknown", Reason.INSTALLATION_STATUS_UNKNOWN, verdict.not_attempted)
-    if verdict.is_resolved and isinstance(outcome, Blocked | ApiError):
+    if not evaluation.is_resolved and world.owned_bundle_deployment is None:
+        return _installed_condition("Unknown", Reason.INSTALLATION_STATUS_UNKNOWN, evaluation.not_attempted)
+    if evaluation.is_resolved and isinstance(outcome, Blocked | ApiError):
         return _installed_condition("False", Reason.INSTALLATION_FAILED, str(outcome))
-    deployment = _current_bundle_deployment(world, verdict)
+    deployment = _current_bundle_deployment(world, evaluation)
     failure = _failure(deployment) if deployment else None
     if failure is not None:
         message = f"bundledeployment not ready: {failure.message}"
@@ -135,18 +140,18 @@ def _installed_condition(status: ConditionValue, reason: Reason, message: str) -
     return DesiredCondition(ConditionType.INSTALLED, status, reason, message)
 
 
-def _current_bundle_deployment(world: World, verdict: Evaluation) -> ObservedBundleDeployment | None:
-    """The BundleDeployment, if it asks for what was resolved and its status speaks of that."""
+def _current_bundle_deployment(world: World, evaluation: Evaluation) -> ObservedBundleDeployment | None:
+    """The BundleDeployment, if it is as desired and its status is that of its current spec."""
     deployment = world.owned_bundle_deployment
     if deployment is None or not deployment.is_current:
         return None
-    if verdict.candidate is None:
+    if evaluation.candidate is None:
         return deployment
-    return None if differs(deployment, bundle_deployment_for(world.operator, verdict.candidate)) else deployment
+    return None if evaluation.desired is None or differs(deployment, evaluation.desired) else deployment
 
 
 def _failure(deployment: ObservedBundleDeployment) -> Condition | None:
-    """The condition that says why nothing is installed: the installation's own, else that of unpacking."""
+    """The condition that explains why nothing is installed: that of the installation, else that of unpacking."""
     for name in (DeploymentCondition.INSTALLED, DeploymentCondition.HAS_VALID_BUNDLE):
         condition = deployment.condition(name)
         if condition is not None and condition.status == "False" and condition.reason in _FAILED:
@@ -154,36 +159,38 @@ def _failure(deployment: ObservedBundleDeployment) -> Condition | None:
     return None
 
 
-# --- how it goes
+# --- Ready, Reconciling, Stalled
 
 
-def _ready_and_progress(world: World, outcome: Outcome, verdict: Evaluation) -> list[DesiredCondition]:
+def _ready_and_progress(world: World, outcome: Outcome, evaluation: Evaluation) -> list[DesiredCondition]:
     """Ready, and Reconciling or Stalled."""
     if isinstance(outcome, OlmError):
-        return _not_possible(world, outcome, verdict)
+        return _not_possible(world, outcome, evaluation)
     if isinstance(outcome, Exception):
-        said = _error_text("the BundleDeployment could not be written", outcome)
-        return _not_ready(_not_ready_reason(world), said, Reason.RETRYING)
-    if successor_record(world, verdict) is not None:
-        return _not_ready(Reason.FOLLOWING_CATALOG, verdict.followed, Reason.FOLLOWING_CATALOG)
-    deployment = _current_bundle_deployment(world, verdict)
+        message = _error_text("the BundleDeployment could not be written", outcome)
+        return _not_ready(_not_ready_reason(world), message, Reason.RETRYING)
+    if evaluation.successor_record is not None:
+        return _not_ready(Reason.FOLLOWING_CATALOG, evaluation.successor_note, Reason.FOLLOWING_CATALOG)
+    deployment = _current_bundle_deployment(world, evaluation)
     if deployment is None or isinstance(outcome.plan, ApplyBundleDeployment):
-        if verdict.followed and _runs_wanted(world, verdict):
-            return _not_ready(Reason.FOLLOWING_CATALOG, verdict.followed, Reason.FOLLOWING_CATALOG)
+        if evaluation.successor_note and _runs_wanted(world, evaluation):
+            return _not_ready(Reason.FOLLOWING_CATALOG, evaluation.successor_note, Reason.FOLLOWING_CATALOG)
         return _not_ready(
-            _not_ready_reason(world), _progress_message(world, verdict, _initial_state(verdict)), Reason.INSTALLING
+            _not_ready_reason(world),
+            _progress_message(world, evaluation, _initial_state(evaluation)),
+            Reason.INSTALLING,
         )
-    return _from_bundle_deployment(world, verdict, deployment)
+    return _from_bundle_deployment(world, evaluation, deployment)
 
 
 def _error_text(what: str, error: Exception) -> str:
-    """A write that failed, in a sentence; of what nobody foresaw it is not known whether it was one."""
+    """A failed write in a sentence. An unexpected error may be no write at all: it is reported by its class."""
     return f"{what if isinstance(error, ApiError) else type(error).__name__}: {error}"
 
 
-def _not_possible(world: World, problem: OlmError, verdict: Evaluation) -> list[DesiredCondition]:
-    reason = _not_ready_reason(world) if verdict.is_resolved else Reason.NOT_RESOLVED
-    message = problem.message if verdict.is_resolved else verdict.explanation
+def _not_possible(world: World, problem: OlmError, evaluation: Evaluation) -> list[DesiredCondition]:
+    reason = _not_ready_reason(world) if evaluation.is_resolved else Reason.NOT_RESOLVED
+    message = problem.message if evaluation.is_resolved else evaluation.explanation
     if isinstance(problem, Waiting):
         progress = next((known for known in _REPORTED_WAITING_REASONS if problem.reason == known), Reason.RETRYING)
         return _not_ready(reason, message, progress)
@@ -191,23 +198,26 @@ def _not_possible(world: World, problem: OlmError, verdict: Evaluation) -> list[
 
 
 def _from_bundle_deployment(
-    world: World, verdict: Evaluation, deployment: ObservedBundleDeployment
+    world: World, evaluation: Evaluation, deployment: ObservedBundleDeployment
 ) -> list[DesiredCondition]:
-    """The BundleDeployment knows what is wanted: its state is ours."""
+    """The BundleDeployment is as desired: its state is the Operator's."""
     ready = deployment.condition(DeploymentCondition.READY)
-    runs_it = runs_template(world, deployment)
-    if runs_it and deployment.is_true(DeploymentCondition.READY):
+    runs_desired = runs_template(world.running, deployment)
+    if runs_desired and deployment.is_true(DeploymentCondition.READY):
         return [
             DesiredCondition(
-                ConditionType.READY, "True", verdict.ready, truncate(verdict.explanation, MAX_EXPLANATION_BYTES)
+                ConditionType.READY,
+                "True",
+                evaluation.ready_reason,
+                truncate(evaluation.explanation, MAX_EXPLANATION_BYTES),
             )
         ]
-    message = _progress_message(world, verdict, ready.message if ready else _initial_state(verdict))
+    message = _progress_message(world, evaluation, ready.message if ready else _initial_state(evaluation))
     if deployment.is_true(DeploymentCondition.STALLED):
-        if world.running is None and ready is not None and verdict.candidate is not None:
-            message = truncate(f"cannot install {verdict.candidate.version}: {ready.message}", MAX_EXPLANATION_BYTES)
-        return _not_ready(_not_ready_reason(world, runs_it=runs_it), message, None)
-    if not runs_it:
+        if world.running is None and ready is not None and evaluation.candidate is not None:
+            message = truncate(f"cannot install {evaluation.candidate.version}: {ready.message}", MAX_EXPLANATION_BYTES)
+        return _not_ready(_not_ready_reason(world, runs_desired=runs_desired), message, None)
+    if not runs_desired:
         return _not_ready(_not_ready_reason(world), message, _progress_reason(deployment))
     if ready is not None and ready.reason == DeploymentReason.PROGRESSING:
         return _not_ready(Reason.PROGRESSING, message, Reason.PROGRESSING)
@@ -215,32 +225,32 @@ def _from_bundle_deployment(
 
 
 def _progress_reason(deployment: ObservedBundleDeployment) -> Reason:
-    """Whether it goes on or is tried again."""
+    """Whether the installation is in progress or being retried."""
     reconciling = deployment.condition(DeploymentCondition.RECONCILING)
     is_again = reconciling is not None and reconciling.reason in (DeploymentReason.RETRYING, *_FAILED)
     return Reason.RETRYING if is_again else Reason.INSTALLING
 
 
-def _not_ready_reason(world: World, *, runs_it: bool = False) -> Reason:
-    if runs_it:
+def _not_ready_reason(world: World, *, runs_desired: bool = False) -> Reason:
+    if runs_desired:
         return Reason.UNHEALTHY
-    is_going = world.owned_bundle_deployment is not None and world.owned_bundle_deployment.model.metadata.deleting
-    return Reason.UPGRADING if world.running is not None and not is_going else Reason.NOT_INSTALLED
+    is_deleting = world.owned_bundle_deployment is not None and world.owned_bundle_deployment.model.metadata.deleting
+    return Reason.UPGRADING if world.running is not None and not is_deleting else Reason.NOT_INSTALLED
 
 
-def _initial_state(verdict: Evaluation) -> str:
-    """While nothing is heard of the installation yet: why it is this one."""
-    return verdict.why or "the BundleDeployment is asked for, and nothing is heard of it yet"
+def _initial_state(evaluation: Evaluation) -> str:
+    """Message until rukpak reports: the rule that selected the bundle."""
+    return evaluation.short_reason or "waiting for rukpak to report the state of the BundleDeployment"
 
 
-def _runs_wanted(world: World, verdict: Evaluation) -> bool:
-    """What runs is the image that is wanted: only what is recorded of it changes."""
-    return world.running is not None and has_image(world.running, verdict.image)
+def _runs_wanted(world: World, evaluation: Evaluation) -> bool:
+    """Whether the desired image runs, so that only its record changes."""
+    return world.running is not None and has_image(world.running, evaluation.image)
 
 
-def _progress_message(world: World, verdict: Evaluation, state: str) -> str:
-    """What is under way, and how far it is."""
-    candidate, running = verdict.candidate, world.running
+def _progress_message(world: World, evaluation: Evaluation, state: str) -> str:
+    """What is being installed, and its progress."""
+    candidate, running = evaluation.candidate, world.running
     if candidate is None:
         return truncate(state, MAX_EXPLANATION_BYTES)
     if running is not None and running.name == candidate.bundle.name:
@@ -253,7 +263,7 @@ def _progress_message(world: World, verdict: Evaluation, state: str) -> str:
 
 
 def _not_ready(reason: Reason, message: str, progress: Reason | None) -> list[DesiredCondition]:
-    """Ready False with either Reconciling (a reason for it) or Stalled (None)."""
+    """Ready False, with Reconciling if `progress` is a reason, or with Stalled if it is None."""
     text = truncate(message, MAX_EXPLANATION_BYTES)
     ready = DesiredCondition(ConditionType.READY, "False", reason, text)
     if progress is None:
@@ -261,21 +271,21 @@ def _not_ready(reason: Reason, message: str, progress: Reason | None) -> list[De
     return [ready, DesiredCondition(ConditionType.RECONCILING, "True", progress, text)]
 
 
-# --- the end
+# --- deletion
 
 
 def _deletion_conditions(world: World, outcome: Outcome) -> list[DesiredCondition]:
-    """What was said of the bundle stays; progress is what the BundleDeployment says is left, or what went wrong."""
-    kept = [
+    """Resolved and Installed stay; progress is what the BundleDeployment reports as left, or the error."""
+    unchanged = [
         DesiredCondition(one.type, one.status, one.reason, one.message)
         for one in world.operator.status.conditions
         if one.type in (ConditionType.RESOLVED, ConditionType.INSTALLED)
     ]
     deployment = world.owned_bundle_deployment
     ready = deployment.condition(DeploymentCondition.READY) if deployment else None
-    is_telling = deployment is not None and deployment.model.metadata.deleting and ready is not None
-    left = f": {ready.message}" if is_telling and ready else ""
+    is_reported = deployment is not None and deployment.model.metadata.deleting and ready is not None
+    left = f": {ready.message}" if is_reported and ready else ""
     if isinstance(outcome, Exception):
         write = "the BundleDeployment could not be deleted" if deployment else "the finalizer could not be removed"
         left = f": {_error_text(write, outcome)}"
-    return [*kept, *_not_ready(Reason.REMOVING, f"removing what was installed{left}", Reason.REMOVING)]
+    return [*unchanged, *_not_ready(Reason.REMOVING, f"removing the installed bundle{left}", Reason.REMOVING)]

@@ -1,7 +1,6 @@
-"""What the Operator's controller looks at: the World of one Operator.
+"""The World of one Operator, the Plans for it, and how values are read from the API server's JSON.
 
-Filled by reconciler.py, judged by judge.py, decide.py and report.py. Values only, and how they are read out of the API server's
-JSON. Pure.
+Observed by reconciler.py; read by evaluate.py, decide.py, act.py and report.py. Values alone. Pure.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from olmkit.api import bundledeployments
@@ -36,7 +35,7 @@ ConditionType = bundledeployments.ConditionType
 
 @dataclass(frozen=True)
 class PackageClaim:
-    """An Operator's claim to a package. The senior of several is the smallest."""
+    """An Operator's claim to a package. Of several, the one with the least seniority value holds it."""
 
     is_new: bool
     """It has not installed the package yet."""
@@ -49,13 +48,13 @@ class PackageClaim:
 
     @property
     def seniority(self) -> tuple[bool, bool, str, str]:
-        """Installed first, then under way, then the older, then by name."""
+        """Installed first, then with an installation that has begun, then the older one, then by name."""
         return self.is_new, self.is_idle, self.created, self.name
 
 
 @dataclass(frozen=True)
 class ObservedBundleDeployment:
-    """The BundleDeployment of the Operator's name, as read and as model."""
+    """The BundleDeployment with the Operator's name, as read and as model."""
 
     raw: Mapping[str, Any]
     model: BundleDeployment
@@ -67,34 +66,34 @@ class ObservedBundleDeployment:
 
     @property
     def is_current(self) -> bool:
-        """Its status speaks of its spec."""
+        """Its status is that of its current spec."""
         return self.model.status.observed_generation == self.model.metadata.generation
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """What the template says of the bundle that is wanted."""
+        """The template's annotations, which describe the desired bundle."""
         metadata = self.model.spec.template.metadata
         return (metadata.annotations if metadata else None) or {}
 
     def condition(self, name: str) -> Condition | None:
-        """A condition that speaks of the spec as it is now."""
+        """A condition of the current spec; None if there is none, or if the status is that of an older spec."""
         if not self.is_current:
             return None
         return find_condition(self.model.status.conditions, name)
 
     def is_true(self, name: str) -> bool:
-        """Whether a condition of now is True."""
+        """Whether a condition of the current spec is True."""
         return self.is_current and is_condition_true(self.model.status.conditions, name)
 
     @property
     def controller(self) -> OwnerReference | None:
-        """Who owns it."""
+        """The owner that controls it."""
         return next((owner for owner in self.model.metadata.owner_references if owner.controller), None)
 
 
 @dataclass(frozen=True)
 class World:
-    """Everything one pass may look at."""
+    """Everything that the decision of one pass may depend on."""
 
     now: datetime
     raw: Mapping[str, Any]
@@ -104,23 +103,23 @@ class World:
     """One per Catalog, sorted by name; empty for an Operator that is being deleted."""
     bundle_deployment: ObservedBundleDeployment | None = None
     running: RunningBundle | None = None
-    """The bundle that the BundleDeployment calls active, read from that Bundle; when it is missing, from what is recorded."""
+    """The bundle that runs, read from the BundleDeployment's active Bundle, or from its record if the Bundle is missing."""
     installed_status: InstalledBundle | None = None
-    """The same for the status."""
+    """The same, as the status reports it."""
     missing_bundle: str = ""
-    """Name of an active Bundle that could not be seen."""
+    """Name of the active Bundle, if it does not exist."""
     missing_since: datetime | None = None
-    """When that began, as far as this process has seen."""
+    """Since when, as far as this process knows."""
     claims: tuple[PackageClaim, ...] = ()
-    """This Operator's claim to its package and those of others."""
+    """The claims to the package, this Operator's among them."""
     rejected_images: Mapping[str, str] = field(default_factory=dict)
-    """Why rukpak refuses an image on every cluster, by its digest."""
+    """Images that rukpak rejects on any cluster: the message by digest."""
     is_watch_open: bool = True
-    """Whether the watch of BundleDeployments is open: there is none but those that are known."""
+    """Whether the watch of BundleDeployments is open, so that none exists that is not known here."""
     needs_recheck: bool = False
-    """Something that no event will tell of: a catalog is away, or answered with other content than its status names."""
+    """Whether a change may come without an event: a catalog cannot be read, or served other content than its status names."""
     resolution: ExplainedResolution | None = None
-    """The answer to judge.question(); None when that asks nothing."""
+    """The answer to evaluate.snapshot_to_resolve(); None if that is None."""
 
     @property
     def owned_bundle_deployment(self) -> ObservedBundleDeployment | None:
@@ -129,6 +128,60 @@ class World:
         if deployment is None or not is_owned(deployment, self.operator.metadata.uid):
             return None
         return deployment
+
+
+# --- the Plan
+
+
+@dataclass(frozen=True)
+class NoAction:
+    """Nothing to do: everything is as desired, or others have to act first."""
+
+    after: timedelta | None = None
+
+
+@dataclass(frozen=True)
+class AddFinalizer:
+    """Add the finalizer, before anything is created that has to be deleted again. `finalizers` is the whole list."""
+
+    finalizers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ApplyBundleDeployment:
+    """Apply the BundleDeployment."""
+
+    deployment: Mapping[str, Any]
+    after: timedelta | None = None
+
+
+@dataclass(frozen=True)
+class DeleteBundleDeployment:
+    """Delete the BundleDeployment of this uid."""
+
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True)
+class RemoveFinalizer:
+    """Remove the finalizer: nothing is left to delete. `finalizers` is the rest of the list."""
+
+    finalizers: tuple[str, ...]
+
+
+Plan = NoAction | AddFinalizer | ApplyBundleDeployment | DeleteBundleDeployment | RemoveFinalizer
+
+
+@dataclass(frozen=True)
+class Done:
+    """The Plan that was carried out."""
+
+    plan: Plan
+    after: timedelta | None = None
+
+
+# --- how values are read
 
 
 def is_owned(deployment: ObservedBundleDeployment, uid: str) -> bool:
@@ -143,7 +196,7 @@ def image_reference(spec: Any) -> str:
 
 
 def read_running(raw: Mapping[str, Any]) -> tuple[RunningBundle, InstalledBundle]:
-    """What a Bundle is, from its own annotations and source."""
+    """The bundle, from the annotations and the source of its Bundle."""
     bundle = Bundle.load(raw)
     return _read_annotations(bundle.metadata.name, bundle.metadata.annotations, image_reference(bundle.spec))
 
@@ -151,9 +204,9 @@ def read_running(raw: Mapping[str, Any]) -> tuple[RunningBundle, InstalledBundle
 def read_recorded(
     operator: Operator, deployment: ObservedBundleDeployment
 ) -> tuple[RunningBundle, InstalledBundle] | None:
-    """What an active Bundle that is missing was: from its record on the BundleDeployment, else as the Operator last reported it.
+    """A missing active Bundle, from its record on the BundleDeployment, else as the Operator's status last reported it.
 
-    None when neither says.
+    None if neither has it.
     """
     status = deployment.model.status
     record = status.installed
@@ -174,22 +227,24 @@ def read_recorded(
     return running, installed
 
 
-def _read_annotations(name: str, notes: Mapping[str, str], image: str) -> tuple[RunningBundle, InstalledBundle]:
+def _read_annotations(name: str, annotations: Mapping[str, str], image: str) -> tuple[RunningBundle, InstalledBundle]:
     running = RunningBundle(
-        name=notes.get(BUNDLE_NAME_ANNOTATION, name),
+        name=annotations.get(BUNDLE_NAME_ANNOTATION, name),
         image=image,
-        package=notes.get(PACKAGE_ANNOTATION, ""),
-        version=_version(notes.get(VERSION_ANNOTATION, "")),
-        version_text=notes.get(VERSION_ANNOTATION, ""),
-        catalog=notes.get(CATALOG_ANNOTATION, ""),
-        channel=notes.get(CHANNEL_ANNOTATION, ""),
+        package=annotations.get(PACKAGE_ANNOTATION, ""),
+        version=_version(annotations.get(VERSION_ANNOTATION, "")),
+        version_text=annotations.get(VERSION_ANNOTATION, ""),
+        catalog=annotations.get(CATALOG_ANNOTATION, ""),
+        channel=annotations.get(CHANNEL_ANNOTATION, ""),
     )
     installed = InstalledBundle(
         name=running.name,
         version=running.version_text,
         catalog=running.catalog or None,
         channel=running.channel or None,
-        apis=sorted(_apis(notes.get(PROPERTIES_ANNOTATION, "")), key=lambda api: (api.group, api.kind, api.version)),
+        apis=sorted(
+            _apis(annotations.get(PROPERTIES_ANNOTATION, "")), key=lambda api: (api.group, api.kind, api.version)
+        ),
     )
     return running, installed
 
@@ -202,7 +257,7 @@ def _version(text: str) -> Version | None:
 
 
 def _apis(text: str) -> Iterable[ProvidedApi]:
-    """The kinds that the properties annotation names; a person may have written anything into it."""
+    """The kinds in the properties annotation. It may contain anything, because a person can edit it."""
     for entry in parse_properties(text):
         value = entry.get("value")
         if entry.get("type") != GVK or not isinstance(value, dict):
@@ -213,7 +268,7 @@ def _apis(text: str) -> Iterable[ProvidedApi]:
 
 
 def parse_properties(text: str) -> list[dict[str, Any]]:
-    """The JSON array of the properties annotation; what is none counts as empty."""
+    """The JSON array of the properties annotation; empty if it is not one."""
     try:
         found = json.loads(text) if text else []
     except ValueError:

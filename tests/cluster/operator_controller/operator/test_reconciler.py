@@ -242,7 +242,7 @@ def test_a_deployment_of_somebody_else_is_never_taken_over(scene: Scene) -> None
     scene.cluster.kubectl("create", "-f", "-", input=json.dumps(mine))
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     name = scene.operator(scene.name)
-    refused = scene.says(name, "Stalled", "True", "exists already and is owned by no Operator")
+    refused = scene.says(name, "Stalled", "True", "already exists and is owned by no Operator")
     assert triple(refused, "Installed")[:2] == ("False", "InstallationFailed")
     scene.cluster.kubectl("delete", "bundledeployment", name)
     scene.install(name, "1.0.0")
@@ -275,7 +275,7 @@ def test_an_operator_whose_bundle_was_deleted_says_so_and_goes_on(scene: Scene, 
     missing = scene.says(name, "Installed", "True", f'its Bundle "{bundle}" is missing')
     assert triple(missing, "Resolved")[:2] == ("False", "ResolutionFailed")
     assert triple(missing, "Ready")[0] == "False"
-    assert f'the Bundle "{bundle}" of what runs is missing' in triple(missing, "Ready")[2]
+    assert f'the installed Bundle "{bundle}" is missing' in triple(missing, "Ready")[2]
     assert missing["status"]["installed"] == {
         "name": f"{scene.name}.v1.0.0",
         "version": "1.0.0",
@@ -303,7 +303,7 @@ def test_an_operator_goes_when_its_deployment_has_gone(scene: Scene) -> None:
         BUNDLE_DEPLOYMENTS, "it is being deleted", lambda o: "deletionTimestamp" in o.get(name, {}).get("metadata", {})
     )
     scene.tell(name, [("Ready", "False", "Removing")], active=f"{name}-100", message="2 things are left")
-    removing = scene.says(name, "Reconciling", "True", "removing what was installed: 2 things are left")
+    removing = scene.says(name, "Reconciling", "True", "removing the installed bundle: 2 things are left")
     assert condition(removing, "Reconciling")["reason"] == "Removing"
     assert triple(removing, "Installed")[0] == "True"
     scene.cluster.kubectl(
@@ -456,7 +456,7 @@ def test_a_deployment_that_somebody_deletes_is_installed_again_and_is_no_upgrade
     hold = json.dumps({"metadata": {"finalizers": ["example.com/hold"]}})
     scene.cluster.kubectl("patch", "bundledeployment", name, "--type=merge", "--patch", hold)
     scene.cluster.kubectl("delete", "bundledeployment", name, "--wait=false")
-    told = scene.says(name, "Ready", "False", "1.0.0 is installed again when it is gone")
+    told = scene.says(name, "Ready", "False", "1.0.0 will be installed again when the deletion is complete")
     assert triple(told, "Ready")[1] == "NotInstalled"
     assert triple(told, "Reconciling")[:2] == ("True", "Installing")
     scene.cluster.kubectl(
@@ -466,7 +466,7 @@ def test_a_deployment_that_somebody_deletes_is_installed_again_and_is_no_upgrade
     scene.ready_operator(name, "1.0.0")
     log = suite.log("operator-controller").read_text().splitlines()
     lines = [line["msg"] for line in map(json.loads, log) if line.get("name") == name]
-    assert lines.count(f"recreated BundleDeployment {name} (bundle {scene.name}.v1.0.0): somebody deleted it") == 1
+    assert lines.count(f"recreated BundleDeployment {name} (bundle {scene.name}.v1.0.0), which had been deleted") == 1
     assert [line for line in lines if "(Upgrading)" in line] == []
 
 

@@ -31,18 +31,19 @@ BEST = '1.1.0 of channel stable in catalog "community": the best of 2 versions'
 UNKNOWN = ("Unknown", "InstallationStatusUnknown", "bundledeployment status is unknown")
 NOT_ATTEMPTED = ("Unknown", "InstallationStatusUnknown", "installation has not been attempted as resolution failed")
 FIRST_IDLE = (
-    'package "p" is asked for by Operator "beta" too, which came first and is not installed; delete one of them'
+    'package "p" is also requested by Operator "beta", which was created first and is not installed; delete one of them'
 )
 NOT_FOUND = "package 'p' at version '9.9.9' not found"
 NEAR_MISS = f"{NOT_FOUND}: stable has 1.0.0, 1.1.0; none is 9.9.9"
 
 MISSING: Mapping[str, Any] = {"missing_bundle": "alpha-1.0.0", "missing_since": NOW - timedelta(seconds=30)}
 MISSING_NOTE = (
-    'the Bundle "alpha-1.0.0" of what runs is missing: until rukpak has made it again, what runs cannot be repaired'
+    'the installed Bundle "alpha-1.0.0" is missing: the installed objects cannot be repaired until rukpak has created it '
+    "again"
 )
 UNRECORDED = (
-    'the Bundle "alpha-1.0.0" that is installed is missing, and it is recorded nowhere which version it was: no version is '
-    'chosen until BundleDeployment "alpha" has installed the one that it asks for'
+    'the installed Bundle "alpha-1.0.0" is missing and its version was not recorded: no version is selected until '
+    'BundleDeployment "alpha" has installed the bundle of its spec'
 )
 FOLLOWED = (
     'catalog "community", which it came from, was deleted: it follows catalog "vendor", which offers the same bundle'
@@ -669,13 +670,13 @@ ROWS: list[tuple[str, World, Conditions]] = [
             "Installed": (
                 "False",
                 "InstallationFailed",
-                'BundleDeployment "alpha" exists already and is owned by no Operator: delete it, or create the Operator under '
+                'BundleDeployment "alpha" already exists and is owned by no Operator: delete it, or create the Operator under '
                 "another name",
             ),
             **both(
                 "Stalled",
                 "NotInstalled",
-                'BundleDeployment "alpha" exists already and is owned by no Operator: delete it, or create the Operator under '
+                'BundleDeployment "alpha" already exists and is owned by no Operator: delete it, or create the Operator under '
                 "another name",
                 "Blocked",
             ),
@@ -690,7 +691,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
             **both(
                 "Reconciling",
                 "NotInstalled",
-                'BundleDeployment "alpha" is being deleted by somebody: 1.1.0 is installed again when it is gone',
+                'BundleDeployment "alpha" is being deleted: 1.1.0 will be installed again when the deletion is complete',
                 "Installing",
             ),
         },
@@ -709,7 +710,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
             **both(
                 "Reconciling",
                 "NotInstalled",
-                'BundleDeployment "alpha" is being deleted by somebody: 1.1.0 is installed again when it is gone',
+                'BundleDeployment "alpha" is being deleted: 1.1.0 will be installed again when the deletion is complete',
                 "Installing",
             ),
         },
@@ -726,7 +727,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
             **both(
                 "Reconciling",
                 "NotInstalled",
-                'BundleDeployment "alpha" is being deleted by somebody: 1.1.0 is installed again when it is gone '
+                'BundleDeployment "alpha" is being deleted: 1.1.0 will be installed again when the deletion is complete '
                 "(removing custom resources)",
                 "Installing",
             ),
@@ -745,7 +746,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
             **both(
                 "Reconciling",
                 "NotInstalled",
-                'BundleDeployment "alpha" is being deleted by somebody: what is installed then is chosen when it is gone '
+                'BundleDeployment "alpha" is being deleted: a version will be selected when the deletion is complete '
                 "(removing custom resources)",
                 "Installing",
             ),
@@ -796,7 +797,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
             "Installed": (
                 "Unknown",
                 "InstallationStatusUnknown",
-                'the Bundle "alpha-1.0.0" of what is installed is missing',
+                'the installed Bundle "alpha-1.0.0" is missing',
             ),
             **both("Reconciling", "NotResolved", UNRECORDED, "Retrying"),
         },

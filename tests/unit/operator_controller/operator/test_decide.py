@@ -9,21 +9,20 @@ from typing import Any
 import pytest
 
 from olmkit.api.operators import FINALIZER
-from olmkit.errors import Blocked, Waiting
-from operator_controller.operator.decide import (
-    WATCH_RETRY_DELAY,
+from olmkit.errors import Blocked, OlmError, Waiting
+from operator_controller.operator.bundle_deployment import bundle_deployment_for, differs
+from operator_controller.operator.decide import WATCH_RETRY_DELAY, decide
+from operator_controller.operator.evaluate import CATALOG_RETRY_DELAY, RESYNC_DELAY, make_snapshot
+from operator_controller.operator.world import (
     AddFinalizer,
     ApplyBundleDeployment,
     DeleteBundleDeployment,
     NoAction,
+    PackageClaim,
     Plan,
     RemoveFinalizer,
-    bundle_deployment_for,
-    decide,
-    differs,
+    World,
 )
-from operator_controller.operator.evaluate import CATALOG_RETRY_DELAY, RESYNC_DELAY, make_snapshot
-from operator_controller.operator.world import PackageClaim, World
 from operator_controller.resolve.resolution import Chosen
 from operator_controller.resolve.resolver import resolve
 from operator_controller.resolve.snapshot import CatalogOffer, CatalogState, PackageRequest
@@ -43,8 +42,11 @@ MINE = PackageClaim(is_new=True, is_idle=True, created="2026-01-02T00:00:00Z", n
 ELDER = PackageClaim(is_new=True, is_idle=True, created="2026-01-01T00:00:00Z", name="beta")
 
 
-def kind_of(plan: Plan) -> str:
-    return type(plan).__name__
+def plan_of(seen: World) -> Plan:
+    """The Plan of a World in which nothing prevents one."""
+    plan = decide(seen).plan
+    assert not isinstance(plan, OlmError), plan
+    return plan
 
 
 def _with_webhooks(version: str, *versions: str) -> CatalogOffer:
@@ -185,9 +187,9 @@ PLANS: list[tuple[str, World, Plan | str]] = [
 
 @pytest.mark.parametrize(("seen", "wanted"), [pytest.param(w, p, id=name) for name, w, p in PLANS])
 def test_the_plan(seen: World, wanted: Plan | str) -> None:
-    plan = decide(seen)
+    plan = plan_of(seen)
     if isinstance(wanted, str):
-        assert kind_of(plan) == wanted
+        assert type(plan).__name__ == wanted
     else:
         assert plan == wanted
 
@@ -203,13 +205,13 @@ REFUSALS: list[tuple[str, World, type[Exception], str]] = [
         "a second Operator while the first one has installed nothing",
         world(claims=(MINE, ELDER)),
         Blocked,
-        'package "p" is asked for by Operator "beta" too, which came first and is not installed; delete one of them',
+        'package "p" is also requested by Operator "beta", which was created first and is not installed; delete one of them',
     ),
     (
         "of two of one age the name decides",
         world(claims=(MINE, PackageClaim(is_new=True, is_idle=True, created=MINE.created, name="aaa"))),
         Blocked,
-        'package "p" is asked for by Operator "aaa" too, which is first by name and is not installed; delete one of them',
+        'package "p" is also requested by Operator "aaa", which is first by name and is not installed; delete one of them',
     ),
     (
         "one that has begun is senior to an older one that has not",
@@ -227,7 +229,7 @@ REFUSALS: list[tuple[str, World, type[Exception], str]] = [
         "a second one while the first, which has installed nothing, is being deleted waits",
         world(claims=(MINE, replace(ELDER, is_deleting=True))),
         Waiting,
-        'package "p" is asked for by Operator "beta" too, which is being deleted',
+        'package "p" is also requested by Operator "beta", which is being deleted',
     ),
     (
         "another package in place of an installed one",
@@ -235,7 +237,7 @@ REFUSALS: list[tuple[str, World, type[Exception], str]] = [
             operator({"packageName": "q"}), runs="1.0.0", bundle_deployment=deployment("1.0.0", active="alpha-1.0.0")
         ),
         Blocked,
-        'package "p" is installed by this Operator and "q" is asked for: set spec.packageName back to "p", or delete this '
+        'package "p" is installed by this Operator and "q" is requested: set spec.packageName back to "p", or delete this '
         'Operator and create another one for "q"',
     ),
     (
@@ -295,43 +297,43 @@ REFUSALS: list[tuple[str, World, type[Exception], str]] = [
         "a BundleDeployment that a person made",
         world(bundle_deployment=deployment("1.0.0", owners=[])),
         Blocked,
-        'BundleDeployment "alpha" exists already and is owned by no Operator: '
+        'BundleDeployment "alpha" already exists and is owned by no Operator: '
         "delete it, or create the Operator under another name",
     ),
     (
         "a BundleDeployment of something else",
         world(bundle_deployment=deployment("1.0.0", owners=[owner(kind="Widget", name="w", uid="u")])),
         Blocked,
-        'BundleDeployment "alpha" exists already and is owned by Widget "w": '
+        'BundleDeployment "alpha" already exists and is owned by Widget "w": '
         "delete it, or create the Operator under another name",
     ),
     (
         "a BundleDeployment of an earlier Operator of this name",
         world(bundle_deployment=deployment("1.0.0", owners=[owner(uid="uid-before")])),
         Waiting,
-        'BundleDeployment "alpha" exists already and is left from an earlier Operator of this name: waiting until it is gone',
+        'BundleDeployment "alpha" already exists and belongs to an earlier Operator of this name: waiting for its deletion',
     ),
     (
         "a BundleDeployment that somebody deletes",
         world(bundle_deployment=deployment("1.0.0", deleting=True)),
         Waiting,
-        'BundleDeployment "alpha" is being deleted by somebody: 1.1.0 is installed again when it is gone',
+        'BundleDeployment "alpha" is being deleted: 1.1.0 will be installed again when the deletion is complete',
     ),
     (
         "an active Bundle that is not seen yet",
         world(missing_bundle="alpha-abc"),
         Waiting,
-        'the Bundle "alpha-abc" that is installed cannot be seen yet',
+        'the installed Bundle "alpha-abc" is not visible yet',
     ),
 ]
 
 
 @pytest.mark.parametrize(("seen", "error", "message"), [pytest.param(w, e, m, id=name) for name, w, e, m in REFUSALS])
 def test_what_is_in_the_way(seen: World, error: type[Exception], message: str) -> None:
-    with pytest.raises(error) as caught:
-        decide(seen)
-    assert str(caught.value) == message
-    assert isinstance(caught.value, Blocked) is (error is Blocked)
+    problem = decide(seen).plan
+    assert isinstance(problem, error)
+    assert str(problem) == message
+    assert isinstance(problem, Blocked) is (error is Blocked)
 
 
 @pytest.mark.parametrize(
@@ -356,13 +358,13 @@ def test_what_is_in_the_way(seen: World, error: type[Exception], message: str) -
     ],
 )
 def test_when_it_is_looked_at_again(changes: dict[str, Any], again: timedelta) -> None:
-    with pytest.raises(Waiting) as caught:
-        decide(world(**changes))
-    assert caught.value.after == again
+    problem = decide(world(**changes)).plan
+    assert isinstance(problem, Waiting)
+    assert problem.after == again
 
 
 def test_a_new_deployment_is_create_only_and_says_everything_about_its_bundle() -> None:
-    plan = decide(world())
+    plan = plan_of(world())
     assert isinstance(plan, ApplyBundleDeployment)
     assert plan.deployment == {
         "apiVersion": "core.rukpak.io/v1alpha1",
@@ -382,7 +384,7 @@ def test_a_new_deployment_is_create_only_and_says_everything_about_its_bundle() 
 
 
 def test_a_change_is_made_only_to_the_deployment_that_was_seen() -> None:
-    plan = decide(world(bundle_deployment=deployment("1.0.0")))
+    plan = plan_of(world(bundle_deployment=deployment("1.0.0")))
     assert isinstance(plan, ApplyBundleDeployment)
     assert plan.deployment["metadata"]["uid"] == "uid-deployment"
     assert "resourceVersion" not in plan.deployment["metadata"]
@@ -393,18 +395,18 @@ def test_a_change_is_made_only_to_the_deployment_that_was_seen() -> None:
     [("registry+v1", "core-rukpak-io-registry"), ("", "core-rukpak-io-registry"), ("plain+v0", "core-rukpak-io-plain")],
 )
 def test_the_media_type_says_who_unpacks(media_type: str, provisioner: str) -> None:
-    plan = decide(world(offers=(offer("1.0.0", bundle={"mediaType": media_type}),)))
+    plan = plan_of(world(offers=(offer("1.0.0", bundle={"mediaType": media_type}),)))
     assert isinstance(plan, ApplyBundleDeployment)
     assert plan.deployment["spec"]["template"]["spec"]["provisionerClassName"] == provisioner
 
 
 def test_what_was_applied_is_kept_in_the_next_pass() -> None:
-    plan = decide(world())
+    plan = plan_of(world())
     assert isinstance(plan, ApplyBundleDeployment)
     applied: dict[str, Any] = {**plan.deployment, "status": {}}
     applied["metadata"] = {**applied["metadata"], "uid": "uid-deployment", "generation": 1}
     seen = deployment("1.1.0")
-    assert decide(world(bundle_deployment=type(seen).load(applied))) == NoAction()
+    assert plan_of(world(bundle_deployment=type(seen).load(applied))) == NoAction()
 
 
 def test_too_many_properties_are_cut_to_whole_ones() -> None:
@@ -413,6 +415,7 @@ def test_too_many_properties_are_cut_to_whole_ones() -> None:
     outcome = resolve(make_snapshot(seen, PackageRequest("p"))).outcome
     assert isinstance(outcome, Chosen)
     made = bundle_deployment_for(seen.operator, outcome.candidate)
+    assert made is not None
     text = made["spec"]["template"]["metadata"]["annotations"]["operators.operatorframework.io/properties"]
     assert len(text) <= 131_072
     assert text.endswith("}]")
@@ -421,7 +424,7 @@ def test_too_many_properties_are_cut_to_whole_ones() -> None:
 
 def test_following_another_catalog_changes_what_is_recorded_and_nothing_that_is_installed() -> None:
     before = deployment("1.1.0", READY, active="alpha-1.1.0")
-    plan = decide(world(runs="1.1.0", bundle_deployment=before, offers=(offer("1.0.0", "1.1.0", catalog="vendor"),)))
+    plan = plan_of(world(runs="1.1.0", bundle_deployment=before, offers=(offer("1.0.0", "1.1.0", catalog="vendor"),)))
     assert isinstance(plan, ApplyBundleDeployment)
     template = plan.deployment["spec"]["template"]
     assert template["spec"] == before.raw["spec"]["template"]["spec"]
@@ -447,7 +450,7 @@ def test_the_catalog_that_is_followed_is_recorded_before_anything_else(
         bundle_deployment=before,
         offers=(offer("1.0.0", "1.1.0", catalog="vendor", bundle=offered),),
     )
-    plan = decide(seen)
+    plan = plan_of(seen)
     assert isinstance(plan, ApplyBundleDeployment)
     template = plan.deployment["spec"]["template"]
     assert template["spec"] == before.raw["spec"]["template"]["spec"]
@@ -457,8 +460,8 @@ def test_the_catalog_that_is_followed_is_recorded_before_anything_else(
 def test_an_upgrade_waits_until_the_bundle_that_runs_has_the_record_of_its_new_catalog() -> None:
     recorded = deployment("1.0.0", READY, active="alpha-1.0.0", annotations=notes("1.0.0", catalog="vendor"))
     offers = (offer("1.0.0", "1.1.0", catalog="vendor"),)
-    assert decide(world(runs="1.0.0", bundle_deployment=recorded, offers=offers)) == NoAction()
-    passed_on = decide(world(runs=bundle("1.0.0", catalog="vendor"), bundle_deployment=recorded, offers=offers))
+    assert plan_of(world(runs="1.0.0", bundle_deployment=recorded, offers=offers)) == NoAction()
+    passed_on = plan_of(world(runs=bundle("1.0.0", catalog="vendor"), bundle_deployment=recorded, offers=offers))
     assert isinstance(passed_on, ApplyBundleDeployment)
     assert passed_on.deployment["spec"]["template"]["metadata"]["annotations"] == notes("1.1.0", catalog="vendor")
 
@@ -471,11 +474,11 @@ def test_the_channel_that_is_recorded_is_one_of_the_catalog_that_is_followed() -
         bundle_deployment=before,
         offers=(offer("1.0.0", "1.1.0", catalog="vendor"),),
     )
-    plan = decide(seen)
+    plan = plan_of(seen)
     assert isinstance(plan, ApplyBundleDeployment)
     assert plan.deployment["spec"]["template"]["metadata"]["annotations"] == notes("1.0.0", catalog="vendor")
 
 
 def test_nothing_is_decided_without_the_answer_that_the_world_should_hold() -> None:
-    with pytest.raises(ValueError, match="holds no answer"):
+    with pytest.raises(ValueError, match="lacks the resolution"):
         decide(replace(world(), resolution=None))

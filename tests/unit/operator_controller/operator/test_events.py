@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from operator_controller.operator.reconciler import bears_on_resolution, packages_of
+from operator_controller.operator.events import resolution_inputs
+from operator_controller.operator.informers import packages_of
 from tests.unit.operator_controller.operator.builders import catalog, deployment
 
 Object = dict[str, Any]
@@ -37,8 +38,8 @@ def leaving() -> Object:
         pytest.param(None, True, id="gone"),
     ],
 )
-def test_what_bears_on_resolution(after: Object | None, bears: bool) -> None:
-    assert (bears_on_resolution(catalog()) != bears_on_resolution(after)) is bears
+def test_what_resolution_inputs(after: Object | None, bears: bool) -> None:
+    assert (resolution_inputs(catalog()) != resolution_inputs(after)) is bears
 
 
 def test_a_deployment_is_found_by_its_package() -> None:

@@ -11,17 +11,18 @@ import pytest
 
 from olmkit.api.operators import FINALIZER, OperatorStatus, Reason
 from olmkit.errors import ApiError, Conflict, Forbidden, OlmError, Unavailable
-from operator_controller.operator.decide import (
+from operator_controller.operator.decide import decide
+from operator_controller.operator.evaluate import CATALOG_RETRY_DELAY
+from operator_controller.operator.report import Outcome, report
+from operator_controller.operator.world import (
     AddFinalizer,
     DeleteBundleDeployment,
     Done,
     NoAction,
+    PackageClaim,
     RemoveFinalizer,
-    decide,
+    World,
 )
-from operator_controller.operator.evaluate import CATALOG_RETRY_DELAY
-from operator_controller.operator.report import Outcome, report
-from operator_controller.operator.world import PackageClaim, World
 from tests.unit.operator_controller.operator.builders import NOW, bundle, deployment, image, notes, operator, world
 from tests.unit.operator_controller.operator.report_rows import (
     BEST,
@@ -36,15 +37,13 @@ from tests.unit.operator_controller.operator.report_rows import (
 
 
 def outcome_of(seen: World) -> Outcome:
-    """What the pass comes to when every write succeeds."""
-    try:
-        return Done(decide(seen))
-    except OlmError as error:
-        return error
+    """The outcome of a pass in which every write succeeds."""
+    plan = decide(seen).plan
+    return plan if isinstance(plan, OlmError) else Done(plan)
 
 
 def told(seen: World, outcome: Outcome | None = None) -> tuple[dict[str, tuple[str, str, str]], OperatorStatus]:
-    said = report(seen, outcome if outcome is not None else outcome_of(seen))
+    said = report(seen, decide(seen).evaluation, outcome if outcome is not None else outcome_of(seen))
     assert said is not None
     conditions: dict[str, tuple[str, str, str]] = {
         one.type: (one.status, one.reason, one.message) for one in said.status.conditions
@@ -66,7 +65,7 @@ def test_saying_it_again_changes_nothing_and_is_no_news(seen: World) -> None:
     outcome = outcome_of(seen)
     _, status = told(seen, outcome)
     raw = {**seen.raw, "status": status.dump()}
-    again = report(_with(seen, raw), outcome)
+    again = report(_with(seen, raw), decide(seen).evaluation, outcome)
     assert again is not None
     assert again.status.dump() == status.dump()
     assert again.transitions == ()
@@ -145,6 +144,10 @@ def test_a_fault_of_our_own_is_named_by_its_kind() -> None:
     assert conditions["Installed"] == UNKNOWN
 
 
+def test_nothing_is_reported_of_a_spec_that_could_not_be_evaluated() -> None:
+    assert report(world(), None, KeyError("x")) is None
+
+
 @pytest.mark.parametrize(
     ("seen", "outcome"),
     [
@@ -160,7 +163,7 @@ def test_a_fault_of_our_own_is_named_by_its_kind() -> None:
     ],
 )
 def test_nothing_is_said(seen: World, outcome: Outcome | None) -> None:
-    assert report(seen, outcome if outcome is not None else outcome_of(seen)) is None
+    assert report(seen, decide(seen).evaluation, outcome if outcome is not None else outcome_of(seen)) is None
 
 
 def test_removing_says_what_is_left_and_keeps_what_was_said() -> None:
@@ -171,12 +174,12 @@ def test_removing_says_what_is_left_and_keeps_what_was_said() -> None:
     conditions, status = told(
         world(raw, runs="1.0.0", bundle_deployment=deployment("1.0.0")), Done(DeleteBundleDeployment("alpha", "u"))
     )
-    assert conditions["Ready"] == ("False", "Removing", "removing what was installed")
-    assert conditions["Reconciling"] == ("True", "Removing", "removing what was installed")
+    assert conditions["Ready"] == ("False", "Removing", "removing the installed bundle")
+    assert conditions["Reconciling"] == ("True", "Removing", "removing the installed bundle")
     assert conditions["Installed"] == RUNS_OLD
     left = deployment("1.0.0", [("Ready", "False", "Removing", "2 custom resources are left")], deleting=True)
     conditions, status = told(world(raw, runs="1.0.0", bundle_deployment=left), Done(NoAction()))
-    assert conditions["Ready"][2] == "removing what was installed: 2 custom resources are left"
+    assert conditions["Ready"][2] == "removing the installed bundle: 2 custom resources are left"
     assert status.installed_bundle_resource == image("1.0.0")
 
 
@@ -186,19 +189,19 @@ def test_removing_says_what_is_left_and_keeps_what_was_said() -> None:
         pytest.param(
             world(operator(deleting=True), runs="1.0.0", bundle_deployment=deployment("1.0.0")),
             Forbidden(403, "Forbidden", "a webhook says no"),
-            "removing what was installed: the BundleDeployment could not be deleted: a webhook says no",
+            "removing the installed bundle: the BundleDeployment could not be deleted: a webhook says no",
             id="the BundleDeployment may not be deleted",
         ),
         pytest.param(
             world(operator(deleting=True)),
             Unavailable(0, "NoAnswer", "no answer"),
-            "removing what was installed: the finalizer could not be removed: no answer",
+            "removing the installed bundle: the finalizer could not be removed: no answer",
             id="the finalizer cannot be removed",
         ),
         pytest.param(
             world(operator(deleting=True)),
             RuntimeError("a fault"),
-            "removing what was installed: RuntimeError: a fault",
+            "removing the installed bundle: RuntimeError: a fault",
             id="what nobody foresaw",
         ),
     ],
@@ -231,6 +234,6 @@ def test_every_reason_of_the_api_is_said_somewhere() -> None:
 
 
 def test_after_is_what_the_plan_asks_for() -> None:
-    plan = decide(world(bundle_deployment=deployment("1.1.0", [READY]), needs_recheck=True))
+    plan = decide(world(bundle_deployment=deployment("1.1.0", [READY]), needs_recheck=True)).plan
     assert isinstance(plan, NoAction)
     assert plan.after == CATALOG_RETRY_DELAY

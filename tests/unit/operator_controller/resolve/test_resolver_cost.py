@@ -12,8 +12,9 @@ import pytest
 
 from olmkit.errors import OlmError
 from olmkit.gocompat.versions import parse_version
-from operator_controller.operator.decide import Done, decide
-from operator_controller.operator.report import Outcome, report
+from operator_controller.operator.decide import decide
+from operator_controller.operator.report import report
+from operator_controller.operator.world import Done
 from operator_controller.resolve.explain import explain
 from operator_controller.resolve.package import PackageContent, read_package
 from operator_controller.resolve.resolver import resolve
@@ -136,12 +137,9 @@ def test_what_is_done_and_said_looks_at_no_package(make: Made, spec: dict[str, s
         seen = world(operator(spec), runs=bundle(runs, channel="c0") if runs else "", offers=offers, **active)
 
         def one_pass() -> None:
-            outcome: Outcome
-            try:
-                outcome = Done(decide(seen))
-            except OlmError as error:
-                outcome = error
-            report(seen, outcome)
+            decision = decide(seen)
+            plan = decision.plan
+            report(seen, decision.evaluation, plan if isinstance(plan, OlmError) else Done(plan))
 
         return lines_executed(one_pass)
 

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import os
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -12,17 +11,11 @@ import orjson
 import pytest
 from aiohttp import ClientSession, ClientTimeout, web
 
-from devcluster.cluster import Cluster
-from olmkit.api import operators
-from olmkit.runtime.client import Client
-from olmkit.runtime.informer import Informer
 from operator_controller.catalog_client.cache import PackageCache
 from operator_controller.catalog_client.client import CatalogClient, OfferResult
 from operator_controller.catalog_client.http import MAX_RESPONSE_BYTES, CatalogServers
-from operator_controller.operator.reconciler import keep_tidy, make_cluster
 from operator_controller.resolve.package import MAX_CHANNEL_ENTRIES
 from operator_controller.resolve.snapshot import CatalogState
-from tests.cluster.olmkit.conftest import until
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 FIRST, SECOND = "sha256:1", "sha256:2"
@@ -350,32 +343,6 @@ async def test_content_of_catalogs_that_are_gone_is_dropped(server: Server, tmp_
         assert kept(tmp_path) == []
         await ours.get_offer(catalog(server.address), "p")
     assert server.asked == ["p", "p"]
-
-
-async def test_content_of_packages_that_nobody_asks_for_is_dropped(
-    server: Server, tmp_path: Path, definitions: Cluster
-) -> None:
-    package = f"p-{uuid.uuid4().hex[:8]}"
-    operator = {"apiVersion": operators.KIND.api_version, "kind": "Operator", "metadata": {"name": package}}
-    async with await Client.connect(str(definitions.kubeconfig)) as api, client(tmp_path) as ours:
-        known = make_cluster(lambda kind: Informer(api, kind))
-        known.catalogs.record_write(
-            {**catalog(server.address), "metadata": {"name": "c", "uid": "u", "resourceVersion": "1"}}
-        )
-        known.catalogs.synced.set()
-        await ours.get_offer(catalog(server.address), "left-from-before")
-        await api.create(operators.KIND, {**operator, "spec": {"packageName": package}})
-        tasks = [asyncio.create_task(each) for each in (known.operators.run(), keep_tidy(known, ours))]
-        try:
-            await until(lambda: kept(tmp_path / "c") == [], "what is left from before is gone")
-            await ours.get_offer(catalog(server.address), package)
-            assert kept(tmp_path / "c") == [f"{package}.json"]
-            await api.delete(operators.KIND, package)
-            await until(lambda: kept(tmp_path / "c") == [], "the package is gone with its Operator")
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
 
 
 @pytest.mark.parametrize("in_the_way", ["resolution", "resolution/c"])

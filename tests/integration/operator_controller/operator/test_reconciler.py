@@ -10,10 +10,11 @@ from aiohttp import web
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from operator_controller.catalog_client.client import CatalogClient
-from operator_controller.operator.reconciler import Actions, Cluster, make_cluster
+from operator_controller.operator.informers import Informers, make_informers
 from operator_controller.resolve.resolution import Chosen
-from tests.cluster.operator_controller.catalog_client.test_client import FIRST, catalog, serving
+from operator_controller.setup import make_reconciler
 from tests.counting import lines_counted
+from tests.integration.operator_controller.catalog_client.test_client import FIRST, catalog, serving
 
 
 def document(size: int) -> dict[str, Any]:
@@ -32,10 +33,10 @@ def document(size: int) -> dict[str, Any]:
     }
 
 
-def cluster_with(catalog_object: dict[str, Any]) -> Cluster:
+def informers_with(catalog_object: dict[str, Any]) -> Informers:
     """What informers know of one Catalog and one Operator that asks for its package."""
     client = Client()
-    known = make_cluster(lambda kind: Informer(client, kind))
+    known = make_informers(lambda kind: Informer(client, kind))
     metadata = {"name": "alpha", "uid": "u", "resourceVersion": "1", "generation": 1}
     known.operators.record_write({"metadata": metadata, "spec": {"packageName": "p"}})
     known.catalogs.record_write({**catalog_object, "metadata": {**catalog_object["metadata"], "resourceVersion": "1"}})
@@ -51,13 +52,13 @@ async def lines_of_the_event_loop(size: int, folder: Path) -> list[int]:
     executed: list[int] = []
     async with serving() as server:
         server.answer = answer
-        known = cluster_with(catalog(server.address))
+        known = informers_with(catalog(server.address))
         for passes in (2, 1):
             ours = await CatalogClient.connect(folder)
-            actions = Actions(Client(), known, ours)
+            reconciler = make_reconciler(Client(), known, ours)
             for _ in range(passes):
                 with lines_counted() as lines:
-                    world = await actions.observe("alpha")
+                    world = await reconciler.observe("alpha")
                 executed.append(lines.executed)
                 assert world is not None
                 assert world.resolution is not None

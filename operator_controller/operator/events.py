@@ -1,0 +1,83 @@
+"""Which Operators a change concerns: changes of Operators, Catalogs, BundleDeployments and Bundles become keys.
+
+Registered by setup.py with olmkit.runtime.controller. Reads the informers alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from olmkit.api.bundledeployments import OWNER_NAME_LABEL
+from olmkit.api.catalogs import Catalog
+from olmkit.api.meta import Object
+from olmkit.runtime.informer import Change
+from operator_controller.catalog_client.client import served_digest
+from operator_controller.operator.informers import PACKAGE_INDEX, Informers, packages_of
+
+
+@dataclass(frozen=True)
+class MapFuncs:
+    """One function for each watched kind: from a change to the names of Operators."""
+
+    informers: Informers
+
+    def for_operator(self, change: Change) -> Iterable[str]:
+        """The Operator itself; if its claim to a package may have changed, also all others for that package."""
+        new, old = change.new, change.old
+        names = {obj["metadata"]["name"] for obj in (new, old) if obj is not None}
+        if _claim(new) != _claim(old):
+            for obj in (new, old):
+                if obj is not None:
+                    names |= self._operators_for(obj["spec"]["packageName"])
+        return names
+
+    def for_catalog(self, change: Change) -> Iterable[str]:
+        """Every Operator, but only if the content that is served or the priority has changed."""
+        if resolution_inputs(change.old) == resolution_inputs(change.new):
+            return ()
+        return [name for _, name in self.informers.operators.objects]
+
+    def for_bundle_deployment(self, change: Change) -> Iterable[str]:
+        """The Operator of its name; if it was created, deleted or became active, also all others for its package."""
+        new, old = change.new, change.old
+        names = {obj["metadata"]["name"] for obj in (new, old) if obj is not None}
+        if _installed_packages(new) != _installed_packages(old):
+            for obj in (new, old):
+                for package in packages_of(obj) if obj is not None else ():
+                    names |= self._operators_for(package)
+        return names
+
+    def for_bundle(self, change: Change) -> Iterable[str]:
+        """The Operator whose BundleDeployment created the Bundle."""
+        obj = change.new or change.old
+        owner = (obj["metadata"].get("labels") or {}).get(OWNER_NAME_LABEL) if obj is not None else None
+        return [owner] if owner else []
+
+    def _operators_for(self, package: str) -> set[str]:
+        return {raw["metadata"]["name"] for raw in self.informers.operators.by_index(PACKAGE_INDEX, package)}
+
+
+def resolution_inputs(catalog: Object | None) -> tuple[object, ...] | None:
+    """The part of a Catalog that resolution depends on; changes of the rest concern no Operator."""
+    if catalog is None:
+        return None
+    model = Catalog.load(catalog)
+    served = served_digest(model)
+    is_ignored = model.metadata.deleting or model.is_unavailable
+    return model.metadata.uid, served, model.status.content_url if served else "", model.spec.priority, is_ignored
+
+
+def _claim(operator: Object | None) -> tuple[object, ...] | None:
+    if operator is None:
+        return None
+    metadata = operator["metadata"]
+    return metadata["uid"], operator["spec"]["packageName"], "deletionTimestamp" in metadata
+
+
+def _installed_packages(bundle_deployment: Object | None) -> tuple[object, ...] | None:
+    if bundle_deployment is None:
+        return None
+    status = bundle_deployment.get("status") or {}
+    uid = bundle_deployment["metadata"]["uid"]
+    return uid, tuple(packages_of(bundle_deployment)), bool(status.get("activeBundle"))

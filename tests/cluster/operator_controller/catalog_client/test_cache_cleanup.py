@@ -1,0 +1,45 @@
+"""Cached content is removed when no Operator requests it: an informer on the real API server, catalogd on loopback."""
+
+import asyncio
+import uuid
+from pathlib import Path
+
+from devcluster.cluster import Cluster
+from olmkit.api import operators
+from olmkit.runtime.client import Client
+from olmkit.runtime.informer import Informer
+from operator_controller.catalog_client.cache_cleanup import clean_cache
+from operator_controller.operator.informers import make_informers
+from tests.cluster.olmkit.conftest import until
+from tests.integration.operator_controller.catalog_client.test_client import catalog, client, kept, serving
+
+
+async def test_content_of_packages_that_nobody_asks_for_is_dropped(tmp_path: Path, definitions: Cluster) -> None:
+    package = f"p-{uuid.uuid4().hex[:8]}"
+    operator = {"apiVersion": operators.KIND.api_version, "kind": "Operator", "metadata": {"name": package}}
+    async with (
+        serving() as server,
+        await Client.connect(str(definitions.kubeconfig)) as api,
+        client(tmp_path) as ours,
+    ):
+        known = make_informers(lambda kind: Informer(api, kind))
+        known.catalogs.record_write(
+            {**catalog(server.address), "metadata": {"name": "c", "uid": "u", "resourceVersion": "1"}}
+        )
+        known.catalogs.synced.set()
+        await ours.get_offer(catalog(server.address), "left-from-before")
+        await api.create(operators.KIND, {**operator, "spec": {"packageName": package}})
+        tasks = [
+            asyncio.create_task(each)
+            for each in (known.operators.run(), clean_cache(known.catalogs, known.operators, ours))
+        ]
+        try:
+            await until(lambda: kept(tmp_path / "c") == [], "what is left from before is gone")
+            await ours.get_offer(catalog(server.address), package)
+            assert kept(tmp_path / "c") == [f"{package}.json"]
+            await api.delete(operators.KIND, package)
+            await until(lambda: kept(tmp_path / "c") == [], "the package is gone with its Operator")
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
