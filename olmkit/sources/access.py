@@ -14,7 +14,8 @@ from pathlib import Path
 from olmkit.sources.addresses import SourceAddresses
 from olmkit.sources.ca_bundle import CABundle
 from olmkit.sources.credentials import Credentials
-from olmkit.sources.oci.registries_conf import Registries, Timeouts
+from olmkit.sources.network import Timeouts
+from olmkit.sources.oci.registries_conf import Registries
 from olmkit.sources.proxies import Proxies
 
 

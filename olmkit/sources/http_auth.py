@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http import HTTPStatus
 
 from yarl import URL
@@ -16,17 +16,18 @@ from olmkit.errors import Waiting
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Login
 from olmkit.sources.errors import RETRY_DELAY, SourceReason
-from olmkit.sources.oci.registries_conf import Endpoint, Registries, Timeouts
+from olmkit.sources.network import Endpoint, Network, Timeouts
 from olmkit.sources.secrets import BASIC_AUTH, INSECURE_HOSTS_ANNOTATION
 from olmkit.sources.transport import HttpResponse, authority, status_phrase
 
 REGISTRY_TLS_HINT = " (a registry without TLS must be insecure in registries.conf)"
 
 
-def network(access: Access, patience: Timeouts | None = None) -> Registries:
-    """What a Transport needs, without the rules of registries.conf: they are about registries. Raises Blocked."""
-    return replace(
-        Registries(addresses=access.addresses(), timeouts=patience or access.timeouts),
+def network(access: Access, timeouts: Timeouts | None = None) -> Network:
+    """What a Transport needs for servers that are no registry: the rules of registries.conf do not apply. Raises Blocked."""
+    return Network(
+        addresses=access.addresses(),
+        timeouts=timeouts or access.timeouts,
         ca_bundle=access.ca_bundle(),
         proxies=access.proxies(),
     )

@@ -25,7 +25,7 @@ from yarl import URL
 from olmkit.errors import Waiting
 from olmkit.sources.addresses import REFUSED_ADDRESS_HINT, AddressGuard, AddressRefused, literal_address
 from olmkit.sources.errors import RETRY_DELAY, SourceReason, unavailable
-from olmkit.sources.oci.registries_conf import Endpoint, Registries, Timeouts
+from olmkit.sources.network import Endpoint, Network, Timeouts
 from olmkit.sources.proxies import Proxy
 from olmkit.sources.transport_errors import describe_error, proxy_authentication_hint
 
@@ -117,10 +117,10 @@ class _Way:
 class Transport:
     """Connections of one pull. An async context manager; requests are made one at a time."""
 
-    def __init__(self, registries: Registries) -> None:
-        self._registries = registries
-        self._patience = registries.timeouts
-        self._guard = AddressGuard(registries.addresses)
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._patience = network.timeouts
+        self._guard = AddressGuard(network.addresses)
         self._sessions: dict[_Way, aiohttp.ClientSession] = {}
         self._stack = AsyncExitStack()
 
@@ -202,21 +202,21 @@ class Transport:
     def _judge(self, way: _Way, url: URL, who: str) -> None:
         """Refuse what can be told from the URL alone; names that are looked up here are judged by the guard."""
         if way.judged and (way.proxy is not None or literal_address(url.host or "") is not None):
-            what = self._registries.addresses.refusal_of_host(url.host or "", url.port or 0)
+            what = self._network.addresses.refusal_of_host(url.host or "", url.port or 0)
             if what is not None:
                 raise _refused(who, what)
 
     def _way(self, url: URL, endpoint: Endpoint) -> _Way:
         own = authority(url) == endpoint.host
-        configured = (own and endpoint.configured) or self._registries.is_configured(authority(url))
-        proxy = self._registries.proxies.choose(url.scheme, url.host or "", url.port or 0)
+        configured = (own and endpoint.configured) or self._network.is_configured(authority(url))
+        proxy = self._network.proxies.choose(url.scheme, url.host or "", url.port or 0)
         return _Way(judged=not configured, verified=not (own and endpoint.insecure), proxy=proxy)
 
     def _context(self, way: _Way) -> ssl.SSLContext | bool:
         """What aiohttp takes: True is a context of its own, made when it was imported, which spares each job 30 ms."""
-        if way.verified and not self._registries.ca_bundle.authorities:
+        if way.verified and not self._network.ca_bundle.authorities:
             return True
-        return self._registries.ca_bundle.context(verified=way.verified)
+        return self._network.ca_bundle.context(verified=way.verified)
 
     def _session(self, way: _Way) -> aiohttp.ClientSession:
         if way not in self._sessions:

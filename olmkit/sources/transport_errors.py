@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from olmkit.sources.oci.registries_conf import Timeouts
+from olmkit.sources.network import Timeouts
 from olmkit.sources.proxies import Proxy
 
 UNKNOWN_AUTHORITY_CODES = frozenset({18, 19, 20, 21})

@@ -33,7 +33,7 @@ from olmkit.sources.git.checkout import check_out
 from olmkit.sources.git.http_client import GitExchange, HttpClient
 from olmkit.sources.git.pack import PACK_ERRORS, PackError, PackLimits, PackObjects, read_pack
 from olmkit.sources.http_auth import network
-from olmkit.sources.oci.registries_conf import Timeouts
+from olmkit.sources.network import Timeouts
 from olmkit.sources.source import GitSource, RefKind, clean_folder
 from olmkit.sources.transport import Transport
 from olmkit.sources.tree import ContentLimits, Tree, TreeError

@@ -29,7 +29,7 @@ from olmkit.sources.git.http_client import MAX_REFS_BYTES, GitExchange
 from olmkit.sources.git.pack import PackError
 from olmkit.sources.git.ssh_auth import connect_options, login_failed, missing_key
 from olmkit.sources.git.thread_bridge import ThreadBridge
-from olmkit.sources.oci.registries_conf import Timeouts
+from olmkit.sources.network import Timeouts
 from olmkit.sources.transport import ADDRESS_RETRY_DELAY
 
 Session: TypeAlias = "tuple[asyncssh.SSHClientConnection, asyncssh.SSHClientProcess[bytes]]"

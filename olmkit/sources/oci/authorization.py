@@ -18,7 +18,8 @@ from yarl import URL
 from olmkit.errors import Waiting
 from olmkit.sources.credentials import Login
 from olmkit.sources.errors import RETRY_DELAY, SourceReason, unavailable
-from olmkit.sources.oci.registries_conf import Endpoint, Registries
+from olmkit.sources.network import Endpoint
+from olmkit.sources.oci.registries_conf import Registries
 from olmkit.sources.transport import HttpResponse, Transport, authority
 
 MAX_TOKEN_RESPONSE_BYTES = 1024**2

@@ -16,49 +16,13 @@ from typing import Any, Literal
 
 from olmkit.errors import Blocked
 from olmkit.sources.addresses import SourceAddresses
-from olmkit.sources.ca_bundle import CABundle
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadReference, SourceReason, quoted
+from olmkit.sources.network import Endpoint, Network
 from olmkit.sources.oci.reference import DOCKER_HUB, Reference, is_host
-from olmkit.sources.proxies import Proxies
 
 DOCKER_HUB_HOST = "registry-1.docker.io"
 PullFrom = Literal["all", "digest-only", "tag-only"]
-
-
-@dataclass(frozen=True)
-class Timeouts:
-    """How long a registry may take, in seconds; `slow_bytes` have to arrive within each `slow_after`."""
-
-    connect: float = 10
-    read: float = 30
-    min_rate_window: float = 30
-    min_rate_bytes: int = 32 * 1024
-
-    @property
-    def min_rate(self) -> str:
-        """The least that is waited for, in words."""
-        return f"less than {self.min_rate_bytes // 1024} KiB in {self.min_rate_window:g} s"
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """One place to ask: `host` with its port, the repository there; `insecure` allows plain HTTP and unknown certificates.
-
-    `configured` is True when registries.conf names the host itself: then its address is the administrator's choice.
-    """
-
-    host: str
-    repository: str
-    insecure: bool = False
-    configured: bool = False
-    kind: str = "registry"
-    """What it is in sentences; the other sources that speak HTTP are other things, and have no repository."""
-
-    @property
-    def display_name(self) -> str:
-        """As sentences name it."""
-        return f"{self.kind} {self.host}"
 
 
 @dataclass(frozen=True)
@@ -82,28 +46,22 @@ class RegistryRule:
 
 
 @dataclass(frozen=True)
-class Registries:
-    """The rules, and all that reaching a registry takes besides: the policy for addresses that no rule names, how long to wait,
-    authorities, proxies, logins.
-    """
+class Registries(Network):
+    """The rules of registries.conf, and everything else that reaching a registry takes."""
 
     rules: tuple[RegistryRule, ...] = ()
-    addresses: SourceAddresses = field(default_factory=SourceAddresses)
-    timeouts: Timeouts = field(default_factory=Timeouts)
-    ca_bundle: CABundle = field(default_factory=CABundle, repr=False)
-    proxies: Proxies = field(default_factory=Proxies)
     credentials: Credentials = field(default_factory=Credentials, repr=False)
     tokens: dict[object, str] = field(default_factory=dict, repr=False, compare=False)
-    """Tokens that registries gave, kept by registry.py as long as this value lives: one job."""
+    """Tokens that registries issued. registry_client.py keeps them as long as this value lives, which is one job."""
 
     @classmethod
     def load(cls, path: Path | None, addresses: SourceAddresses | None = None) -> Registries:
         """Read the file; None means no rules. Raises Blocked(InvalidConfiguration) naming the file and what is wrong."""
         addresses = addresses or SourceAddresses()
         if path is None:
-            return cls((), addresses)
+            return cls(addresses=addresses)
         try:
-            return cls(parse(path.read_text()), addresses)
+            return cls(parse(path.read_text()), addresses=addresses)
         except (OSError, ValueError) as error:
             text = error.strerror if isinstance(error, OSError) else str(error)
             raise Blocked(SourceReason.INVALID_CONFIGURATION, f"{path} cannot be read: {text}") from error

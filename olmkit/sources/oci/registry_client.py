@@ -17,10 +17,11 @@ from yarl import URL
 from olmkit.api.names import is_digest
 from olmkit.errors import Waiting
 from olmkit.sources.errors import RETRY_DELAY, ImageNotFound, SourceReason, unavailable
+from olmkit.sources.network import Endpoint
 from olmkit.sources.oci.authorization import DENIED_STATUSES, Authorization
 from olmkit.sources.oci.manifests import ACCEPT_HEADER, Descriptor
 from olmkit.sources.oci.reference import Reference
-from olmkit.sources.oci.registries_conf import Endpoint, Registries
+from olmkit.sources.oci.registries_conf import Registries
 from olmkit.sources.transport import HttpResponse, NoResponse, Transport
 
 MAX_MANIFEST_BYTES = 4 * 1024**2

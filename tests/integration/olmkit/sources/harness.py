@@ -14,7 +14,7 @@ from olmkit.errors import OlmError
 from olmkit.jobs import codec
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
-from olmkit.sources.oci.registries_conf import Timeouts
+from olmkit.sources.network import Timeouts
 from olmkit.sources.open import open_source
 from olmkit.sources.source import GitReference, GitSource, RefKind, Source
 from olmkit.sources.tree import CATALOG_LIMITS, ContentLimits

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from olmkit.errors import Waiting
-from olmkit.sources.oci.registries_conf import Registries, Timeouts, parse
+from olmkit.sources.network import Timeouts
+from olmkit.sources.oci.registries_conf import Registries, parse
 from tests import images
 from tests.images import tar
 from tests.servers.local_registry import LocalRegistry

@@ -11,7 +11,7 @@ from olmkit.errors import Blocked
 from olmkit.jobs import Job, Task, codec
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
-from olmkit.sources.oci.registries_conf import Timeouts
+from olmkit.sources.network import Timeouts
 from tests.secrets import auth, docker_config
 
 CREDENTIALS = Credentials.from_secret(docker_config({"quay.io": auth("u", "Sesame")}))

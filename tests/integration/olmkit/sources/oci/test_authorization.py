@@ -66,7 +66,7 @@ async def kept(cluster_programs: Path, tmp_path: Path) -> Kept:
 def known(addresses: tuple[str, ...], auths: Mapping[str, Mapping[str, str]]) -> Registries:
     """Insecure registries, and logins by host."""
     loopback = SourceAddresses.load(["127.0.0.0/8"])
-    registries = Registries(parse("".join(insecure_rule(each) for each in addresses)), loopback)
+    registries = Registries(parse("".join(insecure_rule(each) for each in addresses)), addresses=loopback)
     return replace(registries, credentials=Credentials.from_secret(docker_config(auths))) if auths else registries
 
 

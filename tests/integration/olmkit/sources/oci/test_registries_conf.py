@@ -8,8 +8,9 @@ import pytest
 
 from olmkit.errors import Blocked
 from olmkit.sources.errors import BadReference
+from olmkit.sources.network import Endpoint
 from olmkit.sources.oci.reference import parse as read
-from olmkit.sources.oci.registries_conf import Endpoint, Registries, parse
+from olmkit.sources.oci.registries_conf import Registries, parse
 
 DIGEST = "sha256:" + "a" * 64
 
