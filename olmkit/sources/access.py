@@ -1,8 +1,8 @@
-"""Everything that a job may use to reach a source: configuration of the process and the Secrets of one object.
+"""How a job may access a source: the configuration of the process, and the credentials of one object.
 
-Built by controllers, carried to jobs in a request, unfolded there: what it names on disk is read when a
-method is called, so that files that change count from the next job on. Proxies come from the environment, of which jobs
-inherit what names them (olmkit.jobs.environment).
+Built by controllers, carried to jobs in a request, and evaluated there: files are read when a
+method is called, so a changed file takes effect with the next job. Proxies come from the environment variables that jobs
+inherit (olmkit.jobs.environment).
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ class Access:
     timeouts: Timeouts = field(default_factory=Timeouts)
 
     def check(self) -> None:
-        """Read everything once. Raises Blocked(InvalidConfiguration) for what a person has to put right."""
+        """Read all configuration once. Raises Blocked(InvalidConfiguration) for what an administrator has to fix."""
         self.registries()
 
     def config_files(self) -> tuple[Path, ...]:
-        """What of the configuration lies on disk: jobs have to be allowed to read it."""
+        """The files and folders of the configuration, which the sandbox of jobs has to allow."""
         return tuple(path for path in (self.registries_conf, self.ca_folder) if path is not None)
 
     def addresses(self) -> SourceAddresses:
-        """The policy for addresses. Looks names up; raises Blocked."""
+        """The rules for addresses. Resolves names. Raises Blocked."""
         return SourceAddresses.load(self.allowed_cidrs, self.denied_hosts)
 
     def ca_bundle(self) -> CABundle:
-        """The authorities that are believed. Raises Blocked."""
+        """The trusted certificate authorities. Raises Blocked."""
         return CABundle.load(self.ca_folder)
 
     def proxies(self) -> Proxies:
-        """What HTTP_PROXY, HTTPS_PROXY and NO_PROXY say. Raises Blocked."""
+        """The proxies of HTTP_PROXY, HTTPS_PROXY and NO_PROXY. Raises Blocked."""
         return Proxies.load(os.environ)
 
     def registries(self) -> Registries:
-        """All of it, for images. One value per job: it also keeps the tokens that registries gave. Raises Blocked."""
+        """The configuration for images. One value per job, because it also caches tokens of registries. Raises Blocked."""
         return replace(
             Registries.load(self.registries_conf, self.addresses()),
             ca_bundle=self.ca_bundle(),
@@ -63,9 +63,9 @@ class Access:
         )
 
     def with_credentials(self, credentials: Credentials) -> Access:
-        """The same for an object whose Secrets these are."""
+        """A copy with the credentials of an object."""
         return replace(self, credentials=credentials)
 
     def with_denied_hosts(self, hosts: tuple[str, ...]) -> Access:
-        """The same, and these hosts are refused."""
+        """A copy that also denies these hosts."""
         return replace(self, denied_hosts=tuple(dict.fromkeys((*self.denied_hosts, *hosts))))

@@ -1,9 +1,9 @@
-"""Which addresses sources may be fetched from; asked for each address at the moment of connecting.
+"""Which addresses sources may be fetched from. Each address is checked when a connection to it is made.
 
-Whoever writes a Catalog or a Bundle chooses a host that our process then talks to, from inside the cluster. So loopback,
-link-local, metadata services, multicast and the API server are refused, whatever name led there and at every redirect; private
-networks are allowed, because registries live there. `--allow-source-cidr` lifts it for a range. Hosts that the administrator
-names as a location or mirror in registries.conf are not asked about (registries.py): that file is configuration, not input.
+The author of a Catalog or a Bundle chooses a host, and a process inside the cluster connects to it. Therefore loopback,
+link-local, metadata services, multicast and the API server are refused, for every name that resolves to them and at every
+redirect. Private networks are allowed, because registries are there. `--allow-source-cidr` allows a range. Hosts that the
+administrator names as a location or mirror in registries.conf are not checked (oci/registries_conf.py).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ METADATA_ADDRESSES = frozenset(
         "fd20:ce::254",  # Google Cloud over IPv6
     )
 )
-"""Metadata services outside of the link-local ranges."""
+"""Metadata services outside the link-local ranges."""
 METADATA_NAMES = frozenset({"metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"})
 
 NAT64_NETWORKS = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
@@ -46,21 +46,21 @@ REFUSED_ADDRESS_HINT = "such addresses are refused unless --allow-source-cidr na
 
 
 class AddressRefused(Waiting):
-    """The host has an address that sources may not have; a name may get another one, so it is looked at again."""
+    """The address of the host is not allowed. Retried, because a name may later resolve to another address."""
 
 
 @dataclass(frozen=True)
 class SourceAddresses:
-    """`allowed` wins over everything; `denied` are (address, port) pairs, port 0 meaning every port."""
+    """`allowed` takes precedence; `denied` are (address, port) pairs, where port 0 means every port."""
 
     allowed: tuple[Network, ...] = ()
     denied: tuple[tuple[Address, int], ...] = ()
 
     @classmethod
     def load(cls, allow_cidrs: Iterable[str] = (), deny: Iterable[str] = ()) -> SourceAddresses:
-        """From flags. `deny` is "host" or "host:port", names are looked up here: the API server's own address belongs in it.
+        """From the values of flags. `deny` are "host" or "host:port", such as the API server's; names are resolved here.
 
-        Raises Blocked(InvalidConfiguration) for a CIDR that cannot be read; a name that has no address denies nothing.
+        Raises Blocked(InvalidConfiguration) for a CIDR that cannot be parsed. A name without an address denies nothing.
         """
         try:
             allowed = tuple(ipaddress.ip_network(cidr, strict=False) for cidr in allow_cidrs)
@@ -69,9 +69,9 @@ class SourceAddresses:
         return cls(allowed, tuple(pair for each in deny for pair in _looked_up(each)))
 
     def refusal_of_host(self, host: str, port: int) -> str | None:
-        """What is wrong with a host as a URL names it, in words that fit "it has ...".
+        """Why the host of a URL is refused, to follow "it has ...". None when it is allowed.
 
-        None when nothing can be said without looking the name up, which is left to the proxy that is asked for it.
+        Names are not resolved here, except those of metadata services and localhost; a proxy resolves them.
         """
         name = host.lower().rstrip(".")
         if name in METADATA_NAMES:
@@ -81,16 +81,16 @@ class SourceAddresses:
         return f"the address {address}, {refusal}" if refusal else None
 
     def check_literal(self, host: str, port: int, who: str) -> None:
-        """Refuse a host that a spec gives as an address: no time makes it right. `who` is what sentences call it.
+        """Raise BadReference when the host is written as an address that is refused: only a change of the spec helps.
 
-        Raises BadReference. Nothing is looked up, and nothing is said of a name.
+        `who` is the name of the server in messages. Host names pass.
         """
         what = self.refusal_of_host(host, port) if literal_address(host) is not None else None
         if what is not None:
             raise BadReference(SourceReason.ADDRESS_REFUSED, f"{who} has {what}: {REFUSED_ADDRESS_HINT}")
 
     def refusal_of_address(self, address: str, port: int) -> str | None:
-        """Why this address is refused, in words that fit "it has the address A, <words>"; None when it is fine."""
+        """Why an address is refused, to follow "it has the address A, "; None when it is allowed."""
         ip = _plain(ipaddress.ip_address(address.partition("%")[0]))
         if any(ip in network for network in self.allowed):
             return None
@@ -100,15 +100,15 @@ class SourceAddresses:
 
 
 class AddressGuard:
-    """The place where a policy meets a connection: a socket factory for aiohttp's TCPConnector, called per address."""
+    """A socket factory for aiohttp's TCPConnector, which calls it for each address: it applies SourceAddresses."""
 
     def __init__(self, addresses: SourceAddresses) -> None:
         self._addresses = addresses
         self.refused: set[str] = set()
-        """What was refused since it was last cleared, in words that fit "it has ..."."""
+        """The addresses refused since it was last cleared, each with the reason, to follow "it has ..."."""
 
     def __call__(self, info: tuple[Any, ...]) -> socket.socket:
-        """A socket for getaddrinfo's 5-tuple. Raises PermissionError when that address is refused, before a packet is sent."""
+        """A socket for getaddrinfo's 5-tuple. Raises PermissionError for a refused address, before any packet is sent."""
         family, kind, protocol, _, endpoint = info
         refusal = self._addresses.refusal_of_address(endpoint[0], endpoint[1])
         if refusal is not None:
@@ -118,7 +118,7 @@ class AddressGuard:
 
 
 def literal_address(host: str) -> Address | None:
-    """The address that a host of a URL is, in every way in which C lets it be written (127.1, 0x7f000001); None for a name."""
+    """The address that the host of a URL is, in every notation that inet_aton accepts (127.1, 0x7f000001); None for a name."""
     host = host.strip("[]").partition("%")[0]
     try:
         return ipaddress.ip_address(host)
@@ -147,7 +147,7 @@ def _kind(ip: Address) -> str | None:
 
 
 def _plain(ip: Address) -> Address:
-    """The IPv4 address inside of an IPv6 one that only wraps it."""
+    """The IPv4 address that an IPv6 address embeds, else the address itself."""
     if isinstance(ip, ipaddress.IPv6Address):
         wrapped = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
         if wrapped is None and any(ip in network for network in NAT64_NETWORKS):

@@ -1,6 +1,6 @@
-"""Whose certificates are believed: the system's authorities, and those in the files of a folder.
+"""The certificate authorities that sources trust: those of the system, and those in the files of a folder (--pull-cas-dir).
 
-Read anew for each job, so that an authority that is replaced on disk counts from the next job on. Used by access.py.
+Used by access.py. Read for each job, so that a file that is replaced takes effect with the next job.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ CERTIFICATE_SUFFIXES = frozenset({".crt", ".pem"})
 
 @dataclass(frozen=True)
 class CABundle:
-    """`authorities` is PEM text of certificates that are believed beside the system's."""
+    """`authorities` is PEM text of certificates that are trusted in addition to the system's."""
 
     authorities: str = ""
 
     @classmethod
     def load(cls, folder: Path | None) -> CABundle:
-        """Read all *.crt and *.pem of a folder, not of those below it; None means the system's alone.
+        """Read all *.crt and *.pem of a folder, not of its subfolders; with None only the system's authorities are trusted.
 
-        Raises Blocked(InvalidConfiguration) naming the file and what is wrong with it.
+        Raises Blocked(InvalidConfiguration), which names the file and the error.
         """
         if folder is None:
             return cls()
@@ -37,7 +37,7 @@ class CABundle:
         return cls("\n".join(_certificates(each) for each in files))
 
     def context(self, *, verified: bool = True) -> ssl.SSLContext:
-        """For one client; without `verified` every certificate is taken. Reading the system's authorities takes 30 ms."""
+        """The context of a client; without `verified` it accepts every certificate. Loading the system's takes 30 ms."""
         if verified:
             context = ssl.create_default_context()
             if self.authorities:
@@ -51,7 +51,7 @@ class CABundle:
 
 
 def _certificates(path: Path) -> str:
-    """The certificates of a file as PEM; whatever stands between them is left out."""
+    """The certificates of a file as PEM, without any other text of it."""
     try:
         text = path.read_text(encoding="ascii", errors="replace")
     except OSError as error:
@@ -59,12 +59,12 @@ def _certificates(path: Path) -> str:
     begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
     blocks = [begin + part.partition(end)[0] + end for part in text.split(begin)[1:]]
     if not blocks:
-        raise _bad(path, "it holds no certificate in PEM form")
+        raise _bad(path, "it does not contain a PEM certificate")
     found = "\n".join(blocks)
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=found)
     except ssl.SSLError as error:
-        raise _bad(path, "it holds something between BEGIN and END CERTIFICATE that is no certificate") from error
+        raise _bad(path, "the text between BEGIN and END CERTIFICATE is not a certificate") from error
     return found
 
 

@@ -1,7 +1,7 @@
 """The keys of ConfigMaps as files. Pure.
 
-`gather` is called by controllers, which read the ConfigMaps; what it returns travels in a job's arguments, and opening.py
-writes it to disk there. Never reads a cluster or a disk itself.
+Controllers read the ConfigMaps and call `gather`; its result is part of a job's request, and unpack.py writes the files in the
+job. Reads neither the cluster nor a disk.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_BYTES = 8 * 1024**2
 def gather(maps: Iterable[tuple[Mapping[str, Any], str]]) -> ConfigMapsSource:
     """The files of ConfigMaps (as the API server gives them), each with the folder that its keys go to, "" for the top.
 
-    Raises Blocked: for a path that two ConfigMaps give, for one that leads elsewhere, for too many bytes, and for no file at all.
+    Raises Blocked: for a path that two ConfigMaps have, for a path outside the content, for too many bytes, and without any file.
     """
     files: dict[str, tuple[str, bytes]] = {}
     for raw, folder in maps:
@@ -46,14 +46,14 @@ def _keys(name: str, raw: Mapping[str, Any]) -> Iterable[tuple[str, bytes]]:
             yield _file_name(name, key), base64.b64decode(encoded, validate=True)
         except binascii.Error:
             raise Blocked(
-                SourceReason.UNSUPPORTED_CONTENT, f"configmap {name} has no base64 at the key {quoted(key)}"
+                SourceReason.UNSUPPORTED_CONTENT, f"configmap {name} has invalid base64 at the key {quoted(key)}"
             ) from None
 
 
 def _file_name(name: str, key: str) -> str:
-    """The API server allows letters, digits, dots, dashes and underscores; this is the second net."""
+    """Check a key. The API server allows letters, digits, dots, dashes and underscores only; this does not rely on it."""
     if key in ("", ".", "..") or "/" in key or "\0" in key or len(key) > 253:
-        raise Blocked(SourceReason.UNSAFE, f"configmap {name} has the key {quoted(key)}, which is no name of a file")
+        raise Blocked(SourceReason.UNSAFE, f"configmap {name} has the key {quoted(key)}, which is not a file name")
     return key
 
 

@@ -1,6 +1,6 @@
-"""A grant: one thing that may be sent, and the host it may be sent to. Out of Secrets (secrets.py), kept by credentials.py.
+"""A credential rule: a login or key, and the hosts that it may be sent to. Parsed by secrets.py, evaluated by credentials.py.
 
-Pure. No value is ever in a repr.
+Pure. Reprs contain no values.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ DOCKER_HUB_NAMES = frozenset({DOCKER_HUB, "index.docker.io", "registry-1.docker.
 
 
 class Login(msgspec.Struct, frozen=True, tag=True):
-    """What a host is told: `registry_token` (a bearer token), `identity_token` (an OAuth2 refresh token), or user and password.
+    """A login: `registry_token` (a bearer token), `identity_token` (an OAuth2 refresh token), or user and password.
 
     `secret` is the name of the Secret it came from, as "namespace/name".
     """
@@ -39,7 +39,7 @@ class Login(msgspec.Struct, frozen=True, tag=True):
 
 
 class SshKey(msgspec.Struct, frozen=True, tag=True):
-    """A private key as OpenSSH writes it, and the known_hosts lines that tell the right server."""
+    """A private key in OpenSSH format, and the known_hosts lines that verify the server."""
 
     private_key: str
     known_hosts: str
@@ -51,9 +51,9 @@ class SshKey(msgspec.Struct, frozen=True, tag=True):
 
 @dataclass(frozen=True)
 class CredentialRule:
-    """One host, or hosts by pattern, that one thing may be sent to.
+    """A host, or a pattern of hosts, and the credentials for it.
 
-    `port` 0 means the usual one; `path` is that of the repositories meant, without a slash at its ends, "" for all.
+    `port` 0 is the default port; `path` is a repository or a folder of repositories, without slashes at the ends; "" for all.
     """
 
     host: str
@@ -61,32 +61,32 @@ class CredentialRule:
     path: str
     value: Login | SshKey
     registries_only: bool = False
-    """Out of a docker config: for registries only."""
+    """From a docker config: for registries only."""
     insecure: bool = False
-    """Whether it may also be sent there by plain HTTP, or where the certificate is not verified."""
+    """Whether it may also be sent over plain HTTP, or without verification of the certificate."""
 
     def matches(self, host: str, port: int, usual: tuple[int, ...]) -> bool:
-        """Whether it may be sent there."""
+        """Whether it may be sent to this host and port."""
         if port != self.port and not (self.port == 0 and port in usual):
             return False
-        # Each * is one part of the name or less, as in kubelet's keyring.
+        # As in kubelet's keyring, each * matches at most one part of the name.
         pattern = re.escape(self.host).replace(r"\*", "[^.]*")
         return re.fullmatch(pattern, host) is not None
 
     @property
     def host_pattern(self) -> str:
-        """host[:port][/path], for sentences."""
+        """host[:port][/path], for messages."""
         port = f":{self.port}" if self.port else ""
         return f"{self.host}{port}" + (f"/{self.path}" if self.path else "")
 
     @property
     def specificity(self) -> tuple[bool, int, int]:
-        """The heaviest of those that match is taken: a host by its own name, then the longest path."""
+        """The sort key of matching rules: names before patterns, then longer paths, then longer hosts."""
         return "*" not in self.host, len(self.path), len(self.host)
 
 
 def split_port(host: str) -> tuple[str, int]:
-    """("host", port or 0) of "host[:port]"; an IPv6 address stands in brackets."""
+    """("host", port or 0) of "host[:port]"; an IPv6 address is in brackets."""
     name, colon, port = host.rpartition(":")
     if not colon or not port.isdigit():
         return host, 0

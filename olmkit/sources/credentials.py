@@ -1,10 +1,10 @@
-"""What may be sent to which host: logins and keys out of Secrets, each bound to the hosts its Secret names.
+"""Credentials: the logins and keys of Secrets, each for the hosts that its Secret names.
 
-Made in controllers from Secrets (`Credentials.from_secret`), carried to jobs as JSON over a socket, asked by whoever talks to a
-host. Pure. No value of a Secret is ever in a repr or in an error; names of Secrets, keys and hosts are.
+Made in controllers from Secrets (`Credentials.from_secret`), carried to jobs as JSON over a socket, used by the clients of
+registries, git and web servers. Pure. Reprs and errors contain names of Secrets, keys and hosts, never values.
 
-A docker config names hosts by its keys, matched as kubelet does: `*` stands for one part of a host name, the longest path wins,
-and Docker Hub is also called index.docker.io. Unlike kubelet's, a path ends at a slash: `quay.io/team` does not mean
+A docker config names hosts by its keys, matched as in kubelet: `*` matches one part of a host name, the longest path wins,
+and index.docker.io is Docker Hub. Unlike in kubelet, a path ends at a slash: `quay.io/team` does not match
 `quay.io/teams`.
 The other types name their hosts in the annotation `olm.operatorframework.io/source-hosts`.
 """
@@ -25,7 +25,7 @@ Kind = TypeVar("Kind", Login, SshKey)
 
 @dataclass(frozen=True)
 class Credentials:
-    """Grants in layers: the first layer that has one for a host decides.
+    """Rules in layers: the first layer with a rule for a host is used.
 
     `own` is the Secret that the object itself names, as "namespace/name", "" for none: sentences speak of its hosts and of no
     other Secret's, because whoever may read the object reads them. `unusable`: what is wrong with the Secret for all objects.
@@ -37,22 +37,22 @@ class Credentials:
 
     @classmethod
     def from_secret(cls, secret: Mapping[str, Any]) -> Credentials:
-        """What a Secret (as the API server gives it) grants.
+        """The credentials of a Secret object.
 
-        Raises Blocked(InvalidSecret) naming the Secret and what is missing in it.
+        Raises Blocked(InvalidSecret), which names the Secret and the missing or invalid key.
         """
         grants = rules_of_secret(secret)
         return cls((grants,), grants[0].value.secret)
 
     @staticmethod
     def merged(first: Credentials, second: Credentials) -> Credentials:
-        """Both; where both name a host, what `first` has for it is taken. The object's own Secret is in `first`."""
+        """The union; for hosts in both, `first` takes precedence. The object's own Secret is in `first`."""
         return Credentials(
             first.layers + second.layers, first.own_secret, first.common_secret_error or second.common_secret_error
         )
 
     def for_registry(self, host: str, repository: str) -> Login | None:
-        """The login for a repository at "host[:port]"; None when no Secret names it. Docker Hub goes by any of its names."""
+        """The login for a repository at "host[:port]"; None when no Secret has one. All names of Docker Hub are equal."""
         host = host.lower()
         name, port = split_port(DOCKER_HUB if host in DOCKER_HUB_NAMES else host)
         for layer in self.layers:
@@ -72,7 +72,7 @@ class Credentials:
         return self._annotated(host, 22, (22,), SshKey)
 
     def login_at(self, host: str) -> Login | None:
-        """A user and password for a host at any port, for sentences about what is there and does not fit."""
+        """A user and password for a host at any port, for messages about credentials that do not apply."""
         grants = (
             grant
             for layer in self.layers
@@ -88,24 +88,26 @@ class Credentials:
 
     @property
     def ssh_hosts(self) -> tuple[str, ...]:
-        """The hosts that the own Secret names for its key, sorted, for sentences."""
+        """The hosts that the own Secret names for its key, sorted, for messages."""
         return tuple(sorted({grant.host_pattern for grant in self._of_own() if isinstance(grant.value, SshKey)}))
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The hosts that the own Secret names in its annotation, sorted, for sentences."""
+        """The hosts that the own Secret names in its annotation, sorted, for messages."""
         return tuple(sorted({grant.host_pattern for grant in self._of_own() if not grant.registries_only}))
 
     @property
     def registry_only_secret(self) -> str:
-        """The own Secret if what it holds is for registries only, else ""."""
+        """The own Secret if its credentials are for registries only, else ""."""
         return self.own_secret if any(self._of_own()) and not self.hosts else ""
 
     @property
     def common_secret_hint(self) -> str:
-        """What to add to a sentence about a login that is missing: "" when every Secret could be used."""
+        """A hint for messages about missing credentials; "" when every Secret could be used."""
         return (
-            f"; the one for all Catalogs cannot be used: {self.common_secret_error}" if self.common_secret_error else ""
+            f"; the Secret for all Catalogs cannot be used: {self.common_secret_error}"
+            if self.common_secret_error
+            else ""
         )
 
     def _of_own(self) -> Iterator[CredentialRule]:
@@ -129,7 +131,7 @@ class Credentials:
 
 
 def _may_pull(grant: CredentialRule, host: str, port: int, repository: str) -> bool:
-    """A Secret with an annotation that names the registry will do as well."""
+    """Rules of docker configs, and those of Secrets with an annotation that names the registry."""
     inside = not grant.path or repository == grant.path or repository.startswith(f"{grant.path}/")
     return inside and grant.matches(host, port, (443,))
 

@@ -1,9 +1,9 @@
-"""What goes wrong with a source of content, as values with a sentence for people.
+"""The errors of sources, each with a reason and a message for users.
 
-Raised by everything in olmkit.sources, inside jobs. Waiting: the same may succeed later (no answer, 5xx, a tag that is not there
-yet). BadReference: spec must change. BadContent: these bytes, by their digest, will never do; if they were asked for by a tag, a
-tag that moves lifts it, so a caller that polls maps it to its next look. Sentences never hold credentials, the query of a URL, a
-port of our own or a time.
+Raised by all of olmkit.sources, inside jobs. Waiting: a retry may succeed (no response, 5xx, a tag that does not exist yet).
+BadReference: the spec must change. BadContent: the bytes with this digest can never be used. If they were resolved from a tag,
+a new digest of the tag may lift the error, so a caller that polls checks again at its next poll. Messages never contain
+credentials, the query of a URL, a local port or a time.
 """
 
 from __future__ import annotations
@@ -17,42 +17,42 @@ from enum import StrEnum
 from olmkit.errors import Blocked, Waiting
 
 RETRY_DELAY = timedelta(seconds=5)
-"""First delay after a failure that may pass; olmkit.jobs doubles it up to 5 minutes."""
+"""The first delay after a temporary failure; olmkit.jobs doubles it, up to 5 minutes."""
+CONTENT_RETRY_DELAY = timedelta(minutes=5)
+"""The first delay after a failure that only a change at the source can end, such as content that is too large."""
 
 
 class SourceReason(StrEnum):
-    """Why a source could not be read."""
+    """Why a source could not be read. Conditions show it as their reason."""
 
-    INVALID_REFERENCE = "InvalidReference"  # the image reference does not follow the grammar
-    INVALID_CONFIGURATION = (
-        "InvalidConfiguration"  # registries.conf, a CIDR, a CA file or a proxy variable cannot be read
-    )
-    INVALID_SECRET = "InvalidSecret"  # a Secret lacks a key, holds no login, or does not say for which hosts
+    INVALID_REFERENCE = "InvalidReference"  # the reference does not follow the grammar
+    INVALID_CONFIGURATION = "InvalidConfiguration"  # registries.conf, a CIDR, a CA file or a proxy variable is invalid
+    INVALID_SECRET = "InvalidSecret"  # a Secret without a required key, without a login, or without hosts
     REGISTRY_BLOCKED = "RegistryBlocked"  # registries.conf says blocked
     NOT_FOUND = "ImageNotFound"  # 404
     SOURCE_NOT_FOUND = "SourceNotFound"  # no such repository, branch, tag, commit or file on a git or web server
-    SOURCE_UNAVAILABLE = "SourceUnavailable"  # a git or web server: no answer, 429, 5xx, or what cannot be read
-    HOST_KEY_REFUSED = "HostKeyRefused"  # the ssh server is not the one that known_hosts tells
+    SOURCE_UNAVAILABLE = "SourceUnavailable"  # a git or web server: no response, 429, 5xx, or an invalid response
+    HOST_KEY_REFUSED = "HostKeyRefused"  # the host key of the ssh server is not in known_hosts
     UNAUTHORIZED = "Unauthorized"  # 401 or 403
-    UNAVAILABLE = "RegistryUnavailable"  # no answer, 429, 5xx, or an answer that is no registry's
+    UNAVAILABLE = "RegistryUnavailable"  # a registry: no response, 429, 5xx, or an invalid response
     ADDRESS_REFUSED = "AddressRefused"  # loopback, link-local, metadata or the API server
     CONTENT_CHANGED = "DigestMismatch"  # bytes differ from their digest or size
-    UNSUPPORTED = "UnsupportedImage"  # a manifest or layer of a kind that cannot be read
-    UNSUPPORTED_CONTENT = "UnsupportedContent"  # an archive, a commit or a ConfigMap holds what cannot be read
-    MISSING_LABEL = "MissingLabel"  # the image does not say where its content is
-    MISSING_CONTENT = "MissingContent"  # nothing where the content should be
+    UNSUPPORTED = "UnsupportedImage"  # a manifest or layer of a type that is not supported
+    UNSUPPORTED_CONTENT = "UnsupportedContent"  # an archive, a commit or a ConfigMap with content that is not supported
+    MISSING_LABEL = "MissingLabel"  # the image has no label that names the folder of its content
+    MISSING_CONTENT = "MissingContent"  # there is no content at the expected path
     UNSAFE = "UnsafeContent"  # paths, links or devices that lead out of the image
     DUPLICATE_PATH = "DuplicatePath"  # two ConfigMaps give the same path
     TOO_LARGE = "TooLarge"  # more bytes, files or folders than allowed
-    DISK_FULL = "DiskFull"  # no room for what is being unpacked
+    DISK_FULL = "DiskFull"  # no disk space for the content
 
 
 class BadReference(Blocked):
-    """The reference cannot be read, or is not allowed by configuration; only a new one helps."""
+    """The reference is invalid or blocked by configuration; only another reference helps."""
 
 
 class BadContent(Blocked):
-    """What the image holds cannot be used. `ref` names it by digest."""
+    """The content cannot be used. `ref` names it by digest."""
 
     def __init__(self, reason: str, message: str, ref: str) -> None:
         super().__init__(reason, message)
@@ -63,12 +63,12 @@ class BadContent(Blocked):
 
 
 class ImageNotFound(Waiting):
-    """404 for the manifest: the tag may be pushed later, and so may a digest."""
+    """404 for the manifest. Retried, because the tag or the digest may be pushed later."""
 
 
 @contextmanager
 def disk_full_as_waiting() -> Iterator[None]:
-    """A disk without room, or a limit on the size of a file, as Waiting(DiskFull)."""
+    """Turn ENOSPC, EDQUOT and EFBIG into Waiting(DiskFull)."""
     try:
         yield
     except OSError as error:
@@ -79,24 +79,24 @@ def disk_full_as_waiting() -> Iterator[None]:
 
 
 def unavailable(message: str, after: timedelta = RETRY_DELAY) -> Waiting:
-    """A registry that does not answer, or not as one."""
+    """The error for a registry without a response, or with an invalid one."""
     return Waiting(SourceReason.UNAVAILABLE, message, after)
 
 
 def printable(text: str) -> str:
-    """Text of others on one line, what cannot be printed escaped; surrogates too, so that it is valid UTF-8."""
+    """Untrusted text on one line, with characters that are not printable escaped; surrogates too, so it is valid UTF-8."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def quoted(text: str, limit: int = 200) -> str:
-    """Text of others in double quotes: printable, valid UTF-8, at most `limit` characters."""
+    """Untrusted text in double quotes: printable, valid UTF-8, at most `limit` characters of it."""
     shown = printable(text)
     return f'"{shown}"' if len(shown) <= limit else f'"{shown[:limit]}…"'
 
 
 def shown_path(path: str, limit: int = 200) -> str:
-    """A path of others as it stands, printable; of a long one the beginning and the end, in about `limit` characters."""
+    """An untrusted path, printable and without quotes; a long one is shortened in the middle to about `limit` characters."""
     shown = printable(path)
     return shown if len(shown) <= limit else f"{shown[: limit // 2]}…{shown[-limit // 2 :]}"

@@ -1,8 +1,8 @@
-"""Archives on web servers: downloaded with a conditional request, verified, unpacked by archive.py.
+"""Archives on web servers: downloaded with a conditional request, verified, unpacked under the same rules as an image layer.
 
-Called by opening.py, in job children: it blocks on disk and on decompression. Redirects, addresses, authorities and proxies are
-the transport's business; a login goes to the host of the URL and to no other. No byte is unpacked before all of them are
-hashed.
+Called by open.py and unpack.py, in job children, because it blocks on disk and on decompression. The transport handles redirects,
+addresses, authorities and proxies; a login is sent to the host of the URL only. Nothing is unpacked before the whole archive has
+been hashed. tarfile never extracts anything, and the format is detected by the first bytes, not by the file name.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import IO
 
@@ -20,24 +19,33 @@ from yarl import URL
 
 from olmkit.api.patterns import URL as PATTERN
 from olmkit.errors import Waiting
-from olmkit.sources import archive
 from olmkit.sources.access import Access
-from olmkit.sources.errors import RETRY_DELAY, BadContent, BadReference, SourceReason, quoted
+from olmkit.sources.errors import CONTENT_RETRY_DELAY, RETRY_DELAY, BadContent, BadReference, SourceReason, quoted
 from olmkit.sources.http_auth import endpoint, error_for_status, host_login, network, source_reasons
+from olmkit.sources.oci import layers
 from olmkit.sources.source import HttpSource, identity, without_query
 from olmkit.sources.transport import HttpResponse, Transport
 from olmkit.sources.tree import Tree, TreeError
 
 MEGABYTE = 1_000_000
 MAX_VALIDATOR_LENGTH = 1000
-CONTENT_RETRY_DELAY = timedelta(minutes=5)
 ARCHIVE_ENCODINGS = frozenset({"", "identity", "gzip", "x-gzip", "zstd"})
-"""Encodings that are left as they are: servers call a .tar.gz so, and archive.py looks at the bytes."""
+"""Content encodings that are not decoded: some servers send them for .tar.gz, and the format is detected by the bytes."""
+UNSUPPORTED_MAGICS = (
+    (b"PK\x03\x04", "a zip archive"),
+    (b"PK\x05\x06", "a zip archive"),
+    (b"BZh", "packed with bzip2"),
+    (b"\xfd7zXZ\x00", "packed with xz"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (b"Rar!", "a rar archive"),
+)
+TEXT_STARTS = (b"<", b"{", b"#", b"version https://git-lfs")
+"""Starts of pages, JSON errors and Git LFS pointers, which servers send instead of an archive."""
 
 
 @dataclass
 class Download:
-    """An archive in a file, or the word that it is the known one."""
+    """An archive in a file; `file` is None when the known archive is still current."""
 
     file: IO[bytes] | None
     digest: str
@@ -45,69 +53,69 @@ class Download:
 
 
 def ref(source: HttpSource, digest: str) -> str:
-    """The content for people: the URL without its query, and the digest of the archive."""
+    """The name of the content in status and messages: the URL without its query, and the digest of the archive."""
     return f"{without_query(source.url)}@{digest}"
 
 
 def content_digest(digest: str) -> str:
-    """Which content an archive is: no other kind of source has a digest like it, whatever the bytes of the archive are."""
+    """The digest of the content. It differs from the digests of other types of sources, whatever the bytes of the archive are."""
     return f"sha256:{hashlib.sha256(f'archive {digest}'.encode()).hexdigest()}"
 
 
 def check(source: HttpSource) -> URL:
-    """The URL. Raises BadReference; what may be a password is not in the sentence."""
+    """The parsed URL. Raises BadReference; its message does not contain what may be a password."""
     if not re.fullmatch(PATTERN, source.url):
-        words = "it is written https://host/path, and user and password belong in the Secret of auth"
+        words = "write https://host/path, and put user and password into the Secret of auth"
         shown = quoted(without_query(source.url))
         raise BadReference(SourceReason.INVALID_REFERENCE, f"url {shown} cannot be read: {words}")
     try:
         return URL(source.url)
     except ValueError:
         shown = quoted(without_query(source.url))
-        raise BadReference(SourceReason.INVALID_REFERENCE, f"url {shown} cannot be read: it is no URL") from None
+        raise BadReference(SourceReason.INVALID_REFERENCE, f"url {shown} is not valid: it is not a URL") from None
 
 
 async def download(
     source: HttpSource, access: Access, folder: Path | None, limit: int, known: str, progress: Callable[[str], None]
 ) -> Download:
-    """Fetch the archive unless `known`, the validator of an earlier download of the same source, still holds.
+    """Fetch the archive unless `known`, the validator of an earlier download of the same source, is still current.
 
-    Its file is the caller's to close. Raises BadReference, Waiting.
+    The caller closes the file. Raises BadReference, Waiting.
     """
     url = check(source)
-    its_login = host_login(url, access, insecure=source.insecure_skip_verify)
-    headers = {"Authorization": its_login.sent.basic} if its_login.sent is not None else {}
+    login = host_login(url, access, insecure=source.insecure_skip_verify)
+    headers = {"Authorization": login.sent.basic} if login.sent is not None else {}
     headers |= _condition(source, known)
-    host, way = endpoint(url, "web server", insecure=source.insecure_skip_verify), network(access)
-    way.addresses.check_literal(url.host or "", url.port or 0, host.display_name)
+    server, net = endpoint(url, "web server", insecure=source.insecure_skip_verify), network(access)
+    net.addresses.check_literal(url.host or "", url.port or 0, server.display_name)
     with source_reasons():
-        async with Transport(way) as transport, transport.open("GET", url, host, headers) as answer:
-            if answer.status == 304 and _condition(source, known):
+        async with Transport(net) as transport, transport.open("GET", url, server, headers) as response:
+            if response.status == 304 and _condition(source, known):
                 return Download(None, "", known)
-            if answer.status != 200:
-                raise error_for_status(answer, f"archive {quoted(url.path)}", its_login, access)
-            return await _saved(source, answer, folder, limit, progress)
+            if response.status != 200:
+                raise error_for_status(response, f"archive {quoted(url.path)}", login, access)
+            return await _saved(source, response, folder, limit, progress)
 
 
-def unpack(named: str, archive_file: IO[bytes], tree: Tree) -> None:
-    """The files of a downloaded archive, called as ref() does, into a tree that wants everything. Raises BadContent."""
+def unpack(named: str, archive: IO[bytes], tree: Tree) -> None:
+    """Put the files of a downloaded archive into a tree that selects everything. `named` is its ref(). Raises BadContent."""
     try:
-        archive.unpack(archive_file, tree)
+        _unpack(archive, tree)
     except TreeError as error:
         reason = SourceReason.UNSUPPORTED_CONTENT if error.reason == SourceReason.UNSUPPORTED else error.reason
         raise BadContent(reason, f"archive {named} {error.detail}", named) from error
 
 
 async def _saved(
-    source: HttpSource, answer: HttpResponse, folder: Path | None, limit: int, progress: Callable[[str], None]
+    source: HttpSource, response: HttpResponse, folder: Path | None, limit: int, progress: Callable[[str], None]
 ) -> Download:
-    if answer.header("Content-Encoding").strip().lower() not in ARCHIVE_ENCODINGS:
-        words = f"{answer.server} answers in an encoding that it was not asked for"
+    if response.header("Content-Encoding").strip().lower() not in ARCHIVE_ENCODINGS:
+        words = f"{response.server} sent a response in an encoding that was not requested"
         raise Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY)
     file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  the caller closes it
     try:
         total, count = hashlib.sha256(), 0
-        async for chunk in answer.chunks():
+        async for chunk in response.chunks():
             count += len(chunk)
             if count > limit:
                 words = f"archive {without_query(source.url)} is larger than {limit:,} bytes, the most that is read"
@@ -118,25 +126,27 @@ async def _saved(
         file.flush()
         digest = f"sha256:{total.hexdigest()}"
         if source.checksum and digest != source.checksum:
-            words = f"archive {without_query(source.url)} is {digest}, and its checksum should be {source.checksum}"
+            words = (
+                f"archive {without_query(source.url)} is {digest}, and the checksum in the spec is {source.checksum}"
+            )
             raise Waiting(SourceReason.CONTENT_CHANGED, words, CONTENT_RETRY_DELAY)
     except BaseException:
         file.close()
         raise
-    return Download(file, digest, _validator(source, answer))
+    return Download(file, digest, _validator(source, response))
 
 
-def _validator(source: HttpSource, answer: HttpResponse) -> str:
-    """What tells this archive from a later one. It names the source, so that it is never sent for another."""
+def _validator(source: HttpSource, response: HttpResponse) -> str:
+    """The validator for a conditional request. It includes a hash of the source, so that it is never sent for another one."""
     for name in ("ETag", "Last-Modified"):
-        value = answer.header(name)
+        value = response.header(name)
         if value and len(value) <= MAX_VALIDATOR_LENGTH and value.isascii() and value.isprintable():
             return f"{_mark(source)} {name}: {value}"
     return ""
 
 
 def _condition(source: HttpSource, known: str) -> dict[str, str]:
-    """The header that asks for nothing unless it changed."""
+    """The header of a conditional request; empty when `known` is the validator of another source."""
     mark, _, rest = known.partition(" ")
     name, _, value = rest.partition(": ")
     header = {"ETag": "If-None-Match", "Last-Modified": "If-Modified-Since"}.get(name)
@@ -145,3 +155,27 @@ def _condition(source: HttpSource, known: str) -> dict[str, str]:
 
 def _mark(source: HttpSource) -> str:
     return identity(source).rpartition(" ")[2]
+
+
+def _unpack(archive: IO[bytes], tree: Tree) -> None:
+    """Raises TreeError with a detail that follows "archive X "."""
+    archive.seek(0)
+    start = archive.read(512)
+    _refuse_others(start)
+    tree.layer = 1
+    layers.unpack(archive, tree, layers.Budget(tree.limits.bytes, tree.limits.files, tree.noun))
+    tree.finish()
+
+
+def _refuse_others(start: bytes) -> None:
+    for magic, what in UNSUPPORTED_MAGICS:
+        if start.startswith(magic):
+            words = f"is {what}, which is not read: make it a tar archive, plain or packed with gzip or zstd"
+            raise TreeError(SourceReason.UNSUPPORTED_CONTENT, words)
+    if not start:
+        raise TreeError(SourceReason.UNSUPPORTED_CONTENT, "is empty")
+    text = start.lstrip()
+    if any(text.startswith(each) for each in TEXT_STARTS) and b"\0" not in start:
+        # The text is not shown: the reader of the object may not have access to the server.
+        words = "is not an archive but text, such as a page, an error or a pointer to other storage: check what the URL returns"
+        raise TreeError(SourceReason.UNSUPPORTED_CONTENT, words)

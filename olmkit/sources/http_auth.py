@@ -1,6 +1,6 @@
-"""What git and web servers have in common: how their transport is set up, which login they get, and what their refusals mean.
+"""Requests to git and web servers: the network, the login that the server is sent, and errors for statuses.
 
-Used by git_http.py and http.py. A registry's reasons do not fit them, so they are put right here.
+Used by git/http_client.py and http.py. The transport raises errors with the reasons of registries; they are translated here.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ def network(access: Access, timeouts: Timeouts | None = None) -> Network:
 
 
 def endpoint(url: URL, kind: str, *, insecure: bool) -> Endpoint:
-    """The host of a URL; `kind` is what sentences call it."""
+    """The host of a URL; `kind` is what messages call it."""
     return Endpoint(authority(url), "", insecure, kind=kind)
 
 
 @dataclass(frozen=True)
 class HostLogin:
-    """The user and password that a Secret names a host for: `sent`, or `withheld` because anybody on the way could read them."""
+    """The user and password that a Secret has for a host: `sent`, or `withheld` because the connection is not verified TLS."""
 
     sent: Login | None
     withheld: Login | None = None
 
 
 def host_login(url: URL, access: Access, *, insecure: bool) -> HostLogin:
-    """What goes to the host of a URL. By plain HTTP, and when its certificate does not count (`insecure`), only what its Secret
-    names the host for once more: who writes the URL is not who owns the Secret."""
+    """The login for the host of a URL. Over plain HTTP, and when certificates are not verified (`insecure`), it is sent only if
+    the Secret's annotation for insecure hosts names the host too: the author of the URL may not own the Secret."""
     host = f"{url.host_subcomponent}:{url.port}"
     sent = access.credentials.basic_auth(host, verified=url.scheme == "https" and not insecure)
     return HostLogin(sent, access.credentials.basic_auth(host) if sent is None else None)
@@ -56,7 +56,7 @@ def host_login(url: URL, access: Access, *, insecure: bool) -> HostLogin:
 
 @contextmanager
 def source_reasons() -> Iterator[None]:
-    """The transport's errors with the reason of a server that is no registry."""
+    """Replace the reason RegistryUnavailable in errors of the transport by SourceUnavailable."""
     try:
         yield
     except Waiting as error:
@@ -66,16 +66,16 @@ def source_reasons() -> Iterator[None]:
         raise
 
 
-def error_for_status(answer: HttpResponse, what: str, login: HostLogin, access: Access) -> Waiting:
-    """What a status that is no success means; `what` was asked for."""
-    status, who = answer.status, answer.server
+def error_for_status(response: HttpResponse, what: str, login: HostLogin, access: Access) -> Waiting:
+    """The error for a status other than success; `what` is the requested resource."""
+    status, who = response.status, response.server
     if status == HTTPStatus.NOT_FOUND:
-        words = f"{who} has no {what}, or not for us (404)"
+        words = f"{who} has no {what}, or does not allow access to it (404)"
         return Waiting(SourceReason.SOURCE_NOT_FOUND, words, RETRY_DELAY)
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return Waiting(
             SourceReason.UNAUTHORIZED,
-            f"{who} {_denial(status, what, answer.url.host_subcomponent or '', login, access)}",
+            f"{who} {_denial(status, what, response.url.host_subcomponent or '', login, access)}",
             RETRY_DELAY,
         )
     words = f"{who} answered {status_phrase(status)} when asked for {what}"
@@ -85,7 +85,7 @@ def error_for_status(answer: HttpResponse, what: str, login: HostLogin, access: 
 def _denial(status: int, what: str, host: str, login: HostLogin, access: Access) -> str:
     if login.sent is not None:
         return f"does not accept the user and password of Secret {login.sent.secret} for {what} ({status})"
-    wants = f"wants a user and a password for {what} ({status})"
+    wants = f"requires a user and a password for {what} ({status})"
     if login.withheld is not None:
         secret, where = login.withheld.secret, f"its annotation {INSECURE_HOSTS_ANNOTATION}"
         return (
@@ -93,12 +93,12 @@ def _denial(status: int, what: str, host: str, login: HostLogin, access: Access)
             f" can read them: use https with a certificate that is trusted, or name the host in {where} too"
         )
     if key := access.credentials.key_at(host):
-        return f"{wants}, and Secret {key.secret} has a key, which is for ssh: name one of type {BASIC_AUTH} in auth"
-    if hosts := access.credentials.hosts:
-        return f"{wants}, and the Secret names other hosts: {', '.join(hosts)}{access.credentials.common_secret_hint}"
-    if secret := access.credentials.registry_only_secret:
-        name_another = f"name one of type {BASIC_AUTH} in auth{access.credentials.common_secret_hint}"
         return (
-            f"{wants}, and Secret {secret} has logins for registries, which are sent to no other server: {name_another}"
+            f"{wants}, and Secret {key.secret} has a key, which is for ssh: name a Secret of type {BASIC_AUTH} in auth"
         )
+    if hosts := access.credentials.hosts:
+        return f"{wants}, and the Secret is for other hosts: {', '.join(hosts)}{access.credentials.common_secret_hint}"
+    if secret := access.credentials.registry_only_secret:
+        name_another = f"name a Secret of type {BASIC_AUTH} in auth{access.credentials.common_secret_hint}"
+        return f"{wants}, and Secret {secret} has logins for registries, which are not sent to other servers: {name_another}"
     return f"{wants}: name a Secret in auth{access.credentials.common_secret_hint}"

@@ -1,13 +1,13 @@
-"""One door to all sources: which content is meant now, and what it is made of.
+"""Opens a source of any type: resolves its current content, and fetches it.
 
     async with open_source(source, access) as opened:
         if opened.digest != known:
             fetched = await opened.fetch(folder, only, limits, progress)
 
-Nothing of the content is read here: that is for olmkit.sources.unpack, in a process without a network.
+The content is not parsed here: olmkit.sources.unpack does that, in a process without a network.
 
-Called by the jobs of catalogd and rukpak, in child processes. All that is raised is a Blocked or a Waiting with a sentence for
-people, BadContent (with the content's name in `ref`) when the bytes themselves are wrong.
+Called by the jobs of catalogd and rukpak, in child processes. Raises Blocked and Waiting with messages for users, and BadContent,
+whose `ref` names the content, when the bytes cannot be used.
 """
 
 from __future__ import annotations
@@ -41,28 +41,28 @@ Progress: TypeAlias = Callable[[str], None]
 
 
 def _silent(line: str) -> None:
-    """Nobody listens."""
+    """Ignores progress."""
 
 
 class OpenedSource(Protocol):
-    """What a source means now."""
+    """The current content of a source."""
 
     digest: str
-    """ "sha256:…": of the manifest, of repository, directory and commit, of the archive's digest, of the files. "" is unchanged.
+    """ "sha256:…" of the manifest, of repository, folder and commit, of the archive's digest, or of the files; "" if unchanged.
 
-    Sources of different kinds never have the same: what is hashed tells the kind.
+    Sources of different types never have the same digest, because the type is part of what is hashed.
     """
     ref: str
-    """The same for people: image by digest, repository@commit[:directory], url@sha256:…, configMaps@sha256:…"""
+    """The name of the content in messages: image by digest, repository@commit[:directory], url@sha256:…, configMaps@sha256:…"""
     resolved: dict[str, Any]
     """For status.resolvedSource; empty when unchanged."""
     validator: str
-    """To be given as known_validator the next time the same source is opened; "" for none."""
+    """The known_validator for the next time the same source is opened; "" for none."""
     unchanged: bool
-    """The server says that what known_validator stands for is still so."""
+    """The server confirmed that the content of known_validator is still current."""
 
     async def verify_access(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _silent) -> None:
-        """Have the source show, to our own login, that it has this content; for who takes the content from elsewhere.
+        """Verify that our credentials may read this content from the source, before content in the cache is used for it.
 
         Raises Blocked, Waiting.
         """
@@ -75,9 +75,9 @@ class OpenedSource(Protocol):
         limits: ContentLimits = CATALOG_LIMITS,
         progress: Progress = _silent,
     ) -> Fetched:
-        """What the content is made of, in files without names in `folder`. `only` is for images: which paths to take.
+        """Fetch the content into files without names in `folder`. `only` selects the paths of an image.
 
-        The files can be used until the source is closed. Raises Blocked, BadContent, Waiting.
+        The files stay open until the source is closed. Raises Blocked, BadContent, Waiting.
         """
         ...
 
@@ -92,7 +92,7 @@ async def open_source(
     limits: ContentLimits = CATALOG_LIMITS,
     progress: Progress = _silent,
 ) -> AsyncIterator[OpenedSource]:
-    """Find out what the source means. Only an archive without checksum is fetched for it, to a file without name in `scratch`.
+    """Resolve the source. This fetches an archive without checksum, into a file without a name in `scratch`, and nothing else.
 
     Raises BadReference, Blocked, Waiting.
     """
@@ -115,7 +115,7 @@ async def _open_image(source: ImageSource, access: Access, stack: ExitStack) -> 
 
 
 class _Image:
-    """By digest from here on."""
+    """An image, by digest."""
 
     validator = ""
     unchanged = False
@@ -128,7 +128,7 @@ class _Image:
         self.resolved = {"type": "image", "image": {"ref": self.ref}}
 
     async def verify_access(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _silent) -> None:
-        """See Opened, as all below."""
+        """See OpenedSource."""
         await image.verify_access(self.ref, self._registries)
 
     async def fetch(
@@ -144,14 +144,14 @@ class _Image:
 
 
 async def _open_git(source: GitSource, access: Access, stack: ExitStack) -> OpenedSource:
-    # Here, because dulwich costs memory that only git needs.
+    # Imported here, because dulwich takes memory that only git sources need.
     from olmkit.sources.git import repository
 
     return _Git(source, access, await repository.resolve(source, access), stack)
 
 
 class _Git:
-    """By commit from here on."""
+    """A git repository, by commit."""
 
     validator = ""
     unchanged = False
@@ -201,7 +201,7 @@ async def _download(
 
 
 class _Http:
-    """By checksum from here on; the archive is here already, unless the spec told its checksum."""
+    """An archive, by digest. It has been downloaded already, unless the spec has a checksum."""
 
     def __init__(
         self, source: HttpSource, access: Access, found: http.Download, stack: ExitStack, scratch: Path | None
@@ -231,17 +231,17 @@ class _Http:
         return Fetched({"type": "http", "ref": self.ref}, (await self._download(folder, limits, progress),))
 
     async def _download(self, folder: Path | None, limits: ContentLimits, progress: Progress) -> IO[bytes]:
-        """The archive, unless it is here already; its checksum is verified."""
+        """The archive, which is downloaded if that has not been done; its checksum is verified."""
         if self._file is None:
             with disk_full_as_waiting():
                 found = await http.download(self._source, self._access, folder, limits.bytes, "", progress)
-            assert found.file is not None, "without a known validator an archive is always sent"
+            assert found.file is not None, "without a known validator, the server always sends an archive"
             self._file = self._stack.enter_context(found.file)
         return self._file
 
 
 class _Files:
-    """Files that came with the job."""
+    """The files of ConfigMaps, which are part of the job's request."""
 
     validator = ""
     unchanged = False
@@ -253,7 +253,7 @@ class _Files:
         self.resolved = {"type": "configMaps", "configMaps": {"digest": self.digest}}
 
     async def verify_access(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _silent) -> None:
-        """The files are here."""
+        """Nothing to verify: the controller read the ConfigMaps."""
 
     async def fetch(
         self,

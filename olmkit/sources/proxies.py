@@ -1,6 +1,6 @@
-"""Which proxy a URL is fetched through: HTTP_PROXY, HTTPS_PROXY and NO_PROXY, read as Go's programs read them.
+"""Which proxy a URL is fetched through: HTTP_PROXY, HTTPS_PROXY and NO_PROXY, with the semantics of Go's net/http.
 
-Used by access.py and transport.py. Pure. A proxy is the administrator's configuration: its own address is not judged. Its
+Used by access.py and transport.py. Pure. A proxy is the administrator's configuration: its address is not checked. Its
 password is in no repr and no error.
 """
 
@@ -34,13 +34,13 @@ class NoProxyEntry:
     """One entry of NO_PROXY."""
 
     host: str = ""
-    """A name that is meant with those below it; with a leading dot only those below it. "" for a network."""
+    """A name, which includes its subdomains; with a leading dot, the subdomains only. "" for a network."""
     network: Network | None = None
     port: int = 0
     """0 means every port."""
 
     def matches(self, host: str, address: Address | None, port: int) -> bool:
-        """Whether the URL's host is meant."""
+        """Whether the entry applies to this host of a URL."""
         if self.port not in (0, port):
             return False
         if self.network is not None:
@@ -52,7 +52,7 @@ class NoProxyEntry:
 
 @dataclass(frozen=True)
 class Proxies:
-    """The proxy for each scheme, and what is fetched without one."""
+    """The proxy for each scheme, and the hosts that are reached without one."""
 
     http: Proxy | None = None
     https: Proxy | None = None
@@ -64,7 +64,7 @@ class Proxies:
     def load(cls, environment: Mapping[str, str]) -> Proxies:
         """From environment variables, in upper case first, then in lower.
 
-        Raises Blocked(InvalidConfiguration) for a proxy that is none.
+        Raises Blocked(InvalidConfiguration) for a value that is not a URL.
         """
         entries = [part.strip().lower() for part in _value(environment, "NO_PROXY").split(",")]
         return cls(
@@ -75,7 +75,7 @@ class Proxies:
         )
 
     def choose(self, scheme: str, host: str, port: int) -> Proxy | None:
-        """The proxy for a URL; None means directly. localhost and loopback addresses are never asked of a proxy."""
+        """The proxy for a URL; None for a direct connection, as always for localhost and loopback addresses."""
         proxy = self.https if scheme == "https" else self.http
         host = host.lower().rstrip(".").strip("[]")
         if proxy is None or self.never or host == "localhost":
@@ -110,12 +110,12 @@ def _proxy(environment: Mapping[str, str], name: str) -> Proxy | None:
 
 
 def _bad(name: str) -> Blocked:
-    text = f"the environment variable {name} is no URL of a proxy: write http://host:port or https://host:port"
+    text = f"the environment variable {name} is not the URL of a proxy: write http://host:port or https://host:port"
     return Blocked(SourceReason.INVALID_CONFIGURATION, text)
 
 
 def _exception(entry: str) -> NoProxyEntry | None:
-    """A domain, an address or a CIDR, each of the first two with or without a port; None for what Go passes over."""
+    """A CIDR, or a domain or an address with or without a port; None for what Go ignores."""
     try:
         if "/" in entry:
             return NoProxyEntry(network=ipaddress.ip_network(entry, strict=False))

@@ -1,8 +1,8 @@
-"""Secret objects of the types that sources take, read into grants. Used by credentials.py.
+"""Parses Secrets of the supported types into credential rules. Used by credentials.py.
 
-Pure. Errors name the Secret, its keys and hosts, never a value. A docker config names hosts by its keys; the other types name
-theirs in the annotation `olm.operatorframework.io/source-hosts`, and in `olm.operatorframework.io/insecure-source-hosts` those of
-them that a user and a password may be sent to without TLS that is verified.
+Pure. Errors name the Secret, its keys and hosts, never a value. The keys of a docker config are its hosts. Secrets of other types
+name their hosts in the annotation `olm.operatorframework.io/source-hosts`, and those of them that a user and a password may be
+sent to without verified TLS in `olm.operatorframework.io/insecure-source-hosts`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _HINTS = {
 
 
 class BadSecret(Blocked):
-    """A Secret that cannot be used. `plain` is the message without anything out of the Secret, for those who did not name it."""
+    """A Secret that cannot be used. `public_message` contains nothing of the Secret, for objects that do not name it."""
 
     def __init__(self, reason: str, message: str, plain: str) -> None:
         super().__init__(reason, message)
@@ -48,19 +48,19 @@ class BadSecret(Blocked):
 
 
 def rules_of_secret(raw: Mapping[str, Any]) -> tuple[CredentialRule, ...]:
-    """What a Secret, as the API server gives it, grants: one thing at least. Raises BadSecret."""
+    """The rules of a Secret object; at least one. Raises BadSecret."""
     return tuple(_grants(_Secret(raw)))
 
 
 @dataclass(frozen=True)
 class _Secret:
-    """A Secret object, asked key by key."""
+    """Access to the keys and annotations of a Secret object."""
 
     raw: Mapping[str, Any] = field(repr=False)
 
     @property
     def type(self) -> str:
-        """Opaque when none is said, as the API server does."""
+        """Opaque by default, as in the API server."""
         return self.raw.get("type") or OPAQUE
 
     @property
@@ -75,34 +75,34 @@ class _Secret:
         return self.raw.get("data") or {}
 
     def text(self, key: str) -> str:
-        """The text of a key. Raises Blocked when it is missing, empty or no text."""
+        """The text of a key. Raises BadSecret when it is missing, empty or not text."""
         if not self.keys.get(key):
             hint = _HINTS.get(key)
             raise self.bad(f"has no key {key}: {hint}" if hint else f"has no key {key}")
         try:
             return base64.b64decode(self.keys[key], validate=True).decode()
         except ValueError:  # binascii.Error and UnicodeDecodeError
-            raise self.bad(f"has something else than text at the key {key}") from None
+            raise self.bad(f"has a value that is not text at the key {key}") from None
 
     def line(self, key: str) -> str:
-        """The same for a value of one line; a newline at its end, as files have it, does not count."""
+        """The text of a key, without trailing newlines."""
         return self.text(key).rstrip("\r\n")
 
     def hosts(self) -> Iterator[tuple[str, int, bool]]:
-        """The hosts that the annotation names, with the port or 0, and whether the other one names them too. Raises Blocked when
-        there is none."""
+        """The hosts of the annotation, with the port or 0, and whether the annotation for insecure hosts has them too. Raises
+        BadSecret when there is none."""
         named, insecure = self._listed(HOSTS_ANNOTATION), self._listed(INSECURE_HOSTS_ANNOTATION)
         if unnamed := next((each for each in insecure if each not in named), ""):
             rest = f" in its annotation {INSECURE_HOSTS_ANNOTATION}, which {HOSTS_ANNOTATION} does not name: name it in both"
             raise self.bad("has", unnamed, rest)
         if not named:
             raise self.bad(
-                "does not say which hosts it may be sent to:"
+                "does not name the hosts that it may be sent to:"
                 f' set the annotation {HOSTS_ANNOTATION} on it, for example to "git.example.com,files.example.com:8443"'
             )
         for each in named:
             if not is_host(each):
-                raise self.bad("has", each, f" in its annotation {HOSTS_ANNOTATION}, which is no host[:port]")
+                raise self.bad("has", each, f" in its annotation {HOSTS_ANNOTATION}, which is not host[:port]")
             yield (*split_port(each), each in insecure)
 
     def _listed(self, annotation: str) -> list[str]:
@@ -110,7 +110,7 @@ class _Secret:
         return [part.strip().lower() for part in annotations.get(annotation, "").split(",") if part.strip()]
 
     def bad(self, words: str, shown: str | None = None, rest: str = "") -> BadSecret:
-        """The error that says so; `shown` comes out of the Secret and stands between `words` and `rest`."""
+        """The error for this Secret; `shown` is a text of the Secret between `words` and `rest`."""
         begin = f"Secret {self.name} {words}"
         if shown is None:
             return BadSecret(SourceReason.INVALID_SECRET, begin, begin)
@@ -135,11 +135,11 @@ def _grants(secret: _Secret) -> Iterator[CredentialRule]:
             yield from (CredentialRule(host, port, "", key) for host, port, _ in secret.hosts())
         case other:
             usable = ", ".join((DOCKER_CONFIG, DOCKER_CFG, BASIC_AUTH, SSH_AUTH))
-            raise secret.bad(f"is of the type {quoted(other)}: those that can be used are {usable}")
+            raise secret.bad(f"is of type {quoted(other)}: supported types are {usable}")
 
 
 def _type(secret: _Secret) -> str:
-    """The type; what is Opaque goes by the key it has."""
+    """The type; for Opaque it is detected by the keys."""
     if secret.type != OPAQUE:
         return secret.type
     by_key = {
@@ -160,27 +160,27 @@ def _of_docker_config(secret: _Secret, key: str) -> Iterator[CredentialRule]:
     try:
         document = orjson.loads(secret.text(key))
     except orjson.JSONDecodeError:
-        raise secret.bad(f"has no JSON at the key {key}") from None
+        raise secret.bad(f"has invalid JSON at the key {key}") from None
     auths = document.get("auths") if isinstance(document, dict) and key == ".dockerconfigjson" else document
     if not isinstance(auths, dict) or not all(isinstance(entry, dict) for entry in auths.values()):
         inside = " under auths" if key == ".dockerconfigjson" else ""
         raise secret.bad(f"has no logins by registry{inside} at the key {key}")
     if not auths:
-        raise secret.bad(f"names no registry at the key {key}")
+        raise secret.bad(f"does not name a registry at the key {key}")
     for place, entry in auths.items():
         host, port, path = _place(secret, place)
         yield CredentialRule(host, port, path, _login(secret, place, entry), registries_only=True)
 
 
 def _place(secret: _Secret, place: str) -> tuple[str, int, str]:
-    """A key of a docker config as kubelet reads it: a scheme and the API's version are no part of it."""
+    """Host, port and path of a docker config's key. As in kubelet, a scheme and the API version are ignored."""
     bare = place.partition("://")[2] if "://" in place else place
     authority, _, path = bare.partition("/")
     if path.startswith(("v1/", "v2/")) or path in ("v1", "v2"):
         path = path[3:]
     host = authority.lower()
     if not is_host(host.replace("*", "x")):
-        raise secret.bad("names the registry", place, ", which is no host[:port][/path]")
+        raise secret.bad("names the registry", place, ", which is not host[:port][/path]")
     host, port = split_port(host)
     return DOCKER_HUB if host in DOCKER_HUB_NAMES else host, port, path.strip("/")
 
@@ -188,13 +188,13 @@ def _place(secret: _Secret, place: str) -> tuple[str, int, str]:
 def _login(secret: _Secret, place: str, entry: Mapping[str, Any]) -> Login:
     bearer = _text(entry, "registrytoken")
     if not (bearer.isascii() and bearer.isprintable()):
-        raise secret.bad("has a registrytoken for", place, " with characters that no header can hold")
+        raise secret.bad("has a registrytoken for", place, " with characters that a header cannot contain")
     user, password = _text(entry, "username"), _text(entry, "password")
     if _text(entry, "auth"):
         user, password = _decoded(secret, place, _text(entry, "auth"))
     login = Login(user, password, _text(entry, "identitytoken"), bearer, secret.name)
     if login == Login(user, secret=secret.name):
-        words = " with no password, auth, identitytoken or registrytoken (one that a credential helper keeps cannot be read)"
+        words = " with no password, auth, identitytoken or registrytoken (credential helpers are not supported)"
         raise secret.bad("has a login for", place, words)
     return login
 
@@ -207,7 +207,7 @@ def _decoded(secret: _Secret, place: str, auth: str) -> tuple[str, str]:
     except (binascii.Error, UnicodeDecodeError):
         colon = ""
     if not colon:
-        raise secret.bad("has an auth for", place, " that is no user:password in base64")
+        raise secret.bad("has an auth for", place, " that is not user:password in base64")
     return user, password
 
 

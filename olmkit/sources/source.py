@@ -1,4 +1,4 @@
-"""Which content somebody asks for: an image, a folder of a git repository, an archive, or the files of ConfigMaps. Pure.
+"""Sources of content as values: an image, a folder of a git repository, an archive, or the files of ConfigMaps. Pure.
 
 Made by controllers from a spec, handed to their jobs as JSON, opened there by opening.py. Never holds credentials: Access does.
 """
@@ -20,7 +20,7 @@ from olmkit.sources.errors import BadReference, SourceReason, quoted
 
 
 class RefKind(StrEnum):
-    """What a git reference names; the words are those of spec and of sentences."""
+    """The type of a git reference, as in the spec and in messages."""
 
     BRANCH = "branch"
     TAG = "tag"
@@ -54,7 +54,7 @@ class GitSource(msgspec.Struct, frozen=True, tag="git", rename="camel"):
 
 
 class HttpSource(msgspec.Struct, frozen=True, tag="http", rename="camel"):
-    """A tar archive. `checksum` is "" or "sha256:<hex>"; with one, nothing else than those bytes is ever taken."""
+    """A tar archive. `checksum` is "" or "sha256:<hex>" of the archive, which is then required to match."""
 
     url: str
     checksum: str = ""
@@ -62,7 +62,7 @@ class HttpSource(msgspec.Struct, frozen=True, tag="http", rename="camel"):
 
 
 class ConfigMapsSource(msgspec.Struct, frozen=True, tag="configMaps"):
-    """Files as (path, bytes), as configmaps.gather lays them out; they travel with the job."""
+    """Files as (path, bytes), made by configmaps.gather; they are part of a job's request."""
 
     files: tuple[tuple[str, bytes], ...]
 
@@ -74,7 +74,7 @@ Source: TypeAlias = ImageSource | GitSource | HttpSource | ConfigMapsSource
 
 
 def identity(source: Source) -> str:
-    """A short text that is the same exactly when the same is asked for; without secrets, not even the query of a URL."""
+    """A short text that is equal for equal sources only. It contains no secrets, not even the query of a URL."""
     match source:
         case ImageSource(ref):
             return ref
@@ -95,7 +95,7 @@ def digest_of_files(files: Iterable[tuple[str, bytes]]) -> str:
 
 
 def without_query(url: str) -> str:
-    """What of a URL may be shown: neither query nor fragment, where tokens hide, nor user and password."""
+    """The URL without query, fragment, user and password, which may contain secrets."""
     shown = url.partition("#")[0].partition("?")[0]
     scheme, separator, rest = shown.partition("://")
     authority, slash, path = rest.partition("/")
@@ -103,13 +103,13 @@ def without_query(url: str) -> str:
 
 
 def clean_folder(path: str, what: str = "directory") -> str:
-    """A relative path without "./" and slashes at its ends; "" is the top. Raises BadReference for what leads elsewhere."""
+    """A relative path without "./" and slashes at its ends; "" is the root. Raises BadReference for a path outside it."""
     if path and not re.fullmatch(RELATIVE_PATH, path):
-        text = f"{what} {quoted(path)} is no path within the content: no .., no empty part, no slash at its start"
+        text = f"{what} {quoted(path)} is not a path within the content: it must be relative, without .. and without empty parts"
         raise BadReference(SourceReason.INVALID_REFERENCE, text)
     return "/".join(part for part in path.split("/") if part not in ("", "."))
 
 
 def _mark(source: Source) -> str:
-    """16 hex digits that differ when anything of the source does."""
+    """16 hex digits of a hash of all fields."""
     return hashlib.sha256(json.dumps(msgspec.to_builtins(source), sort_keys=True).encode()).hexdigest()[:16]

@@ -1,9 +1,9 @@
-"""HTTP for sources: requests with redirects followed by hand, so that every hop is judged like the first.
+"""HTTP for sources. Redirects are followed here and not by aiohttp, so that each hop is checked like the first request.
 
-Used by registry.py and the other sources that speak HTTP. At most 5 hops, http and https only, never from https down to http; a
-header that authorizes and a body go to the origin (scheme, host and port) they were meant for and to no other. Addresses by
-SourceAddresses at connect time, through a proxy by what the URL says. Driver errors end here: what is raised is Waiting with a
-sentence about the host (failures.py words them).
+Used by oci/registry_client.py, oci/authorization.py, git/http_client.py and http.py. At most 5 redirects, to http and https only,
+never from https to http. Headers with credentials are sent to the origin (scheme, host and port) of the first request only, and
+requests with a body are not redirected. Addresses are checked when a connection is made; through a proxy, the host of the URL is
+checked. Errors of aiohttp become Waiting with a message about the server (transport_errors.py).
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ ADDRESS_RETRY_DELAY = timedelta(minutes=5)
 
 
 class NoResponse(Waiting):
-    """Nothing that could be read came back; `spoke_otherwise` when it may be a server of another scheme."""
+    """There was no valid response. `spoke_otherwise`: the server may speak another scheme, such as http instead of https."""
 
     spoke_otherwise = False
 
 
 @dataclass(frozen=True)
 class HttpResponse:
-    """A status line, headers and a body that is read by chunks; `at` is who answered, after redirects, and `who` in sentences."""
+    """A status, headers and a body that is read in chunks. `url` is the final one, after redirects; messages name `server`."""
 
     response: aiohttp.ClientResponse
     url: URL
@@ -54,7 +54,7 @@ class HttpResponse:
 
     @property
     def status(self) -> int:
-        """The HTTP status, never one of a redirect."""
+        """The HTTP status; never that of a redirect."""
         return self.response.status
 
     def header(self, name: str) -> str:
@@ -66,14 +66,14 @@ class HttpResponse:
         return list(self.response.headers.getall(name, []))
 
     def unexpected(self) -> Waiting:
-        """The error for a status that nothing can be made of; 429 says when to come again."""
+        """The error for an unexpected status; for 429 with the delay of Retry-After."""
         if self.status == HTTPStatus.TOO_MANY_REQUESTS:
             after = _after(self.header("Retry-After"))
             return unavailable(f"{self.server} asks to slow down (429 Too Many Requests)", after)
         return unavailable(f"{self.server} answered {status_phrase(self.status)}")
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it arrives, in chunks of up to 1 MiB. Raises Waiting when it stops, breaks off or trickles."""
+        """The body in chunks of up to 1 MiB. Raises Waiting when it stalls, ends early or is too slow."""
         window, arrived = time.monotonic(), 0
         try:
             async for chunk in self.response.content.iter_chunked(CHUNK_BYTES):
@@ -90,11 +90,11 @@ class HttpResponse:
     async def read(self, limit: int) -> bytes | None:
         """The whole body, None when it is larger than `limit` bytes.
 
-        Raises Waiting; also when it is compressed, which nobody asked for and which could grow beyond the limit.
+        Raises Waiting, also for a compressed body: it was not requested, and could decompress to more than the limit.
         """
         coding = self.header("Content-Encoding").strip().lower()
         if coding not in ("", "identity"):
-            raise unavailable(f"{self.server} answers with compressed bytes, which it was not asked for")
+            raise unavailable(f"{self.server} sent a compressed response that was not requested")
         data = bytearray()
         async for chunk in self.chunks():
             data += chunk
@@ -104,24 +104,24 @@ class HttpResponse:
 
 
 @dataclass(frozen=True)
-class _Way:
-    """How an origin is reached; what is reached in the same way shares connections."""
+class _Route:
+    """How an origin is reached. Origins with equal routes share a session."""
 
-    judged: bool
-    """Whether the address is asked about before connecting."""
+    checked: bool
+    """Whether the address is checked before connecting."""
     verified: bool
-    """Whether its certificate counts."""
+    """Whether its certificate is verified."""
     proxy: Proxy | None
 
 
 class Transport:
-    """Connections of one pull. An async context manager; requests are made one at a time."""
+    """The connections of one fetch. An async context manager; it makes one request at a time."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
         self._patience = network.timeouts
         self._guard = AddressGuard(network.addresses)
-        self._sessions: dict[_Way, aiohttp.ClientSession] = {}
+        self._sessions: dict[_Route, aiohttp.ClientSession] = {}
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -141,7 +141,7 @@ class Transport:
         headers: Mapping[str, str],
         form: Mapping[str, str] | bytes | None = None,
     ) -> AsyncIterator[HttpResponse]:
-        """The answer after redirects, whatever its status. `form` is the body of a POST, which no redirect is followed for.
+        """The response after redirects, whatever its status. `form` is the body of a POST, which is not redirected.
 
         Raises Waiting.
         """
@@ -170,62 +170,62 @@ class Transport:
         headers: Mapping[str, str],
         form: Mapping[str, str] | bytes | None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        way, who = self._way(url, endpoint), _who(url, endpoint)
+        route, who = self._route(url, endpoint), _who(url, endpoint)
         self._guard.refused.clear()
-        self._judge(way, url, who)
+        self._check_host(route, url, who)
         try:
-            # The head of an answer may not trickle for ever either.
+            # Limits the time for the headers too.
             async with asyncio.timeout(self._patience.connect + self._patience.read):
-                response = await self._send(way, method, url, headers, form)
+                response = await self._send(route, method, url, headers, form)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             if self._guard.refused:
                 raise _refused(who, min(self._guard.refused)) from error
-            raise _no_answer(error, who, self._patience, way.proxy) from error
+            raise _no_answer(error, who, self._patience, route.proxy) from error
         async with response:
-            if way.proxy is not None and response.status == 407:
-                raise unavailable(f"{who} cannot be asked: {proxy_authentication_hint(way.proxy)}")
+            if route.proxy is not None and response.status == 407:
+                raise unavailable(f"{who} cannot be reached: {proxy_authentication_hint(route.proxy)}")
             yield response
 
     async def _send(
-        self, way: _Way, method: str, url: URL, headers: Mapping[str, str], form: Mapping[str, str] | bytes | None
+        self, route: _Route, method: str, url: URL, headers: Mapping[str, str], form: Mapping[str, str] | bytes | None
     ) -> aiohttp.ClientResponse:
-        session = self._session(way)
-        if way.proxy is None:
+        session = self._session(route)
+        if route.proxy is None:
             return await session.request(method, url, headers=headers, data=form, allow_redirects=False)
-        told = {"Proxy-Authorization": way.proxy.authorization} if way.proxy.authorization else {}
-        # Over http the proxy reads the request itself, for https only the CONNECT before it.
-        headers = headers if url.scheme == "https" else {**headers, **told}
+        login = {"Proxy-Authorization": route.proxy.authorization} if route.proxy.authorization else {}
+        # For http the proxy reads the request itself, for https only CONNECT.
+        headers = headers if url.scheme == "https" else {**headers, **login}
         return await session.request(
-            method, url, headers=headers, data=form, allow_redirects=False, proxy=way.proxy.url, proxy_headers=told
+            method, url, headers=headers, data=form, allow_redirects=False, proxy=route.proxy.url, proxy_headers=login
         )
 
-    def _judge(self, way: _Way, url: URL, who: str) -> None:
-        """Refuse what can be told from the URL alone; names that are looked up here are judged by the guard."""
-        if way.judged and (way.proxy is not None or literal_address(url.host or "") is not None):
+    def _check_host(self, route: _Route, url: URL, who: str) -> None:
+        """Check the host of the URL when it is an address or when a proxy resolves it. The guard checks the other addresses."""
+        if route.checked and (route.proxy is not None or literal_address(url.host or "") is not None):
             what = self._network.addresses.refusal_of_host(url.host or "", url.port or 0)
             if what is not None:
                 raise _refused(who, what)
 
-    def _way(self, url: URL, endpoint: Endpoint) -> _Way:
+    def _route(self, url: URL, endpoint: Endpoint) -> _Route:
         own = authority(url) == endpoint.host
         configured = (own and endpoint.configured) or self._network.is_configured(authority(url))
         proxy = self._network.proxies.choose(url.scheme, url.host or "", url.port or 0)
-        return _Way(judged=not configured, verified=not (own and endpoint.insecure), proxy=proxy)
+        return _Route(checked=not configured, verified=not (own and endpoint.insecure), proxy=proxy)
 
-    def _context(self, way: _Way) -> ssl.SSLContext | bool:
-        """What aiohttp takes: True is a context of its own, made when it was imported, which spares each job 30 ms."""
-        if way.verified and not self._network.ca_bundle.authorities:
+    def _context(self, route: _Route) -> ssl.SSLContext | bool:
+        """The ssl argument of aiohttp: True is the context that aiohttp made at import, which saves each job 30 ms."""
+        if route.verified and not self._network.ca_bundle.authorities:
             return True
-        return self._network.ca_bundle.context(verified=way.verified)
+        return self._network.ca_bundle.context(verified=route.verified)
 
-    def _session(self, way: _Way) -> aiohttp.ClientSession:
-        if way not in self._sessions:
-            # connect covers lookup, TCP and TLS; sock_read each wait for bytes.
+    def _session(self, route: _Route) -> aiohttp.ClientSession:
+        if route not in self._sessions:
+            # connect covers DNS, TCP and TLS; sock_read covers each wait for bytes.
             timeout = aiohttp.ClientTimeout(total=None, connect=self._patience.connect, sock_read=self._patience.read)
-            # The proxy itself is configuration, and may be anywhere.
-            guard = self._guard if way.judged and way.proxy is None else None
+            # The address of the proxy is configuration and is not checked.
+            guard = self._guard if route.checked and route.proxy is None else None
             session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(ssl=self._context(way), socket_factory=guard),
+                connector=aiohttp.TCPConnector(ssl=self._context(route), socket_factory=guard),
                 timeout=timeout,
                 headers={"User-Agent": "olm-suite", "Accept-Encoding": "identity"},
                 auto_decompress=False,
@@ -233,12 +233,12 @@ class Transport:
                 read_bufsize=CHUNK_BYTES,
             )
             self._stack.push_async_callback(session.close)
-            self._sessions[way] = session
-        return self._sessions[way]
+            self._sessions[route] = session
+        return self._sessions[route]
 
 
 def authority(url: URL) -> str:
-    """Host, with the port when it was given."""
+    """The host, with the port when the URL has one."""
     host = url.host_subcomponent or ""
     return f"{host}:{url.explicit_port}" if url.explicit_port is not None else host
 
@@ -250,7 +250,7 @@ def _target(response: aiohttp.ClientResponse, at: URL, endpoint: Endpoint) -> UR
     except ValueError:
         target = URL()
     if not location or target.scheme not in ("http", "https") or not target.host:
-        raise unavailable(f"{endpoint.display_name} redirects to what is no http or https address")
+        raise unavailable(f"{endpoint.display_name} redirects to an address that is not http or https")
     if at.scheme == "https" and target.scheme == "http" and not endpoint.insecure:
         raise unavailable(
             f"{endpoint.display_name} redirects from https to http, to {authority(target)}, which is refused"
@@ -259,7 +259,7 @@ def _target(response: aiohttp.ClientResponse, at: URL, endpoint: Endpoint) -> UR
 
 
 def status_phrase(status: int) -> str:
-    """Code and words, such as 503 Service Unavailable."""
+    """Code and phrase, such as 503 Service Unavailable."""
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -267,7 +267,7 @@ def status_phrase(status: int) -> str:
 
 
 def _after(text: str) -> timedelta:
-    """Retry-After in seconds, between the usual first delay and the longest."""
+    """Retry-After, limited to between RETRY_DELAY and MAX_RETRY_AFTER."""
     seconds = int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 60
     return max(RETRY_DELAY, min(timedelta(seconds=seconds), MAX_RETRY_AFTER))
 
@@ -278,7 +278,7 @@ def _without_secrets(headers: Mapping[str, str]) -> dict[str, str]:
 
 def _who(url: URL, endpoint: Endpoint) -> str:
     host = authority(url)
-    return endpoint.display_name if host == endpoint.host else f"{host}, where {endpoint.display_name} sends us,"
+    return endpoint.display_name if host == endpoint.host else f"{host}, to which {endpoint.display_name} redirects,"
 
 
 def _refused(who: str, what: str) -> AddressRefused:

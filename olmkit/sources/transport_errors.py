@@ -1,6 +1,6 @@
-"""What a driver's error means, in words that fit "registry X ...".
+"""Messages for errors of aiohttp, to follow the name of the server: "registry X ...".
 
-Used by transport.py. Never the driver's own text, which may name what it should not.
+Used by transport.py. Never includes the text of the error itself, which may contain addresses, ports or credentials.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from olmkit.sources.network import Timeouts
 from olmkit.sources.proxies import Proxy
 
 UNKNOWN_AUTHORITY_CODES = frozenset({18, 19, 20, 21})
-"""OpenSSL's numbers for a certificate by an authority that is not known: self-signed, or without its issuer."""
+"""OpenSSL's verify codes for certificates of an unknown authority: self-signed, or without the issuer."""
 
 
 def describe_error(error: Exception, patience: Timeouts, proxy: Proxy | None) -> str:
-    """What happened, for people. `proxy` is the one that was asked, if any."""
+    """The message for an error. `proxy` is the one that the request was sent to, if any."""
     about_proxy = _about_proxy(error, proxy) if proxy is not None else None
     if about_proxy is not None:
-        return f"cannot be asked: {about_proxy}"
+        return f"cannot be reached: {about_proxy}"
     match error:
         case aiohttp.ClientSSLError():
             return _about_tls(error)
         case aiohttp.ClientConnectorDNSError():
-            return "cannot be looked up: no such host"
+            return "cannot be resolved: no such host"
         case aiohttp.ConnectionTimeoutError():
             return f"does not answer: no connection within {patience.connect:g} s"
         case TimeoutError():
@@ -34,29 +34,29 @@ def describe_error(error: Exception, patience: Timeouts, proxy: Proxy | None) ->
         case aiohttp.ClientConnectorError():
             return f"does not answer: {_strerror(error.os_error)}"
         case aiohttp.ClientResponseError():
-            return "answers with what is no HTTP"
+            return "does not answer with HTTP"
         case _:
-            return "broke off in the middle of an answer"
+            return "closed the connection in the middle of a response"
 
 
 def proxy_authentication_hint(proxy: Proxy) -> str:
-    """What to do about 407."""
+    """The message for status 407."""
     if proxy.authorization:
         return f"{_called(proxy)} refuses the user and password of its variable (407)"
-    return f"{_called(proxy)} wants a user and a password (407): write http://user:password@host:port"
+    return f"{_called(proxy)} requires a user and a password (407): write http://user:password@host:port"
 
 
 def _about_proxy(error: Exception, proxy: Proxy) -> str | None:
-    """None when it is not the proxy that failed."""
+    """None when the error is not the proxy's."""
     match error:
         case aiohttp.ClientConnectorDNSError():
-            return f"{_called(proxy)} cannot be looked up: no such host"
+            return f"{_called(proxy)} cannot be resolved: no such host"
         case aiohttp.ClientProxyConnectionError():
             return f"{_called(proxy)} does not answer: {_strerror(error.os_error)}"
         case aiohttp.ClientHttpProxyError(status=407):
             return proxy_authentication_hint(proxy)
         case aiohttp.ClientHttpProxyError():
-            return f"{_called(proxy)} does not let us through ({error.status})"
+            return f"{_called(proxy)} refuses the connection ({error.status})"
         case _:
             return None
 
@@ -71,7 +71,7 @@ def _about_tls(error: aiohttp.ClientSSLError) -> str:
         if getattr(certificate, "verify_code", 0) in UNKNOWN_AUTHORITY_CODES
         else ""
     )
-    return f"shows a certificate that is not trusted: {why}{help_}"
+    return f"presents a certificate that is not trusted: {why}{help_}"
 
 
 def _called(proxy: Proxy) -> str:
@@ -79,5 +79,5 @@ def _called(proxy: Proxy) -> str:
 
 
 def _strerror(error: OSError) -> str:
-    # By number: asyncio's own text names the address and the port it tried.
+    # By number: the text of asyncio contains the address and the port.
     return os.strerror(error.errno).lower() if error.errno else "no connection"

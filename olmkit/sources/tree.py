@@ -1,11 +1,10 @@
-"""The files of an image, merged from its layers: only regular files and folders, only below the wanted paths.
+"""The files of an image, merged from its layers, or those of a commit or an archive: regular files and folders only.
 
-Filled by layers.py, finished by image.py. The shape of the tree is kept in memory and decides; storage.py puts the files onto the
-disk or elsewhere. There is never a link there, so no path can lead anywhere else: symbolic links are noted and become second
-names of the files they mean when all layers are in.
+Filled by oci/layers.py, git/checkout.py and unpack.py, and completed by finish(). The structure of the tree is kept in memory;
+tree_storage.py stores the files below the selected paths. No symbolic link is ever created, so no path can lead elsewhere: links
+are recorded, and finish() makes them hard links to their targets.
 
-Every method takes paths relative to the image's root, already checked to have no `..`, and raises TreeError with words that fit
-"layer N of image X ...".
+All paths are relative to the root of the content and have no `..`. The detail of a TreeError follows "layer N of image X ".
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from olmkit.sources.tree_storage import ByteReader, DiskStorage, TreeStorage
 
 MAX_LINK_HOPS = 40
 FOLDER_BYTES = 4096
-"""What a folder takes of the bytes: about its share of a disk, and more than its name takes of memory."""
+"""Bytes that a folder counts for the limit: about its size on disk, and more than its node takes in memory."""
 
 
 class TreeError(Exception):
-    """`reason` for the machine, `words` for the sentence, `layer` when it is not the one at hand."""
+    """`detail` is the rest of the message; `layer` is the number of the layer, when it is not the current one."""
 
     def __init__(self, reason: SourceReason, words: str, layer: int | None = None) -> None:
         super().__init__(words)
@@ -34,12 +33,12 @@ class TreeError(Exception):
 
 @dataclass(frozen=True)
 class ContentLimits:
-    """What one image may hold, all layers together, wanted or not."""
+    """The limits of one image, for all layers together, selected or not."""
 
     bytes: int = 4 * 1024**3
     """After decompression; a folder counts as FOLDER_BYTES."""
     files: int = 100_000
-    """Entries of any kind, and folders that no entry names."""
+    """Entries of any type, and folders without an entry of their own."""
     path: int = 4096
     """Bytes of one path."""
     depth: int = 64
@@ -52,7 +51,7 @@ BUNDLE_LIMITS = ContentLimits(bytes=256 * 1024**2)
 
 @dataclass(eq=False)
 class TreeNode:
-    """A folder (`children` is a dict), a symbolic link (`target`) or a file, and the layer that last wrote it."""
+    """A folder (`children` is a dict), a symbolic link (`target`) or a file; `layer` last wrote it."""
 
     layer: int
     children: dict[str, TreeNode] | None = None
@@ -61,7 +60,7 @@ class TreeNode:
 
 
 class _Counted:
-    """What a file yields, counted as its node's size and within the limits."""
+    """Reads a file and counts its bytes for its node and for the limits."""
 
     def __init__(self, data: ByteReader, node: TreeNode, count: Callable[[int], None]) -> None:
         self._data = data
@@ -78,23 +77,23 @@ class _Counted:
 
 @dataclass
 class Tree:
-    """The image below `into`, an empty folder, or in a storage.
+    """The content below `destination`, an empty folder, or in a storage.
 
-    `wanted` are paths without slashes at the ends, "" is everything.
+    `selection` are paths without slashes at the ends; "" selects everything.
     """
 
     destination: Path | TreeStorage
     selection: Sequence[str]
     limits: ContentLimits
     layer: int = 0
-    """The number of the layer at hand, counted from 1; the caller moves it on."""
+    """The number of the current layer, from 1; the caller sets it."""
     files: int = 0
     size: int = 0
     """Bytes of all files."""
     folders: int = 0
-    """Folders that were made, those that are gone again as well: each was work."""
+    """Folders that were made, including those that were removed again."""
     noun: str = "image"
-    """What sentences call that which holds the files."""
+    """What messages call the content."""
     _root: TreeNode = field(default_factory=lambda: TreeNode(0, {}))
     _hidden: set[tuple[int, str]] = field(default_factory=set)
 
@@ -105,19 +104,19 @@ class Tree:
 
     @property
     def scratch(self) -> Path:
-        """Where files without a name may be made meanwhile."""
+        """A folder for temporary files without a name."""
         return self._storage.folder
 
     def selects(self, path: str) -> bool:
-        """Whether what stands at this path is part of the content."""
+        """Whether this path is selected."""
         return any(not top or path == top or path.startswith(f"{top}/") for top in self.selection)
 
     def leads_to_selection(self, path: str) -> bool:
-        """Whether wanted content lies below this path."""
+        """Whether a selected path is below this one."""
         return not path or any(top.startswith(f"{path}/") for top in self.selection)
 
     def folder(self, path: str) -> None:
-        """A folder; one that is there stays, with what it holds."""
+        """Add a folder; an existing one keeps its files."""
         if not self.selects(path):
             if self.leads_to_selection(path) and self._child(path) is not None:
                 self._make_folders(path, replace=True)
@@ -125,24 +124,24 @@ class Tree:
         self._make_folders(path, replace=True).layer = self.layer
 
     def file(self, path: str, data: ByteReader) -> None:
-        """A regular file; whatever stood there before is gone. `data` is read to its end or not at all."""
+        """Add a regular file, in place of what was at the path. `data` is read to its end or not at all."""
         node = self._replace(path)
         if self.selects(path):
             self._storage.write(path, _Counted(data, node, self._count_bytes))
             self.files += 1
 
     def symbolic_link(self, path: str, target: str) -> None:
-        """Noted; `finish` says whether it leads somewhere."""
+        """Record a symbolic link; finish() resolves it."""
         self._replace(path).target = target
 
     def hard_link(self, path: str, target: str) -> None:
-        """A second name of a file that is there already."""
+        """Add a hard link to a file that exists already."""
         if not self.selects(path):
             self._replace(path)
             return
         source = self._child(target)
         if not self.selects(target) or source is None or source.children is not None:
-            words = f"holds {quoted(path)}, a hard link to {quoted(target)}, which is no file of the content"
+            words = f"holds {quoted(path)}, a hard link to {quoted(target)}, which is not a file of the content"
             raise TreeError(SourceReason.UNSAFE, words)
         if source.target is not None:
             self.symbolic_link(path, source.target)
@@ -152,17 +151,17 @@ class Tree:
         self._link(path, target, source)
 
     def whiteout(self, path: str) -> None:
-        """What lower layers have at this path is gone."""
+        """Remove what lower layers have at this path."""
         if self._first_time(path):
             self._hide(path, also_itself=True)
 
     def opaque(self, path: str) -> None:
-        """What lower layers have below this folder is gone."""
+        """Remove what lower layers have below this folder."""
         if self._first_time(f"{path}/"):
             self._hide(path, also_itself=False)
 
     def finish(self) -> None:
-        """Give every symbolic link the file it means; after that, the tree on disk is complete."""
+        """Make every symbolic link a hard link to its target. The content is complete then."""
         links = [
             (path, node) for path, node in self._walk(self._root, "") if node.target is not None and self.selects(path)
         ]
@@ -173,17 +172,17 @@ class Tree:
             self._count_bytes(source.size)
 
     def has(self, path: str) -> bool:
-        """Whether a file, a folder or a link stands there."""
+        """Whether there is a file, a folder or a link."""
         return self._child(path) is not None
 
     def has_folder(self, path: str) -> bool:
-        """Whether a folder stands there."""
+        """Whether there is a folder."""
         node = self._child(path)
         return node is not None and node.children is not None
 
     def _link(self, path: str, target: str, source: TreeNode) -> None:
         node = self._replace(path)
-        if not self.has(target):  # replacing the path took the target with it
+        if not self.has(target):  # the target was below the replaced path
             raise TreeError(SourceReason.UNSAFE, f"holds {quoted(path)}, a hard link to something below itself")
         node.size = source.size
         self._storage.link(path, target)
@@ -213,7 +212,7 @@ class Tree:
     def _make_folders(self, path: str, *, replace: bool = False) -> TreeNode:
         """The folder at this path, and those above it.
 
-        A file of a lower layer gives way; with `replace` so does whatever stands at the path's end. Nothing goes through a link.
+        Files of lower layers are replaced, and with `replace` whatever is at the end of the path. Links are not followed.
         """
         node, walked = self._root, ""
         for part in path.split("/") if path else ():
@@ -236,7 +235,7 @@ class Tree:
         return node
 
     def _replace(self, path: str) -> TreeNode:
-        """A new node at this path; nothing is on disk there any more."""
+        """A new node at this path, after what was there has been removed."""
         parent_path, _, name = path.rpartition("/")
         parent = self._make_folders(parent_path)
         assert parent.children is not None
@@ -246,7 +245,7 @@ class Tree:
         return node
 
     def _remove(self, parent: TreeNode, name: str, path: str) -> None:
-        """Take a node and everything below it away, on disk too."""
+        """Remove a node and everything below it, from the storage too."""
         assert parent.children is not None
         node = parent.children.pop(name)
         if node.children is not None:
@@ -259,7 +258,7 @@ class Tree:
             self.size -= node.size
 
     def _first_time(self, path: str) -> bool:
-        """Hiding twice in a layer hides nothing more; a layer of repetitions must not cost its square."""
+        """Whether the whiteout is the first of its kind in the layer: repeated whiteouts must not take quadratic time."""
         before = len(self._hidden)
         self._hidden.add((self.layer, path))
         return len(self._hidden) > before
@@ -284,7 +283,7 @@ class Tree:
             yield from self._walk(child, below)
 
     def _resolve(self, path: str, link: TreeNode) -> tuple[str, TreeNode]:
-        """The file a link means, within the image: an absolute target starts at the image's root."""
+        """The path and node of a link's target; an absolute target starts at the root of the content."""
         todo = [*reversed((link.target or "").split("/"))]
         done = [] if (link.target or "").startswith("/") else path.split("/")[:-1]
         hops = 0
@@ -300,7 +299,7 @@ class Tree:
             if node is not None and node.target is not None:
                 hops += 1
                 if hops > MAX_LINK_HOPS:
-                    raise self._bad_link(path, link, "which never ends")
+                    raise self._bad_link(path, link, "which is a loop")
                 todo += reversed(node.target.split("/"))
                 done = [] if node.target.startswith("/") else done[:-1]
         return self._meant(path, link, "/".join(done))

@@ -1,7 +1,7 @@
-"""Where the files of a tree go as they come out of layers: onto the disk, or wherever another Storage takes them.
+"""Stores the files of a Tree as they are unpacked: on disk (DiskStorage), or in another TreeStorage, such as catalogd's.
 
-Called by tree.py only, which decides what replaces, hides or means what: a storage does as it is told. Paths are relative and
-have no `..`; their folders were made before.
+Called by tree.py only, which resolves replacements, whiteouts and links; a storage only carries out its calls. Paths are
+relative, without `..`, and their folders exist.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ COPY_BYTES = 1024 * 1024
 
 
 class ByteReader(Protocol):
-    """The bytes of one file. May give fewer than asked for, and none only at the end."""
+    """The bytes of one file. A read may return fewer bytes than requested, and none only at the end."""
 
     def read(self, size: int, /) -> bytes:
         """At most `size` bytes."""
@@ -22,39 +22,39 @@ class ByteReader(Protocol):
 
 
 class TreeStorage(Protocol):
-    """Keeps files by path. `folder` is where files without a name may be made meanwhile."""
+    """Stores files by path. `folder` is for temporary files without a name."""
 
     folder: Path
 
     def make_folder(self, path: str) -> None:
-        """A folder that is not there yet."""
+        """Make a folder that does not exist yet."""
         ...
 
     def remove_folder(self, path: str) -> None:
-        """A folder that is empty by now."""
+        """Remove an empty folder."""
         ...
 
     def write(self, path: str, data: ByteReader) -> None:
-        """A file that is not there yet; `data` need not be read to its end."""
+        """Write a file that does not exist yet; `data` need not be read to its end."""
         ...
 
     def remove(self, path: str) -> None:
-        """A file."""
+        """Remove a file."""
         ...
 
     def link(self, path: str, target: str) -> None:
-        """A second name, which is not there yet, of the file `target`."""
+        """Make a hard link, which does not exist yet, to the file `target`."""
         ...
 
 
 class DiskStorage:
-    """Below a folder; never follows a link, for there are none."""
+    """Stores files below a folder. There are no symbolic links below it."""
 
     def __init__(self, root: Path) -> None:
         self.folder = root
 
     def make_folder(self, path: str) -> None:
-        """See Storage, as all below."""
+        """See TreeStorage; so are the other methods."""
         os.mkdir(self._at(path), 0o755)
 
     def remove_folder(self, path: str) -> None:

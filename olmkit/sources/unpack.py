@@ -1,7 +1,7 @@
-"""What a source gave, between fetching and reading: files without names, and the few facts that are needed to read them.
+"""Unpacks what a source was fetched as: files without names, and the facts that describe them.
 
-Made by opening.py in the process that has a network and the logins; read here, by `unpack`, in one that has neither. Both know
-each other only by JSON and descriptors.
+open.py makes a Fetched in the process that has a network and credentials. `unpack` runs in a process that has neither; only JSON
+and file descriptors pass between the two.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Fetched:
-    """`facts` are JSON without logins; `files` are the owner's to close."""
+    """`facts` are JSON without credentials; the caller closes `files`."""
 
     facts: Mapping[str, Any]
     files: tuple[IO[bytes], ...] = ()
 
 
 def unpack(fetched: Fetched, into: Path | TreeStorage, limits: ContentLimits, progress: Progress) -> Path:
-    """The files below `into`, an empty folder, or in a storage; returns the root of the content. Needs no network.
+    """Write the files below `into`, an empty folder, or to a storage; returns the root of the content. Needs no network.
 
-    Raises BadContent, Waiting. After an error `into` is unfinished.
+    Raises BadContent, Waiting. After an error `into` is incomplete.
     """
     facts = fetched.facts
     match facts["type"]:
@@ -52,13 +52,13 @@ def unpack(fetched: Fetched, into: Path | TreeStorage, limits: ContentLimits, pr
             _unpack_files(facts, into, limits)
             return _root(into)
         case other:
-            raise ValueError(f"nothing is fetched of the type {other!r}")
+            raise ValueError(f"sources have no type {other!r}")
 
 
 def _unpack_git(
     facts: Mapping[str, Any], pack: IO[bytes], into: Path | TreeStorage, limits: ContentLimits, progress: Progress
 ) -> str:
-    # Here, because dulwich costs memory that only git needs.
+    # Imported here, because dulwich takes memory that only git sources need.
     from olmkit.sources.git import repository
 
     source = codec.decode(GitSource, facts["source"])

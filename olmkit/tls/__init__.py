@@ -1,5 +1,4 @@
-"""What a server of ours needs to be reached by others: TLS that is renewed in place, the trust of its clients, tokens.
+"""TLS for the servers of the suite: certificates that are renewed without a restart, the CAs that clients trust, and tokens.
 
-`setup` is the door for a component that serves, `trust` for one that asks; the other modules are theirs. Knows nothing of what is
-served.
+Servers call `setup`, clients call `client_tls`; the other modules are used by these two. Independent of what is served.
 """

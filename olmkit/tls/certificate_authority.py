@@ -1,12 +1,13 @@
-"""A certificate authority of our own and what it issues: made, and brought a step on as time passes. Called by .certificates.
+"""A self-signed certificate authority and the serving certificate that it issues: creation and rotation.
 
-Nothing is read or written here; `now` is given. The leaf is renewed from the same CA. A CA near its end is replaced in three
-steps, each at least OVERLAP after the one before, so that no client ever meets a certificate that it cannot trust yet:
+Called by managed_certificate.py. Reads and writes nothing; the caller passes `now`. The same CA renews the certificate.
+A CA near its end is replaced in three steps, each at least CA_OVERLAP after the previous one, so that no client is served a
+certificate that it does not trust yet:
 
-    ca                     serves, trusted
-    ca + next              next is trusted                   (trust the new one)
-    next as ca + old       the leaf is the new one's         (switch the key)
-    ca                     the old one is trusted no more    (drop the old one)
+    ca                     issues, trusted
+    ca + next              next is trusted too               (trust the new CA)
+    next as ca + old       next has issued the certificate   (use the new CA)
+    ca                     old is not trusted                (drop the old CA)
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ from olmkit.tls.key_pair import BadKeyPair, KeyPair, general_names, names_of, re
 CA_LIFETIME = timedelta(days=3650)
 LEAF_LIFETIME = timedelta(days=90)
 RENEWAL_FRACTION = 0.6
-"""The part of its life after which a certificate is replaced."""
+"""The fraction of its lifetime after which a certificate is replaced."""
 CA_OVERLAP = timedelta(days=1)
-"""How long an old and a new CA are trusted side by side at each step; replicas and clients follow within minutes."""
+"""The time that an old and a new CA are both trusted at each step. Replicas and clients follow within minutes."""
 MAX_CLOCK_SKEW = timedelta(minutes=5)
-"""Certificates begin this long ago: clocks differ."""
+"""Certificates are valid from this long before their creation, because clocks differ."""
 
 _CERTIFICATE, _KEY = "tls.crt", "tls.key"
 
 
 @dataclass(frozen=True)
 class CertificateSet:
-    """All that is kept: the pair that is served, the CA that issued it, one that will, and PEM of those that did."""
+    """The content of the Secret: the serving certificate, its CA, the next CA, and PEM of the previous CAs."""
 
     leaf: KeyPair
     ca: KeyPair
@@ -48,14 +49,14 @@ class CertificateSet:
 
     @classmethod
     def read(cls, data: Mapping[str, bytes]) -> CertificateSet:
-        """From a Secret's decoded data. Raises BadKeyPair when it cannot be served with."""
+        """From a Secret's decoded data. Raises BadKeyPair when it cannot be used."""
         leaf = KeyPair.read(data.get(_CERTIFICATE, b""), data.get(_KEY, b""))
         ca = KeyPair.read(data.get("ca.crt", b""), data.get("ca.key", b""))
         next_ca = KeyPair.read(data["next-ca.crt"], data.get("next-ca.key", b"")) if data.get("next-ca.crt") else None
         for each in (ca, next_ca):
             _signing_key(each or ca)
         if not is_issued_by(leaf, ca):
-            raise BadKeyPair("the certificate was not issued by the CA beside it")
+            raise BadKeyPair("the certificate was not issued by the CA of the Secret")
         old_ca = data.get("old-ca.crt", b"")
         read_certificates(old_ca)
         return cls(leaf, ca, next_ca, old_ca)
@@ -68,7 +69,7 @@ class CertificateSet:
         return data | ({"old-ca.crt": self.old_ca} if self.old_ca else {})
 
     def ca_bundle(self) -> bytes:
-        """PEM of every CA that clients shall trust now, the one in use first."""
+        """PEM of every CA that clients have to trust, the current one first."""
         return self.ca.chain + (self.next_ca.chain if self.next_ca is not None else b"") + self.old_ca
 
 
@@ -79,7 +80,7 @@ def create(names: Iterable[str], now: datetime, trusted: bytes = b"") -> Certifi
 
 
 def rotate(material: CertificateSet, names: Iterable[str], now: datetime, published: bytes) -> CertificateSet:
-    """One step on, the same object when nothing is due. `published` is the PEM of the CAs that clients are told to trust."""
+    """The next step of the rotation; the same object when none is due. `published` is the PEM of the CAs that clients trust."""
     wanted = tuple(sorted(set(names)))
     ca, next_ca = material.ca, material.next_ca
     if not ca.is_valid(now):
@@ -96,7 +97,7 @@ def rotate(material: CertificateSet, names: Iterable[str], now: datetime, publis
 
 
 def contains_ca(bundle: bytes, ca: KeyPair) -> bool:
-    """Whether a PEM text holds that CA's certificate; False for a text that cannot be read."""
+    """Whether a PEM text contains the certificate of the CA; False for a text that cannot be parsed."""
     try:
         return ca.certificate in read_certificates(bundle)
     except BadKeyPair:
@@ -133,7 +134,7 @@ def _still_valid(bundle: bytes, now: datetime) -> bytes:
 
 
 def make_ca(now: datetime) -> KeyPair:
-    """A CA of a name that no other has."""
+    """A new CA with a unique name."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = _named(f"catalogd CA {secrets.token_hex(4)}")
     public = key.public_key()
@@ -158,7 +159,7 @@ def make_ca(now: datetime) -> KeyPair:
 
 
 def issue(ca: KeyPair, names: Iterable[str], now: datetime) -> KeyPair:
-    """A certificate of that CA for a server with these host names and addresses; it does not outlive its CA."""
+    """A certificate of the CA for a server with these host names and addresses. It expires no later than its CA."""
     key = ec.generate_private_key(ec.SECP256R1())
     signer = _signing_key(ca)
     life = min(LEAF_LIFETIME, ca.not_after - now)
@@ -176,7 +177,7 @@ def issue(ca: KeyPair, names: Iterable[str], now: datetime) -> KeyPair:
 def _signing_key(ca: KeyPair) -> ec.EllipticCurvePrivateKey:
     key = ca.private_key
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise BadKeyPair("the CA's key is none that was made here")
+        raise BadKeyPair("the CA's key is not an elliptic curve key")
     return key
 
 

@@ -1,7 +1,7 @@
-"""A serving certificate in a folder that somebody else renews: tls.crt and tls.key of a mounted Secret, cert-manager's for one.
+"""Watches a serving certificate in a folder: tls.crt and tls.key of a mounted Secret, such as one of cert-manager.
 
-Looked at by content, every few seconds: a Secret's files are replaced through a symbolic link, and their time stamps say little.
-Made by olmkit.tls.setup.
+The content is compared every few seconds, because the files of a Secret are replaced through a symbolic link and their timestamps
+are not reliable. Constructed by setup.py.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ log = logging.getLogger(__name__)
 
 
 class CertificateWatcher:
-    """Keeps `tls` on what the folder holds. What cannot be used is logged, once per content, and what was served stays."""
+    """Makes `tls` serve the certificate of the folder. An invalid one is logged once, and the current one stays in use."""
 
-    def __init__(self, folder: Path, tls: ServerTls, look_seconds: float = POLL_SECONDS) -> None:
+    def __init__(self, folder: Path, tls: ServerTls, poll_seconds: float = POLL_SECONDS) -> None:
         self._folder = folder
         self._tls = tls
-        self._look_seconds = look_seconds
+        self._poll_seconds = poll_seconds
         self._used: tuple[bytes, bytes] | None = None
-        self._doubted: tuple[bytes, bytes] | str | None = None
-        """What could not be used at the last look: files, or why they cannot be read."""
-        self._told: tuple[bytes, bytes] | str | None = None
+        self._rejected: tuple[bytes, bytes] | str | None = None
+        """What the last sync could not use: the files, or the error of reading them."""
+        self._logged: tuple[bytes, bytes] | str | None = None
 
     def load(self) -> None:
-        """The first look. Raises OlmError when there is nothing to serve with."""
+        """Read the certificate for the first time. Raises OlmError when it cannot be used."""
         try:
             found = self._read()
             self._tls.use(KeyPair.read(*found))
@@ -47,47 +47,47 @@ class CertificateWatcher:
         self._used = found
 
     async def run(self) -> None:
-        """Look again and again until cancelled."""
+        """Sync periodically until cancelled."""
         while True:
-            await asyncio.sleep(self._look_seconds)
+            await asyncio.sleep(self._poll_seconds)
             self.sync(datetime.now(UTC))
 
     def sync(self, now: datetime) -> None:
-        """Take what has changed, if it can be used. Two small reads."""
+        """Serve the certificate if it has changed and can be used. Reads two small files."""
         self._tls.warn_of_expiry(now)
         try:
             found = self._read()
         except OSError as error:
-            self._doubt(f"{self._folder} cannot be read: {error.strerror}", str(error.strerror))
+            self._reject(f"{self._folder} cannot be read: {error.strerror}", str(error.strerror))
             return
         if found == self._used:
-            self._doubted = self._told = None
+            self._rejected = self._logged = None
             return
         try:
-            self._take(found, now)
+            self._load(found, now)
         except BadKeyPair as error:
-            self._doubt(found, str(error))
+            self._reject(found, str(error))
 
-    def _take(self, found: tuple[bytes, bytes], now: datetime) -> None:
-        """Raises BadKeyPair when they cannot be used, or what is served is better."""
+    def _load(self, found: tuple[bytes, bytes], now: datetime) -> None:
+        """Raises BadKeyPair when it cannot be used, or when it is not valid now and the current one is."""
         pair = KeyPair.read(*found)
         if complaint := pair.validity_error(now):
             served = self._tls.pair
             if served is not None and served.is_valid(now):
                 raise BadKeyPair(complaint)
         self._tls.use(pair)
-        self._used, self._doubted, self._told = found, None, None
+        self._used, self._rejected, self._logged = found, None, None
 
-    def _doubt(self, found: tuple[bytes, bytes] | str, said: str) -> None:
-        """Log at the second look that finds it so: between two files that are written one after the other all is well."""
-        if found == self._doubted and found != self._told:
+    def _reject(self, found: tuple[bytes, bytes] | str, said: str) -> None:
+        """Log an error that two consecutive syncs find: between writes of the two files it is expected."""
+        if found == self._rejected and found != self._logged:
             facts = {"folder": str(self._folder), "error": said}
-            log.error("new serving certificate cannot be used, the old one stays", extra=facts)
-            self._told = found
-        self._doubted = found
+            log.error("new serving certificate cannot be used, the current one stays in use", extra=facts)
+            self._logged = found
+        self._rejected = found
 
     def _read(self) -> tuple[bytes, bytes]:
-        """Both files, of one version where a link makes them one: it is followed once. Raises OSError."""
+        """Both files, from the same version of the Secret: its symbolic link is resolved once. Raises OSError."""
         certificate = (self._folder / CERTIFICATE).resolve()
-        beside = certificate.with_name(KEY)
-        return certificate.read_bytes(), (beside if beside.exists() else self._folder / KEY).read_bytes()
+        key = certificate.with_name(KEY)
+        return certificate.read_bytes(), (key if key.exists() else self._folder / KEY).read_bytes()

@@ -1,8 +1,7 @@
-"""Whom a client of ours trusts: the CAs of a file, else those of a ConfigMap beside the system's, else the system's alone.
+"""The TLS context of a client: it trusts the CAs of a file, or those of a ConfigMap and the system, or the system's only.
 
-Used by operator_controller's catalog client and by replicas that read from one another. Looked at again when it is old, or when a
-server could not be verified; nothing runs in the background. Does without `cryptography`, which would cost a process
-that only asks 10 MB.
+Used by operator_controller's catalog client and by replicas of catalogd. The CAs are read again when they are old or when a
+server could not be verified; nothing runs in the background. Does not import `cryptography`, which takes 10 MB.
 """
 
 from __future__ import annotations
@@ -20,22 +19,22 @@ from olmkit.tls.service import CA_KEY, CONFIG_MAP
 
 REFRESH_SECONDS = 30.0
 READ_TIMEOUT_SECONDS = 3.0
-"""How long a look may take: requests wait for it."""
+"""Requests wait this long for a read."""
 MIN_REFRESH_SECONDS = 1.0
-"""At least this long between two looks for servers that cannot be verified."""
+"""The minimum between two reads for servers that cannot be verified."""
 
 log = logging.getLogger(__name__)
 
 
 def client_context(bundle: str, *, with_system: bool) -> ssl.SSLContext:
-    """A client's context that trusts the CAs of a PEM text, and those of the system or not. Raises ValueError."""
+    """A client's context that trusts the CAs of a PEM text, with or without those of the system. Raises ValueError."""
     try:
         if with_system:
             context = ssl.create_default_context()
             if bundle.strip():
                 context.load_verify_locations(cadata=bundle)
         else:
-            # Not create_default_context(cadata=...): with an empty text that would trust the system's.
+            # Not create_default_context(cadata=...), which trusts the system's CAs when the text is empty.
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             context.load_verify_locations(cadata=bundle)
     except ssl.SSLError as error:
@@ -45,7 +44,7 @@ def client_context(bundle: str, *, with_system: bool) -> ssl.SSLContext:
 
 
 class ClientTls:
-    """Gives the context to connect with. Give it a file, or a client with the namespace and name of a ConfigMap, or neither."""
+    """Provides the current context. CAs are from a file, or from the ConfigMap (namespace, name) by `client`, or neither."""
 
     def __init__(
         self,
@@ -60,12 +59,12 @@ class ClientTls:
         self._config_map = config_map
         self._bundle: str | None = None
         self._context: ssl.SSLContext | None = None
-        self._looked = 0.0
-        self._trouble = ""
+        self._read_at = 0.0
+        self._last_error = ""
         self._one_at_a_time = asyncio.Lock()
 
     async def load(self) -> None:
-        """Look now. Raises OlmError when there is a file and it cannot be used; nothing else is an error."""
+        """Read the CAs. Raises OlmError when there is a file and it cannot be used; other errors are logged."""
         if self._file is None:
             await self.context()
             return
@@ -77,28 +76,28 @@ class ClientTls:
             raise OlmError("BadAuthorities", f"the CAs in {self._file} cannot be used: {said}") from error
 
     async def context(self, *, after_failure: bool = False) -> ssl.SSLContext:
-        """The context as of now; another object when other CAs are trusted than before."""
+        """The current context; another object after the CAs have changed."""
         async with self._one_at_a_time:
-            age = self._clock() - self._looked
+            age = self._clock() - self._read_at
             if self._context is None or age > (MIN_REFRESH_SECONDS if after_failure else REFRESH_SECONDS):
-                await self._look()
+                await self._refresh()
             if self._context is None:
                 self._use("")
             assert self._context is not None
             return self._context
 
-    async def _look(self) -> None:
-        """What cannot be read leaves in force what was trusted before."""
-        self._looked = self._clock()
+    async def _refresh(self) -> None:
+        """Read the CAs. After an error the previous ones stay trusted."""
+        self._read_at = self._clock()
         try:
             async with asyncio.timeout(READ_TIMEOUT_SECONDS):
                 self._use(await self._read())
-            self._trouble = ""
+            self._last_error = ""
         except (OSError, ValueError, ApiError) as error:
             said = (error.strerror if isinstance(error, OSError) else str(error)) or "no answer in time"
-            if said != self._trouble:
-                log.warning("CAs cannot be read again, those before stay in force", extra={"error": said})
-            self._trouble = said
+            if said != self._last_error:
+                log.warning("CAs cannot be read, the previous ones stay trusted", extra={"error": said})
+            self._last_error = said
 
     async def _read(self) -> str:
         if self._file is not None:
@@ -117,5 +116,5 @@ class ClientTls:
             return
         self._context = client_context(bundle, with_system=self._file is None)
         if self._bundle is not None:
-            log.info("other CAs are trusted from now on")
+            log.info("the trusted CAs have changed")
         self._bundle = bundle

@@ -1,13 +1,13 @@
-"""Who may read what is served, asked of the API server: an aiohttp middleware for Bearer tokens.
+"""Delegated authentication and authorization: an aiohttp middleware that checks Bearer tokens at the API server.
 
-For all that is served with --authenticate-requests, and always for what replicas give one another. A TokenReview says whose a
-token is; then a SubjectAccessReview says whether its owner may `get` the path as a non-resource URL, which a ClusterRole grants
-by nonResourceURLs. What was allowed counts for a minute, what was denied for ten seconds, also while the API server is away, for
-all tokens of the owner and whatever the query. A token is kept by its hash and is in no log and no answer.
+Applies to all requests with --authenticate-requests, and always to replication. A TokenReview returns the user of a token; a
+SubjectAccessReview decides whether the user may `get` the path as a non-resource URL, which a ClusterRole grants by
+nonResourceURLs. Results are cached by user and path without query: allowed ones for a minute, denied ones for ten seconds, also
+while the API server is unavailable. Tokens are cached by their hash, and appear in no log and no response.
 
-Tokens and paths that have not been seen before are reviewed at a limited rate (olmkit.tls.review_rate_limiter). Not limited are
-a token that was valid, and a path that gave its owner something, within the last hour; replicas have limits of their own. A path
-counts against its owner only if it gives nothing: there are as many of the others as there is content.
+Reviews of new tokens and paths are rate limited (review_rate_limiter.py). Exempt are tokens that were valid, and paths that
+existed for the user, within the last hour. Replication has limits of its own. Only paths that do not exist count against the
+limit of a user, because the number of the others is bounded by the content.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from olmkit.tls.review_rate_limiter import ACCESS_REVIEW_RATES, TOKEN_REVIEW_RAT
 ALLOWED_TTL_SECONDS = 60.0
 DENIED_TTL_SECONDS = 10.0
 REVALIDATION_TTL_SECONDS = 3600.0
-"""How long a token that was valid, and a path that gave something, is reviewed again without a limit."""
+"""How long valid tokens and existing paths are exempt from the rate limits."""
 REPLICATION_PREFIX = "/replication/"
-"""Paths of replicas, which have limits of their own: clients of catalogs never use them up."""
+"""Paths of replication. They have rate limits of their own, which clients of catalogs cannot use up."""
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
-"""What the API server adds to a user's `extra` that is another for each token."""
+"""The key of a user's `extra` that differs for each token."""
 MAX_CACHED_REVIEWS = 4096
-"""Answers kept of each sort: more tokens or paths than that are asked for again."""
+"""Of each cache; when it is full, the least recently used entry is dropped."""
 MAX_CONCURRENT_REVIEWS = 16
-"""Questions under way to the API server; more wait for their turn."""
+"""Requests to the API server; further ones wait."""
 REVIEW_TIMEOUT_SECONDS = 5.0
-"""How long a request waits for the API server before it is told to come back."""
+"""A request waits this long for the API server; then it gets status 503 with Retry-After."""
 RETRY_AFTER_SECONDS = "2"
 MAX_NAME_LENGTH = 200
-"""Characters of a user's name that a refusal quotes; it stands in the status line."""
+"""Characters of a user's name in the reason of a response."""
 
 TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -64,7 +64,7 @@ class _Kept(Generic[Value]):
 
 @dataclass(frozen=True)
 class _User:
-    """The owner of a token, as a TokenReview says."""
+    """The user of a token, from a TokenReview."""
 
     facts: Mapping[str, Any]
 
@@ -74,14 +74,14 @@ class _User:
 
     @cached_property
     def identity(self) -> str:
-        """The same for all tokens of one owner; another when groups or anything else that may count differ."""
+        """Equal for all tokens of one user; different when groups or other attributes differ."""
         extra = {key: said for key, said in (self.facts.get("extra") or {}).items() if key != CREDENTIAL_ID}
         return hashlib.sha256(json.dumps({**self.facts, "extra": extra}, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class _Granted:
-    """What was let through: the path as it is remembered, and against whose share it counts ("": against nobody's)."""
+    """An allowed request: its cache key, and the user whose rate limit it counts against ("" for none)."""
 
     asked: str
     limits: ReviewRateLimiter
@@ -89,9 +89,9 @@ class _Granted:
 
 
 class ExpiringCache(Generic[Value]):
-    """Values for a time, REMEMBERED of them: the one that was used longest ago goes first. `clock` in seconds.
+    """An LRU cache of MAX_CACHED_REVIEWS values that expire. `clock` in seconds.
 
-    Keys are kept by their hash: they hold paths, which clients choose.
+    Keys are hashed, because they contain paths, which clients choose.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -99,7 +99,7 @@ class ExpiringCache(Generic[Value]):
         self._kept: OrderedDict[bytes, _Kept[Value]] = OrderedDict()
 
     def get(self, key: str) -> Value | None:
-        """The value, None when there is none or its time is over."""
+        """The value; None when there is none or it has expired."""
         name = _hashed(key)
         kept = self._kept.get(name)
         if kept is None:
@@ -111,11 +111,11 @@ class ExpiringCache(Generic[Value]):
         return kept.value
 
     def remove(self, key: str) -> None:
-        """Forget it."""
+        """Remove it."""
         self._kept.pop(_hashed(key), None)
 
     def put(self, key: str, value: Value, seconds: float) -> None:
-        """Keep it for that long."""
+        """Store it for that many seconds."""
         name = _hashed(key)
         self._kept[name] = _Kept(value, self._clock() + seconds)
         self._kept.move_to_end(name)
@@ -128,21 +128,21 @@ def _hashed(key: str) -> bytes:
 
 
 class DelegatedAuth:
-    """`middleware` lets through whom the API server allows; raises 401, 403, or 429 or 503 (with Retry-After) for all others."""
+    """`middleware` passes requests that the API server allows; others get 401, 403, or 429 or 503 with Retry-After."""
 
     def __init__(
-        self, client: Client, clock: Callable[[], float] = time.monotonic, patience: float = REVIEW_TIMEOUT_SECONDS
+        self, client: Client, clock: Callable[[], float] = time.monotonic, timeout: float = REVIEW_TIMEOUT_SECONDS
     ) -> None:
         self._client = client
         self._clock = clock
-        self._patience = patience
-        # What is denied is kept apart: who sends nonsense shall not push out what is in use.
+        self._timeout = timeout
+        # Denied tokens and paths have caches of their own, so that they do not displace allowed ones.
         self._users: ExpiringCache[_User] = ExpiringCache(clock)
-        self._strangers: ExpiringCache[str] = ExpiringCache(clock)
+        self._invalid_tokens: ExpiringCache[str] = ExpiringCache(clock)
         self._allowed: ExpiringCache[bool] = ExpiringCache(clock)
         self._denied: ExpiringCache[str] = ExpiringCache(clock)
-        self._valid_before: ExpiringCache[bool] = ExpiringCache(clock)
-        self._given_before: ExpiringCache[bool] = ExpiringCache(clock)
+        self._valid_tokens: ExpiringCache[bool] = ExpiringCache(clock)
+        self._existing_paths: ExpiringCache[bool] = ExpiringCache(clock)
         self._tokens, self._tokens_of_replicas = (
             ReviewRateLimiter(TOKEN_REVIEW_RATES),
             ReviewRateLimiter(TOKEN_REVIEW_RATES),
@@ -151,9 +151,9 @@ class DelegatedAuth:
             ReviewRateLimiter(ACCESS_REVIEW_RATES),
             ReviewRateLimiter(ACCESS_REVIEW_RATES),
         )
-        self._asking: dict[str, asyncio.Task[None]] = {}
-        self._turns = asyncio.Semaphore(MAX_CONCURRENT_REVIEWS)
-        self._trouble = ""
+        self._reviews: dict[str, asyncio.Task[None]] = {}
+        self._slots = asyncio.Semaphore(MAX_CONCURRENT_REVIEWS)
+        self._last_error = ""
 
     @property
     def middleware(self) -> Middleware:
@@ -167,13 +167,13 @@ class DelegatedAuth:
                 connection.mark_authorized()
             response = await handler(request)
             if response.status < 400:
-                self._gave(granted)
+                self._exempt_path(granted)
             return response
 
         return checked
 
     async def check(self, authorization: str, path: str, address: str) -> None:
-        """Return when the header's token may get the path; `address` is the client's, "" when it is not known.
+        """Return when the token of the header may get the path; `address` is the client's, "" when it is not known.
 
         Raises web.HTTPException.
         """
@@ -185,18 +185,18 @@ class DelegatedAuth:
         if kind.lower() != "bearer" or not token:
             raise _unauthorized("send a token: Authorization: Bearer <token>")
         who = hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
-        if self._users.get(who) is None and self._strangers.get(who) is None:
+        if self._users.get(who) is None and self._invalid_tokens.get(who) is None:
             self._check_token_limit(who, path, address)
-            await self._once(who, lambda: self._review_token(who, token))
+            await self._review_once(who, lambda: self._review_token(who, token))
         user = self._users.get(who)
         if user is None:
-            raise _unauthorized(self._strangers.get(who) or "the token is not valid")
+            raise _unauthorized(self._invalid_tokens.get(who) or "the token is not valid")
         asked = f"{user.identity} {path}"
         limits = self._paths_of_replicas if path.startswith(REPLICATION_PREFIX) else self._paths
         counts_for = ""
         if self._allowed.get(asked) is None and self._denied.get(asked) is None:
             counts_for = self._check_path_limit(asked, limits, user)
-            await self._once(asked, lambda: self._review_access(asked, user, path))
+            await self._review_once(asked, lambda: self._review_access(asked, user, path))
         if self._allowed.get(asked) is None:
             raise web.HTTPForbidden(
                 reason=f"{for_status_line(user.name)} may not get this path: a ClusterRole with nonResourceURLs grants it"
@@ -204,73 +204,73 @@ class DelegatedAuth:
         return _Granted(asked, limits, counts_for)
 
     def _check_path_limit(self, asked: str, limits: ReviewRateLimiter, user: _User) -> str:
-        """Against whose share the path's review counts. Raises 429 when it is one too many."""
-        if asked in self._asking or self._given_before.get(asked):
+        """The user whose rate limit the review of the path counts against. Raises 429 above the limit."""
+        if asked in self._reviews or self._existing_paths.get(asked):
             return ""
         if not limits.take(user.name, self._clock()):
-            raise _too_many("paths that have not been asked for before")
+            raise _too_many("new paths")
         return user.name
 
-    def _gave(self, granted: _Granted) -> None:
-        """The path is one that there is."""
-        self._given_before.put(granted.asked, True, REVALIDATION_TTL_SECONDS)
+    def _exempt_path(self, granted: _Granted) -> None:
+        """The path exists: exempt it, and return its review to the rate limiter."""
+        self._existing_paths.put(granted.asked, True, REVALIDATION_TTL_SECONDS)
         if granted.counts_for:
             granted.limits.refund(granted.counts_for)
 
     def _check_token_limit(self, who: str, path: str, address: str) -> None:
-        """Raises 429 when that token's review is one too many."""
-        if who in self._asking or self._valid_before.get(who):
+        """Raises 429 when the review of the token exceeds the rate limit."""
+        if who in self._reviews or self._valid_tokens.get(who):
             return
         limits = self._tokens_of_replicas if path.startswith(REPLICATION_PREFIX) else self._tokens
         if not limits.take(client_of(address), self._clock()):
-            raise _too_many("tokens that have not been seen before")
+            raise _too_many("new tokens")
 
-    async def _once(self, key: str, ask: Callable[[], Awaitable[None]]) -> None:
-        """Ask, or wait for the one who asks the same already; who goes away stops nobody. Raises 503."""
-        task = self._asking.get(key)
+    async def _review_once(self, key: str, ask: Callable[[], Awaitable[None]]) -> None:
+        """Send a review, or wait for an equal one; a client that disconnects does not cancel it. Raises 503."""
+        task = self._reviews.get(key)
         if task is None:
-            task = self._asking[key] = asyncio.ensure_future(self._in_turn(ask))
+            task = self._reviews[key] = asyncio.ensure_future(self._limited(ask))
             task.add_done_callback(lambda done: self._asked(key, done))
         try:
             await asyncio.shield(task)
         except ApiError as error:
-            self._fail(str(error))
+            self._log_error(str(error))
             raise web.HTTPServiceUnavailable(
-                reason="the API server, which knows who may read this, does not answer",
+                reason="the API server, which authorizes requests, does not respond",
                 headers={"Retry-After": RETRY_AFTER_SECONDS},
             ) from error
 
     def _asked(self, key: str, done: asyncio.Task[None]) -> None:
-        self._asking.pop(key, None)
+        self._reviews.pop(key, None)
         if not done.cancelled():
-            done.exception()  # whoever waited for it may have gone away
+            done.exception()  # the request that waited may have been cancelled
 
-    async def _in_turn(self, ask: Callable[[], Awaitable[None]]) -> None:
+    async def _limited(self, ask: Callable[[], Awaitable[None]]) -> None:
         try:
-            async with asyncio.timeout(self._patience), self._turns:
+            async with asyncio.timeout(self._timeout), self._slots:
                 await ask()
         except TimeoutError as error:
             raise Unavailable(0, "NoAnswer", "no answer from the API server in time") from error
-        self._trouble = ""
+        self._last_error = ""
 
-    def _fail(self, said: str) -> None:
-        """Log the beginning of a trouble, not each request that it costs."""
-        if said != self._trouble:
-            log.warning("who may read cannot be asked of the API server", extra={"error": said})
-        self._trouble = said
+    def _log_error(self, error: str) -> None:
+        """Log an error once, not for each request."""
+        if error != self._last_error:
+            log.warning("token and access reviews fail", extra={"error": error})
+        self._last_error = error
 
     async def _review_token(self, who: str, token: str) -> None:
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
         status = (await self._client.request("POST", TOKEN_REVIEWS, body=body)).get("status") or {}
         if status.get("authenticated"):
             self._users.put(who, _User(status.get("user") or {}), ALLOWED_TTL_SECONDS)
-            self._valid_before.put(who, True, REVALIDATION_TTL_SECONDS)
+            self._valid_tokens.put(who, True, REVALIDATION_TTL_SECONDS)
         else:
-            self._valid_before.remove(who)
-            self._strangers.put(who, "the token is not valid, or not any more", DENIED_TTL_SECONDS)
+            self._valid_tokens.remove(who)
+            self._invalid_tokens.put(who, "the token is not valid or has expired", DENIED_TTL_SECONDS)
 
     async def _review_access(self, asked: str, user: _User, path: str) -> None:
-        # A TokenReview says `username` and `extra`, a SubjectAccessReview takes `user` and `extra`.
+        # A TokenReview has `username`, a SubjectAccessReview `user`.
         spec = {key: user.facts[key] for key in ("uid", "groups", "extra") if user.facts.get(key)}
         body = {
             "apiVersion": "authorization.k8s.io/v1",
@@ -285,12 +285,12 @@ class DelegatedAuth:
         if status.get("allowed"):
             self._allowed.put(asked, True, ALLOWED_TTL_SECONDS)
         else:
-            self._given_before.remove(asked)
+            self._existing_paths.remove(asked)
             self._denied.put(asked, "denied", DENIED_TTL_SECONDS)
 
 
 def for_status_line(name: str) -> str:
-    """A user's name, which may be anything, as far as the first line of an answer can hold it."""
+    """A user's name, limited to characters that a status line can contain."""
     return "".join(each if " " <= each <= "~" else "?" for each in name)[:MAX_NAME_LENGTH]
 
 

@@ -1,4 +1,4 @@
-"""The flags of a component that serves, for olmkit.tls.setup. Imports little, as olmkit.runtime.flags does."""
+"""The flags of a server, which olmkit.tls.setup reads. Imports little, because it is imported at process start."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from pathlib import Path
 
 
 def add_flags(parser: ArgumentParser) -> None:
-    """How it is served, and to whom."""
+    """Add the flags for TLS and authentication."""
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
         "--tls-cert-dir",
         type=Path,
-        help="folder with tls.crt and tls.key to serve with, followed when they change; a certificate of its own without it",
+        help="folder with tls.crt and tls.key, reloaded when they change; default: a self-signed certificate that is renewed",
     )
     how.add_argument(
         "--insecure-http",
         action="store_true",
-        help="serve plain HTTP, which anybody between can read; for one replica, with --no-leader-elect",
+        help="serve plain HTTP, without encryption; for a single replica with --no-leader-elect",
     )
     parser.add_argument(
         "--authenticate-requests",
         action="store_true",
-        help="serve only whom the API server lets get the path (a ClusterRole's nonResourceURLs), by Bearer token",
+        help="require a Bearer token whose user may get the path (nonResourceURLs of a ClusterRole)",
     )

@@ -1,6 +1,6 @@
-"""A certificate with its private key, as PEM: read, checked, told about.
+"""A certificate with its private key, as PEM: parsing and validation.
 
-Used by all of olmkit.tls. Does no I/O; a private key is in no repr and no message.
+Used by the other modules of olmkit.tls. Does no I/O. Reprs and messages never contain a private key.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 
 
 class BadKeyPair(Exception):
-    """Why a certificate and a key cannot be used together, for people; never names a part of the key."""
+    """A certificate and a key that cannot be used. The message never contains a part of the key."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class KeyPair:
 
     @classmethod
     def read(cls, chain: bytes, key: bytes) -> KeyPair:
-        """From two PEM texts. Raises BadKeyPair when one cannot be read or they do not belong together."""
+        """Parse two PEM texts. Raises BadKeyPair when one is invalid or they do not match."""
         certificates = read_certificates(chain)
         if not certificates:
-            raise BadKeyPair("the certificate is no PEM certificate")
+            raise BadKeyPair("the certificate is not PEM")
         if public_bytes(read_key(key)) != _public(certificates[0]):
             raise BadKeyPair("the key does not belong to the certificate")
         return cls(chain, key, certificates[0])
@@ -49,11 +49,11 @@ class KeyPair:
         return self.certificate.not_valid_after_utc
 
     def is_valid(self, now: datetime) -> bool:
-        """Whether `now` is within the certificate's time."""
+        """Whether `now` is within the validity period."""
         return self.certificate.not_valid_before_utc <= now <= self.not_after
 
     def validity_error(self, now: datetime) -> str:
-        """What clients will object to about its time; "" when nothing."""
+        """Why clients reject it at `now`; "" within the validity period."""
         if now > self.not_after:
             return f"the certificate expired on {self.not_after:%Y-%m-%d %H:%M} UTC"
         if now < self.certificate.not_valid_before_utc:
@@ -61,7 +61,7 @@ class KeyPair:
         return ""
 
     def log_fields(self) -> dict[str, str]:
-        """What a log line says of it."""
+        """Fields for log lines."""
         return {
             "serial": f"{self.certificate.serial_number:x}",
             "expires": self.not_after.isoformat(),
@@ -76,7 +76,7 @@ def read_certificates(text: bytes) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(text)
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise BadKeyPair("the certificate cannot be read: it is cut or no certificate") from error
+        raise BadKeyPair("the certificate cannot be read: it is truncated or not a certificate") from error
 
 
 def read_key(text: bytes) -> PrivateKeyTypes:
@@ -86,12 +86,12 @@ def read_key(text: bytes) -> PrivateKeyTypes:
     except TypeError as error:
         raise BadKeyPair("the key is encrypted with a password: store it without one") from error
     except (ValueError, UnsupportedAlgorithm):
-        # `from None`: what the parser says may quote what it read.
-        raise BadKeyPair("the key is no PEM private key") from None
+        # `from None`: the message of the parser may quote the key.
+        raise BadKeyPair("the key is not a PEM private key") from None
 
 
 def public_bytes(key: PrivateKeyTypes) -> bytes:
-    """What a private key and the certificate made for it have in common."""
+    """The public key, as DER, which a private key and its certificate have in common."""
     return key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
 
@@ -103,7 +103,7 @@ def _public(certificate: x509.Certificate) -> bytes:
 
 
 def names_of(certificate: x509.Certificate) -> tuple[str, ...]:
-    """The host names and addresses that it is for, sorted."""
+    """Its host names and addresses, sorted."""
     try:
         found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -113,7 +113,7 @@ def names_of(certificate: x509.Certificate) -> tuple[str, ...]:
 
 
 def general_names(names: Iterable[str]) -> x509.SubjectAlternativeName:
-    """The extension that names these hosts and addresses."""
+    """The subjectAltName extension for these hosts and addresses."""
     return x509.SubjectAlternativeName([_general_name(name) for name in sorted(set(names))])
 
 

@@ -1,10 +1,10 @@
-"""A serving certificate of our own, kept in a Secret that all replicas follow, and its CA in a ConfigMap for their clients.
+"""A serving certificate that the suite issues itself, in a Secret that all replicas use, with its CA in a ConfigMap for clients.
 
-The Secret is in the namespace of the suite's own keys, apart from those that Catalogs may name as logins and that are listed.
+The Secret is in the namespace of the suite's own keys, apart from the Secrets that Catalogs may name.
 
-Whichever replica comes first makes the Secret; the leader brings it a step on when one is due and keeps the ConfigMap. Both are
-read every minute rather than watched: a watch would need the right to see every Secret of the namespace. The API server being
-away changes nothing for what is served; a copy in the cache folder lets a restart serve meanwhile. Made by olmkit.tls.setup.
+The first replica creates the Secret; the leader rotates it and maintains the ConfigMap. Both are polled every minute and not
+watched, because a watch requires permission to list all Secrets of the namespace. While the API server is unavailable, the
+current certificate is served; a copy in the cache folder is served after a restart. Constructed by setup.py.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from olmkit.tls.service import CA_KEY, CONFIG_MAP, TlsService
 
 SYNC_SECONDS = 60.0
 RETRY_SECONDS = 5.0
-"""After a look that failed, or that found something still to be done by another replica."""
+"""The delay after a sync that failed, or that another replica has to complete."""
 FIRST_SYNC_TIMEOUT_SECONDS = 10.0
-"""How long the process waits at its start for the API server before it goes on without."""
+"""The time that the start of the process waits for the API server."""
 
 SECRET = Kind("", "v1", "Secret", "secrets", namespaced=True)
 
@@ -41,8 +41,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class CertificateLocation:
-    """Whose certificate it is and where it is kept: the Secret in `keys_namespace`, the ConfigMap with its CA in `namespace`.
-    `names` are all host names and addresses that clients use."""
+    """The service of the certificate, and where it is stored: the Secret in `keys_namespace`, the ConfigMap with the CA in
+    `namespace`. `names` are all host names and addresses that clients use; `copy` is the file in the cache folder."""
 
     service: TlsService
     namespace: str
@@ -52,7 +52,7 @@ class CertificateLocation:
 
 
 class ManagedCertificate:
-    """Keeps `tls` on what the Secret holds. `is_leading` says whether this replica may change it."""
+    """Makes `tls` serve the certificate of the Secret. Only a replica for which `is_leading` is true changes the Secret."""
 
     def __init__(
         self,
@@ -67,31 +67,31 @@ class ManagedCertificate:
         self._tls = tls
         self._is_leading = is_leading
         self._seconds = seconds
-        self._trouble = ""
+        self._last_error = ""
         self.ca_bundle = b""
-        """PEM of the CAs that are trusted now, as last seen."""
+        """PEM of the trusted CAs, as of the last sync."""
 
     async def load(self) -> None:
-        """The copy of the last time will do; else a first look, of 10 s at most: then there is nothing to serve with yet."""
+        """Serve the copy of the last run; without one, sync once, for 10 s at most."""
         if self._place.copy is not None:
             self._load_copy(self._place.copy)
         if self._tls.pair is not None:
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(FIRST_SYNC_TIMEOUT_SECONDS):
-                await self._try_to_look()
+                await self._try_sync()
 
     async def run(self) -> None:
-        """Look again and again until cancelled."""
+        """Sync periodically until cancelled."""
         while True:
-            seconds = self._seconds if await self._try_to_look() else RETRY_SECONDS
+            seconds = self._seconds if await self._try_sync() else RETRY_SECONDS
             await asyncio.sleep(min(seconds, self._seconds))
 
     async def sync(self, now: datetime) -> bool:
-        """Make, advance, publish and serve what is due. False when something is left for the next look. Raises ApiError."""
+        """Create, rotate, publish and serve the certificate as needed. False if another sync is needed. Raises ApiError."""
         self._tls.warn_of_expiry(now)
         published = await self._published()
-        material, is_mine = await self._material(now, published)
+        material, is_mine = await self._certificates(now, published)
         if material is None:
             return False
         if (is_mine or self._is_leading()) and published != material.ca_bundle():
@@ -104,30 +104,30 @@ class ManagedCertificate:
                 await asyncio.to_thread(_save, self._place.copy, material.leaf)
         return is_known
 
-    async def _try_to_look(self) -> bool:
+    async def _try_sync(self) -> bool:
         try:
             is_done = await self.sync(datetime.now(UTC))
         except Conflict:
-            return False  # another replica was faster
+            return False  # another replica wrote first
         except (ApiError, BadKeyPair) as error:
-            self._fail(str(error))
+            self._log_error(str(error))
             return False
         if not is_done:
-            return False  # what is wrong, if anything, was said, and is so until a look leaves nothing undone
-        if self._trouble:
-            log.info("serving certificate is kept up to date again", extra={"secret": self._place.service.secret})
-        self._trouble = ""
+            return False  # an error has been logged; it is cleared by a sync that completes
+        if self._last_error:
+            log.info("serving certificate is synced again", extra={"secret": self._place.service.secret})
+        self._last_error = ""
         return True
 
-    def _fail(self, said: str) -> None:
-        """Say once what is wrong, and again when it becomes something else."""
-        if said != self._trouble:
-            facts = {"secret": self._place.service.secret, "namespace": self._place.keys_namespace, "error": said}
-            log.error("serving certificate cannot be kept up to date, what is served stays", extra=facts)
-        self._trouble = said
+    def _log_error(self, error: str) -> None:
+        """Log an error once, and again when it changes."""
+        if error != self._last_error:
+            facts = {"secret": self._place.service.secret, "namespace": self._place.keys_namespace, "error": error}
+            log.error("serving certificate cannot be synced, the current one stays in use", extra=facts)
+        self._last_error = error
 
-    async def _material(self, now: datetime, published: bytes) -> tuple[CertificateSet | None, bool]:
-        """What the Secret holds in the end, and whether it was made or changed here; None when only the leader may mend it."""
+    async def _certificates(self, now: datetime, published: bytes) -> tuple[CertificateSet | None, bool]:
+        """The content of the Secret, and whether this call wrote it; None if it is invalid and only the leader may replace it."""
         place = self._place
         try:
             secret = await self._client.get(SECRET, place.service.secret, place.keys_namespace)
@@ -141,7 +141,7 @@ class ManagedCertificate:
         try:
             found = CertificateSet.read(_decoded(secret))
         except BadKeyPair as error:
-            self._fail(f"it holds nothing that can be served with: {error}")
+            self._log_error(f"its content cannot be used: {error}")
             if not self._is_leading():
                 return None, False
             made = create(place.names, now, published)
@@ -160,7 +160,7 @@ class ManagedCertificate:
         return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "kubernetes.io/tls"}
 
     async def _replace(self, secret: Object, material: CertificateSet) -> None:
-        """If it is still the one that was read. Raises Conflict."""
+        """Replace the Secret at the resourceVersion that was read. Raises Conflict."""
         path = SECRET.path(self._place.keys_namespace, self._place.service.secret)
         await self._client.request("PUT", path, body={**secret, "data": _encoded(material)})
         log.info("serving certificate renewed", extra={"secret": self._place.service.secret})
@@ -185,7 +185,7 @@ class ManagedCertificate:
         return material.ca_bundle()
 
     def _load_copy(self, path: Path) -> None:
-        """Serve as before the restart, unless the names are others or the time is over."""
+        """Serve the copy, unless its names differ or it has expired."""
         try:
             text = path.read_bytes()
             pair = KeyPair.read(text, text)
@@ -194,7 +194,7 @@ class ManagedCertificate:
         except FileNotFoundError:
             return
         except (OSError, BadKeyPair) as error:
-            log.warning("the copy of the serving certificate is not used", extra={"error": str(error)})
+            log.warning("the cached serving certificate is not used", extra={"error": str(error)})
 
 
 def _identity(name: str, namespace: str) -> Object:
@@ -209,18 +209,18 @@ def _decoded(secret: Object) -> dict[str, bytes]:
     try:
         return {key: base64.b64decode(value, validate=True) for key, value in (secret.get("data") or {}).items()}
     except (binascii.Error, ValueError) as error:
-        raise BadKeyPair("its data is no base64") from error
+        raise BadKeyPair("its data is not base64") from error
 
 
 def _parted(text: bytes) -> tuple[bytes, bytes]:
-    """The certificates and the key of a file that holds both, as _save writes it."""
+    """The certificates and the key of a file of _save()."""
     chain, mark, key = text.partition(b"-----BEGIN PRIVATE KEY-----")
     return chain, mark + key
 
 
 def _save(path: Path, pair: KeyPair) -> None:
-    """For nobody else's eyes; a folder that cannot be written costs the copy only."""
+    """Write the copy, readable for this user only. Errors are logged."""
     try:
         write_atomically(path, pair.chain + pair.key)
     except OSError as error:
-        log.warning("the serving certificate is not kept on disk", extra={"error": str(error)})
+        log.warning("the serving certificate cannot be cached on disk", extra={"error": str(error)})

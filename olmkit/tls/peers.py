@@ -1,6 +1,6 @@
-"""How one replica asks another over HTTP: the scheme, whom to trust, which name to expect, which token to send.
+"""How replicas of a component send requests to each other: trusted certificates, expected host name, and token.
 
-Made by olmkit.tls.setup; used by whoever copies from the leader:
+Constructed by setup.py; used by the client of catalogd's replication:
 
     address = f"{peers.scheme}://{leader}/replication/v1/records"
     session.get(address, **await peers.request_options())
@@ -21,10 +21,11 @@ from olmkit.tls.server_tls import ServerTls
 
 
 class Peers:
-    """Replicas are asked by address, so a certificate's names say little. With a CA of our own it must be that CA's, for the
-    Service's name; with a folder, which all replicas have the same, it must be the very certificate, this or the last one.
+    """TLS and authentication between replicas, which connect by address, not by name.
 
-    With `client` its token is sent: replicas give one another nothing without.
+    With a managed certificate, the peer's must be issued by its CA for the name of the Service. With a certificate folder, which
+    is the same for all replicas, the peer must have that certificate, the current or the previous one. The token of `client` is
+    sent, because replicas require one.
     """
 
     scheme = "https"
@@ -54,7 +55,7 @@ class Peers:
         return options
 
     def _trusted(self) -> ssl.SSLContext:
-        """The same object until other certificates are to be trusted, so that connections are used again."""
+        """The same object until the trusted certificates change, so that connections are reused."""
         tls = self._tls
         if tls.pair is not None and tls.pair not in self._served:
             self._served = [*self._served, tls.pair][-2:]
@@ -70,7 +71,7 @@ class Peers:
 
 def _context(bundle: bytes, *, is_pinned: bool) -> ssl.SSLContext:
     if not bundle:
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody: there is nothing yet to tell replicas by
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts no certificate: there is none to compare with yet
     context = client_context(bundle.decode(), with_system=False)
     if is_pinned:
         context.check_hostname = False

@@ -1,8 +1,8 @@
-"""How many reviews the API server is asked for of what nobody has asked before: a limit per client, and one for all of them.
+"""Rate limits for TokenReviews and SubjectAccessReviews of tokens and paths that are not cached: per client and in total.
 
-Whoever reaches the port can send random tokens, and each would cost the API server a TokenReview; whoever has a token can ask for
-random paths, and each would cost it a SubjectAccessReview. Used by olmkit.tls.delegated_auth, which says who is a client and
-what is exempt. Pure: the caller gives the time.
+Any client that reaches the port can send random tokens, and each one costs the API server a TokenReview; a client with a valid
+token can request random paths, and each one costs a SubjectAccessReview. Used by delegated_auth.py, which identifies clients and
+decides what is exempt. Pure: the caller passes the time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ReviewRates:
-    """Reviews per second and at once, of one client and of all together; all have more than one client can use up."""
+    """Reviews per second, and burst, of one client and of all clients. One client cannot use up the total."""
 
     rate: int
     burst: int
@@ -23,13 +23,13 @@ class ReviewRates:
 
 
 TOKEN_REVIEW_RATES = ReviewRates(rate=10, burst=20, total_rate=50, total_burst=50)
-"""TokenReviews; a client is an address."""
+"""Of TokenReviews; a client is an address."""
 ACCESS_REVIEW_RATES = ReviewRates(rate=20, burst=100, total_rate=100, total_burst=300)
-"""SubjectAccessReviews; a client is an account. A page of icons is many paths at once."""
+"""Of SubjectAccessReviews; a client is a user. A page of icons requests many paths at once."""
 MAX_CLIENTS = 4096
-"""Clients remembered: the one that asked longest ago goes first."""
+"""Clients that are kept; the least recently active one is dropped first."""
 IPV6_CLIENT_PREFIX_BITS = 64
-"""Of an IPv6 address: one client may have all addresses of its network."""
+"""All addresses of such an IPv6 network count as one client."""
 
 
 class _Bucket:
@@ -52,7 +52,7 @@ class _Bucket:
 
 
 class ReviewRateLimiter:
-    """One share of the reviews."""
+    """A rate limiter for one type of review."""
 
     def __init__(self, rates: ReviewRates) -> None:
         self._rates = rates
@@ -61,11 +61,11 @@ class ReviewRateLimiter:
 
     @property
     def client_count(self) -> int:
-        """Number of clients that are remembered."""
+        """The number of clients that are kept."""
         return len(self._by_client)
 
     def take(self, client: str, now: float) -> bool:
-        """Whether the client may have a review; `now` in seconds of a monotonic clock. What is refused counts against nobody."""
+        """Whether a review for the client is allowed; `now` in seconds of a monotonic clock. Refused ones do not count."""
         rates = self._rates
         if self._total is None:
             self._total = _Bucket(rates.total_rate, rates.total_burst, now)
@@ -80,14 +80,14 @@ class ReviewRateLimiter:
         return True
 
     def refund(self, client: str) -> None:
-        """A review that the client took does not count."""
+        """Return a review that the client took."""
         for bucket in (self._total, self._by_client.get(client)):
             if bucket is not None:
                 bucket.give_back_one()
 
 
 def client_of(address: str) -> str:
-    """Which IP addresses ("" when it is not known) count as one client."""
+    """The client of an IP address ("" when it is not known): addresses with equal results count as one."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

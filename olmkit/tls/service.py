@@ -1,7 +1,4 @@
-"""Under which names a service of the suite is reached, and where its certificate and CA are kept.
-
-What server and client agree on, so used by both sides. Pure.
-"""
+"""The host names of a Service of the suite, and where its certificate and CA are stored. Used by servers and clients. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +9,13 @@ from olmkit.api.meta import Kind
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)
 CA_KEY = "ca.crt"
-"""The key of the ConfigMap: PEM of every CA to be trusted."""
+"""The key of the ConfigMap, with PEM of every CA to trust."""
 
 
 @dataclass(frozen=True)
 class TlsService:
-    """A Service of the system namespace, the ConfigMap with its CA beside it, the Secret with its certificate in the namespace
-    of the suite's own keys, and who writes them."""
+    """A Service, with the ConfigMap of its CA in the same namespace, the Secret of its certificate in the namespace of the
+    suite's own keys, and the field manager that writes them."""
 
     name: str
     secret: str
@@ -27,11 +24,11 @@ class TlsService:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def host(self, namespace: str) -> str:
-        """The name by which pods reach it."""
+        """The host name that pods use."""
         return f"{self.name}.{namespace}.svc"
 
     def names(self, namespace: str, *addresses: str) -> tuple[str, ...]:
-        """Everything that its certificate is for, sorted: the Service's names, this machine's, and the hosts of `addresses`."""
+        """The names of its certificate, sorted: those of the Service, of localhost, and the hosts of `addresses`."""
         host = self.host(namespace)
         own = (self.name, f"{self.name}.{namespace}", host, f"{host}.cluster.local", "localhost", "127.0.0.1", "::1")
         return tuple(sorted({*own, *filter(None, map(host_of, addresses))}))
@@ -46,7 +43,7 @@ def host_of(address: str) -> str:
 
 
 def netloc(address: str) -> str:
-    """`host:port` as a URL takes it: an IPv6 address in brackets, also when whoever set it had none to give ($(POD_IP):8443)."""
+    """`host:port` for a URL. An IPv6 address gets brackets if it has none, such as that of $(POD_IP):8443."""
     host, colon, port = address.rpartition(":")
     return f"[{host}]{colon}{port}" if ":" in host and not host.startswith("[") else address
 
@@ -58,4 +55,4 @@ CATALOG_SERVICE = TlsService(
     manager="catalogd",
     labels={"app.kubernetes.io/name": "catalogd", "app.kubernetes.io/part-of": "olm-suite"},
 )
-"""Where catalogd serves catalogs."""
+"""The Service of catalogd."""

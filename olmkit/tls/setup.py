@@ -1,6 +1,6 @@
-"""The door for a component that serves: what its flags (olmkit.tls.flags) come to. Called by catalogd.setup with two lines.
+"""Sets up TLS, authentication and authorization of a server, as its flags (olmkit.tls.flags) require. Called by catalogd.setup:
 
-serving = await prepare(manager, CATALOGS, flags.external_address or "")
+serving = await secure_serving(manager, CATALOG_SERVICE, flags.external_address or "")
 await server.start(address, ssl_context=serving.context, authorize=serving.authorize)
 """
 
@@ -42,10 +42,10 @@ class SecureServing:
 
 
 async def secure_serving(manager: Manager, service: TlsService, *addresses: str) -> SecureServing:
-    """As the flags say; `addresses` (host[:port]) are others that it is reached at. Raises OlmError when that cannot be.
+    """Set up serving by the flags; `addresses` (host[:port]) are further names of the server. Raises OlmError.
 
-    Returns within about ten seconds also when the API server is away: then nothing is served until it is back, unless a
-    certificate was kept from before.
+    Returns within about ten seconds, even when the API server is unavailable. Handshakes then fail until it is available, unless
+    a certificate is cached on disk.
     """
     flags = manager.settings.extra
     _refuse_contradictions(manager.settings)
@@ -72,16 +72,19 @@ async def secure_serving(manager: Manager, service: TlsService, *addresses: str)
 
 
 def _refuse_contradictions(settings: Settings) -> None:
-    """Raises OlmError. A token is never sent over plain HTTP, and replicas know one another by their tokens."""
+    """Raises OlmError: tokens are never sent over plain HTTP, and replicas authenticate by tokens."""
     flags = settings.extra
     if not flags.insecure_http:
         return
     if flags.authenticate_requests:
-        text = "--insecure-http and --authenticate-requests exclude each other: no token is to pass in plain HTTP. Drop one"
+        text = (
+            "--insecure-http and --authenticate-requests exclude each other: tokens must not be sent over plain HTTP. "
+            "Remove one"
+        )
         raise OlmError("InvalidConfiguration", text)
     if settings.leader_elect:
         text = (
-            "--insecure-http is for a single replica: the others copy what it serves over HTTPS only. "
-            "Drop it, or run one replica with --no-leader-elect"
+            "--insecure-http is for a single replica: replication requires HTTPS. "
+            "Remove it, or run one replica with --no-leader-elect"
         )
         raise OlmError("InvalidConfiguration", text)

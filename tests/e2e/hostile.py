@@ -153,6 +153,6 @@ OUT_OF_THE_IMAGE: Sequence[tuple[str, tarfile.TarInfo, str]] = (
     ("a named pipe", special("configs/pipe", tarfile.FIFOTYPE), '"configs/pipe", which is a named pipe'),
     ("a whiteout outside", file("configs/../../etc/.wh.passwd"), "a path outside the image"),
     ("an opaque whiteout outside", file("../.wh..wh..opq"), "a path outside the image"),
-    ("a whiteout of what is above", file("configs/.wh..."), "a whiteout of nothing"),
+    ("a whiteout of what is above", file("configs/.wh..."), "a whiteout without a name"),
 )
 """(what, the only entry of the layer, what a message should say of it)."""

@@ -102,8 +102,8 @@ REFUSED = (
         "5 GB of zeros beside the catalog", lambda: gzipped(member("other", (ZEROS, 320))), "larger than what is read"
     ),
     Refused("zstd that wants 128 MB at once", _wide_window, "requires too much memory"),
-    Refused("gzip of gzip", lambda: gzip.compress(catalog((_PACKAGE, 1))), "is no complete tar archive"),
-    Refused("gzip of a bomb", lambda: gzip.compress(gzipped([(ZEROS, 64)])), "is no complete tar archive"),
+    Refused("gzip of gzip", lambda: gzip.compress(catalog((_PACKAGE, 1))), "is not a complete tar archive"),
+    Refused("gzip of a bomb", lambda: gzip.compress(gzipped([(ZEROS, 64)])), "is not a complete tar archive"),
     Refused("a million files", lambda: _entries(tarfile.REGTYPE), "more files than are read"),
     Refused("a million folders", lambda: _entries(tarfile.DIRTYPE), "more files than are read"),
     Refused("a name of 300 characters", lambda: gzipped(tar(member("configs/" + "n" * 300))), "a path too long"),

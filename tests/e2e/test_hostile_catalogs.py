@@ -183,7 +183,7 @@ _WAYS = (
     ("one-endless-header", "registry"),
     ("closes-midway", "broke off"),
     ("garbage", "what is no HTTP"),
-    ("to-a-file", "redirects to what is no http or https address"),
+    ("to-a-file", "redirects to an address that is not http or https"),
     ("to-metadata", "169.254.169.254"),
     ("to-itself", "redirects more than"),
 )

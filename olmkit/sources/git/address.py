@@ -1,7 +1,7 @@
-"""Addresses of git repositories and names of branches and tags, judged before anybody is asked. Pure.
+"""Addresses of git repositories and names of branches and tags, validated before any request. Pure.
 
-Used by git.py. Three forms are read, http(s)://host/path, ssh://user@host/path and user@host:path; all others, among them those
-that make git run a program or read a local file, are refused. The schema refuses them too; this is the second net.
+Used by repository.py. Three forms are supported: http(s)://host/path, ssh://user@host/path and user@host:path. All others are
+refused, such as those that make git run a program or read a local file. The schema of the CRD refuses them too.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from olmkit.sources.errors import BadReference, SourceReason, quoted
 from olmkit.sources.source import GitReference, RefKind, without_query
 
 DEFAULT_SSH_USER = "git"
-"""Who logs in over ssh when the address does not say."""
+"""The ssh user when the address has none."""
 _URL = re.compile(
     rf"(?P<scheme>https?|ssh)://((?P<user>{USER})@)?(?P<host>{HOST})(:(?P<port>[0-9]{{1,5}}))?(?P<path>/.*)"
 )
 _SCP = re.compile(rf"(?P<user>{USER})@(?P<host>{HOST}):(?P<path>.*)")
-_FORMS = "it is written https://host/path, http://host/path, ssh://user@host/path or user@host:path"
+_FORMS = "write https://host/path, http://host/path, ssh://user@host/path or user@host:path"
 DEFAULT_PORTS = {"http": 80, "https": 443, "ssh": 22}
 
 
 @dataclass(frozen=True)
 class GitAddress:
-    """Where a repository is. `written` is the address as the user gave it; `port` is 0 when none was given."""
+    """The parsed address of a repository. `written` is the address as in the spec; `port` is 0 when it has none."""
 
     written: str
     scheme: str
@@ -38,7 +38,7 @@ class GitAddress:
 
     @property
     def authority(self) -> str:
-        """host or host:port, as sentences and Secrets name it."""
+        """host or host:port, as in messages and Secrets."""
         return f"{self.host}:{self.port}" if self.port else self.host
 
     @property
@@ -48,7 +48,7 @@ class GitAddress:
 
 
 def parse(text: str) -> GitAddress:
-    """Read an address. Raises BadReference; a password in the text is not in the sentence."""
+    """Parse an address. Raises BadReference, whose message does not contain a password."""
     if not re.fullmatch(REPOSITORY, text):
         raise _bad(text)
     match = _URL.fullmatch(text) or _SCP.fullmatch(text)
@@ -61,13 +61,13 @@ def parse(text: str) -> GitAddress:
 
 
 def ref_name(reference: GitReference) -> bytes:
-    """The full name of a branch or a tag. Raises BadReference for what git allows nobody to name so."""
+    """The full name of a branch or a tag. Raises BadReference for a name that git does not allow."""
     space = {RefKind.BRANCH: "refs/heads/", RefKind.TAG: "refs/tags/"}[reference.kind]
     name = f"{space}{reference.name}".encode(errors="surrogatepass")
     if reference.name.startswith("-") or not check_ref_format(Ref(name)):
         raise BadReference(
             SourceReason.INVALID_REFERENCE,
-            f"{quoted(reference.name)} is no name that git allows for a {reference.kind}",
+            f"{quoted(reference.name)} is not a name that git allows for a {reference.kind}",
         )
     return name
 
@@ -75,7 +75,7 @@ def ref_name(reference: GitReference) -> bytes:
 def commit_name(reference: GitReference) -> str:
     """The commit's hash. Raises BadReference."""
     if not re.fullmatch(COMMIT, reference.name):
-        text = f"{quoted(reference.name)} is no commit: it is written as all of its 40 or 64 lower-case hex digits"
+        text = f"{quoted(reference.name)} is not a commit: write all of its 40 or 64 lower-case hex digits"
         raise BadReference(SourceReason.INVALID_REFERENCE, text)
     return reference.name
 
@@ -84,9 +84,9 @@ def _bad(text: str) -> BadReference:
     scheme, separator, rest = text.partition("://")
     authority = rest.partition("/")[0]
     if separator and "@" in authority and (scheme in ("http", "https") or ":" in authority.rpartition("@")[0]):
-        words = f"git repository {quoted(without_query(text))} holds a user or a password: they belong in the Secret of auth"
+        words = f"git repository {quoted(without_query(text))} contains a user or a password: put them into the Secret of auth"
         return BadReference(SourceReason.INVALID_REFERENCE, words)
-    # What stands before an @ may be a password in a form that was not foreseen.
+    # The text before an @ may contain a password.
     shown = f"…@{text.rpartition('@')[2]}" if "@" in text else text
     return BadReference(
         SourceReason.INVALID_REFERENCE, f"git repository {quoted(without_query(shown))} cannot be read: {_FORMS}"

@@ -1,7 +1,7 @@
-"""The files of one commit, below one folder, onto disk: through tree.py, under the policy of image layers.
+"""Writes the files of one commit into a Tree, under the same rules as the files of an image layer.
 
-Called by git.py. Regular files and folders only; symbolic links become second names of the files they mean. Refused, where
-content is wanted: submodules, and every name that git itself would refuse on some file system.
+Called by repository.py. Regular files and folders only; symbolic links become hard links to their targets. Within the selected
+folder, submodules are refused, and names that git refuses on any file system.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from olmkit.sources.git.pack import PackObjects
 from olmkit.sources.tree import Tree, TreeError
 
 MAX_LINK_BYTES = 4096
-MISSING_OBJECT = "sends a pack that lacks a part of the commit"
+MISSING_OBJECT = "sent a pack without a part of the commit"
 
 
 def check_out(objects: PackObjects, root: bytes, tree: Tree) -> None:
-    """Fill `tree` from the folder `root`. Raises TreeError with words that fit "commit C of X ..."; may raise one of BROKEN."""
+    """Fill `tree` from the folder `root`. Raises TreeError, whose detail follows "commit C of X ", and PACK_ERRORS."""
     tree.layer = 1
     left = tree.limits.files
     folders: list[tuple[bytes, str, int]] = [(root, "", 0)]
@@ -54,7 +54,7 @@ def _entries(objects: PackObjects, name: bytes, path: str) -> Iterator[tuple[byt
 
 def _place(objects: PackObjects, value: bytes, mode: int, path: str, tree: Tree) -> None:
     if S_ISGITLINK(mode):
-        words = f"holds {quoted(path)}, a submodule: submodules are not followed, and their files have to be in the repository"
+        words = f"holds {quoted(path)}, a submodule: submodules are not fetched: add their files to the repository"
         raise TreeError(SourceReason.UNSUPPORTED_CONTENT, words)
     if not S_ISREG(mode) and not S_ISLNK(mode):
         raise TreeError(SourceReason.UNSAFE, f"holds {quoted(path)}, which is neither a file nor a folder")
@@ -66,7 +66,7 @@ def _place(objects: PackObjects, value: bytes, mode: int, path: str, tree: Tree)
         return
     target = data.read(MAX_LINK_BYTES + 1)
     if len(target) > MAX_LINK_BYTES or b"\0" in target:
-        raise TreeError(SourceReason.UNSAFE, f"holds {quoted(path)}, a link to what is no path")
+        raise TreeError(SourceReason.UNSAFE, f"holds {quoted(path)}, a link whose target is not a path")
     tree.symbolic_link(path, target.decode(errors="surrogateescape"))
 
 
@@ -79,10 +79,10 @@ def _text(entry: bytes, path: str) -> str:
 
 
 def _check(entry: bytes, path: str, depth: int, tree: Tree) -> None:
-    """The name itself; it is one part of a path and nothing else."""
+    """Check the name, which has to be a single part of a path."""
     plain = entry not in (b"", b".", b"..") and b"/" not in entry and b"\0" not in entry
     if not plain or not validate_path_element_ntfs(entry) or not validate_path_element_hfs(entry):
-        raise TreeError(SourceReason.UNSAFE, f"holds {quoted(path)}: a name that git allows nobody to use")
+        raise TreeError(SourceReason.UNSAFE, f"holds {quoted(path)}: a name that git does not allow")
     if len(entry) > 255 or len(path.encode()) > tree.limits.path:
         raise TreeError(SourceReason.TOO_LARGE, f"holds {quoted(path, 60)}: a path too long")
     if depth >= tree.limits.depth:

@@ -1,9 +1,9 @@
-"""git over http and https: dulwich speaks the protocol, transport.py carries it.
+"""git over http and https: dulwich implements the protocol, transport.py sends the requests.
 
-Used by git.py. dulwich is synchronous and runs in a thread; each of its requests is made in the event loop, through the
-transport of all sources: so addresses are judged when connecting and at every redirect, authorities and proxies are the same,
-and a login goes to the host of the repository and to no other. Answers are put down on disk before dulwich reads them: what
-trickles, breaks off or never ends is found by the transport.
+Used by repository.py. dulwich is synchronous and runs in a thread; each of its requests is sent in the event loop through the
+transport of all sources. So addresses are checked at every connection and redirect, authorities and proxies are the same, and a
+login is sent to the host of the repository only. Responses are written to disk before dulwich reads them, so the transport
+detects those that are slow, end early or are too large.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ MEGABYTE = 1_000_000
 ADVERTISEMENT = "application/x-git-upload-pack-advertisement"
 LIST_REFS_COMMAND = b"command=ls-refs"
 MAX_REFS_BYTES = 32 * 1024**2
-"""Bytes of an answer that lists branches and tags: several hundred thousand of them."""
+"""Bytes of an response that lists branches and tags: several hundred thousand of them."""
 
 
 @dataclass
 class DulwichResponse:
-    """The part of urllib3's answer that dulwich looks at."""
+    """The attributes of a urllib3 response that dulwich uses."""
 
     body: IO[bytes]
     content_type: str
     redirect_location: str
 
     def close(self) -> None:
-        """The body is gone."""
+        """Close the body."""
         self.body.close()
 
 
 @dataclass(frozen=True)
 class GitExchange:
-    """How one exchange with a git server is done: the most bytes of a pack, where it is put down (None: the system's folder)."""
+    """Options of one exchange with a git server: the limit of a pack in bytes, a folder for temporary files (None: /tmp)."""
 
     insecure: bool
     limit: int = 0
@@ -64,33 +64,33 @@ class GitExchange:
 class HttpClient(AbstractHttpGitClient):
     """A client for one repository, made in the event loop; its methods are called in a thread while the loop runs."""
 
-    def __init__(self, address: GitAddress, transport: Transport, access: Access, desk: GitExchange) -> None:
+    def __init__(self, address: GitAddress, transport: Transport, access: Access, exchange: GitExchange) -> None:
         super().__init__(address.written, thin_packs=False, quiet=True)
         self._fetch_capabilities.discard(b"packfile-uris")
         self._url = URL(address.written.rstrip("/") + "/")
-        self._endpoint = endpoint(self._url, "git server", insecure=desk.insecure)
+        self._endpoint = endpoint(self._url, "git server", insecure=exchange.insecure)
         self._transport = transport
         self._access = access
-        self._login = host_login(self._url, access, insecure=desk.insecure)
-        self._desk = desk
+        self._login = host_login(self._url, access, insecure=exchange.insecure)
+        self._exchange_options = exchange
         self._bridge = ThreadBridge()
-        self._based = self._url
+        self._redirected_url = self._url
         self.fetching = False
         self._bodies: list[IO[bytes]] = []
 
     def hang_up(self) -> None:
-        """End what is under way, and let go of the answers; dulwich forgets some."""
+        """Cancel requests and close all response bodies; dulwich does not close all of them."""
         self._bridge.close()
         for body in self._bodies:
             body.close()
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not be told on, should the server say it."""
+        """Texts that must not appear in messages, even if the server sends them."""
         return _secrets(self._login.sent)
 
-    async def said(self) -> str:
-        """What the server said beside the protocol: over http there is nothing."""
+    async def server_output(self) -> str:
+        """The server's error output outside the protocol. There is none over http."""
         return ""
 
     def _get_url(self, path: str | bytes) -> str:
@@ -108,53 +108,51 @@ class HttpClient(AbstractHttpGitClient):
         return cast("HTTPResponse", response), response.body.read
 
     async def _exchange(self, url: URL, headers: dict[str, str], data: bytes | None) -> DulwichResponse:
-        """One request. Raises Waiting, and GitProtocolError for a URL that only the server wants to be asked."""
-        if not str(url).startswith(str(self._based)):
-            raise GitProtocolError("the server names an address of its own")
+        """Send one request. Raises Waiting, and GitProtocolError for a URL outside the repository."""
+        if not str(url).startswith(str(self._redirected_url)):
+            raise GitProtocolError("the server names another address")
         asked = {name: value for name, value in headers.items() if name.lower() != "content-length"}
         if self._login.sent is not None and url.origin() == self._url.origin():
             asked["Authorization"] = self._login.sent.basic
         method = "GET" if data is None else "POST"
         with source_reasons():
-            async with self._transport.open(method, url, self._endpoint, asked, data) as answer:
-                if answer.status != 200:
+            async with self._transport.open(method, url, self._endpoint, asked, data) as response:
+                if response.status != 200:
                     raise error_for_status(
-                        answer, f"git repository {quoted(self._url.path.rstrip('/'))}", self._login, self._access
+                        response, f"git repository {quoted(self._url.path.rstrip('/'))}", self._login, self._access
                     )
                 if data is None:
-                    self._follow(url, answer)
-                return await self._put_down(
-                    answer, url, fetching=data is not None and LIST_REFS_COMMAND not in data[:64]
-                )
+                    self._follow_redirect(url, response)
+                return await self._save(response, url, fetching=data is not None and LIST_REFS_COMMAND not in data[:64])
 
-    def _follow(self, url: URL, answer: HttpResponse) -> None:
-        """Requests go on where the first was sent to; what answers there has to be a git server."""
-        kind = answer.header("Content-Type").partition(";")[0].strip()
-        tail = str(url).removeprefix(str(self._based))
-        if kind != ADVERTISEMENT or not str(answer.url).endswith(tail):
+    def _follow_redirect(self, url: URL, response: HttpResponse) -> None:
+        """Send later requests to the target of the first redirect, which has to be a git server."""
+        kind = response.header("Content-Type").partition(";")[0].strip()
+        tail = str(url).removeprefix(str(self._redirected_url))
+        if kind != ADVERTISEMENT or not str(response.url).endswith(tail):
             at = quoted(self._url.path.rstrip("/"))
-            words = f"{answer.server} has no git repository at {at}: what it answers is not what git servers do"
+            words = f"{response.server} has no git repository at {at}: its response is not that of a git server"
             raise Waiting(SourceReason.SOURCE_NOT_FOUND, words, RETRY_DELAY)
-        self._based = URL(str(answer.url).removesuffix(tail), encoded=True)
+        self._redirected_url = URL(str(response.url).removesuffix(tail), encoded=True)
 
-    async def _put_down(self, answer: HttpResponse, asked: URL, *, fetching: bool) -> DulwichResponse:
-        limit = self._desk.limit if fetching else MAX_REFS_BYTES
-        if answer.header("Content-Encoding").strip().lower() not in ("", "identity"):
-            words = f"{answer.server} answers with compressed bytes, which it was not asked for"
+    async def _save(self, response: HttpResponse, asked: URL, *, fetching: bool) -> DulwichResponse:
+        limit = self._exchange_options.limit if fetching else MAX_REFS_BYTES
+        if response.header("Content-Encoding").strip().lower() not in ("", "identity"):
+            words = f"{response.server} sent a compressed response that was not requested"
             raise Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY)
-        body = tempfile.TemporaryFile(dir=self._desk.folder)  # noqa: SIM115  closed by hang_up
+        body = tempfile.TemporaryFile(dir=self._exchange_options.folder)  # noqa: SIM115  closed by hang_up
         self._bodies.append(body)
         count = 0
-        async for chunk in answer.chunks():
+        async for chunk in response.chunks():
             count += len(chunk)
             if count > limit:
                 raise PackError(SourceReason.TOO_LARGE, f"sends more than {limit:,} bytes, the most that is read")
             body.write(chunk)
             if fetching:
-                self._desk.progress(f"fetching, {count // MEGABYTE} MB")
+                self._exchange_options.progress(f"fetching, {count // MEGABYTE} MB")
         body.seek(0)
-        where = str(answer.url)
-        return DulwichResponse(body, answer.header("Content-Type"), where if where != str(asked) else "")
+        where = str(response.url)
+        return DulwichResponse(body, response.header("Content-Type"), where if where != str(asked) else "")
 
 
 def _secrets(login: Login | None) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""A pack that a git server sent becomes objects by hash: commits and trees in memory, files in one spool on disk.
+"""Reads a pack of a git server into objects by hash: commits and trees in memory, the contents of files in one file on disk.
 
-Called by git.py with a pack in a file. dulwich inflates and applies deltas; here every size that a pack claims is judged before
-memory is given for it, and every object goes by the hash that was computed of it, never by one that a server told.
+Called by repository.py. dulwich decompresses and applies deltas. Each size in the pack is checked before memory is allocated for
+it, and the hash of each object is computed here, never taken from the server.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from olmkit.sources.errors import SourceReason
 COMMIT, TREE, FILE, TAG, OFS_DELTA, REF_DELTA = 1, 2, 3, 4, 6, 7
 HEADER_BYTES = 12
 MAX_NUMBER_BYTES = 10
-"""The longest number in a pack's header; the format itself knows no end."""
+"""The longest number in the header of an object; the format has no limit."""
 MAX_TAG_DEPTH = 5
 PACK_ERRORS = (
     zlib.error,
@@ -42,11 +42,11 @@ PACK_ERRORS = (
     TypeError,
     LookupError,
 )
-"""What dulwich raises for packs and objects that are not what they should be."""
+"""What dulwich raises for invalid packs and objects."""
 
 
 class PackError(Exception):
-    """`words` fit "git repository X ..."."""
+    """`detail` follows "git repository X "."""
 
     def __init__(self, reason: SourceReason, words: str) -> None:
         super().__init__(words)
@@ -56,59 +56,59 @@ class PackError(Exception):
 
 @dataclass(frozen=True)
 class PackLimits:
-    """What one pack may hold. `bytes` is for what it inflates to, and again for that with all deltas applied."""
+    """Limits of one pack. `bytes` applies to the decompressed objects, and again to the objects with deltas applied."""
 
     bytes: int
     objects: int
     one: int = 128 * 1024**2
-    """Bytes of one object; it is held in memory, with the one it differs from."""
+    """Bytes of one object, which is kept in memory together with its delta base."""
     shape: int = 64 * 1024**2
-    """Bytes of all commits, trees and tags together; they are held in memory."""
+    """Bytes of all commits, trees and tags together, which are kept in memory."""
 
 
 @dataclass
 class PackObjects:
-    """What a pack held, by hash."""
+    """The objects of a pack, by hash."""
 
     kind: ObjectFormat
     spool: IO[bytes]
     shapes: dict[bytes, tuple[int, bytes]] = field(default_factory=dict)
     """Commits, trees and tags: type and text."""
     files: dict[bytes, tuple[int, int]] = field(default_factory=dict)
-    """Where each file is in the spool: offset and length."""
+    """Offset and length of each file in the spool."""
 
     def has(self, name: bytes) -> bool:
-        """Whether there is an object of any kind."""
+        """Whether the pack has an object with this hash."""
         return name in self.shapes or name in self.files
 
     def root(self, name: bytes) -> bytes | None:
-        """The tree of a commit, or of the commit that a tag means; None when it is not here or no commit."""
+        """The tree of a commit, or of the commit that a tag points to; None when it is missing or not a commit."""
         for _ in range(MAX_TAG_DEPTH):
             kind, text = self.shapes.get(name, (0, b""))
             first = text.partition(b"\n")[0]
             if kind == COMMIT and first.startswith(b"tree "):
-                return _unhexed(first[5:])
+                return _from_hex(first[5:])
             if kind != TAG or not first.startswith(b"object "):
                 return None
-            name = _unhexed(first[7:])
+            name = _from_hex(first[7:])
         return None
 
     def tree(self, name: bytes) -> Iterator[tuple[bytes, int, bytes]] | None:
-        """Names, modes and hashes in a folder; None when it is not here. Reading it may raise one of BROKEN."""
+        """Names, modes and hashes of a tree; None when it is missing. Iterating may raise one of PACK_ERRORS."""
         kind, text = self.shapes.get(name, (0, b""))
         if kind != TREE:
             return None
         entries = parse_tree(text, self.kind.oid_length, strict=True)
-        return ((entry, mode, _unhexed(value)) for entry, mode, value in entries)
+        return ((entry, mode, _from_hex(value)) for entry, mode, value in entries)
 
     def file(self, name: bytes) -> FileSlice | None:
-        """A file's bytes, to be read before the next one is asked for; None when it is not here."""
+        """The bytes of a file, valid until the next call; None when it is missing."""
         place = self.files.get(name)
         return FileSlice(self.spool, *place) if place is not None else None
 
 
 class FileSlice:
-    """A part of a file, read like a file."""
+    """A section of a file, read like a file."""
 
     def __init__(self, file: IO[bytes], offset: int, length: int) -> None:
         self._file = file
@@ -125,7 +125,7 @@ class FileSlice:
 def read_pack(
     pack: IO[bytes], spool: IO[bytes], kind: ObjectFormat, limits: PackLimits, progress: Callable[[str], None]
 ) -> PackObjects:
-    """All objects of a pack; files are written to the spool. Raises PackError."""
+    """Parse a pack. The contents of files are written to the spool. Raises PackError."""
     objects = PackObjects(kind, spool)
     try:
         reader = _Reader(pack, kind, limits)
@@ -148,14 +148,14 @@ def read_pack(
             if number % 1000 == 0:
                 progress(f"reading {number} of {reader.count} objects")
     except PACK_ERRORS as error:
-        words = "sends a pack that cannot be read: it is broken or cut off"
+        words = "sent a pack that cannot be read: it is corrupt or truncated"
         raise PackError(SourceReason.SOURCE_UNAVAILABLE, words) from error
     spool.flush()
     return objects
 
 
 class _Reader(DeltaChainIterator[UnpackedObject]):
-    """Objects in an order in which each comes after the one it differs from."""
+    """Iterates over objects in an order in which delta bases come first."""
 
     def __init__(self, pack: IO[bytes], kind: ObjectFormat, limits: PackLimits) -> None:
         super().__init__(pack, kind.hash_func)
@@ -165,7 +165,7 @@ class _Reader(DeltaChainIterator[UnpackedObject]):
         self.count = 0
 
     def scan(self) -> None:
-        """Note where each object begins; nothing in a pack says so."""
+        """Find the offset of each object; a pack has no index."""
         self._pack.seek(0)
         _, self.count = read_pack_header(self._pack.read)
         if self.count > self._limits.objects:
@@ -186,7 +186,7 @@ class _Reader(DeltaChainIterator[UnpackedObject]):
             self._count(found.decomp_len or 0)
             return found
         size = _result_size(found.decomp_chunks)
-        self._judge(size)
+        self._check_size(size)
         self._count(size)
         found.obj_type_num = obj_type_num
         found.obj_chunks = apply_delta(base_chunks, found.decomp_chunks)
@@ -196,18 +196,18 @@ class _Reader(DeltaChainIterator[UnpackedObject]):
         return unpacked
 
     def _inflate(self, offset: int) -> tuple[UnpackedObject, int]:
-        """The object at an offset, its deltas not applied, and the offset behind it."""
+        """The object at an offset, without its delta applied, and the offset after it."""
         self._pack.seek(offset)
         head = self._pack.read(2 * MAX_NUMBER_BYTES)
-        self._judge(_claimed_size(head))
+        self._check_size(_claimed_size(head))
         self._pack.seek(offset)
         found, rest = unpack_object(self._pack.read, self.hash_func, zlib_bufsize=4096)
         found.offset = offset
         return found, self._pack.tell() - len(rest)
 
-    def _judge(self, size: int) -> None:
+    def _check_size(self, size: int) -> None:
         if size > self._limits.one:
-            words = f"holds a file of {size:,} bytes; at most {self._limits.one:,} are read of one, more than that needs an image"
+            words = f"holds a file of {size:,} bytes; at most {self._limits.one:,} are read of one, use an image for larger files"
             raise PackError(SourceReason.TOO_LARGE, words)
 
     def _count(self, size: int) -> None:
@@ -219,7 +219,7 @@ class _Reader(DeltaChainIterator[UnpackedObject]):
 
 
 def _claimed_size(head: bytes) -> int:
-    """What the header of an object says it inflates to. Raises ValueError and IndexError."""
+    """The decompressed size in the header of an object. Raises ValueError and IndexError."""
     kind, size = (head[0] >> 4) & 7, head[0] & 15
     at, shift = 0, 4
     while head[at] & 0x80:
@@ -229,12 +229,12 @@ def _claimed_size(head: bytes) -> int:
         if at > MAX_NUMBER_BYTES:
             raise ValueError("a size without end")
     if kind == OFS_DELTA:
-        _number(head, at + 1)  # an offset without end is as bad
+        _number(head, at + 1)  # checks the offset's length too
     return size
 
 
 def _result_size(delta: list[bytes]) -> int:
-    """How long a delta says its result is. Raises ValueError and IndexError."""
+    """The size of the result in the header of a delta. Raises ValueError and IndexError."""
     head = b""
     for chunk in delta:
         head += chunk[: 2 * MAX_NUMBER_BYTES]
@@ -245,7 +245,7 @@ def _result_size(delta: list[bytes]) -> int:
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
-    """A number of 7 bits a byte, the lowest first, and where it ends."""
+    """A variable-length number, 7 bits per byte, least significant first, and the position after it."""
     value = shift = 0
     while True:
         value |= (data[at] & 0x7F) << shift
@@ -257,5 +257,5 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
             raise ValueError("a number without end")
 
 
-def _unhexed(text: bytes) -> bytes:
+def _from_hex(text: bytes) -> bytes:
     return bytes.fromhex(text.decode("ascii"))

@@ -1,7 +1,7 @@
-"""Folders of git repositories: a branch or tag becomes a commit (`resolve`), a commit becomes files on disk (`fetch`).
+"""Folders of git repositories: `resolve` turns a branch or tag into a commit, `fetch` downloads its pack, `unpack` writes files.
 
-Called by opening.py, in job children: it blocks on disk and on inflating. Only git's own protocol is spoken, over http, https and
-ssh; no program is started, no hook, filter or submodule followed, and no configuration of this machine read.
+Called by open.py and unpack.py in job children, because it blocks on disk and on decompression. Speaks git's own protocol over
+http, https and ssh. Starts no program, runs no hook or filter, fetches no submodule and reads no git configuration.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -27,7 +26,7 @@ from dulwich.refs import Ref
 
 from olmkit.errors import Waiting
 from olmkit.sources.access import Access
-from olmkit.sources.errors import RETRY_DELAY, BadContent, SourceReason, quoted
+from olmkit.sources.errors import CONTENT_RETRY_DELAY, RETRY_DELAY, BadContent, SourceReason, quoted
 from olmkit.sources.git.address import GitAddress, commit_name, parse, ref_name
 from olmkit.sources.git.checkout import check_out
 from olmkit.sources.git.http_client import GitExchange, HttpClient
@@ -44,26 +43,25 @@ if TYPE_CHECKING:
 
 Client: TypeAlias = "HttpClient | SshClient"
 Value = TypeVar("Value")
-# It logs what servers send as they send it, and what matters of that is in the error.
+# dulwich logs untrusted output of servers; errors contain what matters of it.
 logging.getLogger("dulwich").setLevel(logging.CRITICAL)
 PEELED_SUFFIX = b"^{}"
 HEAD = b"HEAD"
 MAX_OBJECTS_PER_FILE = 4
-"""Objects that are taken per file that is allowed: folders, and what a history holds beside."""
-CONTENT_RETRY_DELAY = timedelta(minutes=5)
+"""The limit of objects per file that is allowed: folders and history need objects too."""
 PACK_TIMEOUT_FACTOR = 4
-"""How many times the usual patience a server gets that has to make a pack before it can send one."""
+"""Timeouts are this many times longer while a server prepares a pack."""
 
 
 def digest(source: GitSource, commit: str) -> str:
-    """Which content that is: "sha256:<hex>" over repository, directory and commit."""
+    """The digest of the content: "sha256:<hex>" of repository, directory and commit."""
     folder = clean_folder(source.directory)
     text = json.dumps([source.repository, folder, commit])
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 async def resolve(source: GitSource, access: Access) -> str:
-    """The commit that is meant now. Only names of branches and tags are asked for; for a commit nobody is asked.
+    """The current commit of the reference. Lists the one branch or tag at the server; a commit needs no request.
 
     Raises BadReference, Blocked, Waiting.
     """
@@ -73,26 +71,28 @@ async def resolve(source: GitSource, access: Access) -> str:
         return commit_name(source.reference)
     name = ref_name(source.reference)
     async with _client(source, address, access, GitExchange(source.insecure_skip_verify), access.timeouts) as client:
-        refs = await _asked(source, client, lambda: client.get_refs(_path(address), ref_prefix=[name]).refs)
+        refs = await _in_thread(source, client, lambda: client.get_refs(_path(address), ref_prefix=[name]).refs)
     found = refs.get(Ref(name + PEELED_SUFFIX)) or refs.get(Ref(name))
     if found is None:
         words = f"{_called(source)} has no {source.reference.kind} {quoted(source.reference.name)}"
         raise Waiting(SourceReason.SOURCE_NOT_FOUND, words, RETRY_DELAY)
     if not re.fullmatch(rb"[0-9a-f]{40}|[0-9a-f]{64}", found):
-        raise Waiting(SourceReason.SOURCE_UNAVAILABLE, f"{_called(source)} names a commit that is none", RETRY_DELAY)
+        raise Waiting(
+            SourceReason.SOURCE_UNAVAILABLE, f"{_called(source)} returned a commit ID that is not valid", RETRY_DELAY
+        )
     return str(found.decode())
 
 
 async def verify_access(source: GitSource, access: Access) -> None:
-    """Have the server speak of its repository to whoever the credentials say we are, where `resolve` has not asked it.
+    """Verify that these credentials may read the repository, for a commit; `resolve` has verified it for a branch or tag.
 
-    That is enough: the digest of a git source names the repository. Raises BadReference, Blocked, Waiting.
+    Access to the repository is enough, because the digest of a git source includes it. Raises BadReference, Blocked, Waiting.
     """
     if source.reference.kind is not RefKind.COMMIT:
         return
     address = parse(source.repository)
     async with _client(source, address, access, GitExchange(source.insecure_skip_verify), access.timeouts) as client:
-        await _asked(source, client, lambda: client.get_refs(_path(address), ref_prefix=[HEAD]).refs)
+        await _in_thread(source, client, lambda: client.get_refs(_path(address), ref_prefix=[HEAD]).refs)
 
 
 async def fetch(
@@ -103,7 +103,7 @@ async def fetch(
     limits: ContentLimits,
     progress: Callable[[str], None],
 ) -> IO[bytes]:
-    """The pack with a commit, in a file without a name in `folder`, which is the caller's to close. It is not read yet.
+    """The pack with a commit, in a file without a name in `folder`, which the caller closes. It is not parsed yet.
 
     Raises BadReference, Blocked, Waiting, BadContent.
     """
@@ -111,8 +111,8 @@ async def fetch(
     pack = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  the caller closes it
     try:
         progress("asking for the commit")
-        desk = GitExchange(source.insecure_skip_verify, limits.bytes, folder, progress)
-        await _fetch_pack(source, commit, access, pack, desk)
+        exchange = GitExchange(source.insecure_skip_verify, limits.bytes, folder, progress)
+        await _fetch_pack(source, commit, access, pack, exchange)
     except BaseException as error:
         pack.close()
         if isinstance(error, PackError):
@@ -131,7 +131,7 @@ def unpack(
 ) -> str:
     """The files of a commit below `into`, an empty folder, or in a storage, at their paths in the repository. Needs no network.
 
-    Returns the wanted directory, "" for everything. Raises Waiting, BadContent. After an error `into` is unfinished.
+    Returns the directory of the source, "" for the whole repository. Raises Waiting, BadContent; then `into` is incomplete.
     """
     folder = clean_folder(source.directory)
     tree = Tree(into, (folder,), limits, noun="repository")
@@ -154,39 +154,39 @@ def unpack(
 
 
 def ref(source: GitSource, commit: str) -> str:
-    """The content for people: repository@commit, or repository@commit:directory."""
+    """The name of the content in status and messages: repository@commit, or repository@commit:directory."""
     folder = clean_folder(source.directory)
     return f"{source.repository}@{commit}" + (f":{folder}" if folder else "")
 
 
 @asynccontextmanager
 async def _client(
-    source: GitSource, address: GitAddress, access: Access, desk: GitExchange, patience: Timeouts
+    source: GitSource, address: GitAddress, access: Access, exchange: GitExchange, timeouts: Timeouts
 ) -> AsyncIterator[Client]:
     if address.scheme == "ssh":
-        # Here, because it costs 20 MB and half a second that only ssh needs.
+        # Imported here, because it takes 20 MB and half a second, for ssh only.
         from olmkit.sources.git.ssh_client import SshClient
 
-        over_ssh = SshClient(address, replace(access, timeouts=patience), desk)
+        over_ssh = SshClient(address, replace(access, timeouts=timeouts), exchange)
         try:
             yield over_ssh
         finally:
             await over_ssh.hang_up()
         return
-    way = network(access, patience)
-    way.addresses.check_literal(address.host, address.effective_port, f"git server {address.authority}")
-    async with Transport(way) as transport:
-        over_http = HttpClient(address, transport, access, desk)
+    net = network(access, timeouts)
+    net.addresses.check_literal(address.host, address.effective_port, f"git server {address.authority}")
+    async with Transport(net) as transport:
+        over_http = HttpClient(address, transport, access, exchange)
         try:
             yield over_http
         finally:
             over_http.hang_up()
 
 
-async def _asked(source: GitSource, client: Client, question: Callable[[], Value]) -> Value:
-    """The answer to a question that dulwich asks in a thread, and the sentence when there is none."""
+async def _in_thread(source: GitSource, client: Client, request: Callable[[], Value]) -> Value:
+    """Run a request of dulwich in a thread, and turn its errors into ours."""
     try:
-        return await asyncio.to_thread(question)
+        return await asyncio.to_thread(request)
     except PackError as error:
         if error.reason == SourceReason.TOO_LARGE and not client.fetching:
             raise Waiting(
@@ -194,50 +194,50 @@ async def _asked(source: GitSource, client: Client, question: Callable[[], Value
             ) from error
         raise
     except (GitProtocolError, NotGitRepository, *PACK_ERRORS) as error:
-        said = await client.said() or (str(error) if type(error) is GitProtocolError else "")
-        if not said or any(secret in said for secret in client.secrets):
-            words = f"{_called(source)} does not answer as git does, or broke off"
+        output = await client.server_output() or (str(error) if type(error) is GitProtocolError else "")
+        if not output or any(secret in output for secret in client.secrets):
+            words = f"{_called(source)} does not answer as a git server, or closed the connection"
         else:
-            words = f"{_called(source)} answers: {quoted(said)}"
+            words = f"{_called(source)} responded: {quoted(output)}"
         raise ConversationEnded(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY) from error
 
 
 class ConversationEnded(Waiting):
-    """A conversation by git's protocol that ended early; a server also ends it when it does not give a commit out."""
+    """The server ended the conversation early, as servers also do for a commit that they do not serve."""
 
 
-async def _fetch_pack(source: GitSource, commit: str, access: Access, pack: IO[bytes], desk: GitExchange) -> None:
-    """The pack with that commit, in a file. One commit deep wherever the server can."""
-    if not commit.strip("0"):  # to git that is no commit, and it would ask for nothing
+async def _fetch_pack(source: GitSource, commit: str, access: Access, pack: IO[bytes], exchange: GitExchange) -> None:
+    """Download the pack with the commit; of depth one, if the server supports it."""
+    if not commit.strip("0"):  # git treats it as no commit and would request nothing
         raise _no_commit(source, commit, there=False)
     address = parse(source.repository)
     usual = access.timeouts
-    patience = replace(
+    timeouts = replace(
         usual, read=usual.read * PACK_TIMEOUT_FACTOR, min_rate_window=usual.min_rate_window * PACK_TIMEOUT_FACTOR
     )
-    async with _client(source, address, access, desk, patience) as client:
+    async with _client(source, address, access, exchange, timeouts) as client:
         client.fetching = True
         try:
-            await _asked(source, client, lambda: _fetched(source, client, address, pack, commit, whole=False))
+            await _in_thread(source, client, lambda: _download(source, client, address, pack, commit, whole=False))
             return
         except ConversationEnded as error:
             if source.reference.kind is not RefKind.COMMIT:
                 raise
-            # By version 2 any commit that is there can be had by its hash.
+            # With protocol version 2 a server serves any commit by hash.
             if client.protocol_version == 2:
                 raise _no_commit(source, commit, there=False) from error
-    desk.progress("asking for all branches and tags: the server gives out no commit by its hash")
+    exchange.progress("asking for all branches and tags: the server does not serve commits by hash")
     pack.seek(0)
     pack.truncate()
-    async with _client(source, address, access, desk, patience) as client:
+    async with _client(source, address, access, exchange, timeouts) as client:
         client.fetching = True
-        await _asked(source, client, lambda: _fetched(source, client, address, pack, commit, whole=True))
+        await _in_thread(source, client, lambda: _download(source, client, address, pack, commit, whole=True))
 
 
-def _fetched(
+def _download(
     source: GitSource, client: Client, address: GitAddress, pack: IO[bytes], commit: str, *, whole: bool
 ) -> None:
-    """In the thread: ask for the commit alone, or for the whole history of all branches and tags."""
+    """Runs in the thread: request the commit alone, or the whole history of all branches and tags."""
     spaces = [b"refs/heads/", b"refs/tags/"]
     named = HEAD if source.reference.kind is RefKind.COMMIT else ref_name(source.reference)
 
@@ -250,7 +250,9 @@ def _fetched(
             }
             return sorted(tips)
         if source.reference.kind is RefKind.TAG and client.protocol_version != 2 and Ref(named) in refs:
-            return [refs[Ref(named)]]  # only what has a name can be had, and an annotated tag's commit may have none
+            return [
+                refs[Ref(named)]
+            ]  # version 0 and 1 serve named objects only, and the commit of an annotated tag may have no name
         return [ObjectID(commit.encode())]
 
     client.fetch_pack(
@@ -278,12 +280,12 @@ def _check_out(source: GitSource, commit: str, objects: PackObjects, tree: Tree)
 def _no_commit(source: GitSource, commit: str, *, there: bool) -> Waiting | BadContent:
     named = f"{source.reference.kind} {quoted(source.reference.name)}"
     if there:
-        words = f"{_called(source)}: what {named} names is no commit"
+        words = f"{_called(source)}: {named} does not point to a commit"
         return _unusable(source, commit, SourceReason.MISSING_CONTENT, words)
     if source.reference.kind is RefKind.COMMIT:
-        words = f"{_called(source)} has no commit {commit}, or does not give it out"
+        words = f"{_called(source)} has no commit {commit}, or does not allow access to it"
         return Waiting(SourceReason.SOURCE_NOT_FOUND, words, CONTENT_RETRY_DELAY)
-    return Waiting(SourceReason.SOURCE_UNAVAILABLE, f"{_called(source)}: {named} moved while it was read", RETRY_DELAY)
+    return Waiting(SourceReason.SOURCE_UNAVAILABLE, f"{_called(source)}: {named} moved during the fetch", RETRY_DELAY)
 
 
 def _path(address: GitAddress) -> bytes:

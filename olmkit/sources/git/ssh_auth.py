@@ -1,6 +1,6 @@
-"""What an ssh server is told and shown, out of a Secret, and the sentences about a Secret that is missing or does not fit.
+"""Authentication at an ssh server: connection options from a Secret, and errors for a Secret that is missing or unsuitable.
 
-Used by git_ssh.py. Connects to nobody. Nothing of a key is ever in a sentence.
+Used by ssh_client.py. Opens no connection. Messages never contain a part of a key.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from olmkit.sources.transport import ADDRESS_RETRY_DELAY
 
 
 def connect_options(address: GitAddress, key: SshKey, *, insecure: bool) -> dict[str, Any]:
-    """Of asyncssh.connect: everything that it would otherwise look up on this machine is said. Raises Blocked."""
+    """Options of asyncssh.connect. They include all that it would otherwise read from this machine. Raises Blocked."""
     private = _private(key)
     try:
         known = asyncssh.import_known_hosts(key.known_hosts)
@@ -43,12 +43,12 @@ def connect_options(address: GitAddress, key: SshKey, *, insecure: bool) -> dict
 
 
 def _private(key: SshKey) -> asyncssh.SSHKey:
-    """The key out of a Secret. Raises Blocked."""
+    """The private key of a Secret. Raises Blocked."""
     try:
         return asyncssh.import_private_key(key.private_key)
     except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError, ValueError) as error:
         if str(error).startswith("Passphrase must be"):
-            fault = "an ssh-privatekey that a passphrase locks: give a key without one (ssh-keygen -p -N '' -f FILE)"
+            fault = "an ssh-privatekey that is encrypted with a passphrase: use a key without one (ssh-keygen -p -N '' -f FILE)"
         elif _is_public(key.private_key):
             fault = "a public key as its ssh-privatekey: give the private one, the file whose name does not end in .pub"
         else:
@@ -65,7 +65,7 @@ def _is_public(text: str) -> bool:
 
 
 def missing_key(address: GitAddress, credentials: Credentials) -> Blocked:
-    """Nothing is tried without a key, so only a Secret, or another address, helps."""
+    """The error for an address without a key: Blocked, because only a Secret or another address helps."""
     words = f"git server {address.authority} is reached over ssh, which needs a key"
     put = (
         f"create a Secret of type {SSH_AUTH} in the namespace of the suite with ssh-privatekey, ssh-knownhosts and the"
@@ -75,30 +75,34 @@ def missing_key(address: GitAddress, credentials: Credentials) -> Blocked:
         words += f", and Secret {login.secret} has a user and a password, which are for https: {put}"
     elif hosts := credentials.ssh_hosts:
         others = ", ".join(hosts)
-        words += f", and the Secret names other hosts ({others}): name it in its annotation {HOSTS_ANNOTATION} too"
+        words += f", and the Secret is for other hosts ({others}): name it in its annotation {HOSTS_ANNOTATION} too"
     else:
         words += f": {put}"
     return Blocked(SourceReason.UNAUTHORIZED, words + credentials.common_secret_hint)
 
 
 def login_failed(error: Exception, who: str, key: SshKey) -> Waiting:
-    """Why there is no session with the server that sentences call `who`."""
+    """The error for a session that could not be established; `who` is the name of the server in messages."""
     match error:
         case asyncssh.HostKeyNotVerifiable():
-            words = f"{who} shows a host key that the ssh-knownhosts of Secret {key.secret} do not tell"
+            words = f"{who} presents a host key that is not in the ssh-knownhosts of Secret {key.secret}"
             return Waiting(SourceReason.HOST_KEY_REFUSED, words, ADDRESS_RETRY_DELAY)
         case asyncssh.PermissionDenied():
             words = f"{who} does not accept the key of Secret {key.secret}"
             return Waiting(SourceReason.UNAUTHORIZED, words, RETRY_DELAY)
         case TimeoutError():
             return Waiting(
-                SourceReason.SOURCE_UNAVAILABLE, f"{who} does not answer: no ssh session in time", RETRY_DELAY
+                SourceReason.SOURCE_UNAVAILABLE,
+                f"{who} does not answer: the ssh session was not established in time",
+                RETRY_DELAY,
             )
         case asyncssh.KeyExchangeFailed():
             return Waiting(
                 SourceReason.SOURCE_UNAVAILABLE,
-                f"{who} offers no encryption, or no kind of host key, that is taken here",
+                f"{who} offers no encryption or no type of host key that is supported",
                 RETRY_DELAY,
             )
         case _:
-            return Waiting(SourceReason.SOURCE_UNAVAILABLE, f"{who} does not speak ssh, or broke off", RETRY_DELAY)
+            return Waiting(
+                SourceReason.SOURCE_UNAVAILABLE, f"{who} does not speak ssh, or closed the connection", RETRY_DELAY
+            )

@@ -1,8 +1,8 @@
-"""git over ssh: dulwich speaks git's protocol, asyncssh carries it, over a connection that was made here.
+"""git over ssh: dulwich implements git's protocol, asyncssh the transport, over a socket that is connected here.
 
-Used by git.py. The address is judged before connecting, the server by the known_hosts of the Secret (always, unless the spec
-gives that up), and nothing of this machine takes part: no agent, no configuration, no key file. dulwich is synchronous and runs
-in a thread; each of its reads is answered from the event loop.
+Used by repository.py. The address is checked before connecting, the host key against the known_hosts of the Secret, unless
+the spec has insecureSkipVerify. No ssh agent, configuration or key file of this machine is used. dulwich is synchronous and runs
+in a thread; the event loop serves its reads.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from olmkit.sources.network import Timeouts
 from olmkit.sources.transport import ADDRESS_RETRY_DELAY
 
 Session: TypeAlias = "tuple[asyncssh.SSHClientConnection, asyncssh.SSHClientProcess[bytes]]"
-asyncssh.set_log_level(logging.CRITICAL)  # a line for each step of each session, and what matters is in the error
+asyncssh.set_log_level(logging.CRITICAL)  # it logs each step of each session; errors contain what matters
 CHUNK_BYTES = 256 * 1024
 MAX_STDERR_BYTES = 4096
-"""Bytes of what a server writes beside the protocol."""
+"""Of the server's standard error that are kept."""
 
 
 class SshClient(TraditionalGitClient):
     """A client for one repository, made in the event loop; its methods are called in a thread while the loop runs."""
 
-    def __init__(self, address: GitAddress, access: Access, desk: GitExchange) -> None:
+    def __init__(self, address: GitAddress, access: Access, exchange: GitExchange) -> None:
         super().__init__(thin_packs=False, quiet=True)
         self._address = address
         self._access = access
-        self._desk = desk
+        self._exchange = exchange
         self._bridge = ThreadBridge()
         self._pipe: SshPipe | None = None
         self.fetching = False
@@ -54,15 +54,15 @@ class SshClient(TraditionalGitClient):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not be told on, should the server say it."""
+        """Texts that must not appear in messages, even if the server sends them."""
         return (self._key.private_key,) if self._key else ()
 
-    async def said(self) -> str:
-        """What the server wrote beside the protocol, for the sentence about a conversation that it ended."""
-        return await self._pipe.said() if self._pipe is not None else ""
+    async def server_output(self) -> str:
+        """The server's standard error, for the message about a conversation that it ended."""
+        return await self._pipe.server_output() if self._pipe is not None else ""
 
     async def hang_up(self) -> None:
-        """End the conversation, if there is one."""
+        """Close the connection, if there is one."""
         self._bridge.close()
         if self._pipe is not None:
             await self._pipe.close()
@@ -70,19 +70,19 @@ class SshClient(TraditionalGitClient):
     def _connect(
         self, cmd: bytes, path: str | bytes, protocol_version: int | None = None
     ) -> tuple[Protocol, Callable[[], bool], IO[bytes] | None]:
-        self._pipe = self._bridge.wait(self._dial())
+        self._pipe = self._bridge.wait(self._open_session())
         pipe = self._pipe
         return Protocol(pipe.read, pipe.write), lambda: False, None
 
-    async def _dial(self) -> SshPipe:
-        address, patience = self._address, self._access.timeouts
+    async def _open_session(self) -> SshPipe:
+        address, timeouts = self._address, self._access.timeouts
         who = f"git server {address.authority}"
         if self._key is None:
             raise missing_key(address, self._access.credentials)
-        options = connect_options(address, self._key, insecure=self._desk.insecure)
-        connected = await _connected(address, self._access, who)
+        options = connect_options(address, self._key, insecure=self._exchange.insecure)
+        connected = await _connect_socket(address, self._access, who)
         try:
-            async with asyncio.timeout(patience.connect + patience.read):
+            async with asyncio.timeout(timeouts.connect + timeouts.read):
                 connection = await asyncssh.connect(sock=connected, **options)
         except (OSError, asyncssh.Error) as error:
             connected.close()
@@ -91,30 +91,30 @@ class SshClient(TraditionalGitClient):
             connected.close()
             raise
         try:
-            async with asyncio.timeout(patience.read):
+            async with asyncio.timeout(timeouts.read):
                 process = await connection.create_process(
                     _command(address.path), encoding=None, env={"GIT_PROTOCOL": "version=2"}
                 )
         except (OSError, asyncssh.Error) as error:
             connection.abort()
-            words = f"{who} lets us in, but does not serve git"
+            words = f"{who} accepts the key, but does not serve git"
             raise Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY) from error
         except BaseException:
             connection.abort()
             raise
-        limit = self._desk.limit + MAX_REFS_BYTES if self.fetching else MAX_REFS_BYTES
-        return SshPipe((connection, process), limit, who, self._bridge, patience)
+        limit = self._exchange.limit + MAX_REFS_BYTES if self.fetching else MAX_REFS_BYTES
+        return SshPipe((connection, process), limit, who, self._bridge, timeouts)
 
 
 class SshPipe:
-    """The two directions of one conversation, as blocking functions for the thread."""
+    """The two directions of one ssh session, as blocking functions for the thread."""
 
-    def __init__(self, session: Session, limit: int, who: str, bridge: ThreadBridge, patience: Timeouts) -> None:
+    def __init__(self, session: Session, limit: int, who: str, bridge: ThreadBridge, timeouts: Timeouts) -> None:
         self._connection, self._process = session
         self._limit = limit
         self._who = who
         self._bridge = bridge
-        self._patience = patience
+        self._timeouts = timeouts
         self._rest = b""
         self._count = 0
         self._window = (time.monotonic(), 0)
@@ -133,19 +133,19 @@ class SshPipe:
         return b"".join(parts)
 
     def write(self, data: bytes) -> int:
-        """Send. What a server that hung up does not take, it is not told."""
+        """Send. Errors of a closed connection are ignored; the next read reports the end."""
         self._bridge.wait(self._send(data))
         return len(data)
 
-    async def said(self) -> str:
-        """The first words of the server's error stream."""
+    async def server_output(self) -> str:
+        """The beginning of the server's standard error."""
         with suppress(TimeoutError, OSError, asyncssh.Error):
             async with asyncio.timeout(1):
                 return (await self._process.stderr.read(MAX_STDERR_BYTES)).decode(errors="replace").strip()
         return ""
 
     async def close(self) -> None:
-        """Hang up, without waiting for the other side's consent."""
+        """Abort the connection, without a handshake."""
         self._connection.abort()
         with suppress(TimeoutError, OSError, asyncssh.Error):
             async with asyncio.timeout(5):
@@ -157,10 +157,10 @@ class SshPipe:
 
     async def _some(self) -> bytes:
         try:
-            async with asyncio.timeout(self._patience.read):
+            async with asyncio.timeout(self._timeouts.read):
                 data = await self._process.stdout.read(CHUNK_BYTES)
         except TimeoutError as error:
-            words = f"{self._who} does not answer: nothing within {self._patience.read:g} s"
+            words = f"{self._who} does not answer: nothing within {self._timeouts.read:g} s"
             raise Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY) from error
         except (OSError, asyncssh.Error):
             return b""
@@ -169,9 +169,9 @@ class SshPipe:
             raise PackError(SourceReason.TOO_LARGE, f"sends more than {self._limit:,} bytes, the most that is read")
         start, arrived = self._window
         now = time.monotonic()
-        if data and now - start > self._patience.min_rate_window:
-            if arrived + len(data) < self._patience.min_rate_bytes:
-                words = f"{self._who} sends too slowly ({self._patience.min_rate})"
+        if data and now - start > self._timeouts.min_rate_window:
+            if arrived + len(data) < self._timeouts.min_rate_bytes:
+                words = f"{self._who} sends too slowly ({self._timeouts.min_rate})"
                 raise Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY)
             self._window = (now, 0)
         else:
@@ -179,8 +179,8 @@ class SshPipe:
         return data
 
 
-async def _connected(address: GitAddress, access: Access, who: str) -> socket.socket:
-    """A connection to one of the host's addresses that may be had."""
+async def _connect_socket(address: GitAddress, access: Access, who: str) -> socket.socket:
+    """A socket connected to the first of the host's addresses that is allowed and responds."""
     addresses, loop = access.addresses(), asyncio.get_running_loop()
     addresses.check_literal(address.host, address.effective_port, who)
     guard = AddressGuard(addresses)
@@ -193,10 +193,10 @@ async def _connected(address: GitAddress, access: Access, who: str) -> socket.so
                     address.host.strip("[]"), address.effective_port, type=socket.SOCK_STREAM
                 )
         except (OSError, UnicodeError) as error:
-            words = f"{who} cannot be looked up: no such host"
+            words = f"{who} cannot be resolved: no such host"
             raise Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY) from error
         for info in infos:
-            made, last = await _dialled(info, guard, access.timeouts.connect)
+            made, last = await _connect_to(info, guard, access.timeouts.connect)
             if made is not None:
                 return made
         what = min(guard.refused, default=None)
@@ -207,21 +207,23 @@ async def _connected(address: GitAddress, access: Access, who: str) -> socket.so
     raise Waiting(SourceReason.SOURCE_UNAVAILABLE, f"{who} does not answer: {last}", RETRY_DELAY)
 
 
-async def _dialled(info: tuple[Any, ...], guard: AddressGuard, patience: float) -> tuple[socket.socket | None, str]:
-    """A connection to one address, or why there is none."""
+async def _connect_to(
+    info: tuple[Any, ...], guard: AddressGuard, connect_timeout: float
+) -> tuple[socket.socket | None, str]:
+    """A socket connected to one address, or the reason why there is none."""
     try:
         made = guard(info)
     except OSError:
         return None, "no connection"
     made.setblocking(False)
     try:
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(connect_timeout):
             await asyncio.get_running_loop().sock_connect(made, info[4])
     except OSError as error:
         made.close()
         if isinstance(error, TimeoutError) and error.errno is None:
-            return None, f"no connection within {patience:g} s"
-        # By number: asyncio's own text names the address and the port it tried.
+            return None, f"no connection within {connect_timeout:g} s"
+        # By number: the text of asyncio contains the address and the port.
         return None, os.strerror(error.errno).lower() if error.errno else "no connection"
     except BaseException:
         made.close()
@@ -230,7 +232,7 @@ async def _dialled(info: tuple[Any, ...], guard: AddressGuard, patience: float) 
 
 
 def _command(path: str) -> str:
-    """As git itself asks: the path in single quotes, for the server's shell; /~user is the home of that user."""
+    """The command that git sends: the path in single quotes for the server's shell; /~user is the home of that user."""
     path = path[1:] if path.startswith("/~") else path
     inner = path.replace("'", "'\\''").replace("!", "'\\!'")
     return f"git-upload-pack '{inner}'"

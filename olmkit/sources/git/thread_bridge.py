@@ -1,4 +1,4 @@
-"""The way from the thread that dulwich runs in to the event loop, and how it ends: used by git_http.py and git_ssh.py."""
+"""Runs coroutines in the event loop for the thread of dulwich. Used by http_client.py and ssh_client.py."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ThreadBridge:
         self._closed = False
 
     def wait(self, work: Coroutine[Any, Any, Value]) -> Value:
-        """What the work returns, done in the loop. Raises what it raises, and HangupException once the bridge is closed."""
+        """Run the coroutine in the loop and return its result. Raises what it raises, and HangupException after close()."""
         if self._closed:
             work.close()
             raise HangupException
@@ -33,7 +33,7 @@ class ThreadBridge:
             self._waiting.discard(future)
 
     def close(self) -> None:
-        """End what is being done, so that the thread ends too."""
+        """Cancel pending coroutines, so that the thread ends too."""
         self._closed = True
         for future in list(self._waiting):
             future.cancel()

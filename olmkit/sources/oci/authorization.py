@@ -1,8 +1,8 @@
-"""Who we are to a registry: from its challenge to the header that answers it, anonymously or with the login of a Secret.
+"""Authentication at a registry: the Authorization header that its challenge requires, with or without the login of a Secret.
 
-Used by registry.py, one value per registry and repository. Nothing is sent before the registry asks for it, and a login goes only
-to the host that its Secret names, and to the token service that this host itself names, if both are asked over verified TLS (why:
-docs/decisions/0008-where-logins-go.md). What a redirect leads to is neither. Tokens are kept for the job.
+Used by registry_client.py, one instance per registry and repository. Credentials are sent after a challenge only, to the host
+that the Secret names and to the token service that this host names, if both use verified TLS: see
+docs/decisions/0008-where-logins-go.md. The target of a redirect is neither. Tokens are kept for one job.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _PARAMETER = re.compile(r'([a-zA-Z_]+)\s*=\s*"((?:[^"\\]|\\.)*)"|([a-zA-Z_]+)\s*
 
 @dataclass(frozen=True)
 class _Service:
-    """Where a token is asked for, and for what."""
+    """A token service and the parameters of the token request."""
 
     realm: URL
     query: Mapping[str, str]
 
 
 class Authorization:
-    """The header for one repository at one registry. `image` is what sentences name."""
+    """The header for one repository at one registry. `image` is what messages name."""
 
     def __init__(self, transport: Transport, registries: Registries, endpoint: Endpoint, image: str) -> None:
         self._transport = transport
@@ -48,26 +48,26 @@ class Authorization:
         self._image = image
         self._kept = registries.tokens
         self._sent = False
-        """Whether the login went out."""
+        """Whether the login was sent."""
         self._service_host = ""
         self._key = (endpoint.host, endpoint.repository, self._login)
 
     @property
     def headers(self) -> dict[str, str]:
-        """What earlier challenges taught; empty before the first."""
+        """The header that earlier challenges led to; empty before the first."""
         known = self._kept.get(self._key)
         return {"Authorization": known} if known is not None else {}
 
-    async def learn(self, asked: URL, answer: HttpResponse) -> bool:
-        """Take the challenges of a 401. False when there is nothing to say to them, or it was said and did not help.
+    async def answer_challenge(self, asked: URL, response: HttpResponse) -> bool:
+        """Handle the challenges of a 401. False when there is no suitable login, or when it was sent already and did not help.
 
-        Raises Waiting when a token cannot be had.
+        Raises Waiting when the token service issues no token.
         """
-        if answer.url.origin() != asked.origin():
-            # What a redirect led to is not the registry: it is told nothing, and nothing is learned from it.
+        if response.url.origin() != asked.origin():
+            # The target of a redirect is not the registry: it gets no credentials, and its challenges do not count.
             return False
         before, login = self._kept.get(self._key), self._login
-        wanted = challenges(answer.headers("WWW-Authenticate"))
+        wanted = challenges(response.headers("WWW-Authenticate"))
         if "bearer" in wanted:
             header = await self._bearer(wanted["bearer"], login)
         elif "basic" in wanted and login is not None and login.basic:
@@ -77,26 +77,28 @@ class Authorization:
         self._kept[self._key] = header
         return header != before
 
-    def refusal(self, answer: HttpResponse) -> Waiting:
-        """The sentence for an answer that says no: 401, 403, or 400 of a token service."""
-        secret, status = self._login.secret if self._login else "", answer.status
-        told = self._sent or (self._login is not None and self._key in self._kept)
+    def refusal(self, response: HttpResponse) -> Waiting:
+        """The error for a denial: 401, 403, or 400 of a token service."""
+        secret, status = self._login.secret if self._login else "", response.status
+        sent = self._sent or (self._login is not None and self._key in self._kept)
         if status == HTTPStatus.FORBIDDEN:
-            whose = f" to the login of Secret {secret}" if told else ""
-            return _unauthorized(f'{answer.server} denies access to "{self._image}"{whose} (403)')
-        if authority(answer.url) not in (self._endpoint.host, self._service_host):
+            whose = f" to the login of Secret {secret}" if sent else ""
+            return _unauthorized(f'{response.server} denies access to "{self._image}"{whose} (403)')
+        if authority(response.url) not in (self._endpoint.host, self._service_host):
             return _unauthorized(
-                f'{answer.server} wants credentials for "{self._image}" ({status}): none are sent there'
+                f'{response.server} requires credentials for "{self._image}" ({status}): credentials are not sent there'
             )
-        if told:
-            return _unauthorized(f'{answer.server} refuses the login of Secret {secret} for "{self._image}" ({status})')
-        wants = f'{answer.server} wants credentials for "{self._image}"'
+        if sent:
+            return _unauthorized(
+                f'{response.server} refuses the login of Secret {secret} for "{self._image}" ({status})'
+            )
+        requires = f'{response.server} requires credentials for "{self._image}"'
         if secret:
-            return _unauthorized(f"{wants} of a kind that Secret {secret} does not hold ({status})")
+            return _unauthorized(f"{requires} of a kind that Secret {secret} does not hold ({status})")
         host = self._endpoint.host
-        give = f"no pull secret has a login for {host}; give one of the type kubernetes.io/dockerconfigjson that has"
+        give = f"no pull secret has a login for {host}; add a Secret of type kubernetes.io/dockerconfigjson with one"
         return _unauthorized(
-            f"{wants} or has no such repository ({status}): {give}{self._credentials.common_secret_hint}"
+            f"{requires} or has no such repository ({status}): {give}{self._credentials.common_secret_hint}"
         )
 
     async def _bearer(self, parameters: Mapping[str, str], login: Login | None) -> str:
@@ -106,7 +108,7 @@ class Authorization:
         service = self._service(parameters)
         self._service_host = authority(service.realm)
         if login is not None:
-            self._check_may_hear(service.realm, login)
+            self._check_token_service(service.realm, login)
             self._sent = True
         if login is not None and login.identity_token:
             form = {
@@ -125,43 +127,47 @@ class Authorization:
         except ValueError:
             realm = URL()
         if realm.scheme not in ("http", "https") or not realm.host:
-            raise unavailable(f"{self._endpoint.display_name} wants a token, but does not say where to get one")
+            raise unavailable(f"{self._endpoint.display_name} requires a token, but does not name a token service")
         scope = parameters.get("scope") or f"repository:{self._endpoint.repository}:pull"
         service = {"service": parameters["service"]} if "service" in parameters else {}
         return _Service(realm, {"scope": scope, **service})
 
-    def _check_may_hear(self, realm: URL, login: Login) -> None:
-        """Raises Waiting when the login must not go to the token service."""
+    def _check_token_service(self, realm: URL, login: Login) -> None:
+        """Raises Waiting when the login must not be sent to the token service."""
         host, insecure = authority(realm), self._endpoint.insecure
-        sends = f"{self._endpoint.display_name} sends us to {host} for a token"
+        names_service = f"{self._endpoint.display_name} names {host} as its token service"
         if realm.scheme == "http" and not insecure:
-            raise _unauthorized(f"{sends} by plain HTTP, where the login of Secret {login.secret} is not sent")
+            raise _unauthorized(
+                f"{names_service} over plain HTTP, where the login of Secret {login.secret} is not sent"
+            )
         if insecure and self._credentials.for_registry(host, self._endpoint.repository) != login:
             only = f"where the login of Secret {login.secret} is sent only if the Secret has the same entry for {host}"
-            raise _unauthorized(f"{sends}, {only}: a registry that is insecure in registries.conf is not believed")
+            raise _unauthorized(
+                f"{names_service}, {only}: a registry that is insecure in registries.conf is not trusted to choose it"
+            )
 
     async def _token(self, method: str, url: URL, headers: Mapping[str, str], form: Mapping[str, str] | None) -> str:
         called = self._endpoint.display_name
-        async with self._transport.open(method, url, self._endpoint, headers, form) as answer:
-            # RFC 6749 says 400 for a refresh token that does not count any more.
+        async with self._transport.open(method, url, self._endpoint, headers, form) as response:
+            # RFC 6749: 400 for a refresh token that has expired or was revoked.
             refused = DENIED_STATUSES if form is None else DENIED_STATUSES | {HTTPStatus.BAD_REQUEST}
-            if answer.status in refused:
-                raise self.refusal(answer)
-            if answer.status != HTTPStatus.OK:
-                raise answer.unexpected()
-            data = await answer.read(MAX_TOKEN_RESPONSE_BYTES)
+            if response.status in refused:
+                raise self.refusal(response)
+            if response.status != HTTPStatus.OK:
+                raise response.unexpected()
+            data = await response.read(MAX_TOKEN_RESPONSE_BYTES)
         try:
             document = orjson.loads(data or b"")
             token = document.get("token") or document.get("access_token")
         except (orjson.JSONDecodeError, AttributeError):
             token = None
         if not isinstance(token, str) or not token.isascii() or not token.isprintable():
-            raise unavailable(f"{called} wants a token, and what it answers when asked for one holds none")
+            raise unavailable(f"{called} requires a token, and the response of its token service does not contain one")
         return f"Bearer {token}"
 
 
 def challenges(values: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Parameters by scheme in lower case. Several may come in one header or in several; the first of a scheme counts."""
+    """Parameters of challenges, by lower-case scheme. One header may contain several; the first of a scheme is used."""
     found: dict[str, dict[str, str]] = {}
     for value in values:
         starts = list(_SCHEME.finditer(value))

@@ -1,8 +1,8 @@
-"""Images: a reference becomes a digest (`resolve`), a digest becomes files on disk (`fetch`, then `unpack`; `pull` is both).
+"""Images: `resolve` turns a reference into a digest, `fetch` downloads the layers, `unpack` writes their files; `pull` does both.
 
-Called inside job children (olmkit.jobs) of catalogd and rukpak; blocks on disk and on decompression, so it does not belong into a
-controller's loop. Never runs anything of an image and never trusts a byte before its digest is verified. Only `unpack` reads what
-is in layers, and it needs no network: jobs call it in a process that has none.
+Called in job children (olmkit.jobs) of catalogd and rukpak, and by `olm`. It blocks on disk and on decompression, so a controller
+must not call it in its event loop. Nothing of an image is executed, and no byte is used before its digest is verified. Only
+`unpack` parses layers. It needs no network: jobs call it in a process that has none.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ MEGABYTE = 1_000_000
 
 @dataclass(frozen=True)
 class ResolvedImage:
-    """`ref_by_digest` is the name as the user wrote it, plus @digest; `digest` is the one of the manifest or index."""
+    """`ref_by_digest` is the name as in the spec, plus @digest; `digest` is that of the manifest or index."""
 
     ref_by_digest: str
     digest: str
@@ -56,7 +56,7 @@ class ResolvedImage:
 
 @dataclass(frozen=True)
 class PulledImage:
-    """What was pulled. `root` is the first wanted path, relative to the folder it was pulled into; "" for everything."""
+    """A pulled image. `root` is the first selected path, relative to the destination; "" for the whole image."""
 
     ref_by_digest: str
     digest: str
@@ -68,7 +68,7 @@ class PulledImage:
 
 @dataclass(frozen=True)
 class _Found:
-    """An image at hand: where it came from and what it says."""
+    """An image: its reference by digest, and its manifest and labels."""
 
     ref: str
     digest: str
@@ -78,19 +78,19 @@ class _Found:
 
 @dataclass(frozen=True)
 class FetchedImage:
-    """An image whose layers are here, verified and not read yet: one after the other in `blob`, a file without a name."""
+    """An image whose layers are downloaded, verified and not parsed yet: one after the other in `blob`, a file without a name."""
 
     ref: str
     digest: str
     labels: Mapping[str, str]
     selection: tuple[str, ...]
-    """The paths to take; "" for everything."""
+    """The paths to unpack; "" for the whole image."""
     sizes: tuple[int, ...]
-    """Of the layers, in bytes as they were sent."""
+    """The compressed sizes of the layers, in bytes."""
     blob: IO[bytes]
 
     def facts(self) -> dict[str, Any]:
-        """All but the file, as JSON."""
+        """All fields but the file, as JSON."""
         return {
             "ref": self.ref,
             "digest": self.digest,
@@ -101,20 +101,20 @@ class FetchedImage:
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any], blob: IO[bytes]) -> FetchedImage:
-        """The other way."""
+        """The inverse of facts()."""
         wanted, sizes = tuple(facts["wanted"]), tuple(facts["sizes"])
         return cls(facts["ref"], facts["digest"], facts["labels"], wanted, sizes, blob)
 
 
 @dataclass(frozen=True)
 class FromLabel:
-    """The path that a label of the image names, as catalogs do."""
+    """Selects the path that a label of the image names, as catalog images have one."""
 
     name: str
 
 
 async def resolve(ref: str, registries: Registries) -> ResolvedImage:
-    """Ask which digest a tag has. A reference by digest is answered without asking anybody.
+    """Resolve a tag to a digest at the registry. A reference by digest needs no request.
 
     Raises BadReference, Waiting (ImageNotFound among them).
     """
@@ -123,22 +123,22 @@ async def resolve(ref: str, registries: Registries) -> ResolvedImage:
         return ResolvedImage(reference.by_digest(reference.digest), reference.digest)
     async with Transport(registries) as transport:
         source = _Source(transport, registries, reference)
-        digest = await source.ask(lambda registry: registry.digest(reference.version))
+        digest = await source.first(lambda registry: registry.digest(reference.version))
     return ResolvedImage(reference.by_digest(digest), digest)
 
 
 async def verify_access(ref: str, registries: Registries) -> None:
-    """Have a registry give out the manifest that `ref` names by digest, to whoever the credentials say we are.
+    """Verify that these credentials may read the image: the registry has to return the manifest of `ref`, a reference by digest.
 
-    A digest that a registry states is a claim; the bytes that hash to it are not. Raises BadReference, Waiting.
+    The bytes of the manifest are hashed, because a digest in a header proves nothing. Raises BadReference, Waiting.
     """
     reference = parse(ref)
     async with Transport(registries) as transport:
-        await _Source(transport, registries, reference).ask(lambda registry: registry.manifest(reference.version))
+        await _Source(transport, registries, reference).first(lambda registry: registry.manifest(reference.version))
 
 
 async def labels(ref: str, registries: Registries) -> Mapping[str, str]:
-    """What the image is labelled with, without a look at its layers. Raises BadReference, BadContent, Waiting."""
+    """The labels of the image. No layer is fetched. Raises BadReference, BadContent, Waiting."""
     async with Transport(registries) as transport:
         return (await _Source(transport, registries, parse(ref)).find()).labels
 
@@ -154,8 +154,8 @@ async def pull(
 ) -> PulledImage:
     """Unpack an image below `into`, an empty folder or a storage; files keep their paths within the image.
 
-    `only` says which paths to take (the others are skipped, but counted). Symbolic links become second names of the files they
-    mean. Raises BadReference, BadContent (its `ref` says by digest which), Waiting. After an error `into` is unfinished.
+    `only` selects paths; the others are skipped, but count for the limits. Symbolic links become hard links to their targets.
+    Raises BadReference, BadContent (`ref` names the image by digest), Waiting. After an error `into` is incomplete.
     """
     folder = into if isinstance(into, Path) else into.folder
     fetched = await fetch(ref, folder, registries, only=only, limits=limits, progress=progress)
@@ -172,7 +172,7 @@ async def fetch(
     limits: ContentLimits = CATALOG_LIMITS,
     progress: Callable[[str], None] = lambda line: None,
 ) -> FetchedImage:
-    """The layers of an image in a file without a name in `folder`, which is the caller's to close; `only` as in pull().
+    """The layers of an image in a file without a name in `folder`, which the caller closes; `only` as in pull().
 
     Raises BadReference, BadContent, Waiting.
     """
@@ -213,33 +213,33 @@ def unpack(
         raise BadContent(error.reason, f"{where} {error.detail}", fetched.ref) from error
     for top in tree.selection:
         if top and not tree.has(top):
-            words = f"has nothing at {quoted('/' + top)}, where its content should be"
+            words = f"has no content at {quoted('/' + top)}, where its content should be"
             raise _bad(fetched.ref, SourceReason.MISSING_CONTENT, words)
     return PulledImage(fetched.ref, fetched.digest, fetched.labels, fetched.selection[0], tree.files, tree.size)
 
 
 class _Source:
-    """The places an image may come from, mirrors first."""
+    """The registries that an image may come from, mirrors first."""
 
     def __init__(self, transport: Transport, registries: Registries, reference: Reference) -> None:
-        places = registries.endpoints(reference)
-        judged = not (places[0].configured or registries.is_configured(places[0].host))
-        if len(places) == 1 and judged:  # a mirror may answer later
-            host, port = split_port(places[0].host)
-            registries.addresses.check_literal(host, port or 443, places[0].display_name)
-        self._registries = [RegistryClient(transport, registries, each, reference) for each in places]
+        endpoints = registries.endpoints(reference)
+        checked = not (endpoints[0].configured or registries.is_configured(endpoints[0].host))
+        if len(endpoints) == 1 and checked:  # another mirror may succeed later
+            host, port = split_port(endpoints[0].host)
+            registries.addresses.check_literal(host, port or 443, endpoints[0].display_name)
+        self._registries = [RegistryClient(transport, registries, each, reference) for each in endpoints]
         self._reference = reference
 
-    async def ask(self, question: Callable[[RegistryClient], Awaitable[Value]]) -> Value:
-        """The first answer. The error of the last place counts, and its sentence holds those of all."""
+    async def first(self, request: Callable[[RegistryClient], Awaitable[Value]]) -> Value:
+        """The first result. When all fail, the error of the last registry is raised, with the messages of all."""
         failures: list[Waiting] = []
         for registry in list(self._registries):
             try:
-                answer = await question(registry)
+                answer = await request(registry)
             except Waiting as error:
                 failures.append(error)
                 continue
-            # What one place could answer it is asked for the rest too.
+            # Later requests are sent to this registry first.
             self._registries.remove(registry)
             self._registries.insert(0, registry)
             return answer
@@ -248,8 +248,8 @@ class _Source:
         raise last
 
     async def find(self) -> _Found:
-        """The manifest for this machine and its labels."""
-        data, kind = await self.ask(lambda registry: registry.manifest(self._reference.version))
+        """The manifest for this machine's platform, and its labels."""
+        data, kind = await self.first(lambda registry: registry.manifest(self._reference.version))
         digest = self._reference.digest or f"sha256:{hashlib.sha256(data).hexdigest()}"
         ref = self._reference.by_digest(digest)
         try:
@@ -259,14 +259,14 @@ class _Source:
                     break
                 document = await self._chosen(document)
             if isinstance(document, manifests.Index):
-                raise InvalidManifest(f"has more than {manifests.MAX_INDEX_DEPTH} indexes within each other")
+                raise InvalidManifest(f"has more than {manifests.MAX_INDEX_DEPTH} nested indexes")
             return _Found(ref, digest, document, manifests.labels(await self._config(document.config)))
         except InvalidManifest as error:
             raise BadContent(SourceReason.UNSUPPORTED, f"image {ref} {error}", ref) from error
 
     async def _chosen(self, index: manifests.Index) -> Manifest | manifests.Index:
         chosen = manifests.choose(index, os.uname().machine)
-        return manifests.parse(*await self.ask(lambda registry: registry.manifest(chosen.digest)))
+        return manifests.parse(*await self.first(lambda registry: registry.manifest(chosen.digest)))
 
     async def _config(self, config: Descriptor) -> bytes:
         if config.size > MAX_MANIFEST_BYTES:
@@ -276,7 +276,7 @@ class _Source:
         return file.getvalue()
 
     async def fetch(self, blob: Descriptor, file: IO[bytes], arrived: Callable[[int], None]) -> None:
-        """A verified blob in the file, from where it stands."""
+        """Download a blob and verify it, into the file at its current position."""
         start = file.tell()
 
         async def once(registry: RegistryClient) -> None:
@@ -284,12 +284,12 @@ class _Source:
             file.truncate()
             await registry.blob(blob, file, arrived)
 
-        await self.ask(once)
+        await self.first(once)
         file.flush()
 
 
 async def _fetch_layers(source: _Source, found: _Found, blob: IO[bytes], progress: Callable[[str], None]) -> None:
-    """One after the other, verified. Raises Waiting."""
+    """Download all layers into `blob`, one after the other, and verify them. Raises Waiting."""
     count, before = len(found.manifest.layers), 0
     total = sum(layer.size for layer in found.manifest.layers)
 
@@ -306,7 +306,7 @@ def _bad(ref: str, reason: SourceReason, words: str) -> BadContent:
 
 
 def _wanted(found: _Found, only: str | Sequence[str] | FromLabel | None) -> tuple[str, ...]:
-    """The paths to take, without slashes at their ends."""
+    """The selected paths, without leading and trailing slashes."""
     if isinstance(only, FromLabel):
         if not found.labels.get(only.name):
             text = f'catalog image "{found.ref}" is missing the required label "{only.name}"'
@@ -315,6 +315,6 @@ def _wanted(found: _Found, only: str | Sequence[str] | FromLabel | None) -> tupl
     paths = (only,) if isinstance(only, str) else tuple(only or ("",))
     for path in paths:
         if ".." in path.split("/"):
-            text = f"image {found.ref} says its content is at {quoted(path)}: a path outside the image"
+            text = f"image {found.ref} selects {quoted(path)}: a path outside the image"
             raise BadContent(SourceReason.UNSAFE, text, found.ref)
     return tuple("/".join(part for part in path.split("/") if part not in ("", ".")) for path in paths)

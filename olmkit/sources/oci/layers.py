@@ -1,7 +1,7 @@
-"""One layer, a tar archive that is plain, gzip or zstd, into a Tree: streamed, each member judged before it is touched.
+"""A layer, which is a tar archive, plain or compressed with gzip or zstd, is unpacked into a Tree: as a stream, member by member.
 
-Called by image.py with a blob whose digest has been verified. tarfile only parses headers here; nothing is ever extracted by it.
-Raises TreeError (tree.py) with words that fit "layer N of image X ..."; never writes outside of the tree's folder.
+Called by image.py, and by http.py for archives, with a blob whose digest is verified. Each member is checked before the tree gets
+it. tarfile only parses headers and extracts nothing. Raises TreeError (tree.py) with a detail that follows "layer N of image X ".
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from olmkit.sources.tree import Tree, TreeError
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 ZSTD_SKIPPABLE_MAGIC = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
-"""A frame that decoders skip; zstd:chunked may begin with one."""
+"""A skippable frame; zstd:chunked may begin with one."""
 MAX_ZSTD_WINDOW_BYTES = 64 * 1024**2
-"""Memory that a zstd frame may ask for: eight times what the format wants every reader to grant, and builders of images use."""
+"""The window that a zstd frame may require: eight times the size that the format recommends and image builders use."""
 MAX_EXTENDED_HEADER_BYTES = 1024**2
-"""Bytes of one extended header; tarfile reads it whole."""
+"""Of one extended header; tarfile reads it into memory."""
 MAX_CONSECUTIVE_EXTENDED_HEADERS = 16
-"""Extended headers before one member; tarfile recurses for each."""
+"""Before one member; tarfile recurses for each."""
 EXTENDED_HEADER_TYPES = (
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
@@ -43,7 +43,7 @@ ARCHIVE_ERRORS: tuple[type[Exception], ...] = (
     *(tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError),
     cast("type[Exception]", igzip_lib.IsalError),
 )
-"""What an archive raises that is none, or that ends early."""
+"""What reading an invalid or truncated archive raises."""
 WHITEOUT_PREFIX = ".wh."
 OPAQUE_WHITEOUT = ".wh..wh..opq"
 RESERVED_PREFIX = ".wh..wh."
@@ -51,12 +51,12 @@ RESERVED_PREFIX = ".wh..wh."
 
 @dataclass
 class Budget:
-    """What is left of the limits for the layers still to come; counts everything, wanted or not."""
+    """What remains of the limits for the following layers. Everything counts, selected or not."""
 
     bytes: int
     files: int
     noun: str = "image"
-    """What sentences call that which the limits are for."""
+    """What messages call the content."""
 
     def take_bytes(self, count: int) -> None:
         """Raises TreeError(TooLarge)."""
@@ -68,11 +68,11 @@ class Budget:
         """Raises TreeError(TooLarge)."""
         self.files -= 1
         if self.files < 0:
-            raise TreeError(SourceReason.TOO_LARGE, "brings more files than are read of one")
+            raise TreeError(SourceReason.TOO_LARGE, "contains more files than are read of one")
 
 
 def unpack(blob: IO[bytes], tree: Tree, budget: Budget) -> None:
-    """Merge a layer into the tree. Reads and inflates in a thread, beside what the tree does with the files."""
+    """Merge a layer into the tree. A thread reads and decompresses ahead while the tree handles the files."""
     member = _member_type()
     try:
         with _decompressed(blob) as read, read_ahead(read) as next_block:
@@ -82,12 +82,12 @@ def unpack(blob: IO[bytes], tree: Tree, budget: Budget) -> None:
             ) as archive:
                 remembered: list[tarfile.TarInfo] = vars(archive)["members"]
                 while (info := archive.next()) is not None:
-                    remembered.clear()  # tarfile remembers all of them, for seeking that never happens here
+                    remembered.clear()  # tarfile keeps all of them, for seeking, which is not used here
                     member.row = 0
                     budget.take_file()
-                    _place(stream, info, tree)
+                    _add(stream, info, tree)
     except ARCHIVE_ERRORS as error:
-        raise TreeError(SourceReason.UNSUPPORTED, f"is no complete tar archive: {error}") from error
+        raise TreeError(SourceReason.UNSUPPORTED, f"is not a complete tar archive: {error}") from error
 
 
 class _Member(tarfile.TarInfo):
@@ -95,7 +95,7 @@ class _Member(tarfile.TarInfo):
 
 
 def _member_type() -> type[_Member]:
-    """A TarInfo that refuses headers before tarfile acts on them. A class per layer, since it counts."""
+    """A TarInfo that checks headers before tarfile acts on them. One class per layer, because it counts."""
 
     class Member(_Member):
         @classmethod
@@ -105,12 +105,12 @@ def _member_type() -> type[_Member]:
             except (tarfile.EmptyHeaderError, tarfile.EOFHeaderError):  # type: ignore[attr-defined]
                 raise
             except tarfile.HeaderError as error:
-                # tarfile takes a broken header in the middle for the end of the archive.
-                raise TreeError(SourceReason.UNSUPPORTED, f"is no complete tar archive: {error}") from error
+                # tarfile treats an invalid header in the middle as the end of the archive.
+                raise TreeError(SourceReason.UNSUPPORTED, f"is not a complete tar archive: {error}") from error
             if info.type in EXTENDED_HEADER_TYPES:
                 cls.row += 1
                 if info.size > MAX_EXTENDED_HEADER_BYTES or cls.row > MAX_CONSECUTIVE_EXTENDED_HEADERS:
-                    raise TreeError(SourceReason.TOO_LARGE, "holds tar headers larger than any real file needs")
+                    raise TreeError(SourceReason.TOO_LARGE, "contains tar headers that are too large")
             if info.type == tarfile.GNUTYPE_SPARSE:
                 raise TreeError(
                     SourceReason.UNSUPPORTED, f"holds {quoted(info.name)}, a sparse file: write it as a plain one"
@@ -121,7 +121,7 @@ def _member_type() -> type[_Member]:
 
 
 class _Stream:
-    """Blocks as the file that tarfile reads headers from, forward only; what they hold is taken from the budget."""
+    """The blocks as a file for tarfile, forward only; their bytes are taken from the budget."""
 
     def __init__(self, next_block: Callable[[], bytes], budget: Budget) -> None:
         self._next_block = next_block
@@ -131,18 +131,18 @@ class _Stream:
         self._position = 0
 
     def tell(self) -> int:
-        """Bytes that were taken or passed over."""
+        """The position: bytes read or skipped."""
         return self._position
 
     def seek(self, position: int) -> None:
-        """Pass over what lies before. Raises ReadError for going back."""
+        """Skip forward. Raises ReadError for a position before the current one."""
         if position < self._position:
             raise tarfile.ReadError("its members overlap")
         while self._position < position and self._some(position - self._position, keep=False) is not None:
             pass
 
     def read(self, size: int) -> bytes:
-        """As many bytes, fewer only at the end."""
+        """`size` bytes, fewer only at the end."""
         parts, missing = [], size
         while missing > 0 and (part := self._some(missing)) is not None:
             parts.append(part)
@@ -150,7 +150,7 @@ class _Stream:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def some(self, limit: int) -> bytes:
-        """At least one byte and at most `limit`; copied only where that cannot be helped. Raises ReadError at the end."""
+        """At least one byte and at most `limit`, without a copy where possible. Raises ReadError at the end."""
         part = self._some(limit)
         if part is None:
             raise tarfile.ReadError("unexpected end of data")
@@ -185,7 +185,7 @@ class _Data:
 
 @contextmanager
 def _decompressed(blob: IO[bytes]) -> Iterator[Callable[[int], bytes]]:
-    """By the first bytes, not by the media type: the two are known to differ in the field. The blob stays open."""
+    """Detects the compression by the first bytes, because media types are often wrong. The blob stays open."""
     blob.seek(0)
     start = blob.read(4)
     blob.seek(0)
@@ -200,21 +200,21 @@ def _decompressed(blob: IO[bytes]) -> Iterator[Callable[[int], bytes]]:
         yield blob.read
 
 
-def _place(stream: _Stream, info: tarfile.TarInfo, tree: Tree) -> None:
+def _add(stream: _Stream, info: tarfile.TarInfo, tree: Tree) -> None:
     path = _path(info.name, tree)
     folder, _, name = path.rpartition("/")
     if f"/{WHITEOUT_PREFIX}" in f"/{folder}":
-        return  # what old union file systems keep for themselves
+        return  # metadata of AUFS
     if name.startswith(WHITEOUT_PREFIX):
         _white_out(tree, folder, name)
         return
     if not path or not (tree.selects(path) or tree.leads_to_selection(path)):
         return
     _check_text(path)
-    _placer(stream, info)(tree, path)
+    _adder(stream, info)(tree, path)
 
 
-def _placer(stream: _Stream, info: tarfile.TarInfo) -> Callable[[Tree, str], None]:
+def _adder(stream: _Stream, info: tarfile.TarInfo) -> Callable[[Tree, str], None]:
     if info.isdir():
         return Tree.folder
     if info.isreg():
@@ -240,12 +240,12 @@ def _white_out(tree: Tree, folder: str, name: str) -> None:
         return
     hidden = name.removeprefix(WHITEOUT_PREFIX)
     if hidden in ("", ".", ".."):
-        raise TreeError(SourceReason.UNSAFE, f"holds {quoted(name)}, a whiteout of nothing")
+        raise TreeError(SourceReason.UNSAFE, f"holds {quoted(name)}, a whiteout without a name")
     tree.whiteout(f"{folder}/{hidden}" if folder else hidden)
 
 
 def _path(name: str, tree: Tree) -> str:
-    """The name without `.` and double slashes. Raises TreeError for what leads out of the image or is too long or too deep."""
+    """The name without `.` and empty parts. Raises TreeError for a path outside the image, too long or too deep."""
     if name.startswith("/"):
         raise TreeError(SourceReason.UNSAFE, f"holds {quoted(name)}: an absolute path")
     parts = [part for part in name.split("/") if part not in ("", ".")]

@@ -1,6 +1,6 @@
-"""Manifests: bytes of a registry into values, for the OCI and Docker forms, and the choice of a platform out of an index.
+"""Manifests and indexes of OCI and Docker: parsed from the bytes of a registry, and the platform selected from an index.
 
-Used by image.py. Pure; trusts nothing: whatever the JSON holds, the outcome is a value or a InvalidManifest.
+Used by image.py. Pure. The bytes are untrusted: for any input the result is a value or InvalidManifest.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ FOREIGN_LAYER_MEDIA_TYPES = (
     "application/vnd.docker.image.rootfs.foreign.",
     "application/vnd.oci.image.layer.nondistributable.",
 )
-"""Layers that a registry does not hold, but some other place that the manifest names."""
+"""Layers that are not stored in the registry but at a URL in the manifest."""
 
 CONFIG_MEDIA_TYPES = frozenset(
     {"application/vnd.oci.image.config.v1+json", "application/vnd.docker.container.image.v1+json"}
 )
 ARCHITECTURES: Mapping[str, str] = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
-"""What os.uname() says, in the words of image indexes; others are called the same (ppc64le, s390x, riscv64)."""
+"""The machine of os.uname() to the architecture of image indexes; others have the same name (ppc64le, s390x, riscv64)."""
 MAX_LAYERS = 500
 MAX_INDEX_DEPTH = 4
-"""Indexes on the way to an image."""
+"""Nested indexes on the way to an image."""
 
 
 class InvalidManifest(ValueError):
-    """What is wrong, in words that fit "image X ..."."""
+    """The message follows "image X "."""
 
 
 @dataclass(frozen=True)
 class Descriptor:
-    """A blob by digest; `platform` as os/architecture where an index says it."""
+    """A blob by digest; `platform` is (os, architecture) where an index has it."""
 
     media_type: str
     digest: str
@@ -79,26 +79,26 @@ class Index:
 
 
 def parse(data: bytes, content_type: str) -> Manifest | Index:
-    """Read a manifest or an index; the media type inside wins over the header. Raises InvalidManifest."""
+    """Parse a manifest or an index; its own media type takes precedence over the header. Raises InvalidManifest."""
     document = _object(data, "has a manifest that")
     stated = document.get("mediaType")
     kind = stated if isinstance(stated, str) and stated else content_type
     if "manifests" in document and ("layers" in document or "config" in document):
-        raise InvalidManifest("has a manifest that is an index and an image at once")
+        raise InvalidManifest("has a manifest that is both an index and an image")
     if kind in INDEX_MEDIA_TYPES or (kind not in MANIFEST_MEDIA_TYPES and "manifests" in document):
         return Index(tuple(_descriptor(each) for each in _list(document, "manifests")))
     if kind in MANIFEST_MEDIA_TYPES or "layers" in document:
         return _manifest(document)
     if document.get("schemaVersion") == 1:
-        raise InvalidManifest("is of Docker's old form, schema 1: push it again as an OCI or a Docker v2 image")
-    raise InvalidManifest(f"has a manifest of the kind {quoted(kind)}: push it as an OCI or a Docker v2 image")
+        raise InvalidManifest("is in Docker's old format, schema 1: push it as an OCI or a Docker v2 image")
+    raise InvalidManifest(f"has a manifest of type {quoted(kind)}: push it as an OCI or a Docker v2 image")
 
 
 def choose(index: Index, machine: str) -> Descriptor:
     """The entry for linux on this machine (os.uname().machine), else linux/amd64, else the first for linux or for no platform.
 
-    Content is not run, so another architecture's will do; another system's has its files elsewhere. What is chosen may be an
-    index again. Raises InvalidManifest, naming the platforms there are.
+    Content is not executed, so the image of another architecture serves; that of another operating system has other paths. The
+    entry may be an index. Raises InvalidManifest, with the platforms that exist.
     """
     images = sorted(filter(_is_image, index.entries), key=lambda entry: entry.media_type in INDEX_MEDIA_TYPES)
     for architecture in (ARCHITECTURES.get(machine, machine), "amd64"):
@@ -132,9 +132,9 @@ def _object(data: bytes, subject: str) -> dict[str, Any]:
     try:
         document = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise InvalidManifest(f"{subject} is no JSON") from error
+        raise InvalidManifest(f"{subject} is not JSON") from error
     if not isinstance(document, dict):
-        raise InvalidManifest(f"{subject} is no JSON object")
+        raise InvalidManifest(f"{subject} is not a JSON object")
     return document
 
 
@@ -149,7 +149,7 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
     config = _descriptor(document.get("config"))
     if config.media_type not in CONFIG_MEDIA_TYPES:
         kind = document.get("artifactType") or config.media_type
-        raise InvalidManifest(f"is no image but an artefact of the kind {quoted(str(kind))}")
+        raise InvalidManifest(f"is not an image but an artifact of the type {quoted(str(kind))}")
     layers = tuple(_layer(each) for each in _list(document, "layers"))
     if len(layers) > MAX_LAYERS:
         raise InvalidManifest(f"has {len(layers)} layers; at most {MAX_LAYERS} are read")
@@ -163,16 +163,16 @@ def _layer(value: Any) -> Descriptor:
             f"has a layer that is not kept in the registry ({quoted(layer.media_type)}): push it with all layers"
         )
     if layer.media_type not in LAYER_MEDIA_TYPES:
-        raise InvalidManifest(f"has a layer of the kind {quoted(layer.media_type)}: it holds no file system")
+        raise InvalidManifest(f"has a layer of type {quoted(layer.media_type)}: it does not contain a file system")
     return layer
 
 
 def _descriptor(value: Any) -> Descriptor:
     if not isinstance(value, dict):
-        raise InvalidManifest("has a manifest with an entry that is no descriptor")
+        raise InvalidManifest("has a manifest with an entry that is not a descriptor")
     digest, size = value.get("digest"), value.get("size")
     if not isinstance(digest, str) or not is_digest(digest):
-        raise InvalidManifest(f"has a manifest with the digest {quoted(str(digest))}, which is none")
+        raise InvalidManifest(f"has a manifest with {quoted(str(digest))}, which is not a digest")
     if not isinstance(size, int) or isinstance(size, bool) or size < 0:
         raise InvalidManifest(f"has a manifest with a descriptor without a size ({digest})")
     return Descriptor(str(value.get("mediaType", "")), digest, size, _platform(value), _is_attestation(value))

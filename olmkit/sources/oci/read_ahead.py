@@ -1,6 +1,6 @@
-"""A stream read ahead of whoever needs it, in a thread: inflating and reading a disk then happen beside other work.
+"""Reads a stream ahead in a thread, so that disk reads and decompression run in parallel to the consumer.
 
-Used by layers.py. Both let go of Python's lock, so a second processor does them. Holds a few blocks and no more.
+Used by layers.py. Both release the GIL, so they use a second CPU. At most MAX_QUEUED_BLOCKS blocks are kept in memory.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 BLOCK_BYTES = 1024 * 1024
-"""Bytes that are read at a time: enough that taking Python's lock for each costs nothing."""
+"""Per read: large enough that acquiring the GIL for each costs nothing."""
 MAX_QUEUED_BLOCKS = 2
-"""Blocks that may wait."""
+"""Blocks that wait for the consumer."""
 
 
 @contextmanager
 def read_ahead(read: Callable[[int], bytes]) -> Iterator[Callable[[], bytes]]:
-    """A function that gives the next block of what `read` gives, b"" at its end; raises what `read` raised.
+    """A function that returns the next block of `read`, b"" at the end, or raises what `read` raised.
 
-    When the context ends nothing reads any more.
+    The thread has ended when the context ends.
     """
     blocks: queue.Queue[bytes | BaseException] = queue.Queue(MAX_QUEUED_BLOCKS)
     unwanted = threading.Event()
@@ -30,7 +30,7 @@ def read_ahead(read: Callable[[int], bytes]) -> Iterator[Callable[[], bytes]]:
         while block and not isinstance(block, BaseException) and not unwanted.is_set():
             try:
                 block = read(BLOCK_BYTES)
-            except BaseException as error:  # told to the reader, who is in the middle of something else
+            except BaseException as error:  # raised again in the consumer's thread
                 block = error
             blocks.put(block)
 
@@ -51,7 +51,7 @@ def read_ahead(read: Callable[[int], bytes]) -> Iterator[Callable[[], bytes]]:
 def _block(blocks: queue.Queue[bytes | BaseException]) -> bytes:
     block = blocks.get()
     if isinstance(block, BaseException):
-        blocks.put(block)  # whoever asks again hears the same
+        blocks.put(block)  # the next call raises it too
         raise block
     if not block:
         blocks.put(block)

@@ -1,7 +1,8 @@
-"""Image references as people write them, and the registry, repository, tag and digest they mean.
+"""Image references: parsed into registry, repository, tag and digest.
 
-Used by image.py and registries.py. Pure. The grammar is the distribution project's (olmkit.api.patterns): a first component with
-a dot, a colon or the name localhost is a registry; everything else is Docker Hub's, `nginx` is docker.io/library/nginx.
+Used by image.py, registries_conf.py and controllers. Pure. The grammar is that of distribution/reference (olmkit.api.patterns): a
+first component with a dot, a colon or the name localhost is a registry. Other names are those of Docker Hub: `nginx` is
+docker.io/library/nginx.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _TAG = re.compile(IMAGE_TAG)
 
 @dataclass(frozen=True)
 class Reference:
-    """`written` is the name as the user wrote it, without tag and digest; `registry` and `repository` are what it means."""
+    """`written` is the name as in the spec, without tag and digest; `registry` and `repository` are normalized."""
 
     written: str
     registry: str
@@ -37,7 +38,7 @@ class Reference:
 
     @property
     def version(self) -> str:
-        """What the registry is asked for: the digest, else the tag."""
+        """The digest, else the tag: the reference of a manifest in the distribution API."""
         return self.digest or self.tag or "latest"
 
     def by_digest(self, digest: str) -> str:
@@ -46,16 +47,16 @@ class Reference:
 
 
 def parse(text: str) -> Reference:
-    """Read a reference; without tag and digest the tag is latest. Raises BadReference with what is wrong."""
+    """Parse a reference; without tag and digest the tag is latest. Raises BadReference."""
     rest, at, digest = text.partition("@")
     if at and not is_digest(digest):
-        raise _bad(text, "what follows the @ is no sha256, sha384 or sha512 digest in lower-case hex")
+        raise _bad(text, "the part after @ is not a sha256, sha384 or sha512 digest in lower-case hex")
     name, tag = _split_tag(rest)
     if tag is not None and not _TAG.fullmatch(tag):
         raise _bad(text, "a tag is up to 128 letters, digits, dots, dashes and underscores")
     registry, repository = _split_registry(name)
     if not is_host(registry):
-        raise _bad(text, f"{quoted(registry)} is no host name")
+        raise _bad(text, f"{quoted(registry)} is not a host name")
     if not _REPOSITORY.fullmatch(repository):
         raise _bad(
             text, "a repository is lower-case letters and digits, separated by dots, dashes, underscores and slashes"
@@ -68,15 +69,15 @@ def parse(text: str) -> Reference:
 
 
 def check_job_result(asked: str, named: object, digest: object) -> None:
-    """Raise ValueError unless `named` is the image `asked` by that digest: the digest that it asks for, if it asks for one.
+    """Raise ValueError unless `named` is the image `asked` by `digest`, and by the digest of `asked` if it has one.
 
-    For controllers, which do not believe what a job says that it found. Raises BadReference when `asked` cannot be read.
+    For controllers, because results of jobs are not trusted. Raises BadReference when `asked` is invalid.
     """
     reference = parse(asked)
     if not isinstance(digest, str) or reference.digest not in (None, digest):
-        raise ValueError(f"the job was asked for {asked} and says that it found the digest {digest}")
+        raise ValueError(f"the job was started for {asked} and reported the digest {digest}")
     if named != reference.by_digest(digest):
-        raise ValueError(f"the job was asked for {asked} and says that it found {named} with the digest {digest}")
+        raise ValueError(f"the job was started for {asked} and reported {named} with the digest {digest}")
 
 
 def is_host(text: str) -> bool:

@@ -1,9 +1,8 @@
-"""registries.conf (version 2, as containers-registries.conf(5) describes it): where an image is really fetched from.
+"""registries.conf, version 2 (containers-registries.conf(5)): which registries an image is fetched from.
 
-Read once per job by whoever pulls. Honoured: prefix (with `*.` for subdomains), location, insecure, blocked, mirror,
-mirror-by-digest-only, pull-from-mirror. Beyond it, the prefix `*` matches every image. Short names are always Docker Hub's:
-unqualified-search-registries is not asked, since an answer that depends on who replies first is no answer.
-Knows no network.
+Read once per job. Supported: prefix (with `*.` for subdomains), location, insecure, blocked, mirror, mirror-by-digest-only,
+pull-from-mirror. In addition, the prefix `*` matches every image. Short names are always those of Docker Hub:
+unqualified-search-registries is ignored, because its result depends on which registry responds. Opens no connection.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ class Registries(Network):
 
     @classmethod
     def load(cls, path: Path | None, addresses: SourceAddresses | None = None) -> Registries:
-        """Read the file; None means no rules. Raises Blocked(InvalidConfiguration) naming the file and what is wrong."""
+        """Read the file; None means no rules. Raises Blocked(InvalidConfiguration), which names the file."""
         addresses = addresses or SourceAddresses()
         if path is None:
             return cls(addresses=addresses)
@@ -67,7 +66,7 @@ class Registries(Network):
             raise Blocked(SourceReason.INVALID_CONFIGURATION, f"{path} cannot be read: {text}") from error
 
     def endpoints(self, reference: Reference) -> tuple[Endpoint, ...]:
-        """Where to ask for it, in order: mirrors, then the location. Raises BadReference when the registry is blocked."""
+        """The endpoints to try, in order: mirrors, then the location. Raises BadReference when the registry is blocked."""
         name = f"{reference.registry}/{reference.repository}"
         rule = self._rule(name)
         if rule is None:
@@ -86,7 +85,7 @@ class Registries(Network):
         return (*mirrors, _endpoint(location, insecure=rule.insecure, configured=configured))
 
     def is_configured(self, host: str) -> bool:
-        """Whether registries.conf names this host (with port) as a location or a mirror: a redirect may lead there."""
+        """Whether registries.conf names this host (with port) as a location or a mirror. Redirects to it are allowed."""
         locations = {rule.location for rule in self.rules} | {m.location for rule in self.rules for m in rule.mirrors}
         return host in {location.partition("/")[0] for location in locations if location}
 
@@ -98,7 +97,7 @@ class Registries(Network):
 
 
 def parse(text: str) -> tuple[RegistryRule, ...]:
-    """Rules of a file. Raises ValueError (TOMLDecodeError is one) with what is wrong."""
+    """The rules of a file. Raises ValueError, of which TOMLDecodeError is a subclass."""
     document = tomllib.loads(text)
     return tuple(_registry(table) for table in _tables(document, "registry"))
 
@@ -136,7 +135,7 @@ def _mirror(table: Mapping[str, Any], by_digest: bool) -> RegistryMirror:
 def _location(table: Mapping[str, Any]) -> str | None:
     location = _text(table, "location")
     if location is not None and not is_host(location.partition("/")[0]):
-        raise ValueError(f"{quoted(location)} is no location: it is written host[:port][/path], without a scheme")
+        raise ValueError(f"{quoted(location)} is not a location: write host[:port][/path], without a scheme")
     return location
 
 

@@ -1,7 +1,6 @@
-"""One registry, by the OCI distribution protocol: manifests by tag or digest, digests of tags, blobs onto disk.
+"""A client of one registry, by the OCI distribution API: digests of tags, manifests by tag or digest, blobs onto disk.
 
-Used by image.py. Everything that has a digest is verified while it arrives. Who we are is authorization.py's. Raises Waiting, in
-words for people.
+Used by image.py. Content with a digest is verified as it arrives. authorization.py authenticates. Raises Waiting.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ MAX_MANIFEST_BYTES = 4 * 1024**2
 
 
 class RegistryClient:
-    """One endpoint of one image. `reference` is what sentences name."""
+    """One endpoint of one image. `reference` is what messages name."""
 
     def __init__(self, transport: Transport, registries: Registries, endpoint: Endpoint, reference: Reference) -> None:
         self._transport = transport
@@ -40,23 +39,23 @@ class RegistryClient:
         self.host = endpoint.host
 
     async def digest(self, tag: str) -> str:
-        """The digest a tag has now: one HEAD, or the manifest itself where a registry does not say."""
-        async with self._get(f"manifests/{tag}", {"Accept": ACCEPT_HEADER}, method="HEAD") as answer:
-            stated = answer.header("Docker-Content-Digest")
-            if answer.status == 200 and is_digest(stated):
+        """The current digest of a tag: one HEAD request, or the hash of the manifest when the response has no digest."""
+        async with self._get(f"manifests/{tag}", {"Accept": ACCEPT_HEADER}, method="HEAD") as response:
+            stated = response.header("Docker-Content-Digest")
+            if response.status == 200 and is_digest(stated):
                 return stated
-            if answer.status not in (200, 405):
-                raise self._refused(answer, manifest=True)
+            if response.status not in (200, 405):
+                raise self._refused(response, manifest=True)
         data, _ = await self.manifest(tag)
         return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
     async def manifest(self, version: str) -> tuple[bytes, str]:
-        """A manifest and its media type, by tag or digest; a digest is verified."""
-        async with self._get(f"manifests/{version}", {"Accept": ACCEPT_HEADER}) as answer:
-            if answer.status != 200:
-                raise self._refused(answer, manifest=True)
-            data = await answer.read(MAX_MANIFEST_BYTES)
-            kind = answer.header("Content-Type").partition(";")[0].strip()
+        """The bytes and media type of a manifest, by tag or digest; a digest is verified."""
+        async with self._get(f"manifests/{version}", {"Accept": ACCEPT_HEADER}) as response:
+            if response.status != 200:
+                raise self._refused(response, manifest=True)
+            data = await response.read(MAX_MANIFEST_BYTES)
+            kind = response.header("Content-Type").partition(";")[0].strip()
         if data is None:
             raise unavailable(f"registry {self.host} answers with a manifest of more than {MAX_MANIFEST_BYTES:,} bytes")
         if is_digest(version) and _digest_like(version, data) != version:
@@ -64,13 +63,13 @@ class RegistryClient:
         return data, kind
 
     async def blob(self, blob: Descriptor, into: IO[bytes], arrived: Callable[[int], None]) -> None:
-        """Write a blob into an empty file, verified by size and digest; `arrived` hears how many bytes came so far."""
+        """Write a blob into the file and verify its size and digest; `arrived` is called with the number of bytes so far."""
         checksum = hashlib.new(blob.digest.partition(":")[0])
         count = 0
-        async with self._get(f"blobs/{blob.digest}", {}) as answer:
-            if answer.status != 200:
-                raise self._refused(answer, manifest=False)
-            async for chunk in answer.chunks():
+        async with self._get(f"blobs/{blob.digest}", {}) as response:
+            if response.status != 200:
+                raise self._refused(response, manifest=False)
+            async for chunk in response.chunks():
                 count += len(chunk)
                 if count > blob.size:
                     break
@@ -82,19 +81,21 @@ class RegistryClient:
 
     @asynccontextmanager
     async def _get(self, path: str, headers: dict[str, str], method: str = "GET") -> AsyncIterator[HttpResponse]:
-        """Ask as who we are known; when the registry wants to know better, say it and ask once more."""
+        """Send a request with the known authorization. After a 401 with a challenge, authenticate and send it once more."""
         url = await self._url(path)
         known = {**headers, **self._authorization.headers}
-        async with self._transport.open(method, url, self._endpoint, known) as answer:
-            if answer.status != HTTPStatus.UNAUTHORIZED or not await self._authorization.learn(url, answer):
-                yield answer
+        async with self._transport.open(method, url, self._endpoint, known) as response:
+            if response.status != HTTPStatus.UNAUTHORIZED or not await self._authorization.answer_challenge(
+                url, response
+            ):
+                yield response
                 return
         known = {**headers, **self._authorization.headers}
-        async with self._transport.open(method, url, self._endpoint, known) as answer:
-            yield answer
+        async with self._transport.open(method, url, self._endpoint, known) as response:
+            yield response
 
     async def _url(self, path: str) -> URL:
-        """With a scheme the registry speaks; found out once."""
+        """The URL, with a scheme that the registry speaks. The scheme is detected once."""
         while len(self._schemes) > 1:
             ping = URL(f"{self._schemes[0]}://{self.host}/v2/")
             try:
@@ -106,16 +107,16 @@ class RegistryClient:
                 del self._schemes[0]
         return URL(f"{self._schemes[0]}://{self.host}/v2/{self._endpoint.repository}/{path}", encoded=True)
 
-    def _refused(self, answer: HttpResponse, *, manifest: bool) -> Waiting:
-        if answer.status == HTTPStatus.NOT_FOUND and manifest:
+    def _refused(self, response: HttpResponse, *, manifest: bool) -> Waiting:
+        if response.status == HTTPStatus.NOT_FOUND and manifest:
             text = f'image "{self._reference}" not found: registry {self.host} has no such tag or repository (404)'
             return ImageNotFound(SourceReason.NOT_FOUND, text, RETRY_DELAY)
-        if answer.status in DENIED_STATUSES:
-            return self._authorization.refusal(answer)
-        return answer.unexpected()
+        if response.status in DENIED_STATUSES:
+            return self._authorization.refusal(response)
+        return response.unexpected()
 
     def _differs(self, digest: str) -> Waiting:
-        text = f'registry {self.host} sends other bytes for "{self._reference}" than {digest} stands for'
+        text = f'registry {self.host} sent bytes for "{self._reference}" that do not match {digest}'
         return Waiting(SourceReason.CONTENT_CHANGED, text, RETRY_DELAY)
 
 

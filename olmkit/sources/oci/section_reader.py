@@ -1,6 +1,6 @@
-"""Several files in one, each read as if it were alone: what is fetched crosses from process to process as one descriptor.
+"""Reads sections of a file as separate files, so that all layers of an image pass between processes as one file descriptor.
 
-Used by image.py for the layers of an image. Reads by position: those who share the descriptor do not disturb each other.
+Used by image.py. Reads by position (preadv), so processes that share the descriptor do not affect each other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 BUFFER_BYTES = 256 * 1024
 
 
-class _Part(io.RawIOBase):
+class _Section(io.RawIOBase):
     def __init__(self, descriptor: int, start: int, size: int) -> None:
         self._descriptor = descriptor
         self._start = start
@@ -41,9 +41,9 @@ class _Part(io.RawIOBase):
 
 
 def sections(file: IO[bytes], sizes: Iterable[int]) -> Iterator[IO[bytes]]:
-    """Files of these sizes, which stand in `file` one after the other. It has to stay open."""
+    """The consecutive sections of `file` with these sizes, each as a file. `file` has to stay open."""
     start = 0
     for size in sizes:
-        with io.BufferedReader(_Part(file.fileno(), start, size), BUFFER_BYTES) as part:
-            yield cast("IO[bytes]", part)
+        with io.BufferedReader(_Section(file.fileno(), start, size), BUFFER_BYTES) as section:
+            yield cast("IO[bytes]", section)
         start += size

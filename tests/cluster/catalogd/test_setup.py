@@ -17,13 +17,13 @@ from devcluster.cluster import Cluster
     [
         pytest.param(
             ["--insecure-http", "--no-leader-elect", "--authenticate-requests"],
-            "--insecure-http and --authenticate-requests exclude each other: no token is to pass in plain HTTP. Drop one",
+            "--insecure-http and --authenticate-requests exclude each other: tokens must not be sent over plain HTTP. Remove one",
             id="plain HTTP that asks for tokens",
         ),
         pytest.param(
             ["--insecure-http"],
-            "--insecure-http is for a single replica: the others copy what it serves over HTTPS only. "
-            "Drop it, or run one replica with --no-leader-elect",
+            "--insecure-http is for a single replica: replication requires HTTPS. "
+            "Remove it, or run one replica with --no-leader-elect",
             id="plain HTTP of a replica that others may stand beside",
         ),
     ],

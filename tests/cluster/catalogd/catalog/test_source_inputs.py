@@ -85,11 +85,11 @@ async def test_the_cluster_wide_pull_secret_serves_catalogs_without_one(world: W
             await world.catalog_of({"source": {"type": "image", "image": {"ref": f"{guarded}/c:v1"}}})
             found = await world.when("Unpacked", "False", "UnpackFailed")
             excuse = (
-                f'; the one for all Catalogs cannot be used: Secret "{name}" not found in namespace "{NAMESPACE}": '
+                f'; the Secret for all Catalogs cannot be used: Secret "{name}" not found in namespace "{NAMESPACE}": '
             )
             assert excuse in triple(found, "Unpacked")[2]
             await put(world, docker_config({f"{guarded}?": auth(USER, PASSWORD)}), name)
-            bad = f"; the one for all Catalogs cannot be used: Secret {NAMESPACE}/{name} names the registry …, which is no host"
+            bad = f"; the Secret for all Catalogs cannot be used: Secret {NAMESPACE}/{name} names the registry …, which is"
             await world.until("it is told to be bad", lambda: bad in triple(world.seen(), "Unpacked")[2])
             await put(world, docker_config({guarded: auth(USER, PASSWORD)}), name)
             await world.ready()

@@ -180,7 +180,7 @@ NOWHERE = "nowhere.invalid"
 async def test_content_of_an_image_is_not_given_to_a_source_that_does_not_have_it(setting: Setting) -> None:
     digest = setting.push(FILES)
     await setting.load(setting.image)
-    with pytest.raises(Waiting, match=f"registry {NOWHERE} cannot be looked up"):
+    with pytest.raises(Waiting, match=f"registry {NOWHERE} cannot be resolved"):
         await setting.load(ImageSource(f"{NOWHERE}/c@{digest}"))
     with pytest.raises(Waiting, match="not found"):
         await setting.load(ImageSource(f"{setting.proxy.address}/loading/another@{digest}"))
@@ -197,7 +197,7 @@ async def test_a_registry_that_only_states_a_digest_does_not_get_its_content(set
     async with WebServer(tmp_path) as server:
         server.fault = liar
         setting.trust(server.address)
-        with pytest.raises(Waiting, match="sends other bytes"):
+        with pytest.raises(Waiting, match="sent bytes"):
             await setting.load(ImageSource(f"{server.address}/c:v1"))
 
 
@@ -213,7 +213,7 @@ async def test_content_of_an_archive_is_not_given_to_a_server_that_does_not_have
         source = HttpSource(f"{server.url}/catalog.tar", checksum)
         digest = (await setting.load(source)).digest
         assert setting.content(digest).summary.package_names == ("p",)
-        with pytest.raises(Waiting, match="cannot be looked up"):
+        with pytest.raises(Waiting, match="cannot be resolved"):
             await setting.load(HttpSource(f"http://{NOWHERE}/catalog.tar", checksum))
         with pytest.raises(Waiting, match="404"):
             await setting.load(HttpSource(f"{server.url}/other.tar", checksum))
@@ -228,7 +228,7 @@ async def test_an_archive_and_an_image_of_one_digest_are_two_contents(setting: S
     root.mkdir()
     (root / "manifest").write_bytes(setting.manifest(digest))
     async with WebServer(root) as server:
-        with pytest.raises(BadContent, match="is no archive but text"):
+        with pytest.raises(BadContent, match="is not an archive but text"):
             await setting.load(HttpSource(f"{server.url}/manifest", digest))
 
 

@@ -122,7 +122,7 @@ def test_a_catalog(shelf: Shelf) -> None:
             "elsewhere",
             {"configs/c.json": b""},
             {CONFIGS_LABEL: "/other"},
-            'has nothing at "/other"',
+            'has no content at "/other"',
             id="a label that lies",
         ),
     ],
@@ -241,7 +241,7 @@ async def test_logins_are_those_that_docker_and_podman_keep(
         pytest.param("{", "config.json is no JSON, as a file of logins is", id="a file that is broken"),
         pytest.param(
             '{"auths":{"quay.io":{"auth":"???"}}}',
-            'config.json has an auth for "quay.io" that is no user:password in base64',
+            'config.json has an auth for "quay.io" that is not user:password in base64',
             id="a login that is none",
         ),
     ],

@@ -243,4 +243,4 @@ def test_a_million_files_are_refused_at_the_limit(tmp_path: Path, name: str) -> 
         tree = Tree(CatalogFiles(writer, tmp_path), ("configs",), CATALOG_LIMITS)
         with pytest.raises(TreeError) as caught:
             unpack(io.BytesIO(layer * 1000), tree, Budget(CATALOG_LIMITS.bytes, CATALOG_LIMITS.files))
-    assert caught.value.detail == "brings more files than are read of one"
+    assert caught.value.detail == "contains more files than are read of one"

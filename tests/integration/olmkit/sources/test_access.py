@@ -63,5 +63,5 @@ def test_configuration_that_cannot_be_used_is_said(access: Access, words: str) -
 
 def test_a_proxy_that_is_none_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "socks5://proxy:1")
-    with pytest.raises(Blocked, match="HTTP_PROXY is no URL of a proxy"):
+    with pytest.raises(Blocked, match="HTTP_PROXY is not the URL of a proxy"):
         Access().check()

@@ -63,21 +63,21 @@ def test_a_mounted_configmap_is_read_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        pytest.param(b"", "it holds no certificate in PEM form", id="nothing"),
-        pytest.param(b"\x30\x82\xff", "it holds no certificate in PEM form", id="DER"),
+        pytest.param(b"", "it does not contain a PEM certificate", id="nothing"),
+        pytest.param(b"\x30\x82\xff", "it does not contain a PEM certificate", id="DER"),
         pytest.param(
             b"-----BEGIN PRIVATE KEY-----\nQQ==\n-----END PRIVATE KEY-----\n",
-            "it holds no certificate in PEM form",
+            "it does not contain a PEM certificate",
             id="a key",
         ),
         pytest.param(
             b"-----BEGIN CERTIFICATE-----\nQQ==\n-----END CERTIFICATE-----\n",
-            "it holds something between BEGIN and END CERTIFICATE that is no certificate",
+            "the text between BEGIN and END CERTIFICATE is not a certificate",
             id="rubbish",
         ),
         pytest.param(
             b"-----BEGIN CERTIFICATE-----\nQQ==\n",
-            "it holds something between BEGIN and END CERTIFICATE that is no certificate",
+            "the text between BEGIN and END CERTIFICATE is not a certificate",
             id="half a certificate",
         ),
     ],

@@ -145,7 +145,7 @@ async def test_with_a_checksum_nothing_is_asked_until_it_is_unpacked(
     wrong = "sha256:" + "a" * 64
     error = await harness.refusal(HttpSource(url, wrong))
     assert (error.reason, isinstance(error, Waiting)) == ("DigestMismatch", True)
-    assert error.message == f"archive {url} is {digest_of(ARCHIVE)}, and its checksum should be {wrong}"
+    assert error.message == f"archive {url} is {digest_of(ARCHIVE)}, and the checksum in the spec is {wrong}"
 
 
 @pytest.mark.parametrize("tls", [False, True], ids=["plain HTTP", "a certificate that is not looked at"])
@@ -173,7 +173,7 @@ async def test_a_login_goes_to_the_host_that_its_secret_names(harness: SourceHar
     async with WebServer(shelf, login=("reader", PASSWORD)) as server, WebServer(shelf) as other:
         source = HttpSource(f"{server.url}/a.tar.gz")
         error = await harness.refusal(source)
-        words = f'web server {server.address} wants a user and a password for archive "/a.tar.gz" (401): name a Secret in auth'
+        words = f'web server {server.address} requires a user and a password for archive "/a.tar.gz" (401): name a Secret in auth'
         assert (error.reason, error.message) == ("Unauthorized", words)
         values = {"username": "reader", "password": PASSWORD}
         harness.give(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
@@ -201,7 +201,7 @@ async def test_certificates(harness: SourceHarness, shelf: Path, tmp_path: Path)
         source = HttpSource(f"{server.url}/a.tar.gz")
         error = await harness.refusal(source)
         assert error.reason == "SourceUnavailable"
-        assert f"web server {server.address} shows a certificate that is not trusted" in error.message
+        assert f"web server {server.address} presents a certificate that is not trusted" in error.message
         assert await harness.files(structs.replace(source, insecure_skip_verify=True)) == FILES
         harness.access = replace(harness.access, ca_folder=authority.folder(tmp_path))
         assert await harness.files(source) == FILES
@@ -230,7 +230,7 @@ async def test_redirects_to_addresses_that_are_nobody_elses_business(
 async def test_redirects_that_are_none(harness: SourceHarness, server: WebServer, url: str, location: str) -> None:
     server.fault = redirect(location)
     error = await harness.refusal(HttpSource(url))
-    assert error.message == f"web server {server.address} redirects to what is no http or https address"
+    assert error.message == f"web server {server.address} redirects to an address that is not http or https"
 
 
 async def test_addresses_of_this_machine_are_refused_unless_allowed(
@@ -275,7 +275,7 @@ async def test_urls_that_are_none(harness: SourceHarness, url: str) -> None:
 async def test_what_is_not_there_is_said(harness: SourceHarness, server: WebServer) -> None:
     error = await harness.refusal(HttpSource(f"{server.url}/gone?token=s3cret"))
     assert error.reason == "SourceNotFound"
-    assert error.message == f'web server {server.address} has no archive "/gone", or not for us (404)'
+    assert error.message == f'web server {server.address} has no archive "/gone", or does not allow access to it (404)'
 
 
 @pytest.mark.parametrize(
@@ -285,24 +285,28 @@ async def test_what_is_not_there_is_said(harness: SourceHarness, server: WebServ
         pytest.param(
             b"<!DOCTYPE html>\n<html>Log in",
             "UnsupportedContent",
-            "is no archive but text, such as a page, an error or a pointer to other storage: see what the URL answers",
+            "is not an archive but text, such as a page, an error or a pointer to other storage: check the response of the URL",
             id="a page",
         ),
         pytest.param(
             b'{"token": "s3cret of somebody else"}',
             "UnsupportedContent",
-            "is no archive but text, such as a page",
+            "is not an archive but text, such as a page",
             id="an answer that is for others, of which nothing is told",
         ),
         pytest.param(lzma.compress(tar(FILES)), "UnsupportedContent", "is packed with xz, which is not read", id="xz"),
-        pytest.param(ARCHIVE[: len(ARCHIVE) // 2], "UnsupportedContent", "is no complete tar archive", id="half of it"),
+        pytest.param(
+            ARCHIVE[: len(ARCHIVE) // 2], "UnsupportedContent", "is not a complete tar archive", id="half of it"
+        ),
         pytest.param(tar([file("../a", b"x")]), "UnsafeContent", "a path outside the archive", id="a path out"),
         pytest.param(tar([file("/etc/a", b"x")]), "UnsafeContent", "an absolute path", id="an absolute path"),
         pytest.param(tar([link("a", "../../etc/passwd")]), "UnsafeContent", "outside the archive", id="a link out"),
         pytest.param(
             tar([link("a", "/etc"), file("a/passwd", b"x")]), "UnsafeContent", "which is a link", id="through a link"
         ),
-        pytest.param(tar([hard_link("a", "/etc/passwd")]), "UnsafeContent", "which is no file", id="a hard link out"),
+        pytest.param(
+            tar([hard_link("a", "/etc/passwd")]), "UnsafeContent", "which is not a file", id="a hard link out"
+        ),
         pytest.param(tar([device("a")]), "UnsafeContent", "which is a device", id="a device"),
         pytest.param(
             tar([Entry("x", b"x", pax={"path": "a\0b"})]), "UnsafeContent", "a name with a NUL", id="a NUL in a name"
@@ -400,9 +404,9 @@ async def test_servers_that_lie_stall_trickle_and_break_off(
 
     who = f"web server {server.address}"
     for fault, words in (
-        (half, f"{who} broke off in the middle of an answer"),
+        (half, f"{who} closed the connection in the middle of a response"),
         (busy, f'{who} answered 503 Service Unavailable when asked for archive "/a.tar.gz"'),
-        (strange, f"{who} answers in an encoding that it was not asked for"),
+        (strange, f"{who} sent a response in an encoding that was not requested"),
         (silence, f"{who} does not answer: nothing within 1 s"),
         (trickle, f"{who} sends too slowly (less than 50 KiB in 0.3 s)"),
     ):

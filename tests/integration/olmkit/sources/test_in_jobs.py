@@ -190,7 +190,7 @@ async def test_a_folder_of_authorities_is_read_for_each_job(
             harness.registries.write_text(f'[[registry]]\nlocation = "{proxy.address}"\n')
             state = await harness.pull(f"{proxy.address}/{repository}:v1")
             assert isinstance(state, Failed), words
-            assert "shows a certificate that is not trusted: " in state.error.message
+            assert "presents a certificate that is not trusted: " in state.error.message
             assert "the folder of --pull-cas-dir" in state.error.message, "what to do"
             (harness.authorities / "private.crt").write_bytes((keys / "ca.crt").read_bytes())
             state = await harness.pull(f"{proxy.address}/{repository}:v1")

@@ -50,7 +50,7 @@ async def test_https_goes_through_a_tunnel_and_is_verified_at_its_end(
         registries = through(Registries(ca_bundle=CABundle.load(keys)), f"http://{proxy.address}")
         await image.pull(ref, empty_folder(tmp_path), registries)
         assert proxy.requests == [f"CONNECT {NAME}:443 HTTP/1.1"], "one tunnel for the whole pull"
-        with pytest.raises(Waiting, match="shows a certificate that is not trusted"):
+        with pytest.raises(Waiting, match="presents a certificate that is not trusted"):
             await image.resolve(ref, replace(registries, ca_bundle=CABundle()))
 
 
@@ -86,7 +86,7 @@ async def test_plain_http_goes_through_it_too(local_registry: LocalRegistry, tmp
 @pytest.mark.parametrize(
     ("login", "sentence"),
     [
-        ("", "wants a user and a password (407): write http://user:password@host:port"),
+        ("", "requires a user and a password (407): write http://user:password@host:port"),
         ("me:wr0ng@", "refuses the user and password of its variable (407)"),
     ],
     ids=["no login", "a wrong one"],
@@ -98,7 +98,7 @@ async def test_a_proxy_that_lets_nobody_in_is_told_from_the_registry(scheme: str
         with pytest.raises(Waiting) as raised:
             await image.resolve(ref, through(registries, f"http://{login}{proxy.address}"))
         host = ref.partition("/")[0]
-        assert raised.value.message == f"registry {host} cannot be asked: the proxy {proxy.address} {sentence}"
+        assert raised.value.message == f"registry {host} cannot be reached: the proxy {proxy.address} {sentence}"
         assert raised.value.reason == "RegistryUnavailable"
 
 
@@ -106,16 +106,16 @@ async def test_a_host_that_the_proxy_does_not_reach_is_said() -> None:
     async with ForwardProxy({}).running() as proxy:
         with pytest.raises(Waiting) as raised:
             await image.resolve(f"{NAME}/a:v1", through(Registries(), f"http://u:Sesame@{proxy.address}"))
-        words = f"cannot be asked: the proxy {proxy.address} does not let us through (502)"
+        words = f"cannot be reached: the proxy {proxy.address} refuses the connection (502)"
         assert raised.value.message == f"registry {NAME} {words}"
         address = proxy.address
     with pytest.raises(Waiting) as raised:
         await image.resolve(f"{NAME}/a:v1", through(Registries(), f"http://u:Sesame@{address}"))
-    words = f"cannot be asked: the proxy {address} does not answer: connection refused"
+    words = f"cannot be reached: the proxy {address} does not answer: connection refused"
     assert raised.value.message == f"registry {NAME} {words}"
     with pytest.raises(Waiting) as raised:
         await image.resolve(f"{NAME}/a:v1", through(Registries(), "http://u:Sesame@no-such-proxy.invalid:3128"))
-    words = "cannot be asked: the proxy no-such-proxy.invalid:3128 cannot be looked up: no such host"
+    words = "cannot be reached: the proxy no-such-proxy.invalid:3128 cannot be resolved: no such host"
     assert raised.value.message == f"registry {NAME} {words}"
 
 
@@ -151,6 +151,6 @@ async def test_what_no_proxy_names_is_asked_directly(proxied: ProxiedImage) -> N
     async with ForwardProxy({}).running() as proxy:
         registries = through(proxied.registries, f"http://{proxy.address}", NO_PROXY="no-such-host.invalid")
         assert (await image.resolve(proxied.tag, registries)).digest == proxied.digest, "loopback needs no entry"
-        with pytest.raises(Waiting, match="cannot be looked up"):
+        with pytest.raises(Waiting, match="cannot be resolved"):
             await image.resolve("no-such-host.invalid/a:v1", registries)
         assert proxy.requests == []

@@ -33,36 +33,38 @@ MANIFEST_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/vnd.oci.image.man
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        pytest.param(b"", "broke off in the middle of an answer", id="nothing"),
-        pytest.param(b"SSH-2.0-OpenSSH_9.2\r\n\r\n", "answers with what is no HTTP", id="another protocol"),
-        pytest.param(b"HTTP/1.1 two hundred\r\n\r\n", "answers with what is no HTTP", id="a status in words"),
+        pytest.param(b"", "closed the connection in the middle of a response", id="nothing"),
+        pytest.param(b"SSH-2.0-OpenSSH_9.2\r\n\r\n", "does not answer with HTTP", id="another protocol"),
+        pytest.param(b"HTTP/1.1 two hundred\r\n\r\n", "does not answer with HTTP", id="a status in words"),
         pytest.param(
-            b"HTTP/1.1 200 OK\r\nA: " + b"x" * 100_000, "answers with what is no HTTP", id="a header without end"
+            b"HTTP/1.1 200 OK\r\nA: " + b"x" * 100_000, "does not answer with HTTP", id="a header without end"
         ),
         pytest.param(
-            MANIFEST_HEAD + b"Content-Length: -1\r\n\r\n", "answers with what is no HTTP", id="a length below zero"
+            MANIFEST_HEAD + b"Content-Length: -1\r\n\r\n", "does not answer with HTTP", id="a length below zero"
         ),
         pytest.param(
             MANIFEST_HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
-            "answers with what is no HTTP",
+            "does not answer with HTTP",
             id="chunks that are none",
         ),
         pytest.param(
-            MANIFEST_HEAD + b"Content-Length: 99\r\n\r\n{}", "broke off in the middle", id="less than its length"
+            MANIFEST_HEAD + b"Content-Length: 99\r\n\r\n{}",
+            "closed the connection in the middle",
+            id="less than its length",
         ),
         pytest.param(
             b"HTTP/1.1 302 Found\r\nLocation: http://[::1/x\r\n\r\n",
-            "no http or https address",
+            "not http or https",
             id="a redirect that is no URL",
         ),
         pytest.param(
             b"HTTP/1.1 302 Found\r\nLocation: http://a\xff..b/x\r\n\r\n",
-            "no http or https address",
+            "not http or https",
             id="a redirect to a host that is no name",
         ),
         pytest.param(
             b"HTTP/1.1 302 Found\r\nLocation: http://a:99999/x\r\n\r\n",
-            "no http or https address",
+            "not http or https",
             id="a port out of range",
         ),
     ],
@@ -140,7 +142,7 @@ async def test_mirrors_are_asked_in_order_and_then_the_registry_itself(
         with pytest.raises(Waiting) as raised:
             await image.pull(ref, empty_folder(tmp_path), registries)
         assert f"registry {mirror.address} answered 404 Not Found" in raised.value.message
-        assert f"registry {proxied.proxy.address} sends other bytes" in raised.value.message
+        assert f"registry {proxied.proxy.address} sent bytes" in raised.value.message
 
         mirror.on("/v2/", silence)
         registries = replace(registries, timeouts=SHORT_TIMEOUTS)
@@ -193,5 +195,5 @@ async def test_a_certificate_of_nobody_is_said_and_insecure_takes_it(
         ref = f"{proxy.address}/{proxied.repository}:v1"
         with pytest.raises(Waiting) as raised:
             await image.resolve(ref, Registries(parse(f'[[registry]]\nlocation = "{proxy.address}"')))
-        assert raised.value.message.startswith(f"registry {proxy.address} shows a certificate that is not trusted: ")
+        assert raised.value.message.startswith(f"registry {proxy.address} presents a certificate that is not trusted: ")
         assert (await image.resolve(ref, Registries(parse(insecure_rule(proxy.address))))).digest == proxied.digest

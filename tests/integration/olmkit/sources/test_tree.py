@@ -151,9 +151,11 @@ def test_what_layers_mean(tmp_path: Path, layers: list[list[Entry]], wanted: str
             [[file("../.wh.x")]], SourceReason.UNSAFE, "a path outside the image", id="a whiteout that climbs"
         ),
         pytest.param(
-            [[file("x/.wh...")]], SourceReason.UNSAFE, "a whiteout of nothing", id="a whiteout of the folder above"
+            [[file("x/.wh...")]], SourceReason.UNSAFE, "a whiteout without a name", id="a whiteout of the folder above"
         ),
-        pytest.param([[file("x/.wh.")]], SourceReason.UNSAFE, "a whiteout of nothing", id="a whiteout without a name"),
+        pytest.param(
+            [[file("x/.wh.")]], SourceReason.UNSAFE, "a whiteout without a name", id="a whiteout without a name"
+        ),
         pytest.param(
             [[link("x/a", "../../b")]],
             SourceReason.UNSAFE,
@@ -175,7 +177,7 @@ def test_what_layers_mean(tmp_path: Path, layers: list[list[Entry]], wanted: str
         pytest.param([[link("x/a", "b")]], SourceReason.UNSAFE, "which is not there", id="a link to nothing"),
         pytest.param([[link("x/a", "")]], SourceReason.UNSAFE, "which is a folder", id="a link without a target"),
         pytest.param(
-            [[link("x/a", "b"), link("x/b", "a")]], SourceReason.UNSAFE, "which never ends", id="links in a circle"
+            [[link("x/a", "b"), link("x/b", "a")]], SourceReason.UNSAFE, "which is a loop", id="links in a circle"
         ),
         pytest.param(
             [[link("x/a", "b"), file("x/b/c")]], SourceReason.UNSAFE, "which is a folder", id="a link to a folder"
@@ -202,7 +204,7 @@ def test_what_layers_mean(tmp_path: Path, layers: list[list[Entry]], wanted: str
         pytest.param(
             [[hard_link("x/a", "etc/shadow"), file("etc/shadow")]],
             SourceReason.UNSAFE,
-            "which is no file of the content",
+            "which is not a file of the content",
             id="a hard link out of the content",
         ),
         pytest.param(
@@ -211,13 +213,13 @@ def test_what_layers_mean(tmp_path: Path, layers: list[list[Entry]], wanted: str
         pytest.param(
             [[hard_link("x/a", "x/b")]],
             SourceReason.UNSAFE,
-            "which is no file of the content",
+            "which is not a file of the content",
             id="a hard link to nothing",
         ),
         pytest.param(
             [[folder("x/b"), hard_link("x/a", "x/b")]],
             SourceReason.UNSAFE,
-            "which is no file of the content",
+            "which is not a file of the content",
             id="a hard link to a folder",
         ),
         pytest.param(

@@ -180,15 +180,19 @@ OTHER = create(NAMES, NOW).dump()
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        pytest.param({"tls.crt": b""}, "the certificate is no PEM certificate", id="no certificate"),
-        pytest.param({"tls.crt": GOOD["tls.crt"][:300]}, "is cut or no certificate", id="a certificate that is cut"),
-        pytest.param({"tls.key": b""}, "the key is no PEM private key", id="no key"),
+        pytest.param({"tls.crt": b""}, "the certificate is not PEM", id="no certificate"),
+        pytest.param(
+            {"tls.crt": GOOD["tls.crt"][:300]}, "is truncated or not a certificate", id="a certificate that is cut"
+        ),
+        pytest.param({"tls.key": b""}, "the key is not a PEM private key", id="no key"),
         pytest.param({"tls.key": OTHER["tls.key"]}, "the key does not belong to the certificate", id="another's key"),
         pytest.param({"tls.key": rsa_key()}, "the key does not belong to the certificate", id="a key of another kind"),
         pytest.param({"ca.crt": OTHER["ca.crt"], "ca.key": OTHER["ca.key"]}, "not issued by the CA", id="another CA"),
-        pytest.param({"next-ca.crt": OTHER["ca.crt"]}, "the key is no PEM private key", id="a next CA without key"),
-        pytest.param({"old-ca.crt": GOOD["ca.crt"][:300]}, "is cut or no certificate", id="an old CA that is cut"),
-        pytest.param(rsa_ca(), "the CA's key is none that was made here", id="a person's CA"),
+        pytest.param({"next-ca.crt": OTHER["ca.crt"]}, "the key is not a PEM private key", id="a next CA without key"),
+        pytest.param(
+            {"old-ca.crt": GOOD["ca.crt"][:300]}, "is truncated or not a certificate", id="an old CA that is cut"
+        ),
+        pytest.param(rsa_ca(), "the CA's key is not an elliptic curve key", id="a person's CA"),
     ],
 )
 def test_what_cannot_be_served_with_is_refused_without_a_word_of_the_key(change: dict[str, bytes], said: str) -> None:

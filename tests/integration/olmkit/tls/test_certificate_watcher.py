@@ -95,7 +95,7 @@ def der(wanted: KeyPair) -> bytes:
 async def running(tmp_path: Path) -> AsyncIterator[Running]:
     mount, tls, first = Mount(tmp_path / "mount"), ServerTls(), pair()
     mount.put(first.chain, first.key)
-    folder = CertificateWatcher(mount.folder, tls, look_seconds=0.05)
+    folder = CertificateWatcher(mount.folder, tls, poll_seconds=0.05)
     folder.load()
     follower = asyncio.create_task(folder.run())
     async with serve(tls.context) as site:
@@ -149,9 +149,11 @@ async def test_a_key_of_another_kind_leaves_nothing_of_the_old_one(running: Runn
 @pytest.mark.parametrize(
     ("chain", "key", "said"),
     [
-        pytest.param(b"", pair().key, "the certificate is no PEM certificate", id="an empty certificate"),
-        pytest.param(pair().chain[:200], pair().key, "it is cut or no certificate", id="a certificate that is cut"),
-        pytest.param(pair().chain, b"nothing", "the key is no PEM private key", id="no key"),
+        pytest.param(b"", pair().key, "the certificate is not PEM", id="an empty certificate"),
+        pytest.param(
+            pair().chain[:200], pair().key, "it is truncated or not a certificate", id="a certificate that is cut"
+        ),
+        pytest.param(pair().chain, b"nothing", "the key is not a PEM private key", id="no key"),
         pytest.param(pair().chain, pair().key, "the key does not belong to the certificate", id="another's key"),
         pytest.param(
             *(lambda old: (old.chain, old.key))(pair(NOW - LEAF_LIFETIME * 2)),
@@ -218,9 +220,9 @@ def test_a_certificate_that_expires_while_it_is_served_is_said_once(caplog: pyte
     tls.use(pair())
     for days in (80, 84, 85, 91, 92):
         tls.warn_of_expiry(NOW + timedelta(days=days))
-    said = [(one.levelno, one.getMessage()) for one in caplog.records if "needs a look" in one.getMessage()]
+    said = [(one.levelno, one.getMessage()) for one in caplog.records if "needs attention" in one.getMessage()]
     assert [level for level, _ in said] == [logging.WARNING, logging.ERROR]
-    assert "ends soon" in said[0][1]
+    assert "expires soon" in said[0][1]
     assert "expired on" in said[1][1]
 
 
@@ -239,7 +241,7 @@ def test_an_expired_certificate_is_better_than_none_and_is_said(
     ("chain", "said"),
     [
         pytest.param(None, "No such file", id="an empty folder"),
-        pytest.param(b"x", "is no PEM certificate", id="no PEM"),
+        pytest.param(b"x", "the certificate is not PEM", id="no PEM"),
     ],
 )
 def test_without_a_certificate_the_process_does_not_start(tmp_path: Path, chain: bytes | None, said: str) -> None:

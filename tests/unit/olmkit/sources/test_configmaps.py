@@ -52,15 +52,15 @@ def test_keys_become_files_below_their_folder() -> None:
         ),
         pytest.param([(config_map("a", {"x": "1"}), "../d")], "InvalidReference", "path", id="a path out"),
         pytest.param(
-            [(config_map("a", {"..": "1"}), "")], "UnsafeContent", "which is no name of a file", id="a key that climbs"
+            [(config_map("a", {"..": "1"}), "")], "UnsafeContent", "which is not a file name", id="a key that climbs"
         ),
         pytest.param(
-            [(config_map("a", {"x/y": "1"}), "")], "UnsafeContent", "which is no name", id="a key with a slash"
+            [(config_map("a", {"x/y": "1"}), "")], "UnsafeContent", "which is not a file name", id="a key with a slash"
         ),
         pytest.param(
             [({"metadata": {"name": "a"}, "binaryData": {"x": "not base64"}}, "")],
             "UnsupportedContent",
-            'configmap a has no base64 at the key "x"',
+            'configmap a has invalid base64 at the key "x"',
             id="bytes that are none",
         ),
         pytest.param(

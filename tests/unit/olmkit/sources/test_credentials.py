@@ -245,7 +245,7 @@ def test_a_secret_for_all_that_cannot_be_used_is_told_where_a_login_is_missing()
         passwords({"quay.io": "p"}), Credentials(common_secret_error="Secret all has no key password")
     )
     for each in (made, through_json(made)):
-        assert each.common_secret_hint == "; the one for all Catalogs cannot be used: Secret all has no key password"
+        assert each.common_secret_hint == "; the Secret for all Catalogs cannot be used: Secret all has no key password"
     assert passwords({"quay.io": "p"}).common_secret_hint == ""
 
 
@@ -260,13 +260,13 @@ def test_credentials_reach_a_job_as_json() -> None:
 
 
 FAULTS: list[Any] = [
-    pytest.param(secret("kubernetes.io/tls", {"tls.key": "Sesame"}), 'is of the type "kubernetes.io/tls"', id="a type"),
+    pytest.param(secret("kubernetes.io/tls", {"tls.key": "Sesame"}), 'is of type "kubernetes.io/tls"', id="a type"),
     pytest.param(secret("Opaque", {"token": "Sesame"}), "has none of the keys .dockerconfigjson,", id="Opaque"),
     pytest.param(secret("", {"token": "Sesame"}), "has none of the keys .dockerconfigjson,", id="no type"),
     pytest.param(secret("kubernetes.io/dockerconfigjson", {}), "has no key .dockerconfigjson", id="no key"),
     pytest.param(
         secret("kubernetes.io/dockerconfigjson", {".dockerconfigjson": "{Sesame"}),
-        "has no JSON at the key",
+        "has invalid JSON at the key",
         id="no JSON",
     ),
     pytest.param(
@@ -281,11 +281,11 @@ FAULTS: list[Any] = [
     ),
     pytest.param(
         secret("kubernetes.io/dockerconfigjson", {".dockerconfigjson": b"\xff\xfe"}),
-        "something else than text",
+        "a value that is not text",
         id="no text",
     ),
-    pytest.param(docker_config({}), "names no registry at the key .dockerconfigjson", id="no entry"),
-    pytest.param(docker_config({"": auth("u", "Sesame")}), 'names the registry "", which is no host', id="no host"),
+    pytest.param(docker_config({}), "does not name a registry at the key .dockerconfigjson", id="no entry"),
+    pytest.param(docker_config({"": auth("u", "Sesame")}), 'names the registry "", which is not host', id="no host"),
     pytest.param(docker_config({"quay.io": {}}), 'has a login for "quay.io" with no password', id="an empty entry"),
     pytest.param(docker_config({"quay.io": {"username": "u"}}), "with no password", id="a user alone"),
     pytest.param(
@@ -293,18 +293,20 @@ FAULTS: list[Any] = [
     ),
     pytest.param(
         docker_config({"quay.io": {"auth": "U2VzYW1l"}}),
-        'has an auth for "quay.io" that is no user:password',
+        'has an auth for "quay.io" that is not user:password',
         id="no colon",
     ),
-    pytest.param(docker_config({"quay.io": {"registrytoken": "Sesame\r\nA: b"}}), "no header can hold", id="two lines"),
+    pytest.param(
+        docker_config({"quay.io": {"registrytoken": "Sesame\r\nA: b"}}), "a header cannot contain", id="two lines"
+    ),
     pytest.param(
         secret("kubernetes.io/basic-auth", {"username": "u", "password": "Sesame"}),
-        "does not say which hosts it may be sent to: set the annotation olm.operatorframework.io/source-hosts on it",
+        "does not name the hosts that it may be sent to: set the annotation olm.operatorframework.io/source-hosts on it",
         id="no annotation",
     ),
     pytest.param(
         secret("kubernetes.io/basic-auth", {"username": "u", "password": "Sesame"}, "https://git.example.com/x"),
-        'has "https://git.example.com/x" in its annotation olm.operatorframework.io/source-hosts, which is no host',
+        'has "https://git.example.com/x" in its annotation olm.operatorframework.io/source-hosts, which is not host',
         id="a URL in the annotation",
     ),
     pytest.param(
@@ -352,17 +354,17 @@ def test_a_secret_that_cannot_be_used_is_named_with_what_is_missing(made: Mappin
     [
         pytest.param(
             docker_config({"Sesame open": auth("u", "p")}),
-            "Secret olm-suite-system/login names the registry …, which is no host[:port][/path]",
+            "Secret olm-suite-system/login names the registry …, which is not host[:port][/path]",
             id="the name of a registry",
         ),
         pytest.param(
             docker_config({"sesame.example": {"auth": "x"}}),
-            "Secret olm-suite-system/login has an auth for … that is no user:password in base64",
+            "Secret olm-suite-system/login has an auth for … that is not user:password in base64",
             id="and that of a login",
         ),
         pytest.param(
             secret("kubernetes.io/dockerconfigjson", {".dockerconfigjson": "{Sesame"}),
-            "Secret olm-suite-system/login has no JSON at the key .dockerconfigjson",
+            "Secret olm-suite-system/login has invalid JSON at the key .dockerconfigjson",
             id="nothing of it is in the message anyway",
         ),
     ],

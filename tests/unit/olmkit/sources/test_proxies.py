@@ -88,5 +88,5 @@ def test_a_proxy_that_is_none_is_said_without_its_value(text: str) -> None:
         Proxies.load({"HTTPS_PROXY": text})
     assert raised.value.reason == "InvalidConfiguration"
     assert raised.value.message == (
-        "the environment variable HTTPS_PROXY is no URL of a proxy: write http://host:port or https://host:port"
+        "the environment variable HTTPS_PROXY is not the URL of a proxy: write http://host:port or https://host:port"
     )

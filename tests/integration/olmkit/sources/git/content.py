@@ -11,7 +11,7 @@ FILES = {"README": "read me", "catalog/a/index.yaml": "schema: olm.package\n", "
 WANTED = {"a/index.yaml": "schema: olm.package\n", "b.json": "{}"}
 """What is below catalog."""
 PASSWORD = "Op3n-Sesame"
-ALL = "asking for all branches and tags: the server gives out no commit by its hash"
+ALL = "asking for all branches and tags: the server does not serve commits by hash"
 
 
 def ssh_secret(server: GitSshServer, **changed: str) -> dict[str, Any]:

@@ -30,14 +30,14 @@ async def test_a_login_goes_to_the_host_that_its_secret_names(
     repository.commit(FILES)
     async with GitServer(folder, login=("reader", PASSWORD)) as server:
         url = f"{server.url}/team/x.git"
-        what = f'git server {server.address} wants a user and a password for git repository "/team/x.git" (401)'
+        what = f'git server {server.address} requires a user and a password for git repository "/team/x.git" (401)'
         error = await harness.refusal(branch(url))
         assert (error.reason, error.message) == ("Unauthorized", f"{what}: name a Secret in auth")
 
         values = {"username": "reader", "password": PASSWORD}
         harness.give(secret("kubernetes.io/basic-auth", values, "git.example.com"))
         error = await harness.refusal(branch(url))
-        assert error.message == f"{what}, and the Secret names other hosts: git.example.com"
+        assert error.message == f"{what}, and the Secret is for other hosts: git.example.com"
         assert set(server.authorizations) == {None}
 
         harness.give(
@@ -46,7 +46,7 @@ async def test_a_login_goes_to_the_host_that_its_secret_names(
             )
         )
         error = await harness.refusal(branch(url))
-        words = "Secret olm-suite-system/login has a key, which is for ssh: name one of type kubernetes.io/basic-auth in auth"
+        words = "Secret olm-suite-system/login has a key, which is for ssh: name a Secret of type kubernetes.io/basic-auth in auth"
         assert error.message == f"{what}, and {words}"
 
         harness.give(
@@ -88,7 +88,7 @@ async def test_a_server_confirms_a_commit_to_who_may_read_its_repository(
             async with open_source(commit(f"{server.url}/team/{repository}.git", name), harness.access) as opened:
                 await opened.verify_access()
 
-        with pytest.raises(Waiting, match="wants a user and a password"):
+        with pytest.raises(Waiting, match="requires a user and a password"):
             await confirm("x")
         harness.give(
             secret(
@@ -113,18 +113,18 @@ async def test_hosts_of_a_secret_that_the_object_does_not_name_are_not_told(
     values = {"username": "reader", "password": PASSWORD}
     async with GitServer(folder, login=("reader", PASSWORD)) as server:
         url = f"{server.url}/team/x.git"
-        what = f'git server {server.address} wants a user and a password for git repository "/team/x.git" (401)'
+        what = f'git server {server.address} requires a user and a password for git repository "/team/x.git" (401)'
         everybodys = docker_config({"registry.hidden.example": auth("u", PASSWORD)}, name="all")
         harness.give(secret("kubernetes.io/basic-auth", values, "git.example.com"), shared=everybodys)
         error = await harness.refusal(branch(url))
-        assert error.message == f"{what}, and the Secret names other hosts: git.example.com", (
+        assert error.message == f"{what}, and the Secret is for other hosts: git.example.com", (
             "not those of another Secret"
         )
         harness.give(shared=everybodys)
         assert (await harness.refusal(branch(url))).message == f"{what}: name a Secret in auth"
         harness.give(docker_config({server.address: auth("reader", PASSWORD)}))
         error = await harness.refusal(branch(url))
-        words = "has logins for registries, which are sent to no other server: name one of type kubernetes.io/basic-auth in auth"
+        words = "has logins for registries, which are not sent to other servers: name one of type kubernetes.io/basic-auth in auth"
         assert error.message == f"{what}, and Secret olm-suite-system/login {words}"
         assert set(server.authorizations) == {None}
 
@@ -171,7 +171,7 @@ async def test_redirects_to_addresses_that_are_nobody_elses_business(
 @pytest.mark.parametrize(
     ("location", "reason", "words"),
     [
-        pytest.param("file:///etc/passwd", "SourceUnavailable", "no http or https address", id="to a file"),
+        pytest.param("file:///etc/passwd", "SourceUnavailable", "not http or https", id="to a file"),
         pytest.param("/elsewhere", "SourceUnavailable", "redirects more than 5 times", id="in a circle"),
     ],
 )
@@ -259,7 +259,7 @@ async def test_a_secret_that_the_server_says_is_not_told_on(
 
     server.fault = answer
     error = await harness.refusal(branch(url))
-    assert error.message == f"git repository {url} does not answer as git does, or broke off"
+    assert error.message == f"git repository {url} does not answer as a git server, or closed the connection"
 
 
 async def test_a_list_of_branches_without_end(harness: SourceHarness, server: GitServer, url: str) -> None:
@@ -335,7 +335,7 @@ async def test_certificates(harness: SourceHarness, repository: Repository, fold
         source = branch(f"{server.url}/team/x.git", directory="catalog")
         error = await harness.refusal(source)
         assert error.reason == "SourceUnavailable"
-        assert f"git server {server.address} shows a certificate that is not trusted" in error.message
+        assert f"git server {server.address} presents a certificate that is not trusted" in error.message
         assert await harness.files(structs.replace(source, insecure_skip_verify=True)) == WANTED
         harness.access = replace(harness.access, ca_folder=authority.folder(tmp_path))
         assert await harness.files(source) == WANTED

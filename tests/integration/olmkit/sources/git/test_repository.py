@@ -105,7 +105,7 @@ async def test_a_commit_that_is_not_there(harness: SourceHarness, repository: Re
     error = await harness.refusal(commit(url, name))
     assert isinstance(error, Waiting)
     assert (error.reason, error.after.total_seconds()) == ("SourceNotFound", 300)
-    assert error.message == f"git repository {url} has no commit {name}, or does not give it out"
+    assert error.message == f"git repository {url} has no commit {name}, or does not allow access to it"
 
 
 async def test_repositories_that_name_objects_by_sha256(
@@ -141,7 +141,7 @@ async def test_symbolic_links_become_copies(harness: SourceHarness, repository: 
         pytest.param("../../../etc/passwd", "which is outside the repository", id="out of the repository"),
         pytest.param("/etc/passwd", "which is", id="an absolute path"),
         pytest.param("../README", "which is outside the content", id="out of the wanted folder"),
-        pytest.param("link", "which never ends", id="to itself"),
+        pytest.param("link", "which is a loop", id="to itself"),
         pytest.param("nowhere", "which is not there", id="to nothing"),
         pytest.param("a", "only links to files are followed", id="to a folder"),
     ],
@@ -166,7 +166,7 @@ async def test_a_submodule_is_refused_where_content_is_wanted(
     assert await harness.files(branch(url, directory="catalog")) == WANTED
     error = await harness.refusal(branch(url))
     assert error.reason == "UnsupportedContent"
-    assert 'holds "vendor/lib", a submodule: submodules are not followed' in error.message
+    assert 'holds "vendor/lib", a submodule: submodules are not fetched' in error.message
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ async def test_names_that_git_allows_nobody(
     text = repository.blob("x")
     repository.commit(repository.raw_tree([("100644", b"ok", text), ("100644", name, text)]))
     error = await harness.refusal(branch(url))
-    assert (error.reason, "a name that git allows nobody to use" in error.message) == ("UnsafeContent", True)
+    assert (error.reason, "a name that git does not allow" in error.message) == ("UnsafeContent", True)
 
 
 async def test_names_and_modes_that_are_none(harness: SourceHarness, repository: Repository, url: str) -> None:
@@ -265,7 +265,7 @@ async def test_what_is_not_there_is_said(
         (
             branch(f"{server.url}/team/y.git"),
             "SourceNotFound",
-            f'git server {server.address} has no git repository "/team/y.git", or not for us (404)',
+            f'git server {server.address} has no git repository "/team/y.git", or does not allow access to it (404)',
         ),
         (
             branch(url, directory="catalog/c"),
@@ -288,7 +288,7 @@ async def test_a_tag_of_something_else_than_a_commit(harness: SourceHarness, rep
     error = await harness.refusal(tag(url, "file"))
     assert (error.reason, error.message) == (
         "MissingContent",
-        f'git repository {url}: what tag "file" names is no commit',
+        f'git repository {url}: tag "file" does not point to a commit',
     )
 
 
@@ -299,9 +299,9 @@ async def test_a_tag_of_something_else_than_a_commit(harness: SourceHarness, rep
         pytest.param("file:///etc", "cannot be read", id="a file"),
         pytest.param("/etc", "cannot be read", id="a path"),
         pytest.param("git://example.com/x", "cannot be read", id="git's own port, without TLS or login"),
-        pytest.param("https://u:s3cret@example.com/x", "belong in the Secret of auth", id="a password"),
-        pytest.param("https://s3cret@example.com/x", "belong in the Secret of auth", id="a token"),
-        pytest.param("ssh://u:s3cret@example.com/x", "belong in the Secret of auth", id="a password for ssh"),
+        pytest.param("https://u:s3cret@example.com/x", "into the Secret of auth", id="a password"),
+        pytest.param("https://s3cret@example.com/x", "into the Secret of auth", id="a token"),
+        pytest.param("ssh://u:s3cret@example.com/x", "into the Secret of auth", id="a password for ssh"),
         pytest.param("u:s3cret@example.com:x", "cannot be read", id="a password before a path"),
         pytest.param("https://example.com/x?token=s3cret", "cannot be read", id="a query"),
         pytest.param("ssh://-oProxyCommand=x/y", "cannot be read", id="an option for a host"),

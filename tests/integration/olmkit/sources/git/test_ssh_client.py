@@ -53,7 +53,7 @@ async def test_a_commit_that_an_ssh_server_gives_out_only_with_its_branch(
         assert ALL in harness.lines
         error = await harness.refusal(commit(url, "a" * 40))
     assert error.reason == "SourceNotFound"
-    assert error.message == f"git repository {url} has no commit {'a' * 40}, or does not give it out"
+    assert error.message == f"git repository {url} has no commit {'a' * 40}, or does not allow access to it"
 
 
 async def test_the_ssh_server_is_the_one_that_the_secret_tells(harness: SourceHarness, repository: Repository) -> None:
@@ -96,7 +96,7 @@ async def test_a_git_server_without_a_key_for_it_waits_for_a_person(
         keys = {"ssh-privatekey": server.private_key, "ssh-knownhosts": server.known_hosts}
         harness.give(secret("kubernetes.io/ssh-auth", keys, "other.example,files.example:8443"))
         error = await harness.refusal(source)
-        other = f"the Secret names other hosts (files.example:8443, other.example): name it in its annotation {ANNOTATION} too"
+        other = f"the Secret is for other hosts (files.example:8443, other.example): name it in its annotation {ANNOTATION} too"
         assert (type(error), error.message) == (Blocked, f"{needs}, and {other}")
 
         login = {"username": "robot", "password": "s3cret"}
@@ -136,7 +136,7 @@ async def test_lines_of_known_hosts(harness: SourceHarness, repository: Reposito
             harness.give(ssh_secret(server, **{"ssh-knownhosts": lines}))
             assert (await harness.refusal(source)).reason == "HostKeyRefused", lines
         harness.give(ssh_secret(server, **{"ssh-knownhosts": "@cert-authority " + server.known_hosts}))
-        words = f"git server {server.address} offers no encryption, or no kind of host key, that is taken here"
+        words = f"git server {server.address} offers no encryption or no type of host key that is supported"
         assert (await harness.refusal(source)).message == words
 
 
@@ -175,7 +175,9 @@ async def test_a_key_with_a_passphrase(harness: SourceHarness, repository: Repos
     async with GitSshServer(repository.folder.parents[1]) as server:
         harness.give(ssh_secret(server, **{"ssh-privatekey": locked}))
         error = await harness.refusal(branch(f"ssh://git@{server.address}/team/x.git"))
-    words = "has an ssh-privatekey that a passphrase locks: give a key without one (ssh-keygen -p -N '' -f FILE)"
+    words = (
+        "has an ssh-privatekey that is encrypted with a passphrase: use a key without one (ssh-keygen -p -N '' -f FILE)"
+    )
     assert (type(error), error.message) == (Blocked, f"Secret olm-suite-system/login {words}")
 
 
@@ -193,10 +195,10 @@ async def test_an_ssh_server_that_does_something_else(harness: SourceHarness, re
         harness.give(ssh_secret(server))
         url = f"ssh://git@{server.address}/team/gone.git"
         error = await harness.refusal(branch(url))
-        assert error.message.startswith(f'git repository {url} answers: "fatal: ')
+        assert error.message.startswith(f'git repository {url} responded: "fatal: ')
         server.script = lambda process: process.exit(0)
         error = await harness.refusal(branch(url))
-        assert error.message == f"git repository {url} does not answer as git does, or broke off"
+        assert error.message == f"git repository {url} does not answer as a git server, or closed the connection"
         harness.hurry()
         server.script = lambda process: None
         error = await harness.refusal(branch(url))
@@ -217,7 +219,7 @@ async def test_a_name_whose_address_is_refused(harness: SourceHarness, repositor
     try:
         address = socket.getaddrinfo(name, None, family=socket.AF_INET)[0][4][0]
     except OSError:
-        pytest.skip("this machine's name cannot be looked up")
+        pytest.skip("this machine's name cannot be resolved")
     async with GitSshServer(repository.folder.parents[1]) as server:
         keys = {"ssh-privatekey": server.private_key, "ssh-knownhosts": server.known_hosts}
         port = server.address.rpartition(":")[2]
@@ -233,6 +235,6 @@ async def test_a_port_where_no_ssh_is_spoken(harness: SourceHarness, repository:
         keys = {"ssh-privatekey": ssh.private_key, "ssh-knownhosts": ssh.known_hosts}
     harness.give(secret("kubernetes.io/ssh-auth", keys, f"{server.address},{ssh.address}"))
     error = await harness.refusal(branch(f"ssh://git@{server.address}/team/x.git"))
-    assert error.message == f"git server {server.address} does not speak ssh, or broke off"
+    assert error.message == f"git server {server.address} does not speak ssh, or closed the connection"
     error = await harness.refusal(branch(f"ssh://git@{ssh.address}/team/x.git"))
     assert error.message == f"git server {ssh.address} does not answer: connection refused"

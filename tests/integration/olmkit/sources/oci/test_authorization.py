@@ -128,7 +128,7 @@ async def test_a_password_is_told_when_it_is_asked_for_and_once(kept: Kept, tmp_
         pytest.param(
             "HOST",
             {"identitytoken": "1dentity"},
-            'registry HOST wants credentials for "IMAGE" of a kind that Secret olm-suite-system/login does not '
+            'registry HOST requires credentials for "IMAGE" of a kind that Secret olm-suite-system/login does not '
             "hold (401)",
             id="a token where a password is wanted",
         ),
@@ -136,8 +136,8 @@ async def test_a_password_is_told_when_it_is_asked_for_and_once(kept: Kept, tmp_
             pytest.param(
                 named,
                 LOGIN,
-                'registry HOST wants credentials for "IMAGE" or has no such repository (401): no pull secret has a login '
-                "for HOST; give one of the type kubernetes.io/dockerconfigjson that has",
+                'registry HOST requires credentials for "IMAGE" or has no such repository (401): no pull secret has a login '
+                "for HOST; add a Secret of type kubernetes.io/dockerconfigjson with one",
                 id=identity,
             )
             for named, identity in (
@@ -181,8 +181,8 @@ async def test_a_password_stays_where_it_was_meant_for(kept: Kept, tmp_path: Pat
             await image.pull(f"{proxy.address}/{kept.repository}:v1", empty_folder(tmp_path), registries)
         assert raised.value.reason == "Unauthorized"
         ref = f"{proxy.address}/{kept.repository}:v1"
-        sent = f"{other.address}, where registry {proxy.address} sends us,"
-        assert raised.value.message == f'{sent} wants credentials for "{ref}" (401): none are sent there'
+        sent = f"{other.address}, to which registry {proxy.address} redirects,"
+        assert raised.value.message == f'{sent} requires credentials for "{ref}" (401): credentials are not sent there'
         assert set(told(other)) == {"none"}
 
         other.on("/blobs/", redirect(f"http://{proxy.address}/v2/{kept.repository}/manifests/v1"))
@@ -211,7 +211,7 @@ async def test_where_a_registry_redirects_nobody_is_believed_about_tokens(
         rules = parse("".join(f'[[registry]]\nlocation = "{each}"\n' for each in (proxy.address, elsewhere)))
         credentials = Credentials.from_secret(docker_config({proxy.address: entry}))
         registries = Registries(rules, ca_bundle=CABundle.load(kept.keys), credentials=credentials)
-        with pytest.raises(Waiting, match=r"wants credentials for .* none are sent there"):
+        with pytest.raises(Waiting, match=r"requires credentials for .* credentials are not sent there"):
             await image.resolve(f"{proxy.address}/{kept.repository}:v1", registries)
     assert len(heard) == 1
     assert "Authorization" not in heard[0]
@@ -268,7 +268,7 @@ async def test_without_a_login_anybody_may_have_what_is_public(kept: Kept, tmp_p
         registries = known((proxy.address,), {})
         await image.pull(f"{proxy.address}/public/app:v1", empty_folder(tmp_path), registries)
         assert "Authorization" not in service.requests[0][2]
-        with pytest.raises(Waiting, match=r"wants credentials for .* or has no such repository \(401\)"):
+        with pytest.raises(Waiting, match=r"requires credentials for .* or has no such repository \(401\)"):
             await image.resolve(f"{proxy.address}/{kept.repository}:v1", registries)
 
 
@@ -300,8 +300,9 @@ async def test_a_registry_without_tls_is_not_believed_about_where_tokens_are(kep
             await image.resolve(f"{proxy.address}/{kept.repository}:v1", registries)
         assert raised.value.reason == "Unauthorized"
         assert raised.value.message == (
-            f"registry {proxy.address} sends us to {realm} for a token, where the login of Secret olm-suite-system/login is sent "
-            f"only if the Secret has the same entry for {realm}: a registry that is insecure in registries.conf is not believed"
+            f"registry {proxy.address} names {realm} as its token service, where the login of Secret olm-suite-system/login "
+            f"is sent only if the Secret has the same entry for {realm}: a registry that is insecure in registries.conf is not "
+            "trusted to choose it"
         )
         assert service.requests == []
 
@@ -333,7 +334,7 @@ async def test_a_token_service_without_tls_gets_no_login_of_a_registry_with_it(k
             parse(f'[[registry]]\nlocation = "{address}"'), ca_bundle=trust, credentials=credentials
         )
         with pytest.raises(
-            Waiting, match=f"sends us to {realm} for a token by plain HTTP, where the login .* is not sent"
+            Waiting, match=f"names {realm} as its token service over plain HTTP, where the login .* is not sent"
         ):
             await image.resolve(f"{address}/{kept.repository}:v1", registries)
         assert service.requests == []

@@ -137,7 +137,7 @@ async def test_an_index_may_lead_to_an_index_but_not_for_ever(
         return
     with pytest.raises(BadContent) as raised:
         await image.pull(ref, into, registries)
-    assert raised.value.message == f"image quay.io/{repository}@{digest} has more than 4 indexes within each other"
+    assert raised.value.message == f"image quay.io/{repository}@{digest} has more than 4 nested indexes"
 
 
 async def test_a_platform_that_is_not_there_is_said_with_those_that_are(
@@ -211,14 +211,14 @@ async def test_an_image_that_is_not_there(
             {LABEL: "/catalog"},
             [CATALOG],
             "MissingContent",
-            'image REF has nothing at "/catalog", where its content should be',
+            'image REF has no content at "/catalog", where its content should be',
             id="a label that leads nowhere",
         ),
         pytest.param(
             {LABEL: "/configs/../../etc"},
             [CATALOG],
             "UnsafeContent",
-            'image REF says its content is at "/configs/../../etc": a path outside the image',
+            'image REF selects "/configs/../../etc": a path outside the image',
             id="a label that leads out",
         ),
         pytest.param(
@@ -246,7 +246,7 @@ async def test_an_image_that_is_not_there(
             LABELS,
             [b"no archive"],
             "UnsupportedImage",
-            "layer 1 of image REF is no complete tar archive: truncated header",
+            "layer 1 of image REF is not a complete tar archive: truncated header",
             id="a layer that is no archive",
         ),
         pytest.param(
@@ -288,7 +288,7 @@ def without_layers(manifest: dict[str, Any]) -> dict[str, Any]:
     [
         pytest.param(
             lambda manifest: {**manifest, "layers": [{**manifest["layers"][0], "mediaType": "application/x-chart"}]},
-            'has a layer of the kind "application/x-chart": it holds no file system',
+            'has a layer of type "application/x-chart": it does not contain a file system',
             id="a layer that is something else",
         ),
         pytest.param(
@@ -303,7 +303,7 @@ def without_layers(manifest: dict[str, Any]) -> dict[str, Any]:
         ),
         pytest.param(
             lambda manifest: {**manifest, "config": manifest["layers"][0]},
-            'is no image but an artefact of the kind "application/vnd.oci.image.layer.v1.tar+gzip"',
+            'is not an image but an artifact of the type "application/vnd.oci.image.layer.v1.tar+gzip"',
             id="a config that is a layer",
         ),
     ],

@@ -165,8 +165,8 @@ def test_which_hosts_the_administrator_named() -> None:
         pytest.param(
             '[[registry]]\nprefix = "a"\ninsecure = "yes"', "insecure must be true or false", id="a flag in words"
         ),
-        pytest.param('[[registry]]\nlocation = "http://a"', "is no location", id="a URL as location"),
-        pytest.param('[[registry]]\nprefix = "a b"', "is no location", id="a prefix that is no host"),
+        pytest.param('[[registry]]\nlocation = "http://a"', "is not a location", id="a URL as location"),
+        pytest.param('[[registry]]\nprefix = "a b"', "is not a location", id="a prefix that is no host"),
         pytest.param("[[registry]]\nprefix = 1", "prefix must be a string", id="a number as prefix"),
         pytest.param('[[registry]]\nprefix = "a"\n[[registry.mirror]]\n', "needs a location", id="a mirror nowhere"),
         pytest.param('[[registry]]\nprefix = "a"\nmirror = "b"', "array of tables", id="a mirror that is no table"),

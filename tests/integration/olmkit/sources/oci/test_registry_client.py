@@ -84,16 +84,16 @@ async def test_without_a_fault_it_works(proxied: ProxiedImage, tmp_path: Path) -
             "/manifests/",
             status(401),
             "Unauthorized",
-            'registry REGISTRY wants credentials for "IMAGE" or has no such repository (401): no pull secret has a login '
-            "for REGISTRY; give one of the type kubernetes.io/dockerconfigjson that has",
+            'registry REGISTRY requires credentials for "IMAGE" or has no such repository (401): no pull secret has a login '
+            "for REGISTRY; add a Secret of type kubernetes.io/dockerconfigjson with one",
             id="401",
         ),
         pytest.param(
             "/manifests/",
             status(401, {"WWW-Authenticate": 'Basic realm="registry"'}),
             "Unauthorized",
-            'registry REGISTRY wants credentials for "IMAGE" or has no such repository (401): no pull secret has a login '
-            "for REGISTRY; give one of the type kubernetes.io/dockerconfigjson that has",
+            'registry REGISTRY requires credentials for "IMAGE" or has no such repository (401): no pull secret has a login '
+            "for REGISTRY; add a Secret of type kubernetes.io/dockerconfigjson with one",
             id="401 for a user name and a password",
         ),
         pytest.param(
@@ -110,7 +110,7 @@ async def test_without_a_fault_it_works(proxied: ProxiedImage, tmp_path: Path) -
             "/manifests/",
             status(401, {"WWW-Authenticate": 'Bearer realm="ftp://x"'}),
             "RegistryUnavailable",
-            "registry REGISTRY wants a token, but does not say where to get one",
+            "registry REGISTRY requires a token, but does not name a token service",
             id="a token from nowhere",
         ),
         pytest.param(
@@ -131,7 +131,7 @@ async def test_without_a_fault_it_works(proxied: ProxiedImage, tmp_path: Path) -
             "/blobs/",
             hang_up_midway,
             "RegistryUnavailable",
-            "registry REGISTRY broke off in the middle of an answer",
+            "registry REGISTRY closed the connection in the middle of a response",
             id="half an answer",
         ),
         pytest.param(
@@ -152,21 +152,21 @@ async def test_without_a_fault_it_works(proxied: ProxiedImage, tmp_path: Path) -
             "/manifests/",
             redirect("file:///etc/passwd"),
             "RegistryUnavailable",
-            "registry REGISTRY redirects to what is no http or https address",
+            "registry REGISTRY redirects to an address that is not http or https",
             id="a redirect to a file",
         ),
         pytest.param(
             "/manifests/",
             redirect(""),
             "RegistryUnavailable",
-            "registry REGISTRY redirects to what is no http or https address",
+            "registry REGISTRY redirects to an address that is not http or https",
             id="a redirect to nothing",
         ),
         pytest.param(
             "/blobs/",
             redirect("http://169.254.169.254/latest/meta-data?token=secret"),
             "AddressRefused",
-            "169.254.169.254, where registry REGISTRY sends us, has the address 169.254.169.254, which is link-local, as "
+            "169.254.169.254, to which registry REGISTRY redirects, has the address 169.254.169.254, which is link-local, as "
             "metadata services are: such addresses are refused unless --allow-source-cidr names them",
             id="a redirect to a metadata service",
         ),
@@ -174,7 +174,7 @@ async def test_without_a_fault_it_works(proxied: ProxiedImage, tmp_path: Path) -
             "/blobs/",
             redirect("http://user:secret@localhost:1/x"),
             "AddressRefused",
-            "localhost:1, where registry REGISTRY sends us, has the address 127.0.0.1, which is loopback: such addresses are "
+            "localhost:1, to which registry REGISTRY redirects, has the address 127.0.0.1, which is loopback: such addresses are "
             "refused unless --allow-source-cidr names them",
             id="a redirect to loopback by name",
         ),
@@ -182,7 +182,7 @@ async def test_without_a_fault_it_works(proxied: ProxiedImage, tmp_path: Path) -
             "/blobs/",
             redirect("http://2130706433/x"),
             "AddressRefused",
-            "2130706433, where registry REGISTRY sends us, has the address 127.0.0.1, which is loopback: such addresses are "
+            "2130706433, to which registry REGISTRY redirects, has the address 127.0.0.1, which is loopback: such addresses are "
             "refused unless --allow-source-cidr names them",
             id="a redirect to loopback as a number",
         ),
@@ -190,7 +190,7 @@ async def test_without_a_fault_it_works(proxied: ProxiedImage, tmp_path: Path) -
             "/blobs/",
             redirect("http://no-such-host.invalid/x"),
             "RegistryUnavailable",
-            "no-such-host.invalid, where registry REGISTRY sends us, cannot be looked up: no such host",
+            "no-such-host.invalid, to which registry REGISTRY redirects, cannot be resolved: no such host",
             id="a redirect to a host that is not there",
         ),
     ],
@@ -263,7 +263,7 @@ async def test_a_manifest_that_is_compressed_is_not_unpacked(proxied: ProxiedIma
         proxied.proxy.on("/manifests/", status(200, headers, body))
         with pytest.raises(Waiting) as raised:
             await image.pull(proxied.tag, empty_folder(tmp_path), proxied.registries)
-        expected = "registry REGISTRY answers with compressed bytes, which it was not asked for"
+        expected = "registry REGISTRY sent a compressed response that was not requested"
         assert proxied.sentence(raised.value) == expected
 
 
@@ -331,7 +331,7 @@ async def test_bytes_that_are_not_what_their_digest_says_never_arrive(
             await image.pull(ref, into, proxied.registries)
         proxied.proxy.on(part, None)
         assert raised.value.reason in ("DigestMismatch", "RegistryUnavailable")
-        assert "sends other bytes" in raised.value.message or "more than 4,194,304 bytes" in raised.value.message
+        assert "sent bytes" in raised.value.message or "more than 4,194,304 bytes" in raised.value.message
         assert list(into.iterdir()) == []
 
 
@@ -395,13 +395,13 @@ async def test_a_token_is_not_sent_to_where_a_registry_redirects(
 async def test_an_answer_without_a_token_is_said(proxied: ProxiedImage, body: bytes) -> None:
     proxied.proxy.on("/manifests/", wants_token(f"http://{proxied.proxy.address}/token", "t0ken"))
     proxied.proxy.on("/token", status(200, body=body))
-    with pytest.raises(Waiting, match="holds none"):
+    with pytest.raises(Waiting, match="does not contain one"):
         await image.resolve(proxied.tag, proxied.registries)
 
 
 async def test_a_token_that_does_not_help_is_not_asked_for_again(proxied: ProxiedImage) -> None:
     proxied.proxy.on("/manifests/", wants_token(f"http://{proxied.proxy.address}/token", "t0ken"))
     proxied.proxy.on("/token", status(200, body=b'{"token": "another"}'))
-    with pytest.raises(Waiting, match=r"wants credentials for .* \(401\): no pull secret"):
+    with pytest.raises(Waiting, match=r"requires credentials for .* \(401\): no pull secret"):
         await image.resolve(proxied.tag, proxied.registries)
     assert proxied.proxy.paths().count("/token") == 1

@@ -119,13 +119,13 @@ def test_branches(name: str, full: bytes) -> None:
     "name", ["", "-", "-x", "--upload-pack=x", "..", "a..b", "a b", ".a", "a.", "a/.b", "a//b", "a.lock"]
 )
 def test_names_that_git_allows_nobody(name: str) -> None:
-    with pytest.raises(BadReference, match="is no name that git allows for a tag"):
+    with pytest.raises(BadReference, match="is not a name that git allows for a tag"):
         ref_name(GitReference(RefKind.TAG, name))
 
 
 @pytest.mark.parametrize("name", ["a" * 39, "A" * 40, "a" * 41, "g" * 40, "", "HEAD", "-" * 40, "a" * 40 + "\n"])
 def test_commits_are_written_out(name: str) -> None:
-    with pytest.raises(BadReference, match="is no commit"):
+    with pytest.raises(BadReference, match="is not a commit"):
         commit_name(GitReference(RefKind.COMMIT, name))
 
 
@@ -156,7 +156,7 @@ def test_folders(path: str, clean: str) -> None:
     "path", ["..", "../a", "a/..", "a/../b", "/a", "/", "a//b", "a/./b", "a\nb", "a\0b", " /..", "./.."]
 )
 def test_folders_that_lead_elsewhere(path: str) -> None:
-    with pytest.raises(BadReference, match="is no path within the content"):
+    with pytest.raises(BadReference, match="is not a path within the content"):
         clean_folder(path)
 
 

@@ -172,7 +172,7 @@ def test_packs_that_are_none(data: bytes) -> None:
     with pytest.raises(PackError) as raised:
         read(data)
     assert raised.value.reason is SourceReason.SOURCE_UNAVAILABLE
-    assert raised.value.detail == "sends a pack that cannot be read: it is broken or cut off"
+    assert raised.value.detail == "sent a pack that cannot be read: it is corrupt or truncated"
 
 
 @settings(max_examples=300)

@@ -122,11 +122,11 @@ def test_where_no_platform_will_do_those_there_are_are_named() -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        pytest.param(b"<html>", "is no JSON", id="HTML"),
-        pytest.param(b"", "is no JSON", id="nothing"),
-        pytest.param(b"[" * 100_000, "is no JSON", id="nesting without end"),
-        pytest.param(b"[]", "is no JSON object", id="a list"),
-        pytest.param(b"{}", 'a manifest of the kind "text/plain"', id="an object of no kind"),
+        pytest.param(b"<html>", "is not JSON", id="HTML"),
+        pytest.param(b"", "is not JSON", id="nothing"),
+        pytest.param(b"[" * 100_000, "is not JSON", id="nesting without end"),
+        pytest.param(b"[]", "is not a JSON object", id="a list"),
+        pytest.param(b"{}", 'a manifest of type "text/plain"', id="an object of no kind"),
         pytest.param(
             orjson.dumps({"mediaType": "application/vnd.docker.distribution.manifest.v1+prettyjws"}),
             "push it as an OCI or a Docker v2 image",
@@ -134,19 +134,19 @@ def test_where_no_platform_will_do_those_there_are_are_named() -> None:
         ),
         pytest.param(
             orjson.dumps({"schemaVersion": 1, "fsLayers": [], "signatures": []}),
-            "is of Docker's old form, schema 1",
+            "is in Docker's old format, schema 1",
             id="Docker's first schema without a type",
         ),
         pytest.param(
             orjson.dumps(
                 image(artifactType="application/x.chart", config=blob("c", "application/vnd.oci.empty.v1+json"))
             ),
-            'is no image but an artefact of the kind "application/x.chart"',
+            'is not an image but an artifact of the type "application/x.chart"',
             id="an artefact",
         ),
         pytest.param(
             orjson.dumps(image(config=blob("c", "application/vnd.cncf.helm.config.v1+json"))),
-            'is no image but an artefact of the kind "application/vnd.cncf.helm.config.v1.json"',
+            'is not an image but an artifact of the type "application/vnd.cncf.helm.config.v1.json"',
             id="a chart",
         ),
         pytest.param(
@@ -159,17 +159,19 @@ def test_where_no_platform_will_do_those_there_are_are_named() -> None:
             "has a layer that is not kept in the registry",
             id="a layer that must not be distributed",
         ),
-        pytest.param(orjson.dumps(image(manifests=[])), "an index and an image at once", id="two things at once"),
-        pytest.param(orjson.dumps(image(config=None)), "no descriptor", id="no config"),
+        pytest.param(orjson.dumps(image(manifests=[])), "both an index and an image", id="two things at once"),
+        pytest.param(orjson.dumps(image(config=None)), "not a descriptor", id="no config"),
         pytest.param(orjson.dumps(without(image(), "layers")), "without a list of layers", id="no layers"),
         pytest.param(orjson.dumps(image(layers={})), "without a list of layers", id="layers that are no list"),
-        pytest.param(orjson.dumps(image(layers=[7])), "no descriptor", id="a layer that is a number"),
+        pytest.param(orjson.dumps(image(layers=[7])), "not a descriptor", id="a layer that is a number"),
         pytest.param(
-            orjson.dumps(image(layers=[blob("1", "text/x-helm")])), "holds no file system", id="a layer that is a chart"
+            orjson.dumps(image(layers=[blob("1", "text/x-helm")])),
+            "does not contain a file system",
+            id="a layer that is a chart",
         ),
-        pytest.param(orjson.dumps(image(layers=[blob("x")])), "which is none", id="a digest that is none"),
+        pytest.param(orjson.dumps(image(layers=[blob("x")])), "which is not a digest", id="a digest that is none"),
         pytest.param(
-            orjson.dumps(image(layers=[{"mediaType": LAYER, "digest": 7}])), "which is none", id="a digest of 7"
+            orjson.dumps(image(layers=[{"mediaType": LAYER, "digest": 7}])), "which is not a digest", id="a digest of 7"
         ),
         pytest.param(orjson.dumps(image(layers=[blob("1", size=-1)])), "without a size", id="a size below zero"),
         pytest.param(orjson.dumps(image(layers=[blob("1", size=True)])), "without a size", id="a size that is true"),
