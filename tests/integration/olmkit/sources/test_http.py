@@ -285,7 +285,7 @@ async def test_what_is_not_there_is_said(harness: SourceHarness, server: WebServ
         pytest.param(
             b"<!DOCTYPE html>\n<html>Log in",
             "UnsupportedContent",
-            "is not an archive but text, such as a page, an error or a pointer to other storage: check the response of the URL",
+            "is not an archive but text, such as a page, an error or a pointer to other storage: check what the URL returns",
             id="a page",
         ),
         pytest.param(

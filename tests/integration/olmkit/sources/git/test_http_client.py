@@ -46,7 +46,10 @@ async def test_a_login_goes_to_the_host_that_its_secret_names(
             )
         )
         error = await harness.refusal(branch(url))
-        words = "Secret olm-suite-system/login has a key, which is for ssh: name a Secret of type kubernetes.io/basic-auth in auth"
+        words = (
+            "Secret olm-suite-system/login has a key, which is for ssh: "
+            "name a Secret of type kubernetes.io/basic-auth in auth"
+        )
         assert error.message == f"{what}, and {words}"
 
         harness.give(
@@ -106,7 +109,7 @@ async def test_a_server_confirms_a_commit_to_who_may_read_its_repository(
             await confirm("y")
 
 
-async def test_hosts_of_a_secret_that_the_object_does_not_name_are_not_told(
+async def test_hosts_of_a_secret_that_the_object_does_not_name_are_not_disclosed(
     harness: SourceHarness, repository: Repository, folder: Path
 ) -> None:
     repository.commit(FILES)
@@ -124,7 +127,10 @@ async def test_hosts_of_a_secret_that_the_object_does_not_name_are_not_told(
         assert (await harness.refusal(branch(url))).message == f"{what}: name a Secret in auth"
         harness.give(docker_config({server.address: auth("reader", PASSWORD)}))
         error = await harness.refusal(branch(url))
-        words = "has logins for registries, which are not sent to other servers: name one of type kubernetes.io/basic-auth in auth"
+        words = (
+            "has logins for registries, which are not sent to other servers: "
+            "name a Secret of type kubernetes.io/basic-auth in auth"
+        )
         assert error.message == f"{what}, and Secret olm-suite-system/login {words}"
         assert set(server.authorizations) == {None}
 
@@ -243,7 +249,7 @@ async def test_answers_that_no_git_server_gives(
     assert error.message.startswith(("git repository ", "git server "))
 
 
-async def test_a_secret_that_the_server_says_is_not_told_on(
+async def test_a_password_that_the_server_sends_back_is_not_in_the_message(
     harness: SourceHarness, repository: Repository, server: GitServer, url: str
 ) -> None:
     repository.commit(FILES)
