@@ -1,8 +1,7 @@
 """How a job may access a source: the configuration of the process, and the credentials of one object.
 
-Built by controllers, carried to jobs in a request, and evaluated there: files are read when a
-method is called, so a changed file takes effect with the next job. Proxies come from the environment variables that jobs
-inherit (olmkit.jobs.environment).
+Built by controllers, passed to jobs in a request, and evaluated there: files are read when a method is called, so a changed file
+takes effect with the next job. Proxies come from the environment variables that jobs inherit (olmkit.jobs.environment).
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from olmkit.sources.proxies import Proxies
 
 @dataclass(frozen=True)
 class Access:
-    """`ca_folder` holds PEM files of authorities beside the system's; `allowed` are CIDRs, `denied` hosts ("host" or "host:port")
-    that are refused: the API server's.
+    """`ca_folder` contains PEM files of authorities that are trusted in addition to the system's. `denied_hosts` are "host" or
+    "host:port", such as the API server's.
     """
 
     registries_conf: Path | None = None

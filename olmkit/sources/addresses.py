@@ -38,7 +38,7 @@ NAT64_NETWORKS = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64
 """Both hold an IPv4 address in their last 32 bits."""
 
 IPV4_COMPATIBLE = ipaddress.ip_network("::/96")
-_NUMBERS = re.compile(r"(?:0[xX][0-9a-fA-F]+|[0-9]+)(?:\.(?:0[xX][0-9a-fA-F]+|[0-9]+)){0,3}")
+_IPV4_NUMBERS = re.compile(r"(?:0[xX][0-9a-fA-F]+|[0-9]+)(?:\.(?:0[xX][0-9a-fA-F]+|[0-9]+)){0,3}")
 THIS_NETWORK = ipaddress.ip_network("0.0.0.0/8")
 
 
@@ -66,7 +66,7 @@ class SourceAddresses:
             allowed = tuple(ipaddress.ip_network(cidr, strict=False) for cidr in allow_cidrs)
         except ValueError as error:
             raise Blocked(SourceReason.INVALID_CONFIGURATION, f"--allow-source-cidr: {error}") from error
-        return cls(allowed, tuple(pair for each in deny for pair in _looked_up(each)))
+        return cls(allowed, tuple(pair for each in deny for pair in _resolve(each)))
 
     def refusal_of_host(self, host: str, port: int) -> str | None:
         """Why the host of a URL is refused, to follow "it has ...". None when it is allowed.
@@ -80,23 +80,23 @@ class SourceAddresses:
         refusal = self.refusal_of_address(str(address), port) if address is not None else None
         return f"the address {address}, {refusal}" if refusal else None
 
-    def check_literal(self, host: str, port: int, who: str) -> None:
+    def check_literal(self, host: str, port: int, server: str) -> None:
         """Raise BadReference when the host is written as an address that is refused: only a change of the spec helps.
 
-        `who` is the name of the server in messages. Host names pass.
+        `server` is the name of the server in messages. Host names pass.
         """
         what = self.refusal_of_host(host, port) if literal_address(host) is not None else None
         if what is not None:
-            raise BadReference(SourceReason.ADDRESS_REFUSED, f"{who} has {what}: {REFUSED_ADDRESS_HINT}")
+            raise BadReference(SourceReason.ADDRESS_REFUSED, f"{server} has {what}: {REFUSED_ADDRESS_HINT}")
 
     def refusal_of_address(self, address: str, port: int) -> str | None:
         """Why an address is refused, to follow "it has the address A, "; None when it is allowed."""
-        ip = _plain(ipaddress.ip_address(address.partition("%")[0]))
+        ip = _without_embedding(ipaddress.ip_address(address.partition("%")[0]))
         if any(ip in network for network in self.allowed):
             return None
         if any(ip == denied and each in (0, port) for denied, each in self.denied):
             return "which is the API server's"
-        return _kind(ip)
+        return _special_use(ip)
 
 
 class AddressGuard:
@@ -124,7 +124,7 @@ def literal_address(host: str) -> Address | None:
         return ipaddress.ip_address(host)
     except ValueError:
         pass
-    if not _NUMBERS.fullmatch(host):
+    if not _IPV4_NUMBERS.fullmatch(host):
         return None
     try:
         return ipaddress.IPv4Address(socket.inet_aton(host))
@@ -132,7 +132,7 @@ def literal_address(host: str) -> Address | None:
         return None
 
 
-def _kind(ip: Address) -> str | None:
+def _special_use(ip: Address) -> str | None:
     if ip in METADATA_ADDRESSES:
         return "which is a metadata service's"
     if ip.is_loopback:
@@ -146,7 +146,7 @@ def _kind(ip: Address) -> str | None:
     return None
 
 
-def _plain(ip: Address) -> Address:
+def _without_embedding(ip: Address) -> Address:
     """The IPv4 address that an IPv6 address embeds, else the address itself."""
     if isinstance(ip, ipaddress.IPv6Address):
         wrapped = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
@@ -158,7 +158,7 @@ def _plain(ip: Address) -> Address:
     return ip
 
 
-def _looked_up(text: str) -> Sequence[tuple[Address, int]]:
+def _resolve(text: str) -> Sequence[tuple[Address, int]]:
     host, port = text, 0
     if text.count(":") == 1 or text.startswith("["):
         host, _, digits = text.rpartition(":")

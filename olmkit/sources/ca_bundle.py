@@ -33,7 +33,7 @@ class CABundle:
             # A ConfigMap's files are links into a folder of a hidden name: iterdir shows each once.
             files = sorted(each for each in folder.iterdir() if each.suffix in CERTIFICATE_SUFFIXES and each.is_file())
         except OSError as error:
-            raise _bad(folder, (error.strerror or "it cannot be read").lower()) from error
+            raise _invalid(folder, (error.strerror or "it cannot be read").lower()) from error
         return cls("\n".join(_certificates(each) for each in files))
 
     def context(self, *, verified: bool = True) -> ssl.SSLContext:
@@ -55,18 +55,18 @@ def _certificates(path: Path) -> str:
     try:
         text = path.read_text(encoding="ascii", errors="replace")
     except OSError as error:
-        raise _bad(path, (error.strerror or "it cannot be read").lower()) from error
+        raise _invalid(path, (error.strerror or "it cannot be read").lower()) from error
     begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
     blocks = [begin + part.partition(end)[0] + end for part in text.split(begin)[1:]]
     if not blocks:
-        raise _bad(path, "it does not contain a PEM certificate")
+        raise _invalid(path, "it does not contain a PEM certificate")
     found = "\n".join(blocks)
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=found)
     except ssl.SSLError as error:
-        raise _bad(path, "the text between BEGIN and END CERTIFICATE is not a certificate") from error
+        raise _invalid(path, "the text between BEGIN and END CERTIFICATE is not a certificate") from error
     return found
 
 
-def _bad(path: Path, why: str) -> Blocked:
+def _invalid(path: Path, why: str) -> Blocked:
     return Blocked(SourceReason.INVALID_CONFIGURATION, f"certificate authorities of {path} cannot be read: {why}")

@@ -15,7 +15,7 @@ from olmkit.errors import Blocked
 from olmkit.sources.errors import SourceReason, quoted
 from olmkit.sources.source import ConfigMapsSource, clean_folder
 
-MAX_BYTES = 8 * 1024**2
+MAX_CONTENT_BYTES = 8 * 1024**2
 """Bytes of all files together; one ConfigMap holds 1 MiB at most."""
 
 
@@ -27,9 +27,9 @@ def gather(maps: Iterable[tuple[Mapping[str, Any], str]]) -> ConfigMapsSource:
     files: dict[str, tuple[str, bytes]] = {}
     for raw, folder in maps:
         name = (raw.get("metadata") or {}).get("name", "")
-        where = clean_folder(folder, "path")
+        prefix = clean_folder(folder, "path")
         for key, data in _keys(name, raw):
-            path = f"{where}/{key}" if where else key
+            path = f"{prefix}/{key}" if prefix else key
             if path in files:
                 both = " and ".join(sorted((files[path][0], name)))
                 raise Blocked(SourceReason.DUPLICATE_PATH, f"duplicate path {quoted(path)} found in configmaps {both}")
@@ -61,8 +61,10 @@ def _check(files: Mapping[str, tuple[str, bytes]]) -> None:
     if not files:
         raise Blocked(SourceReason.MISSING_CONTENT, "the configmaps hold no keys, and so no files")
     size = sum(len(data) for _, data in files.values())
-    if size > MAX_BYTES:
-        raise Blocked(SourceReason.TOO_LARGE, f"the configmaps hold {size:,} bytes; at most {MAX_BYTES:,} are read")
+    if size > MAX_CONTENT_BYTES:
+        raise Blocked(
+            SourceReason.TOO_LARGE, f"the configmaps hold {size:,} bytes; at most {MAX_CONTENT_BYTES:,} are read"
+        )
     for path, (name, _) in files.items():
         parts = path.split("/")
         for end in range(1, len(parts)):

@@ -65,9 +65,9 @@ class CredentialRule:
     insecure: bool = False
     """Whether it may also be sent over plain HTTP, or without verification of the certificate."""
 
-    def matches(self, host: str, port: int, usual: tuple[int, ...]) -> bool:
+    def matches(self, host: str, port: int, default_ports: tuple[int, ...]) -> bool:
         """Whether it may be sent to this host and port."""
-        if port != self.port and not (self.port == 0 and port in usual):
+        if port != self.port and not (self.port == 0 and port in default_ports):
             return False
         # As in kubelet's keyring, each * matches at most one part of the name.
         pattern = re.escape(self.host).replace(r"\*", "[^.]*")

@@ -1,12 +1,11 @@
 """Credentials: the logins and keys of Secrets, each for the hosts that its Secret names.
 
-Made in controllers from Secrets (`Credentials.from_secret`), carried to jobs as JSON over a socket, used by the clients of
+Built by controllers from Secrets (`Credentials.from_secret`), passed to jobs as JSON over a socket, used by the clients of
 registries, git and web servers. Pure. Reprs and errors contain names of Secrets, keys and hosts, never values.
 
 A docker config names hosts by its keys, matched as in kubelet: `*` matches one part of a host name, the longest path wins,
-and index.docker.io is Docker Hub. Unlike in kubelet, a path ends at a slash: `quay.io/team` does not match
-`quay.io/teams`.
-The other types name their hosts in the annotation `olm.operatorframework.io/source-hosts`.
+and index.docker.io is Docker Hub. Unlike in kubelet, a path ends at a slash: `quay.io/team` does not match `quay.io/teams`. The
+other types name their hosts in the annotation `olm.operatorframework.io/source-hosts`.
 """
 
 from __future__ import annotations
@@ -27,8 +26,9 @@ Kind = TypeVar("Kind", Login, SshKey)
 class Credentials:
     """Rules in layers: the first layer with a rule for a host is used.
 
-    `own` is the Secret that the object itself names, as "namespace/name", "" for none: sentences speak of its hosts and of no
-    other Secret's, because whoever may read the object reads them. `unusable`: what is wrong with the Secret for all objects.
+    `own_secret` is the Secret that the object itself names, as "namespace/name", "" for none. Messages contain its hosts and not
+    those of other Secrets, because everyone who may read the object reads them. `common_secret_error` is what is wrong with the
+    Secret for all objects, "" for nothing.
     """
 
     layers: tuple[tuple[CredentialRule, ...], ...] = ()
@@ -41,8 +41,8 @@ class Credentials:
 
         Raises Blocked(InvalidSecret), which names the Secret and the missing or invalid key.
         """
-        grants = rules_of_secret(secret)
-        return cls((grants,), grants[0].value.secret)
+        rules = rules_of_secret(secret)
+        return cls((rules,), rules[0].value.secret)
 
     @staticmethod
     def merged(first: Credentials, second: Credentials) -> Credentials:
@@ -56,50 +56,50 @@ class Credentials:
         host = host.lower()
         name, port = split_port(DOCKER_HUB if host in DOCKER_HUB_NAMES else host)
         for layer in self.layers:
-            fitting = [each for each in layer if _may_pull(each, name, port or 443, repository)]
-            found = _heaviest(fitting, Login)
+            matching = [each for each in layer if _may_pull(each, name, port or 443, repository)]
+            found = _most_specific(matching, Login)
             if found is not None:
                 return found
         return None
 
     def basic_auth(self, host: str, *, verified: bool = True) -> Login | None:
-        """The user and password for "host[:port]", port 443 when none is given, of Secrets that name it in their annotation; not
-        `verified`, by plain HTTP or without a look at the certificate: of those that allow that for it."""
-        return self._annotated(host, 443, (443, 80), Login, verified=verified)
+        """The user and password for "host[:port]" (default port 443), from Secrets whose annotation names it.
+
+        Not `verified` means plain HTTP or a certificate that is not checked: the annotation for insecure hosts must then name the
+        host too.
+        """
+        return self._for_server(host, 443, (443, 80), Login, verified=verified)
 
     def ssh_key(self, host: str) -> SshKey | None:
-        """The key for "host[:port]", port 22 when none is given."""
-        return self._annotated(host, 22, (22,), SshKey)
+        """The key for "host[:port]" (default port 22)."""
+        return self._for_server(host, 22, (22,), SshKey)
 
     def login_at(self, host: str) -> Login | None:
         """A user and password for a host at any port, for messages about credentials that do not apply."""
-        grants = (
-            grant
-            for layer in self.layers
-            for grant in layer
-            if not grant.registries_only and grant.host == host.lower()
+        rules = (
+            rule for layer in self.layers for rule in layer if not rule.registries_only and rule.host == host.lower()
         )
-        return next((grant.value for grant in grants if isinstance(grant.value, Login)), None)
+        return next((rule.value for rule in rules if isinstance(rule.value, Login)), None)
 
     def key_at(self, host: str) -> SshKey | None:
         """The same for a key."""
-        grants = (grant for layer in self.layers for grant in layer if grant.host == host.lower())
-        return next((grant.value for grant in grants if isinstance(grant.value, SshKey)), None)
+        rules = (rule for layer in self.layers for rule in layer if rule.host == host.lower())
+        return next((rule.value for rule in rules if isinstance(rule.value, SshKey)), None)
 
     @property
     def ssh_hosts(self) -> tuple[str, ...]:
         """The hosts that the own Secret names for its key, sorted, for messages."""
-        return tuple(sorted({grant.host_pattern for grant in self._of_own() if isinstance(grant.value, SshKey)}))
+        return tuple(sorted({rule.host_pattern for rule in self._own_rules() if isinstance(rule.value, SshKey)}))
 
     @property
     def hosts(self) -> tuple[str, ...]:
         """The hosts that the own Secret names in its annotation, sorted, for messages."""
-        return tuple(sorted({grant.host_pattern for grant in self._of_own() if not grant.registries_only}))
+        return tuple(sorted({rule.host_pattern for rule in self._own_rules() if not rule.registries_only}))
 
     @property
     def registry_only_secret(self) -> str:
         """The own Secret if its credentials are for registries only, else ""."""
-        return self.own_secret if any(self._of_own()) and not self.hosts else ""
+        return self.own_secret if any(self._own_rules()) and not self.hosts else ""
 
     @property
     def common_secret_hint(self) -> str:
@@ -110,32 +110,33 @@ class Credentials:
             else ""
         )
 
-    def _of_own(self) -> Iterator[CredentialRule]:
+    def _own_rules(self) -> Iterator[CredentialRule]:
         return (
-            grant
-            for layer in self.layers
-            for grant in layer
-            if self.own_secret and grant.value.secret == self.own_secret
+            rule for layer in self.layers for rule in layer if self.own_secret and rule.value.secret == self.own_secret
         )
 
-    def _annotated(
-        self, host: str, port: int, usual: tuple[int, ...], kind: type[Kind], *, verified: bool = True
+    def _for_server(
+        self, host: str, port: int, default_ports: tuple[int, ...], kind: type[Kind], *, verified: bool = True
     ) -> Kind | None:
-        name, given = split_port(host.lower())
+        name, port_given = split_port(host.lower())
         for layer in self.layers:
-            fitting = [each for each in layer if not each.registries_only and each.matches(name, given or port, usual)]
-            found = _heaviest([each for each in fitting if verified or each.insecure], kind)
+            matching = [
+                each
+                for each in layer
+                if not each.registries_only and each.matches(name, port_given or port, default_ports)
+            ]
+            found = _most_specific([each for each in matching if verified or each.insecure], kind)
             if found is not None:
                 return found
         return None
 
 
-def _may_pull(grant: CredentialRule, host: str, port: int, repository: str) -> bool:
+def _may_pull(rule: CredentialRule, host: str, port: int, repository: str) -> bool:
     """Rules of docker configs, and those of Secrets with an annotation that names the registry."""
-    inside = not grant.path or repository == grant.path or repository.startswith(f"{grant.path}/")
-    return inside and grant.matches(host, port, (443,))
+    inside = not rule.path or repository == rule.path or repository.startswith(f"{rule.path}/")
+    return inside and rule.matches(host, port, (443,))
 
 
-def _heaviest(grants: Sequence[CredentialRule], kind: type[Kind]) -> Kind | None:
-    fitting = sorted(grants, key=lambda grant: grant.specificity, reverse=True)
-    return next((grant.value for grant in fitting if isinstance(grant.value, kind)), None)
+def _most_specific(rules: Sequence[CredentialRule], kind: type[Kind]) -> Kind | None:
+    matching = sorted(rules, key=lambda rule: rule.specificity, reverse=True)
+    return next((rule.value for rule in matching if isinstance(rule.value, kind)), None)

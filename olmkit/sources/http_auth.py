@@ -47,8 +47,11 @@ class HostLogin:
 
 
 def host_login(url: URL, access: Access, *, insecure: bool) -> HostLogin:
-    """The login for the host of a URL. Over plain HTTP, and when certificates are not verified (`insecure`), it is sent only if
-    the Secret's annotation for insecure hosts names the host too: the author of the URL may not own the Secret."""
+    """The login for the host of a URL.
+
+    Over plain HTTP, and when certificates are not verified (`insecure`), it is sent only if the Secret's annotation for insecure
+    hosts names the host too, because the author of the URL may not own the Secret.
+    """
     host = f"{url.host_subcomponent}:{url.port}"
     sent = access.credentials.basic_auth(host, verified=url.scheme == "https" and not insecure)
     return HostLogin(sent, access.credentials.basic_auth(host) if sent is None else None)
@@ -68,37 +71,37 @@ def source_reasons() -> Iterator[None]:
 
 def error_for_status(response: HttpResponse, what: str, login: HostLogin, access: Access) -> Waiting:
     """The error for a status other than success; `what` is the requested resource."""
-    status, who = response.status, response.server
+    status, server = response.status, response.server
     if status == HTTPStatus.NOT_FOUND:
-        words = f"{who} has no {what}, or does not allow access to it (404)"
+        words = f"{server} has no {what}, or does not allow access to it (404)"
         return Waiting(SourceReason.SOURCE_NOT_FOUND, words, RETRY_DELAY)
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return Waiting(
             SourceReason.UNAUTHORIZED,
-            f"{who} {_denial(status, what, response.url.host_subcomponent or '', login, access)}",
+            f"{server} {_denial(status, what, response.url.host_subcomponent or '', login, access)}",
             RETRY_DELAY,
         )
-    words = f"{who} answered {status_phrase(status)} when asked for {what}"
+    words = f"{server} answered {status_phrase(status)} when asked for {what}"
     return Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY)
 
 
 def _denial(status: int, what: str, host: str, login: HostLogin, access: Access) -> str:
     if login.sent is not None:
         return f"does not accept the user and password of Secret {login.sent.secret} for {what} ({status})"
-    wants = f"requires a user and a password for {what} ({status})"
+    requires = f"requires a user and a password for {what} ({status})"
     if login.withheld is not None:
         secret, where = login.withheld.secret, f"its annotation {INSECURE_HOSTS_ANNOTATION}"
         return (
-            f"{wants}, and those of Secret {secret} are sent neither by plain HTTP nor with insecureSkipVerify, where others"
+            f"{requires}, and those of Secret {secret} are sent neither by plain HTTP nor with insecureSkipVerify, where others"
             f" can read them: use https with a certificate that is trusted, or name the host in {where} too"
         )
     if key := access.credentials.key_at(host):
-        return (
-            f"{wants}, and Secret {key.secret} has a key, which is for ssh: name a Secret of type {BASIC_AUTH} in auth"
-        )
+        return f"{requires}, and Secret {key.secret} has a key, which is for ssh: name a Secret of type {BASIC_AUTH} in auth"
     if hosts := access.credentials.hosts:
-        return f"{wants}, and the Secret is for other hosts: {', '.join(hosts)}{access.credentials.common_secret_hint}"
+        return (
+            f"{requires}, and the Secret is for other hosts: {', '.join(hosts)}{access.credentials.common_secret_hint}"
+        )
     if secret := access.credentials.registry_only_secret:
         name_another = f"name a Secret of type {BASIC_AUTH} in auth{access.credentials.common_secret_hint}"
-        return f"{wants}, and Secret {secret} has logins for registries, which are not sent to other servers: {name_another}"
-    return f"{wants}: name a Secret in auth{access.credentials.common_secret_hint}"
+        return f"{requires}, and Secret {secret} has logins for registries, which are not sent to other servers: {name_another}"
+    return f"{requires}: name a Secret in auth{access.credentials.common_secret_hint}"

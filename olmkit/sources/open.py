@@ -40,7 +40,7 @@ PathSelection: TypeAlias = str | Sequence[str] | FromLabel | None
 Progress: TypeAlias = Callable[[str], None]
 
 
-def _silent(line: str) -> None:
+def _no_progress(line: str) -> None:
     """Ignores progress."""
 
 
@@ -61,7 +61,7 @@ class OpenedSource(Protocol):
     unchanged: bool
     """The server confirmed that the content of known_validator is still current."""
 
-    async def verify_access(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _silent) -> None:
+    async def verify_access(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _no_progress) -> None:
         """Verify that our credentials may read this content from the source, before content in the cache is used for it.
 
         Raises Blocked, Waiting.
@@ -73,7 +73,7 @@ class OpenedSource(Protocol):
         folder: Path,
         only: PathSelection = None,
         limits: ContentLimits = CATALOG_LIMITS,
-        progress: Progress = _silent,
+        progress: Progress = _no_progress,
     ) -> Fetched:
         """Fetch the content into files without names in `folder`. `only` selects the paths of an image.
 
@@ -90,7 +90,7 @@ async def open_source(
     *,
     scratch: Path | None = None,
     limits: ContentLimits = CATALOG_LIMITS,
-    progress: Progress = _silent,
+    progress: Progress = _no_progress,
 ) -> AsyncIterator[OpenedSource]:
     """Resolve the source. This fetches an archive without checksum, into a file without a name in `scratch`, and nothing else.
 
@@ -106,7 +106,7 @@ async def open_source(
                 found = await _download(source, access, known_validator, scratch, limits, progress)
                 yield _Http(source, access, found, stack, scratch)
             case ConfigMapsSource():
-                yield _Files(source)
+                yield _ConfigMaps(source)
 
 
 async def _open_image(source: ImageSource, access: Access, stack: ExitStack) -> OpenedSource:
@@ -127,7 +127,7 @@ class _Image:
         self.ref = found.ref_by_digest
         self.resolved = {"type": "image", "image": {"ref": self.ref}}
 
-    async def verify_access(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _silent) -> None:
+    async def verify_access(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _no_progress) -> None:
         """See OpenedSource."""
         await image.verify_access(self.ref, self._registries)
 
@@ -136,7 +136,7 @@ class _Image:
         folder: Path,
         only: PathSelection = None,
         limits: ContentLimits = CATALOG_LIMITS,
-        progress: Progress = _silent,
+        progress: Progress = _no_progress,
     ) -> Fetched:
         found = await image.fetch(self.ref, folder, self._registries, only=only, limits=limits, progress=progress)
         self._stack.enter_context(found.blob)
@@ -165,12 +165,12 @@ class _Git:
         self._stack = stack
         self.digest = repository.digest(source, commit)
         self.ref = repository.ref(source, commit)
-        named = {"repository": source.repository, "commit": commit}
+        fields = {"repository": source.repository, "commit": commit}
         if source.directory:
-            named["directory"] = source.directory
-        self.resolved = {"type": "git", "git": named}
+            fields["directory"] = source.directory
+        self.resolved = {"type": "git", "git": fields}
 
-    async def verify_access(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _silent) -> None:
+    async def verify_access(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _no_progress) -> None:
         from olmkit.sources.git import repository
 
         await repository.verify_access(self._source, self._access)
@@ -180,7 +180,7 @@ class _Git:
         folder: Path,
         only: PathSelection = None,
         limits: ContentLimits = CATALOG_LIMITS,
-        progress: Progress = _silent,
+        progress: Progress = _no_progress,
     ) -> Fetched:
         from olmkit.sources.git import repository
 
@@ -215,10 +215,10 @@ class _Http:
         self.validator = found.validator
         self.unchanged = not found.digest
         self.ref = http.ref(source, found.digest) if found.digest else ""
-        named = {"url": without_query(source.url), "digest": found.digest}
-        self.resolved = {"type": "http", "http": named} if found.digest else {}
+        fields = {"url": without_query(source.url), "digest": found.digest}
+        self.resolved = {"type": "http", "http": fields} if found.digest else {}
 
-    async def verify_access(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _silent) -> None:
+    async def verify_access(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _no_progress) -> None:
         await self._download(self._scratch, limits, progress)
 
     async def fetch(
@@ -226,7 +226,7 @@ class _Http:
         folder: Path,
         only: PathSelection = None,
         limits: ContentLimits = CATALOG_LIMITS,
-        progress: Progress = _silent,
+        progress: Progress = _no_progress,
     ) -> Fetched:
         return Fetched({"type": "http", "ref": self.ref}, (await self._download(folder, limits, progress),))
 
@@ -240,7 +240,7 @@ class _Http:
         return self._file
 
 
-class _Files:
+class _ConfigMaps:
     """The files of ConfigMaps, which are part of the job's request."""
 
     validator = ""
@@ -252,7 +252,7 @@ class _Files:
         self.ref = f"configMaps@{self.digest}"
         self.resolved = {"type": "configMaps", "configMaps": {"digest": self.digest}}
 
-    async def verify_access(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _silent) -> None:
+    async def verify_access(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _no_progress) -> None:
         """Nothing to verify: the controller read the ConfigMaps."""
 
     async def fetch(
@@ -260,6 +260,6 @@ class _Files:
         folder: Path,
         only: PathSelection = None,
         limits: ContentLimits = CATALOG_LIMITS,
-        progress: Progress = _silent,
+        progress: Progress = _no_progress,
     ) -> Fetched:
         return Fetched({"type": "configMaps", "source": codec.encode(self._source), "ref": self.ref})

@@ -70,7 +70,7 @@ class Proxies:
         return cls(
             _proxy(environment, "HTTP_PROXY"),
             _proxy(environment, "HTTPS_PROXY"),
-            tuple(found for entry in entries if entry and (found := _exception(entry)) is not None),
+            tuple(found for entry in entries if entry and (found := _no_proxy_entry(entry)) is not None),
             "*" in entries,
         )
 
@@ -98,9 +98,9 @@ def _proxy(environment: Mapping[str, str], name: str) -> Proxy | None:
         parts = urlsplit(text if "://" in text else f"http://{text}")
         port = parts.port
     except ValueError:
-        raise _bad(name) from None
+        raise _invalid(name) from None
     if parts.scheme not in DEFAULT_PORTS or not parts.hostname:
-        raise _bad(name)
+        raise _invalid(name)
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     authorization = ""
     if parts.username is not None:
@@ -109,12 +109,12 @@ def _proxy(environment: Mapping[str, str], name: str) -> Proxy | None:
     return Proxy(f"{parts.scheme}://{host}:{port or DEFAULT_PORTS[parts.scheme]}", authorization)
 
 
-def _bad(name: str) -> Blocked:
+def _invalid(name: str) -> Blocked:
     text = f"the environment variable {name} is not the URL of a proxy: write http://host:port or https://host:port"
     return Blocked(SourceReason.INVALID_CONFIGURATION, text)
 
 
-def _exception(entry: str) -> NoProxyEntry | None:
+def _no_proxy_entry(entry: str) -> NoProxyEntry | None:
     """A CIDR, or a domain or an address with or without a port; None for what Go ignores."""
     try:
         if "/" in entry:

@@ -39,9 +39,9 @@ _HINTS = {
 class BadSecret(Blocked):
     """A Secret that cannot be used. `public_message` contains nothing of the Secret, for objects that do not name it."""
 
-    def __init__(self, reason: str, message: str, plain: str) -> None:
+    def __init__(self, reason: str, message: str, public_message: str) -> None:
         super().__init__(reason, message)
-        self.public_message = plain
+        self.public_message = public_message
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), (self.reason, self.message, self.public_message)
@@ -49,7 +49,7 @@ class BadSecret(Blocked):
 
 def rules_of_secret(raw: Mapping[str, Any]) -> tuple[CredentialRule, ...]:
     """The rules of a Secret object; at least one. Raises BadSecret."""
-    return tuple(_grants(_Secret(raw)))
+    return tuple(_rules(_Secret(raw)))
 
 
 @dataclass(frozen=True)
@@ -89,23 +89,25 @@ class _Secret:
         return self.text(key).rstrip("\r\n")
 
     def hosts(self) -> Iterator[tuple[str, int, bool]]:
-        """The hosts of the annotation, with the port or 0, and whether the annotation for insecure hosts has them too. Raises
-        BadSecret when there is none."""
-        named, insecure = self._listed(HOSTS_ANNOTATION), self._listed(INSECURE_HOSTS_ANNOTATION)
-        if unnamed := next((each for each in insecure if each not in named), ""):
+        """Host, port (0 for none) and whether the annotation for insecure hosts has it too, for each host of the annotation.
+
+        Raises BadSecret when there is none.
+        """
+        hosts, insecure = self._annotation_hosts(HOSTS_ANNOTATION), self._annotation_hosts(INSECURE_HOSTS_ANNOTATION)
+        if unnamed := next((each for each in insecure if each not in hosts), ""):
             rest = f" in its annotation {INSECURE_HOSTS_ANNOTATION}, which {HOSTS_ANNOTATION} does not name: name it in both"
             raise self.bad("has", unnamed, rest)
-        if not named:
+        if not hosts:
             raise self.bad(
                 "does not name the hosts that it may be sent to:"
                 f' set the annotation {HOSTS_ANNOTATION} on it, for example to "git.example.com,files.example.com:8443"'
             )
-        for each in named:
+        for each in hosts:
             if not is_host(each):
                 raise self.bad("has", each, f" in its annotation {HOSTS_ANNOTATION}, which is not host[:port]")
             yield (*split_port(each), each in insecure)
 
-    def _listed(self, annotation: str) -> list[str]:
+    def _annotation_hosts(self, annotation: str) -> list[str]:
         annotations = (self.raw.get("metadata") or {}).get("annotations") or {}
         return [part.strip().lower() for part in annotations.get(annotation, "").split(",") if part.strip()]
 
@@ -117,12 +119,12 @@ class _Secret:
         return BadSecret(SourceReason.INVALID_SECRET, f"{begin} {quoted(shown)}{rest}", f"{begin} …{rest}")
 
 
-def _grants(secret: _Secret) -> Iterator[CredentialRule]:
+def _rules(secret: _Secret) -> Iterator[CredentialRule]:
     match _type(secret):
         case "kubernetes.io/dockerconfigjson":
-            yield from _of_docker_config(secret, ".dockerconfigjson")
+            yield from _rules_of_docker_config(secret, ".dockerconfigjson")
         case "kubernetes.io/dockercfg":
-            yield from _of_docker_config(secret, ".dockercfg")
+            yield from _rules_of_docker_config(secret, ".dockercfg")
         case "kubernetes.io/basic-auth":
             login = Login(secret.line("username"), secret.line("password"), secret=secret.name)
             if ":" in login.user:
@@ -156,7 +158,7 @@ def _type(secret: _Secret) -> str:
     return found
 
 
-def _of_docker_config(secret: _Secret, key: str) -> Iterator[CredentialRule]:
+def _rules_of_docker_config(secret: _Secret, key: str) -> Iterator[CredentialRule]:
     try:
         document = orjson.loads(secret.text(key))
     except orjson.JSONDecodeError:
@@ -167,39 +169,39 @@ def _of_docker_config(secret: _Secret, key: str) -> Iterator[CredentialRule]:
         raise secret.bad(f"has no logins by registry{inside} at the key {key}")
     if not auths:
         raise secret.bad(f"does not name a registry at the key {key}")
-    for place, entry in auths.items():
-        host, port, path = _place(secret, place)
-        yield CredentialRule(host, port, path, _login(secret, place, entry), registries_only=True)
+    for registry, entry in auths.items():
+        host, port, path = _parse_registry(secret, registry)
+        yield CredentialRule(host, port, path, _login(secret, registry, entry), registries_only=True)
 
 
-def _place(secret: _Secret, place: str) -> tuple[str, int, str]:
+def _parse_registry(secret: _Secret, registry: str) -> tuple[str, int, str]:
     """Host, port and path of a docker config's key. As in kubelet, a scheme and the API version are ignored."""
-    bare = place.partition("://")[2] if "://" in place else place
+    bare = registry.partition("://")[2] if "://" in registry else registry
     authority, _, path = bare.partition("/")
     if path.startswith(("v1/", "v2/")) or path in ("v1", "v2"):
         path = path[3:]
     host = authority.lower()
     if not is_host(host.replace("*", "x")):
-        raise secret.bad("names the registry", place, ", which is not host[:port][/path]")
+        raise secret.bad("names the registry", registry, ", which is not host[:port][/path]")
     host, port = split_port(host)
     return DOCKER_HUB if host in DOCKER_HUB_NAMES else host, port, path.strip("/")
 
 
-def _login(secret: _Secret, place: str, entry: Mapping[str, Any]) -> Login:
-    bearer = _text(entry, "registrytoken")
+def _login(secret: _Secret, registry: str, entry: Mapping[str, Any]) -> Login:
+    bearer = _string(entry, "registrytoken")
     if not (bearer.isascii() and bearer.isprintable()):
-        raise secret.bad("has a registrytoken for", place, " with characters that a header cannot contain")
-    user, password = _text(entry, "username"), _text(entry, "password")
-    if _text(entry, "auth"):
-        user, password = _decoded(secret, place, _text(entry, "auth"))
-    login = Login(user, password, _text(entry, "identitytoken"), bearer, secret.name)
+        raise secret.bad("has a registrytoken for", registry, " with characters that a header cannot contain")
+    user, password = _string(entry, "username"), _string(entry, "password")
+    if _string(entry, "auth"):
+        user, password = _decode_auth(secret, registry, _string(entry, "auth"))
+    login = Login(user, password, _string(entry, "identitytoken"), bearer, secret.name)
     if login == Login(user, secret=secret.name):
         words = " with no password, auth, identitytoken or registrytoken (credential helpers are not supported)"
-        raise secret.bad("has a login for", place, words)
+        raise secret.bad("has a login for", registry, words)
     return login
 
 
-def _decoded(secret: _Secret, place: str, auth: str) -> tuple[str, str]:
+def _decode_auth(secret: _Secret, registry: str, auth: str) -> tuple[str, str]:
     try:
         bare = auth.replace("\r", "").replace("\n", "")
         padded = bare + "=" * (-len(bare) % 4)
@@ -207,10 +209,10 @@ def _decoded(secret: _Secret, place: str, auth: str) -> tuple[str, str]:
     except (binascii.Error, UnicodeDecodeError):
         colon = ""
     if not colon:
-        raise secret.bad("has an auth for", place, " that is not user:password in base64")
+        raise secret.bad("has an auth for", registry, " that is not user:password in base64")
     return user, password
 
 
-def _text(entry: Mapping[str, Any], key: str) -> str:
+def _string(entry: Mapping[str, Any], key: str) -> str:
     value = entry.get(key)
     return value if isinstance(value, str) else ""

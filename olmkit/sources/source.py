@@ -1,6 +1,6 @@
 """Sources of content as values: an image, a folder of a git repository, an archive, or the files of ConfigMaps. Pure.
 
-Made by controllers from a spec, handed to their jobs as JSON, opened there by opening.py. Never holds credentials: Access does.
+Built by controllers from a spec, passed to their jobs as JSON, and opened there by open.py. Contains no credentials: Access does.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ def identity(source: Source) -> str:
         case ImageSource(ref):
             return ref
         case GitSource(repository, reference):
-            return f"git {repository} {reference} {_mark(source)}"
+            return f"git {repository} {reference} {_hash_of_fields(source)}"
         case HttpSource(url):
-            return f"http {without_query(url)} {_mark(source)}"
+            return f"http {without_query(url)} {_hash_of_fields(source)}"
         case ConfigMapsSource(files):
             return f"configMaps {digest_of_files(files)}"
 
@@ -110,6 +110,6 @@ def clean_folder(path: str, what: str = "directory") -> str:
     return "/".join(part for part in path.split("/") if part not in ("", "."))
 
 
-def _mark(source: Source) -> str:
+def _hash_of_fields(source: Source) -> str:
     """16 hex digits of a hash of all fields."""
     return hashlib.sha256(json.dumps(msgspec.to_builtins(source), sort_keys=True).encode()).hexdigest()[:16]

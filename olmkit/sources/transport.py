@@ -31,7 +31,7 @@ from olmkit.sources.transport_errors import describe_error, proxy_authentication
 
 MAX_REDIRECTS = 5
 REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
-SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
+CREDENTIAL_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
 CHUNK_BYTES = 1024 * 1024
 MAX_RETRY_AFTER = timedelta(minutes=5)
 ADDRESS_RETRY_DELAY = timedelta(minutes=5)
@@ -68,7 +68,7 @@ class HttpResponse:
     def unexpected(self) -> Waiting:
         """The error for an unexpected status; for 429 with the delay of Retry-After."""
         if self.status == HTTPStatus.TOO_MANY_REQUESTS:
-            after = _after(self.header("Retry-After"))
+            after = _retry_after(self.header("Retry-After"))
             return unavailable(f"{self.server} asks to slow down (429 Too Many Requests)", after)
         return unavailable(f"{self.server} answered {status_phrase(self.status)}")
 
@@ -85,7 +85,7 @@ class HttpResponse:
                     window, arrived = now, 0
                 yield chunk
         except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
-            raise _no_answer(error, self.server, self.timeouts) from error
+            raise _no_response(error, self.server, self.timeouts) from error
 
     async def read(self, limit: int) -> bytes | None:
         """The whole body, None when it is larger than `limit` bytes.
@@ -119,7 +119,7 @@ class Transport:
 
     def __init__(self, network: Network) -> None:
         self._network = network
-        self._patience = network.timeouts
+        self._timeouts = network.timeouts
         self._guard = AddressGuard(network.addresses)
         self._sessions: dict[_Route, aiohttp.ClientSession] = {}
         self._stack = AsyncExitStack()
@@ -145,19 +145,21 @@ class Transport:
 
         Raises Waiting.
         """
-        at = url
+        current = url
         async with AsyncExitStack() as hop:
             for _ in range(MAX_REDIRECTS + 1):
-                response = await hop.enter_async_context(self._request(method, at, endpoint, headers, form))
+                response = await hop.enter_async_context(self._request(method, current, endpoint, headers, form))
                 if response.status not in REDIRECT_STATUSES:
-                    yield HttpResponse(response, at, _who(at, endpoint), self._patience)
+                    yield HttpResponse(response, current, _server_name(current, endpoint), self._timeouts)
                     return
                 if form is not None:
-                    raise unavailable(f"{_who(at, endpoint)} redirects a request with a body, which is refused")
-                target = _target(response, at, endpoint)
-                if target.origin() != at.origin():
-                    headers = _without_secrets(headers)
-                at = target
+                    raise unavailable(
+                        f"{_server_name(current, endpoint)} redirects a request with a body, which is refused"
+                    )
+                target = _redirect_target(response, current, endpoint)
+                if target.origin() != current.origin():
+                    headers = _without_credentials(headers)
+                current = target
                 await hop.aclose()
         raise unavailable(f"{endpoint.display_name} redirects more than {MAX_REDIRECTS} times")
 
@@ -170,20 +172,20 @@ class Transport:
         headers: Mapping[str, str],
         form: Mapping[str, str] | bytes | None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        route, who = self._route(url, endpoint), _who(url, endpoint)
+        route, server = self._route(url, endpoint), _server_name(url, endpoint)
         self._guard.refused.clear()
-        self._check_host(route, url, who)
+        self._check_host(route, url, server)
         try:
             # Limits the time for the headers too.
-            async with asyncio.timeout(self._patience.connect + self._patience.read):
+            async with asyncio.timeout(self._timeouts.connect + self._timeouts.read):
                 response = await self._send(route, method, url, headers, form)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             if self._guard.refused:
-                raise _refused(who, min(self._guard.refused)) from error
-            raise _no_answer(error, who, self._patience, route.proxy) from error
+                raise _address_refused(server, min(self._guard.refused)) from error
+            raise _no_response(error, server, self._timeouts, route.proxy) from error
         async with response:
             if route.proxy is not None and response.status == 407:
-                raise unavailable(f"{who} cannot be reached: {proxy_authentication_hint(route.proxy)}")
+                raise unavailable(f"{server} cannot be reached: {proxy_authentication_hint(route.proxy)}")
             yield response
 
     async def _send(
@@ -199,12 +201,12 @@ class Transport:
             method, url, headers=headers, data=form, allow_redirects=False, proxy=route.proxy.url, proxy_headers=login
         )
 
-    def _check_host(self, route: _Route, url: URL, who: str) -> None:
+    def _check_host(self, route: _Route, url: URL, server: str) -> None:
         """Check the host of the URL when it is an address or when a proxy resolves it. The guard checks the other addresses."""
         if route.checked and (route.proxy is not None or literal_address(url.host or "") is not None):
             what = self._network.addresses.refusal_of_host(url.host or "", url.port or 0)
             if what is not None:
-                raise _refused(who, what)
+                raise _address_refused(server, what)
 
     def _route(self, url: URL, endpoint: Endpoint) -> _Route:
         own = authority(url) == endpoint.host
@@ -221,7 +223,7 @@ class Transport:
     def _session(self, route: _Route) -> aiohttp.ClientSession:
         if route not in self._sessions:
             # connect covers DNS, TCP and TLS; sock_read covers each wait for bytes.
-            timeout = aiohttp.ClientTimeout(total=None, connect=self._patience.connect, sock_read=self._patience.read)
+            timeout = aiohttp.ClientTimeout(total=None, connect=self._timeouts.connect, sock_read=self._timeouts.read)
             # The address of the proxy is configuration and is not checked.
             guard = self._guard if route.checked and route.proxy is None else None
             session = aiohttp.ClientSession(
@@ -243,15 +245,15 @@ def authority(url: URL) -> str:
     return f"{host}:{url.explicit_port}" if url.explicit_port is not None else host
 
 
-def _target(response: aiohttp.ClientResponse, at: URL, endpoint: Endpoint) -> URL:
+def _redirect_target(response: aiohttp.ClientResponse, current: URL, endpoint: Endpoint) -> URL:
     location = response.headers.get("Location", "")
     try:
-        target = at.join(URL(location)).with_user(None).with_fragment(None)
+        target = current.join(URL(location)).with_user(None).with_fragment(None)
     except ValueError:
         target = URL()
     if not location or target.scheme not in ("http", "https") or not target.host:
         raise unavailable(f"{endpoint.display_name} redirects to an address that is not http or https")
-    if at.scheme == "https" and target.scheme == "http" and not endpoint.insecure:
+    if current.scheme == "https" and target.scheme == "http" and not endpoint.insecure:
         raise unavailable(
             f"{endpoint.display_name} redirects from https to http, to {authority(target)}, which is refused"
         )
@@ -266,30 +268,32 @@ def status_phrase(status: int) -> str:
         return str(status)
 
 
-def _after(text: str) -> timedelta:
+def _retry_after(text: str) -> timedelta:
     """Retry-After, limited to between RETRY_DELAY and MAX_RETRY_AFTER."""
     seconds = int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 60
     return max(RETRY_DELAY, min(timedelta(seconds=seconds), MAX_RETRY_AFTER))
 
 
-def _without_secrets(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in headers.items() if name.lower() not in SECRET_HEADERS}
+def _without_credentials(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name.lower() not in CREDENTIAL_HEADERS}
 
 
-def _who(url: URL, endpoint: Endpoint) -> str:
+def _server_name(url: URL, endpoint: Endpoint) -> str:
     host = authority(url)
     return endpoint.display_name if host == endpoint.host else f"{host}, to which {endpoint.display_name} redirects,"
 
 
-def _refused(who: str, what: str) -> AddressRefused:
+def _address_refused(server: str, what: str) -> AddressRefused:
     return AddressRefused(
-        SourceReason.ADDRESS_REFUSED, f"{who} has {what}: {REFUSED_ADDRESS_HINT}", ADDRESS_RETRY_DELAY
+        SourceReason.ADDRESS_REFUSED, f"{server} has {what}: {REFUSED_ADDRESS_HINT}", ADDRESS_RETRY_DELAY
     )
 
 
-def _no_answer(error: Exception, who: str, patience: Timeouts, proxy: Proxy | None = None) -> NoResponse:
-    said = NoResponse(SourceReason.UNAVAILABLE, f"{who} {describe_error(error, patience, proxy)}", RETRY_DELAY)
-    said.spoke_otherwise = isinstance(error, aiohttp.ClientSSLError | aiohttp.ClientConnectorError) and not isinstance(
-        error, aiohttp.ClientConnectorDNSError | aiohttp.ClientProxyConnectionError
+def _no_response(error: Exception, server: str, timeouts: Timeouts, proxy: Proxy | None = None) -> NoResponse:
+    no_response = NoResponse(
+        SourceReason.UNAVAILABLE, f"{server} {describe_error(error, timeouts, proxy)}", RETRY_DELAY
     )
-    return said
+    no_response.spoke_otherwise = isinstance(
+        error, aiohttp.ClientSSLError | aiohttp.ClientConnectorError
+    ) and not isinstance(error, aiohttp.ClientConnectorDNSError | aiohttp.ClientProxyConnectionError)
+    return no_response

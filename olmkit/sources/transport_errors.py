@@ -17,20 +17,20 @@ UNKNOWN_AUTHORITY_CODES = frozenset({18, 19, 20, 21})
 """OpenSSL's verify codes for certificates of an unknown authority: self-signed, or without the issuer."""
 
 
-def describe_error(error: Exception, patience: Timeouts, proxy: Proxy | None) -> str:
+def describe_error(error: Exception, timeouts: Timeouts, proxy: Proxy | None) -> str:
     """The message for an error. `proxy` is the one that the request was sent to, if any."""
-    about_proxy = _about_proxy(error, proxy) if proxy is not None else None
-    if about_proxy is not None:
-        return f"cannot be reached: {about_proxy}"
+    proxy_error = _describe_proxy_error(error, proxy) if proxy is not None else None
+    if proxy_error is not None:
+        return f"cannot be reached: {proxy_error}"
     match error:
         case aiohttp.ClientSSLError():
-            return _about_tls(error)
+            return _describe_tls_error(error)
         case aiohttp.ClientConnectorDNSError():
             return "cannot be resolved: no such host"
         case aiohttp.ConnectionTimeoutError():
-            return f"does not answer: no connection within {patience.connect:g} s"
+            return f"does not answer: no connection within {timeouts.connect:g} s"
         case TimeoutError():
-            return f"does not answer: nothing within {patience.read:g} s"
+            return f"does not answer: nothing within {timeouts.read:g} s"
         case aiohttp.ClientConnectorError():
             return f"does not answer: {_strerror(error.os_error)}"
         case aiohttp.ClientResponseError():
@@ -42,39 +42,39 @@ def describe_error(error: Exception, patience: Timeouts, proxy: Proxy | None) ->
 def proxy_authentication_hint(proxy: Proxy) -> str:
     """The message for status 407."""
     if proxy.authorization:
-        return f"{_called(proxy)} refuses the user and password of its variable (407)"
-    return f"{_called(proxy)} requires a user and a password (407): write http://user:password@host:port"
+        return f"{_display_name(proxy)} refuses the user and password of its variable (407)"
+    return f"{_display_name(proxy)} requires a user and a password (407): write http://user:password@host:port"
 
 
-def _about_proxy(error: Exception, proxy: Proxy) -> str | None:
+def _describe_proxy_error(error: Exception, proxy: Proxy) -> str | None:
     """None when the error is not the proxy's."""
     match error:
         case aiohttp.ClientConnectorDNSError():
-            return f"{_called(proxy)} cannot be resolved: no such host"
+            return f"{_display_name(proxy)} cannot be resolved: no such host"
         case aiohttp.ClientProxyConnectionError():
-            return f"{_called(proxy)} does not answer: {_strerror(error.os_error)}"
+            return f"{_display_name(proxy)} does not answer: {_strerror(error.os_error)}"
         case aiohttp.ClientHttpProxyError(status=407):
             return proxy_authentication_hint(proxy)
         case aiohttp.ClientHttpProxyError():
-            return f"{_called(proxy)} refuses the connection ({error.status})"
+            return f"{_display_name(proxy)} refuses the connection ({error.status})"
         case _:
             return None
 
 
-def _about_tls(error: aiohttp.ClientSSLError) -> str:
+def _describe_tls_error(error: aiohttp.ClientSSLError) -> str:
     if not isinstance(error, aiohttp.ClientConnectorCertificateError):
         return "does not speak TLS (a registry without TLS must be insecure in registries.conf)"
     certificate = error.certificate_error
-    why = getattr(certificate, "verify_message", "") or "it does not verify"
-    help_ = (
+    reason = getattr(certificate, "verify_message", "") or "it does not verify"
+    hint = (
         "; put the authority's certificate into the folder of --pull-cas-dir"
         if getattr(certificate, "verify_code", 0) in UNKNOWN_AUTHORITY_CODES
         else ""
     )
-    return f"presents a certificate that is not trusted: {why}{help_}"
+    return f"presents a certificate that is not trusted: {reason}{hint}"
 
 
-def _called(proxy: Proxy) -> str:
+def _display_name(proxy: Proxy) -> str:
     return f"the proxy {urlsplit(proxy.url).netloc}"
 
 

@@ -59,7 +59,7 @@ class TreeNode:
     size: int = 0
 
 
-class _Counted:
+class _CountingReader:
     """Reads a file and counts its bytes for its node and for the limits."""
 
     def __init__(self, data: ByteReader, node: TreeNode, count: Callable[[int], None]) -> None:
@@ -95,7 +95,7 @@ class Tree:
     noun: str = "image"
     """What messages call the content."""
     _root: TreeNode = field(default_factory=lambda: TreeNode(0, {}))
-    _hidden: set[tuple[int, str]] = field(default_factory=set)
+    _whiteouts_seen: set[tuple[int, str]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._storage: TreeStorage = (
@@ -127,7 +127,7 @@ class Tree:
         """Add a regular file, in place of what was at the path. `data` is read to its end or not at all."""
         node = self._replace(path)
         if self.selects(path):
-            self._storage.write(path, _Counted(data, node, self._count_bytes))
+            self._storage.write(path, _CountingReader(data, node, self._count_bytes))
             self.files += 1
 
     def symbolic_link(self, path: str, target: str) -> None:
@@ -152,13 +152,13 @@ class Tree:
 
     def whiteout(self, path: str) -> None:
         """Remove what lower layers have at this path."""
-        if self._first_time(path):
-            self._hide(path, also_itself=True)
+        if self._is_first_whiteout(path):
+            self._remove_lower(path, also_itself=True)
 
     def opaque(self, path: str) -> None:
         """Remove what lower layers have below this folder."""
-        if self._first_time(f"{path}/"):
-            self._hide(path, also_itself=False)
+        if self._is_first_whiteout(f"{path}/"):
+            self._remove_lower(path, also_itself=False)
 
     def finish(self) -> None:
         """Make every symbolic link a hard link to its target. The content is complete then."""
@@ -257,19 +257,19 @@ class Tree:
             self.files -= 1
             self.size -= node.size
 
-    def _first_time(self, path: str) -> bool:
+    def _is_first_whiteout(self, path: str) -> bool:
         """Whether the whiteout is the first of its kind in the layer: repeated whiteouts must not take quadratic time."""
-        before = len(self._hidden)
-        self._hidden.add((self.layer, path))
-        return len(self._hidden) > before
+        before = len(self._whiteouts_seen)
+        self._whiteouts_seen.add((self.layer, path))
+        return len(self._whiteouts_seen) > before
 
-    def _hide(self, path: str, *, also_itself: bool) -> None:
+    def _remove_lower(self, path: str, *, also_itself: bool) -> None:
         node = self._child(path)
         if node is None:
             return
         if node.children is not None:
             for name in list(node.children):
-                self._hide(f"{path}/{name}" if path else name, also_itself=True)
+                self._remove_lower(f"{path}/{name}" if path else name, also_itself=True)
         if also_itself and path and node.layer < self.layer and not node.children:
             parent_path, _, name = path.rpartition("/")
             parent = self._child(parent_path)
@@ -284,37 +284,37 @@ class Tree:
 
     def _resolve(self, path: str, link: TreeNode) -> tuple[str, TreeNode]:
         """The path and node of a link's target; an absolute target starts at the root of the content."""
-        todo = [*reversed((link.target or "").split("/"))]
-        done = [] if (link.target or "").startswith("/") else path.split("/")[:-1]
+        remaining = [*reversed((link.target or "").split("/"))]
+        resolved = [] if (link.target or "").startswith("/") else path.split("/")[:-1]
         hops = 0
-        while todo:
-            part = todo.pop()
-            if part == ".." and not done:
-                raise self._bad_link(path, link, f"which is outside the {self.noun}")
+        while remaining:
+            part = remaining.pop()
+            if part == ".." and not resolved:
+                raise self._link_error(path, link, f"which is outside the {self.noun}")
             if part in ("", ".", ".."):
-                done = done[:-1] if part == ".." else done
+                resolved = resolved[:-1] if part == ".." else resolved
                 continue
-            done.append(part)
-            node = self._child("/".join(done))
+            resolved.append(part)
+            node = self._child("/".join(resolved))
             if node is not None and node.target is not None:
                 hops += 1
                 if hops > MAX_LINK_HOPS:
-                    raise self._bad_link(path, link, "which is a loop")
-                todo += reversed(node.target.split("/"))
-                done = [] if node.target.startswith("/") else done[:-1]
-        return self._meant(path, link, "/".join(done))
+                    raise self._link_error(path, link, "which is a loop")
+                remaining += reversed(node.target.split("/"))
+                resolved = [] if node.target.startswith("/") else resolved[:-1]
+        return self._check_target(path, link, "/".join(resolved))
 
-    def _meant(self, path: str, link: TreeNode, target: str) -> tuple[str, TreeNode]:
+    def _check_target(self, path: str, link: TreeNode, target: str) -> tuple[str, TreeNode]:
         node = self._child(target)
         if not self.selects(target):
-            raise self._bad_link(path, link, "which is outside the content")
+            raise self._link_error(path, link, "which is outside the content")
         if node is None:
-            raise self._bad_link(path, link, "which is not there")
+            raise self._link_error(path, link, "which is not there")
         if node.children is not None:
-            raise self._bad_link(path, link, "which is a folder: only links to files are followed")
+            raise self._link_error(path, link, "which is a folder: only links to files are followed")
         return target, node
 
-    def _bad_link(self, path: str, link: TreeNode, why: str) -> TreeError:
+    def _link_error(self, path: str, link: TreeNode, why: str) -> TreeError:
         return TreeError(
             SourceReason.UNSAFE, f"holds {quoted(path)}, a link to {quoted(link.target or '')}, {why}", link.layer
         )

@@ -74,26 +74,26 @@ class CertificateSet:
 
 
 def create(names: Iterable[str], now: datetime, trusted: bytes = b"") -> CertificateSet:
-    """A new CA and a leaf for these names; CAs of `trusted` (PEM) that are still valid stay trusted for OVERLAP."""
+    """A new CA and a leaf for these names; CAs of `trusted` (PEM) that are still valid stay trusted for CA_OVERLAP."""
     ca = make_ca(now)
     return CertificateSet(issue(ca, names, now), ca, old_ca=_still_valid(trusted, now))
 
 
-def rotate(material: CertificateSet, names: Iterable[str], now: datetime, published: bytes) -> CertificateSet:
+def rotate(current: CertificateSet, names: Iterable[str], now: datetime, published: bytes) -> CertificateSet:
     """The next step of the rotation; the same object when none is due. `published` is the PEM of the CAs that clients trust."""
     wanted = tuple(sorted(set(names)))
-    ca, next_ca = material.ca, material.next_ca
+    ca, next_ca = current.ca, current.next_ca
     if not ca.is_valid(now):
-        return create(wanted, now, material.ca_bundle())
-    if material.old_ca and _age(material.leaf, now) >= CA_OVERLAP:
-        return replace(material, old_ca=b"")
+        return create(wanted, now, current.ca_bundle())
+    if current.old_ca and _age(current.leaf, now) >= CA_OVERLAP:
+        return replace(current, old_ca=b"")
     if next_ca is not None and _age(next_ca, now) >= CA_OVERLAP and contains_ca(published, next_ca):
         return CertificateSet(issue(next_ca, wanted, now), next_ca, old_ca=ca.chain)
-    if next_ca is None and not material.old_ca and _is_due(ca, now):
-        return replace(material, next_ca=make_ca(now))
-    if _is_due(material.leaf, now) or names_of(material.leaf.certificate) != wanted:
-        return replace(material, leaf=issue(ca, wanted, now))
-    return material
+    if next_ca is None and not current.old_ca and _is_due(ca, now):
+        return replace(current, next_ca=make_ca(now))
+    if _is_due(current.leaf, now) or names_of(current.leaf.certificate) != wanted:
+        return replace(current, leaf=issue(ca, wanted, now))
+    return current
 
 
 def contains_ca(bundle: bytes, ca: KeyPair) -> bool:
@@ -130,13 +130,10 @@ def _still_valid(bundle: bytes, now: datetime) -> bytes:
     return b"".join(each.public_bytes(Encoding.PEM) for each in found[:2])
 
 
-# --- making
-
-
 def make_ca(now: datetime) -> KeyPair:
     """A new CA with a unique name."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = _named(f"catalogd CA {secrets.token_hex(4)}")
+    name = _common_name(f"catalogd CA {secrets.token_hex(4)}")
     public = key.public_key()
     usage = x509.KeyUsage(
         digital_signature=True,
@@ -155,23 +152,23 @@ def make_ca(now: datetime) -> KeyPair:
         .add_extension(usage, critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
     )
-    return _signed(builder, key, key)
+    return _sign(builder, key, key)
 
 
 def issue(ca: KeyPair, names: Iterable[str], now: datetime) -> KeyPair:
     """A certificate of the CA for a server with these host names and addresses. It expires no later than its CA."""
     key = ec.generate_private_key(ec.SECP256R1())
     signer = _signing_key(ca)
-    life = min(LEAF_LIFETIME, ca.not_after - now)
+    lifetime = min(LEAF_LIFETIME, ca.not_after - now)
     builder = (
-        _builder(_named("catalogd"), ca.certificate.subject, key.public_key(), now, life)
+        _builder(_common_name("catalogd"), ca.certificate.subject, key.public_key(), now, lifetime)
         .add_extension(general_names(names), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
     )
-    return _signed(builder, key, signer)
+    return _sign(builder, key, signer)
 
 
 def _signing_key(ca: KeyPair) -> ec.EllipticCurvePrivateKey:
@@ -181,12 +178,12 @@ def _signing_key(ca: KeyPair) -> ec.EllipticCurvePrivateKey:
     return key
 
 
-def _named(text: str) -> x509.Name:
+def _common_name(text: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, public: ec.EllipticCurvePublicKey, now: datetime, life: timedelta
+    subject: x509.Name, issuer: x509.Name, public: ec.EllipticCurvePublicKey, now: datetime, lifetime: timedelta
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -195,13 +192,13 @@ def _builder(
         .public_key(public)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - MAX_CLOCK_SKEW)
-        .not_valid_after(now + life)
+        .not_valid_after(now + lifetime)
     )
 
 
-def _signed(
+def _sign(
     builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey, signer: ec.EllipticCurvePrivateKey
 ) -> KeyPair:
     certificate = builder.sign(signer, hashes.SHA256())
-    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return KeyPair(certificate.public_bytes(Encoding.PEM), secret, certificate)
+    private_pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return KeyPair(certificate.public_bytes(Encoding.PEM), private_pem, certificate)

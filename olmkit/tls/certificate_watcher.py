@@ -28,10 +28,10 @@ class CertificateWatcher:
         self._folder = folder
         self._tls = tls
         self._poll_seconds = poll_seconds
-        self._used: tuple[bytes, bytes] | None = None
+        self._served: tuple[bytes, bytes] | None = None
         self._rejected: tuple[bytes, bytes] | str | None = None
         """What the last sync could not use: the files, or the error of reading them."""
-        self._logged: tuple[bytes, bytes] | str | None = None
+        self._last_logged: tuple[bytes, bytes] | str | None = None
 
     def load(self) -> None:
         """Read the certificate for the first time. Raises OlmError when it cannot be used."""
@@ -39,12 +39,12 @@ class CertificateWatcher:
             found = self._read()
             self._tls.use(KeyPair.read(*found))
         except (OSError, BadKeyPair) as error:
-            said = error.strerror if isinstance(error, OSError) else str(error)
+            problem = error.strerror if isinstance(error, OSError) else str(error)
             raise OlmError(
                 "BadCertificate",
-                f"no certificate to serve with: {self._folder} must hold {CERTIFICATE} and {KEY}, PEM: {said}",
+                f"no certificate to serve with: {self._folder} must hold {CERTIFICATE} and {KEY}, PEM: {problem}",
             ) from error
-        self._used = found
+        self._served = found
 
     async def run(self) -> None:
         """Sync periodically until cancelled."""
@@ -60,8 +60,8 @@ class CertificateWatcher:
         except OSError as error:
             self._reject(f"{self._folder} cannot be read: {error.strerror}", str(error.strerror))
             return
-        if found == self._used:
-            self._rejected = self._logged = None
+        if found == self._served:
+            self._rejected = self._last_logged = None
             return
         try:
             self._load(found, now)
@@ -71,19 +71,19 @@ class CertificateWatcher:
     def _load(self, found: tuple[bytes, bytes], now: datetime) -> None:
         """Raises BadKeyPair when it cannot be used, or when it is not valid now and the current one is."""
         pair = KeyPair.read(*found)
-        if complaint := pair.validity_error(now):
+        if error := pair.validity_error(now):
             served = self._tls.pair
             if served is not None and served.is_valid(now):
-                raise BadKeyPair(complaint)
+                raise BadKeyPair(error)
         self._tls.use(pair)
-        self._used, self._rejected, self._logged = found, None, None
+        self._served, self._rejected, self._last_logged = found, None, None
 
-    def _reject(self, found: tuple[bytes, bytes] | str, said: str) -> None:
+    def _reject(self, found: tuple[bytes, bytes] | str, problem: str) -> None:
         """Log an error that two consecutive syncs find: between writes of the two files it is expected."""
-        if found == self._rejected and found != self._logged:
-            facts = {"folder": str(self._folder), "error": said}
+        if found == self._rejected and found != self._last_logged:
+            facts = {"folder": str(self._folder), "error": problem}
             log.error("new serving certificate cannot be used, the current one stays in use", extra=facts)
-            self._logged = found
+            self._last_logged = found
         self._rejected = found
 
     def _read(self) -> tuple[bytes, bytes]:

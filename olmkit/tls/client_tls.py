@@ -61,7 +61,7 @@ class ClientTls:
         self._context: ssl.SSLContext | None = None
         self._read_at = 0.0
         self._last_error = ""
-        self._one_at_a_time = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def load(self) -> None:
         """Read the CAs. Raises OlmError when there is a file and it cannot be used; other errors are logged."""
@@ -72,12 +72,12 @@ class ClientTls:
             bundle = await asyncio.to_thread(self._file.read_text)
             self._use(bundle)
         except (OSError, ValueError) as error:
-            said = error.strerror if isinstance(error, OSError) else "it holds no PEM certificates"
-            raise OlmError("BadAuthorities", f"the CAs in {self._file} cannot be used: {said}") from error
+            problem = error.strerror if isinstance(error, OSError) else "it contains no PEM certificates"
+            raise OlmError("BadAuthorities", f"the CAs in {self._file} cannot be used: {problem}") from error
 
     async def context(self, *, after_failure: bool = False) -> ssl.SSLContext:
         """The current context; another object after the CAs have changed."""
-        async with self._one_at_a_time:
+        async with self._lock:
             age = self._clock() - self._read_at
             if self._context is None or age > (MIN_REFRESH_SECONDS if after_failure else REFRESH_SECONDS):
                 await self._refresh()
@@ -94,10 +94,10 @@ class ClientTls:
                 self._use(await self._read())
             self._last_error = ""
         except (OSError, ValueError, ApiError) as error:
-            said = (error.strerror if isinstance(error, OSError) else str(error)) or "no answer in time"
-            if said != self._last_error:
-                log.warning("CAs cannot be read, the previous ones stay trusted", extra={"error": said})
-            self._last_error = said
+            problem = (error.strerror if isinstance(error, OSError) else str(error)) or "no answer in time"
+            if problem != self._last_error:
+                log.warning("CAs cannot be read, the previous ones stay trusted", extra={"error": problem})
+            self._last_error = problem
 
     async def _read(self) -> str:
         if self._file is not None:

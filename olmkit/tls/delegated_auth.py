@@ -57,7 +57,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
-class _Kept(Generic[Value]):
+class _CacheEntry(Generic[Value]):
     value: Value
     until: float
 
@@ -75,15 +75,15 @@ class _User:
     @cached_property
     def identity(self) -> str:
         """Equal for all tokens of one user; different when groups or other attributes differ."""
-        extra = {key: said for key, said in (self.facts.get("extra") or {}).items() if key != CREDENTIAL_ID}
+        extra = {key: value for key, value in (self.facts.get("extra") or {}).items() if key != CREDENTIAL_ID}
         return hashlib.sha256(json.dumps({**self.facts, "extra": extra}, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
-class _Granted:
+class _AllowedRequest:
     """An allowed request: its cache key, and the user whose rate limit it counts against ("" for none)."""
 
-    asked: str
+    cache_key: str
     limits: ReviewRateLimiter
     counts_for: str
 
@@ -96,34 +96,34 @@ class ExpiringCache(Generic[Value]):
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._kept: OrderedDict[bytes, _Kept[Value]] = OrderedDict()
+        self._entries: OrderedDict[bytes, _CacheEntry[Value]] = OrderedDict()
 
     def get(self, key: str) -> Value | None:
         """The value; None when there is none or it has expired."""
-        name = _hashed(key)
-        kept = self._kept.get(name)
-        if kept is None:
+        name = _hash_key(key)
+        entry = self._entries.get(name)
+        if entry is None:
             return None
-        if kept.until <= self._clock():
-            del self._kept[name]
+        if entry.until <= self._clock():
+            del self._entries[name]
             return None
-        self._kept.move_to_end(name)
-        return kept.value
+        self._entries.move_to_end(name)
+        return entry.value
 
     def remove(self, key: str) -> None:
         """Remove it."""
-        self._kept.pop(_hashed(key), None)
+        self._entries.pop(_hash_key(key), None)
 
     def put(self, key: str, value: Value, seconds: float) -> None:
         """Store it for that many seconds."""
-        name = _hashed(key)
-        self._kept[name] = _Kept(value, self._clock() + seconds)
-        self._kept.move_to_end(name)
-        while len(self._kept) > MAX_CACHED_REVIEWS:
-            self._kept.popitem(last=False)
+        name = _hash_key(key)
+        self._entries[name] = _CacheEntry(value, self._clock() + seconds)
+        self._entries.move_to_end(name)
+        while len(self._entries) > MAX_CACHED_REVIEWS:
+            self._entries.popitem(last=False)
 
 
-def _hashed(key: str) -> bytes:
+def _hash_key(key: str) -> bytes:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -161,13 +161,13 @@ class DelegatedAuth:
 
         @web.middleware
         async def checked(request: web.Request, handler: Handler) -> web.StreamResponse:
-            granted = await self._check(request.headers.get("Authorization", ""), request.path, request.remote or "")
+            allowed = await self._check(request.headers.get("Authorization", ""), request.path, request.remote or "")
             connection = connections.connection_of(request)
             if connection is not None:
                 connection.mark_authorized()
             response = await handler(request)
             if response.status < 400:
-                self._exempt_path(granted)
+                self._exempt_path(allowed)
             return response
 
         return checked
@@ -179,58 +179,58 @@ class DelegatedAuth:
         """
         await self._check(authorization, path, address)
 
-    async def _check(self, authorization: str, path: str, address: str) -> _Granted:
+    async def _check(self, authorization: str, path: str, address: str) -> _AllowedRequest:
         kind, _, token = authorization.partition(" ")
         token = token.strip()
         if kind.lower() != "bearer" or not token:
             raise _unauthorized("send a token: Authorization: Bearer <token>")
-        who = hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
-        if self._users.get(who) is None and self._invalid_tokens.get(who) is None:
-            self._check_token_limit(who, path, address)
-            await self._review_once(who, lambda: self._review_token(who, token))
-        user = self._users.get(who)
+        token_hash = hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+        if self._users.get(token_hash) is None and self._invalid_tokens.get(token_hash) is None:
+            self._check_token_limit(token_hash, path, address)
+            await self._review_once(token_hash, lambda: self._review_token(token_hash, token))
+        user = self._users.get(token_hash)
         if user is None:
-            raise _unauthorized(self._invalid_tokens.get(who) or "the token is not valid")
-        asked = f"{user.identity} {path}"
+            raise _unauthorized(self._invalid_tokens.get(token_hash) or "the token is not valid")
+        cache_key = f"{user.identity} {path}"
         limits = self._paths_of_replicas if path.startswith(REPLICATION_PREFIX) else self._paths
         counts_for = ""
-        if self._allowed.get(asked) is None and self._denied.get(asked) is None:
-            counts_for = self._check_path_limit(asked, limits, user)
-            await self._review_once(asked, lambda: self._review_access(asked, user, path))
-        if self._allowed.get(asked) is None:
+        if self._allowed.get(cache_key) is None and self._denied.get(cache_key) is None:
+            counts_for = self._check_path_limit(cache_key, limits, user)
+            await self._review_once(cache_key, lambda: self._review_access(cache_key, user, path))
+        if self._allowed.get(cache_key) is None:
             raise web.HTTPForbidden(
                 reason=f"{for_status_line(user.name)} may not get this path: a ClusterRole with nonResourceURLs grants it"
             )
-        return _Granted(asked, limits, counts_for)
+        return _AllowedRequest(cache_key, limits, counts_for)
 
-    def _check_path_limit(self, asked: str, limits: ReviewRateLimiter, user: _User) -> str:
+    def _check_path_limit(self, cache_key: str, limits: ReviewRateLimiter, user: _User) -> str:
         """The user whose rate limit the review of the path counts against. Raises 429 above the limit."""
-        if asked in self._reviews or self._existing_paths.get(asked):
+        if cache_key in self._reviews or self._existing_paths.get(cache_key):
             return ""
         if not limits.take(user.name, self._clock()):
             raise _too_many("new paths")
         return user.name
 
-    def _exempt_path(self, granted: _Granted) -> None:
+    def _exempt_path(self, allowed: _AllowedRequest) -> None:
         """The path exists: exempt it, and return its review to the rate limiter."""
-        self._existing_paths.put(granted.asked, True, REVALIDATION_TTL_SECONDS)
-        if granted.counts_for:
-            granted.limits.refund(granted.counts_for)
+        self._existing_paths.put(allowed.cache_key, True, REVALIDATION_TTL_SECONDS)
+        if allowed.counts_for:
+            allowed.limits.refund(allowed.counts_for)
 
-    def _check_token_limit(self, who: str, path: str, address: str) -> None:
+    def _check_token_limit(self, token_hash: str, path: str, address: str) -> None:
         """Raises 429 when the review of the token exceeds the rate limit."""
-        if who in self._reviews or self._valid_tokens.get(who):
+        if token_hash in self._reviews or self._valid_tokens.get(token_hash):
             return
         limits = self._tokens_of_replicas if path.startswith(REPLICATION_PREFIX) else self._tokens
         if not limits.take(client_of(address), self._clock()):
             raise _too_many("new tokens")
 
-    async def _review_once(self, key: str, ask: Callable[[], Awaitable[None]]) -> None:
+    async def _review_once(self, key: str, review: Callable[[], Awaitable[None]]) -> None:
         """Send a review, or wait for an equal one; a client that disconnects does not cancel it. Raises 503."""
         task = self._reviews.get(key)
         if task is None:
-            task = self._reviews[key] = asyncio.ensure_future(self._limited(ask))
-            task.add_done_callback(lambda done: self._asked(key, done))
+            task = self._reviews[key] = asyncio.ensure_future(self._run_review(review))
+            task.add_done_callback(lambda done: self._review_done(key, done))
         try:
             await asyncio.shield(task)
         except ApiError as error:
@@ -240,15 +240,15 @@ class DelegatedAuth:
                 headers={"Retry-After": RETRY_AFTER_SECONDS},
             ) from error
 
-    def _asked(self, key: str, done: asyncio.Task[None]) -> None:
+    def _review_done(self, key: str, done: asyncio.Task[None]) -> None:
         self._reviews.pop(key, None)
         if not done.cancelled():
             done.exception()  # the request that waited may have been cancelled
 
-    async def _limited(self, ask: Callable[[], Awaitable[None]]) -> None:
+    async def _run_review(self, review: Callable[[], Awaitable[None]]) -> None:
         try:
             async with asyncio.timeout(self._timeout), self._slots:
-                await ask()
+                await review()
         except TimeoutError as error:
             raise Unavailable(0, "NoAnswer", "no answer from the API server in time") from error
         self._last_error = ""
@@ -259,17 +259,17 @@ class DelegatedAuth:
             log.warning("token and access reviews fail", extra={"error": error})
         self._last_error = error
 
-    async def _review_token(self, who: str, token: str) -> None:
+    async def _review_token(self, token_hash: str, token: str) -> None:
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
         status = (await self._client.request("POST", TOKEN_REVIEWS, body=body)).get("status") or {}
         if status.get("authenticated"):
-            self._users.put(who, _User(status.get("user") or {}), ALLOWED_TTL_SECONDS)
-            self._valid_tokens.put(who, True, REVALIDATION_TTL_SECONDS)
+            self._users.put(token_hash, _User(status.get("user") or {}), ALLOWED_TTL_SECONDS)
+            self._valid_tokens.put(token_hash, True, REVALIDATION_TTL_SECONDS)
         else:
-            self._valid_tokens.remove(who)
-            self._invalid_tokens.put(who, "the token is not valid or has expired", DENIED_TTL_SECONDS)
+            self._valid_tokens.remove(token_hash)
+            self._invalid_tokens.put(token_hash, "the token is not valid or has expired", DENIED_TTL_SECONDS)
 
-    async def _review_access(self, asked: str, user: _User, path: str) -> None:
+    async def _review_access(self, cache_key: str, user: _User, path: str) -> None:
         # A TokenReview has `username`, a SubjectAccessReview `user`.
         spec = {key: user.facts[key] for key in ("uid", "groups", "extra") if user.facts.get(key)}
         body = {
@@ -283,10 +283,10 @@ class DelegatedAuth:
         }
         status = (await self._client.request("POST", ACCESS_REVIEWS, body=body)).get("status") or {}
         if status.get("allowed"):
-            self._allowed.put(asked, True, ALLOWED_TTL_SECONDS)
+            self._allowed.put(cache_key, True, ALLOWED_TTL_SECONDS)
         else:
-            self._existing_paths.remove(asked)
-            self._denied.put(asked, "denied", DENIED_TTL_SECONDS)
+            self._existing_paths.remove(cache_key)
+            self._denied.put(cache_key, "denied", DENIED_TTL_SECONDS)
 
 
 def for_status_line(name: str) -> str:
@@ -300,5 +300,5 @@ def _too_many(what: str) -> web.HTTPException:
     )
 
 
-def _unauthorized(said: str) -> web.HTTPException:
-    return web.HTTPUnauthorized(reason=said, headers={"WWW-Authenticate": "Bearer"})
+def _unauthorized(reason: str) -> web.HTTPException:
+    return web.HTTPUnauthorized(reason=reason, headers={"WWW-Authenticate": "Bearer"})

@@ -57,24 +57,24 @@ class ManagedCertificate:
     def __init__(
         self,
         client: Client,
-        place: CertificateLocation,
+        location: CertificateLocation,
         tls: ServerTls,
         is_leading: Callable[[], bool],
-        seconds: float = SYNC_SECONDS,
+        sync_seconds: float = SYNC_SECONDS,
     ) -> None:
         self._client = client
-        self._place = place
+        self._location = location
         self._tls = tls
         self._is_leading = is_leading
-        self._seconds = seconds
+        self._sync_seconds = sync_seconds
         self._last_error = ""
         self.ca_bundle = b""
         """PEM of the trusted CAs, as of the last sync."""
 
     async def load(self) -> None:
         """Serve the copy of the last run; without one, sync once, for 10 s at most."""
-        if self._place.copy is not None:
-            self._load_copy(self._place.copy)
+        if self._location.copy is not None:
+            self._load_copy(self._location.copy)
         if self._tls.pair is not None:
             return
         with suppress(TimeoutError):
@@ -84,24 +84,24 @@ class ManagedCertificate:
     async def run(self) -> None:
         """Sync periodically until cancelled."""
         while True:
-            seconds = self._seconds if await self._try_sync() else RETRY_SECONDS
-            await asyncio.sleep(min(seconds, self._seconds))
+            sync_seconds = self._sync_seconds if await self._try_sync() else RETRY_SECONDS
+            await asyncio.sleep(min(sync_seconds, self._sync_seconds))
 
     async def sync(self, now: datetime) -> bool:
         """Create, rotate, publish and serve the certificate as needed. False if another sync is needed. Raises ApiError."""
         self._tls.warn_of_expiry(now)
         published = await self._published()
-        material, is_mine = await self._certificates(now, published)
-        if material is None:
+        certificates, is_own = await self._read_or_create(now, published)
+        if certificates is None:
             return False
-        if (is_mine or self._is_leading()) and published != material.ca_bundle():
-            published = await self._publish(material)
-        self.ca_bundle = material.ca_bundle()
-        is_known = contains_ca(published, material.ca)
-        if self._tls.pair != material.leaf and (is_known or self._tls.pair is None):
-            self._tls.use(material.leaf)
-            if self._place.copy is not None:
-                await asyncio.to_thread(_save, self._place.copy, material.leaf)
+        if (is_own or self._is_leading()) and published != certificates.ca_bundle():
+            published = await self._publish(certificates)
+        self.ca_bundle = certificates.ca_bundle()
+        is_known = contains_ca(published, certificates.ca)
+        if self._tls.pair != certificates.leaf and (is_known or self._tls.pair is None):
+            self._tls.use(certificates.leaf)
+            if self._location.copy is not None:
+                await asyncio.to_thread(_save, self._location.copy, certificates.leaf)
         return is_known
 
     async def _try_sync(self) -> bool:
@@ -115,94 +115,102 @@ class ManagedCertificate:
         if not is_done:
             return False  # an error has been logged; it is cleared by a sync that completes
         if self._last_error:
-            log.info("serving certificate is synced again", extra={"secret": self._place.service.secret})
+            log.info("serving certificate is synced again", extra={"secret": self._location.service.secret})
         self._last_error = ""
         return True
 
     def _log_error(self, error: str) -> None:
         """Log an error once, and again when it changes."""
         if error != self._last_error:
-            facts = {"secret": self._place.service.secret, "namespace": self._place.keys_namespace, "error": error}
-            log.error("serving certificate cannot be synced, the current one stays in use", extra=facts)
+            fields = {
+                "secret": self._location.service.secret,
+                "namespace": self._location.keys_namespace,
+                "error": error,
+            }
+            log.error("serving certificate cannot be synced, the current one stays in use", extra=fields)
         self._last_error = error
 
-    async def _certificates(self, now: datetime, published: bytes) -> tuple[CertificateSet | None, bool]:
+    async def _read_or_create(self, now: datetime, published: bytes) -> tuple[CertificateSet | None, bool]:
         """The content of the Secret, and whether this call wrote it; None if it is invalid and only the leader may replace it."""
-        place = self._place
+        location = self._location
         try:
-            secret = await self._client.get(SECRET, place.service.secret, place.keys_namespace)
+            secret = await self._client.get(SECRET, location.service.secret, location.keys_namespace)
         except NotFound:
-            made = create(place.names, now, published)
-            await self._client.create(SECRET, {**self._new_secret(), "data": _encoded(made)})
+            created = create(location.names, now, published)
+            await self._client.create(SECRET, {**self._new_secret(), "data": _encoded(created)})
             log.info(
-                "serving certificate made", extra={"secret": place.service.secret, "namespace": place.keys_namespace}
+                "serving certificate made",
+                extra={"secret": location.service.secret, "namespace": location.keys_namespace},
             )
-            return made, True
+            return created, True
         try:
             found = CertificateSet.read(_decoded(secret))
         except BadKeyPair as error:
             self._log_error(f"its content cannot be used: {error}")
             if not self._is_leading():
                 return None, False
-            made = create(place.names, now, published)
-            await self._replace(secret, made)
-            return made, True
-        wanted = rotate(found, place.names, now, published) if self._is_leading() else found
+            created = create(location.names, now, published)
+            await self._replace(secret, created)
+            return created, True
+        wanted = rotate(found, location.names, now, published) if self._is_leading() else found
         if wanted is not found:
             await self._replace(secret, wanted)
         return wanted, wanted is not found
 
     def _new_secret(self) -> Object:
         metadata = {
-            "labels": dict(self._place.service.labels),
-            **_identity(self._place.service.secret, self._place.keys_namespace),
+            "labels": dict(self._location.service.labels),
+            **_name_metadata(self._location.service.secret, self._location.keys_namespace),
         }
         return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "kubernetes.io/tls"}
 
-    async def _replace(self, secret: Object, material: CertificateSet) -> None:
+    async def _replace(self, secret: Object, certificates: CertificateSet) -> None:
         """Replace the Secret at the resourceVersion that was read. Raises Conflict."""
-        path = SECRET.path(self._place.keys_namespace, self._place.service.secret)
-        await self._client.request("PUT", path, body={**secret, "data": _encoded(material)})
-        log.info("serving certificate renewed", extra={"secret": self._place.service.secret})
+        path = SECRET.path(self._location.keys_namespace, self._location.service.secret)
+        await self._client.request("PUT", path, body={**secret, "data": _encoded(certificates)})
+        log.info("serving certificate renewed", extra={"secret": self._location.service.secret})
 
     async def _published(self) -> bytes:
-        place = self._place
+        location = self._location
         try:
-            found = await self._client.get(CONFIG_MAP, place.service.config_map, place.namespace)
+            found = await self._client.get(CONFIG_MAP, location.service.config_map, location.namespace)
         except NotFound:
             return b""
         return str((found.get("data") or {}).get(CA_KEY, "")).encode()
 
-    async def _publish(self, material: CertificateSet) -> bytes:
-        place = self._place
+    async def _publish(self, certificates: CertificateSet) -> bytes:
+        location = self._location
         body = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "metadata": {"labels": dict(place.service.labels), **_identity(place.service.config_map, place.namespace)},
-            "data": {CA_KEY: material.ca_bundle().decode()},
+            "metadata": {
+                "labels": dict(location.service.labels),
+                **_name_metadata(location.service.config_map, location.namespace),
+            },
+            "data": {CA_KEY: certificates.ca_bundle().decode()},
         }
-        await self._client.apply(CONFIG_MAP, body, place.service.manager)
-        return material.ca_bundle()
+        await self._client.apply(CONFIG_MAP, body, location.service.manager)
+        return certificates.ca_bundle()
 
     def _load_copy(self, path: Path) -> None:
         """Serve the copy, unless its names differ or it has expired."""
         try:
             text = path.read_bytes()
             pair = KeyPair.read(text, text)
-            if pair.is_valid(datetime.now(UTC)) and set(names_of(pair.certificate)) == set(self._place.names):
-                self._tls.use(KeyPair(*_parted(text), pair.certificate))
+            if pair.is_valid(datetime.now(UTC)) and set(names_of(pair.certificate)) == set(self._location.names):
+                self._tls.use(KeyPair(*_split_pem(text), pair.certificate))
         except FileNotFoundError:
             return
         except (OSError, BadKeyPair) as error:
             log.warning("the cached serving certificate is not used", extra={"error": str(error)})
 
 
-def _identity(name: str, namespace: str) -> Object:
+def _name_metadata(name: str, namespace: str) -> Object:
     return {"name": name, "namespace": namespace}
 
 
-def _encoded(material: CertificateSet) -> dict[str, str]:
-    return {key: base64.b64encode(value).decode() for key, value in material.dump().items()}
+def _encoded(certificates: CertificateSet) -> dict[str, str]:
+    return {key: base64.b64encode(value).decode() for key, value in certificates.dump().items()}
 
 
 def _decoded(secret: Object) -> dict[str, bytes]:
@@ -212,7 +220,7 @@ def _decoded(secret: Object) -> dict[str, bytes]:
         raise BadKeyPair("its data is not base64") from error
 
 
-def _parted(text: bytes) -> tuple[bytes, bytes]:
+def _split_pem(text: bytes) -> tuple[bytes, bytes]:
     """The certificates and the key of a file of _save()."""
     chain, mark, key = text.partition(b"-----BEGIN PRIVATE KEY-----")
     return chain, mark + key

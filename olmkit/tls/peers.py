@@ -33,39 +33,39 @@ class Peers:
     def __init__(
         self,
         tls: ServerTls,
-        own: ManagedCertificate | None = None,
+        managed: ManagedCertificate | None = None,
         host: str = "",
         client: Client | None = None,
     ) -> None:
         self._tls = tls
-        self._own = own
+        self._managed = managed
         self._host = host
         self._client = client
         self._served: list[KeyPair] = []
-        self._made_for = b""
+        self._context_bundle = b""
         self._context: ssl.SSLContext | None = None
 
     async def request_options(self) -> dict[str, Any]:
         """Arguments for a request of an aiohttp session: ssl, server_hostname, headers."""
-        options: dict[str, Any] = {"ssl": self._trusted(), "headers": {}}
-        if self._own is not None:
+        options: dict[str, Any] = {"ssl": self._ssl_context(), "headers": {}}
+        if self._managed is not None:
             options["server_hostname"] = self._host
         if self._client is not None and (token := await self._client.bearer_token()):
             options["headers"] = {"Authorization": f"Bearer {token}"}
         return options
 
-    def _trusted(self) -> ssl.SSLContext:
+    def _ssl_context(self) -> ssl.SSLContext:
         """The same object until the trusted certificates change, so that connections are reused."""
         tls = self._tls
         if tls.pair is not None and tls.pair not in self._served:
             self._served = [*self._served, tls.pair][-2:]
-        if self._own is not None:
-            bundle = self._own.ca_bundle
+        if self._managed is not None:
+            bundle = self._managed.ca_bundle
         else:
             bundle = b"".join(pair.certificate.public_bytes(Encoding.PEM) for pair in self._served)
-        if self._context is None or bundle != self._made_for:
-            self._context = _context(bundle, is_pinned=self._own is None)
-            self._made_for = bundle
+        if self._context is None or bundle != self._context_bundle:
+            self._context = _context(bundle, is_pinned=self._managed is None)
+            self._context_bundle = bundle
         return self._context
 
 

@@ -40,13 +40,13 @@ class ServerTls:
         # and is not atomic.
         self._current: ssl.SSLContext | None = None
         self.context.sni_callback = self._choose
-        self._logged = ""
+        self._last_logged = ""
 
     def use(self, pair: KeyPair) -> None:
         """Serve this certificate to new connections. Raises BadKeyPair, and then nothing changes."""
         self._current = server_context_with(pair)
         self.pair = pair
-        self._logged = ""
+        self._last_logged = ""
         EXPIRATION_GAUGE.set(pair.not_after.timestamp())
         log.info("serving certificate loaded", extra=pair.log_fields())
         self.warn_of_expiry(datetime.now(UTC))
@@ -55,13 +55,13 @@ class ServerTls:
         """Log once when the certificate has expired or will soon. Called periodically."""
         if self.pair is None:
             return
-        said = self.pair.validity_error(now)
-        level = logging.ERROR if said else logging.WARNING
-        if not said and self.pair.not_after - now < EXPIRY_WARNING:
-            said = "the certificate expires soon and has not been renewed"
-        if said and said != self._logged:
-            log.log(level, "serving certificate needs attention: %s", said, extra=self.pair.log_fields())
-        self._logged = said
+        problem = self.pair.validity_error(now)
+        level = logging.ERROR if problem else logging.WARNING
+        if not problem and self.pair.not_after - now < EXPIRY_WARNING:
+            problem = "the certificate expires soon and has not been renewed"
+        if problem and problem != self._last_logged:
+            log.log(level, "serving certificate needs attention: %s", problem, extra=self.pair.log_fields())
+        self._last_logged = problem
 
     def _choose(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> int | None:
         """The SNI callback: OpenSSL calls it for each handshake, with or without a server name."""
@@ -95,9 +95,9 @@ def server_context_with(pair: KeyPair) -> ssl.SSLContext:
             file.flush()
             context.load_cert_chain(file.name, password=password)
     except (ssl.SSLError, ValueError) as error:
-        said = getattr(error, "reason", None) or "it is not accepted"
-        raise BadKeyPair(f"the certificate cannot be served: {str(said).replace('_', ' ').lower()}") from error
+        problem = getattr(error, "reason", None) or "it is not accepted"
+        raise BadKeyPair(f"the certificate cannot be served: {str(problem).replace('_', ' ').lower()}") from error
     except OSError as error:
-        said = f"no temporary file can be written ({error.strerror})"
-        raise BadKeyPair(f"the certificate cannot be served: {said}") from error
+        problem = f"no temporary file can be written ({error.strerror})"
+        raise BadKeyPair(f"the certificate cannot be served: {problem}") from error
     return context

@@ -48,30 +48,32 @@ async def secure_serving(manager: Manager, service: TlsService, *addresses: str)
     a certificate is cached on disk.
     """
     flags = manager.settings.extra
-    _refuse_contradictions(manager.settings)
-    tokens = DelegatedAuth(manager.client)
-    authorize = tokens.middleware if flags.authenticate_requests else None
+    _check_flags(manager.settings)
+    auth = DelegatedAuth(manager.client)
+    authorize = auth.middleware if flags.authenticate_requests else None
     if flags.insecure_http:
-        return SecureServing(None, authorize, tokens.check, None)
+        return SecureServing(None, authorize, auth.check, None)
     tls = ServerTls()
     if flags.tls_cert_dir is not None:
-        folder = CertificateWatcher(flags.tls_cert_dir, tls)
-        folder.load()
-        manager.add_runnable(folder.run)
-        return SecureServing(tls.context, authorize, tokens.check, Peers(tls, client=manager.client))
+        watcher = CertificateWatcher(flags.tls_cert_dir, tls)
+        watcher.load()
+        manager.add_runnable(watcher.run)
+        return SecureServing(tls.context, authorize, auth.check, Peers(tls, client=manager.client))
     namespace = manager.settings.system_namespace
-    copy = manager.settings.cache_dir / "serving" / "certificate.pem"
-    keys = manager.settings.keys_namespace
-    place = CertificateLocation(service, namespace, keys, service.names(namespace, *addresses), copy)
-    own = ManagedCertificate(manager.client, place, tls, lambda: manager.is_leading)
-    await own.load()
-    manager.add_runnable(own.run)
+    cached_copy = manager.settings.cache_dir / "serving" / "certificate.pem"
+    keys_namespace = manager.settings.keys_namespace
+    location = CertificateLocation(
+        service, namespace, keys_namespace, service.names(namespace, *addresses), cached_copy
+    )
+    managed = ManagedCertificate(manager.client, location, tls, lambda: manager.is_leading)
+    await managed.load()
+    manager.add_runnable(managed.run)
     manager.add_ready_check("serving certificate", lambda: tls.pair is not None)
-    peers = Peers(tls, own, service.host(namespace), client=manager.client)
-    return SecureServing(tls.context, authorize, tokens.check, peers)
+    peers = Peers(tls, managed, service.host(namespace), client=manager.client)
+    return SecureServing(tls.context, authorize, auth.check, peers)
 
 
-def _refuse_contradictions(settings: Settings) -> None:
+def _check_flags(settings: Settings) -> None:
     """Raises OlmError: tokens are never sent over plain HTTP, and replicas authenticate by tokens."""
     flags = settings.extra
     if not flags.insecure_http:

@@ -50,10 +50,10 @@ class GitAddress:
 def parse(text: str) -> GitAddress:
     """Parse an address. Raises BadReference, whose message does not contain a password."""
     if not re.fullmatch(REPOSITORY, text):
-        raise _bad(text)
+        raise _invalid(text)
     match = _URL.fullmatch(text) or _SCP.fullmatch(text)
     if match is None or int(match.groupdict().get("port") or 0) > 65535:
-        raise _bad(text)
+        raise _invalid(text)
     parts = match.groupdict()
     scheme = parts.get("scheme") or "ssh"
     user = (parts["user"] or DEFAULT_SSH_USER) if scheme == "ssh" else ""
@@ -62,8 +62,8 @@ def parse(text: str) -> GitAddress:
 
 def ref_name(reference: GitReference) -> bytes:
     """The full name of a branch or a tag. Raises BadReference for a name that git does not allow."""
-    space = {RefKind.BRANCH: "refs/heads/", RefKind.TAG: "refs/tags/"}[reference.kind]
-    name = f"{space}{reference.name}".encode(errors="surrogatepass")
+    prefix = {RefKind.BRANCH: "refs/heads/", RefKind.TAG: "refs/tags/"}[reference.kind]
+    name = f"{prefix}{reference.name}".encode(errors="surrogatepass")
     if reference.name.startswith("-") or not check_ref_format(Ref(name)):
         raise BadReference(
             SourceReason.INVALID_REFERENCE,
@@ -80,7 +80,7 @@ def commit_name(reference: GitReference) -> str:
     return reference.name
 
 
-def _bad(text: str) -> BadReference:
+def _invalid(text: str) -> BadReference:
     scheme, separator, rest = text.partition("://")
     authority = rest.partition("/")[0]
     if separator and "@" in authority and (scheme in ("http", "https") or ":" in authority.rpartition("@")[0]):

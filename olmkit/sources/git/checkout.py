@@ -18,7 +18,7 @@ from olmkit.sources.git.pack import PackObjects
 from olmkit.sources.tree import Tree, TreeError
 
 MAX_LINK_BYTES = 4096
-MISSING_OBJECT = "sent a pack without a part of the commit"
+MISSING_OBJECT_ERROR = "sent a pack without a part of the commit"
 
 
 def check_out(objects: PackObjects, root: bytes, tree: Tree) -> None:
@@ -33,26 +33,26 @@ def check_out(objects: PackObjects, root: bytes, tree: Tree) -> None:
             if left < 0:
                 words = f"holds more than {tree.limits.files:,} files and folders, the most that are read"
                 raise TreeError(SourceReason.TOO_LARGE, words)
-            below = f"{path}/{_text(entry, path)}" if path else _text(entry, path)
+            below = f"{path}/{_entry_name(entry, path)}" if path else _entry_name(entry, path)
             if not (tree.selects(below) or tree.leads_to_selection(below)):
                 continue
-            _check(entry, below, depth, tree)
+            _check_name(entry, below, depth, tree)
             if S_ISDIR(mode):
                 tree.folder(below)
                 folders.append((value, below, depth + 1))
             else:
-                _place(objects, value, mode, below, tree)
+                _add_file(objects, value, mode, below, tree)
     tree.finish()
 
 
 def _entries(objects: PackObjects, name: bytes, path: str) -> Iterator[tuple[bytes, int, bytes]]:
     entries = objects.tree(name)
     if entries is None:
-        raise TreeError(SourceReason.SOURCE_UNAVAILABLE, f"{MISSING_OBJECT}: the folder {quoted(path or '/')}")
+        raise TreeError(SourceReason.SOURCE_UNAVAILABLE, f"{MISSING_OBJECT_ERROR}: the folder {quoted(path or '/')}")
     return entries
 
 
-def _place(objects: PackObjects, value: bytes, mode: int, path: str, tree: Tree) -> None:
+def _add_file(objects: PackObjects, value: bytes, mode: int, path: str, tree: Tree) -> None:
     if S_ISGITLINK(mode):
         words = f"holds {quoted(path)}, a submodule: submodules are not fetched: add their files to the repository"
         raise TreeError(SourceReason.UNSUPPORTED_CONTENT, words)
@@ -60,7 +60,7 @@ def _place(objects: PackObjects, value: bytes, mode: int, path: str, tree: Tree)
         raise TreeError(SourceReason.UNSAFE, f"holds {quoted(path)}, which is neither a file nor a folder")
     data = objects.file(value)
     if data is None:
-        raise TreeError(SourceReason.SOURCE_UNAVAILABLE, f"{MISSING_OBJECT}: {quoted(path)}")
+        raise TreeError(SourceReason.SOURCE_UNAVAILABLE, f"{MISSING_OBJECT_ERROR}: {quoted(path)}")
     if S_ISREG(mode):
         tree.file(path, cast("IO[bytes]", data))
         return
@@ -70,7 +70,7 @@ def _place(objects: PackObjects, value: bytes, mode: int, path: str, tree: Tree)
     tree.symbolic_link(path, target.decode(errors="surrogateescape"))
 
 
-def _text(entry: bytes, path: str) -> str:
+def _entry_name(entry: bytes, path: str) -> str:
     try:
         return entry.decode()
     except UnicodeDecodeError:
@@ -78,7 +78,7 @@ def _text(entry: bytes, path: str) -> str:
         raise TreeError(SourceReason.UNSAFE, f"holds {shown}: a name that is not UTF-8") from None
 
 
-def _check(entry: bytes, path: str, depth: int, tree: Tree) -> None:
+def _check_name(entry: bytes, path: str, depth: int, tree: Tree) -> None:
     """Check the name, which has to be a single part of a path."""
     plain = entry not in (b"", b".", b"..") and b"/" not in entry and b"\0" not in entry
     if not plain or not validate_path_element_ntfs(entry) or not validate_path_element_hfs(entry):

@@ -35,7 +35,7 @@ MEGABYTE = 1_000_000
 ADVERTISEMENT = "application/x-git-upload-pack-advertisement"
 LIST_REFS_COMMAND = b"command=ls-refs"
 MAX_REFS_BYTES = 32 * 1024**2
-"""Bytes of an response that lists branches and tags: several hundred thousand of them."""
+"""Bytes of a response that lists branches and tags: several hundred thousand of them."""
 
 
 @dataclass
@@ -78,7 +78,7 @@ class HttpClient(AbstractHttpGitClient):
         self.fetching = False
         self._bodies: list[IO[bytes]] = []
 
-    def hang_up(self) -> None:
+    def disconnect(self) -> None:
         """Cancel requests and close all response bodies; dulwich does not close all of them."""
         self._bridge.close()
         for body in self._bodies:
@@ -103,20 +103,20 @@ class HttpClient(AbstractHttpGitClient):
         data: bytes | Iterator[bytes] | None = None,
         raise_for_status: bool = True,
     ) -> tuple[HTTPResponse, Callable[[int], bytes]]:
-        whole = data if data is None or isinstance(data, bytes) else b"".join(data)
-        response = self._bridge.wait(self._exchange(URL(url, encoded=True), headers or {}, whole))
+        body = data if data is None or isinstance(data, bytes) else b"".join(data)
+        response = self._bridge.wait(self._exchange(URL(url, encoded=True), headers or {}, body))
         return cast("HTTPResponse", response), response.body.read
 
     async def _exchange(self, url: URL, headers: dict[str, str], data: bytes | None) -> DulwichResponse:
         """Send one request. Raises Waiting, and GitProtocolError for a URL outside the repository."""
         if not str(url).startswith(str(self._redirected_url)):
             raise GitProtocolError("the server names another address")
-        asked = {name: value for name, value in headers.items() if name.lower() != "content-length"}
+        sent = {name: value for name, value in headers.items() if name.lower() != "content-length"}
         if self._login.sent is not None and url.origin() == self._url.origin():
-            asked["Authorization"] = self._login.sent.basic
+            sent["Authorization"] = self._login.sent.basic
         method = "GET" if data is None else "POST"
         with source_reasons():
-            async with self._transport.open(method, url, self._endpoint, asked, data) as response:
+            async with self._transport.open(method, url, self._endpoint, sent, data) as response:
                 if response.status != 200:
                     raise error_for_status(
                         response, f"git repository {quoted(self._url.path.rstrip('/'))}", self._login, self._access
@@ -127,20 +127,20 @@ class HttpClient(AbstractHttpGitClient):
 
     def _follow_redirect(self, url: URL, response: HttpResponse) -> None:
         """Send later requests to the target of the first redirect, which has to be a git server."""
-        kind = response.header("Content-Type").partition(";")[0].strip()
-        tail = str(url).removeprefix(str(self._redirected_url))
-        if kind != ADVERTISEMENT or not str(response.url).endswith(tail):
+        content_type = response.header("Content-Type").partition(";")[0].strip()
+        suffix = str(url).removeprefix(str(self._redirected_url))
+        if content_type != ADVERTISEMENT or not str(response.url).endswith(suffix):
             at = quoted(self._url.path.rstrip("/"))
             words = f"{response.server} has no git repository at {at}: its response is not that of a git server"
             raise Waiting(SourceReason.SOURCE_NOT_FOUND, words, RETRY_DELAY)
-        self._redirected_url = URL(str(response.url).removesuffix(tail), encoded=True)
+        self._redirected_url = URL(str(response.url).removesuffix(suffix), encoded=True)
 
-    async def _save(self, response: HttpResponse, asked: URL, *, fetching: bool) -> DulwichResponse:
+    async def _save(self, response: HttpResponse, sent: URL, *, fetching: bool) -> DulwichResponse:
         limit = self._exchange_options.limit if fetching else MAX_REFS_BYTES
         if response.header("Content-Encoding").strip().lower() not in ("", "identity"):
             words = f"{response.server} sent a compressed response that was not requested"
             raise Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY)
-        body = tempfile.TemporaryFile(dir=self._exchange_options.folder)  # noqa: SIM115  closed by hang_up
+        body = tempfile.TemporaryFile(dir=self._exchange_options.folder)  # noqa: SIM115  closed by disconnect
         self._bodies.append(body)
         count = 0
         async for chunk in response.chunks():
@@ -151,8 +151,8 @@ class HttpClient(AbstractHttpGitClient):
             if fetching:
                 self._exchange_options.progress(f"fetching, {count // MEGABYTE} MB")
         body.seek(0)
-        where = str(response.url)
-        return DulwichResponse(body, response.header("Content-Type"), where if where != str(asked) else "")
+        final_url = str(response.url)
+        return DulwichResponse(body, response.header("Content-Type"), final_url if final_url != str(sent) else "")
 
 
 def _secrets(login: Login | None) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from olmkit.sources.errors import SourceReason
 
 COMMIT, TREE, FILE, TAG, OFS_DELTA, REF_DELTA = 1, 2, 3, 4, 6, 7
 HEADER_BYTES = 12
-MAX_NUMBER_BYTES = 10
+MAX_VARINT_BYTES = 10
 """The longest number in the header of an object; the format has no limit."""
 MAX_TAG_DEPTH = 5
 PACK_ERRORS = (
@@ -60,9 +60,9 @@ class PackLimits:
 
     bytes: int
     objects: int
-    one: int = 128 * 1024**2
+    object_bytes: int = 128 * 1024**2
     """Bytes of one object, which is kept in memory together with its delta base."""
-    shape: int = 64 * 1024**2
+    structure_bytes: int = 64 * 1024**2
     """Bytes of all commits, trees and tags together, which are kept in memory."""
 
 
@@ -72,19 +72,19 @@ class PackObjects:
 
     kind: ObjectFormat
     spool: IO[bytes]
-    shapes: dict[bytes, tuple[int, bytes]] = field(default_factory=dict)
+    structures: dict[bytes, tuple[int, bytes]] = field(default_factory=dict)
     """Commits, trees and tags: type and text."""
     files: dict[bytes, tuple[int, int]] = field(default_factory=dict)
     """Offset and length of each file in the spool."""
 
     def has(self, name: bytes) -> bool:
         """Whether the pack has an object with this hash."""
-        return name in self.shapes or name in self.files
+        return name in self.structures or name in self.files
 
     def root(self, name: bytes) -> bytes | None:
         """The tree of a commit, or of the commit that a tag points to; None when it is missing or not a commit."""
         for _ in range(MAX_TAG_DEPTH):
-            kind, text = self.shapes.get(name, (0, b""))
+            kind, text = self.structures.get(name, (0, b""))
             first = text.partition(b"\n")[0]
             if kind == COMMIT and first.startswith(b"tree "):
                 return _from_hex(first[5:])
@@ -95,7 +95,7 @@ class PackObjects:
 
     def tree(self, name: bytes) -> Iterator[tuple[bytes, int, bytes]] | None:
         """Names, modes and hashes of a tree; None when it is missing. Iterating may raise one of PACK_ERRORS."""
-        kind, text = self.shapes.get(name, (0, b""))
+        kind, text = self.structures.get(name, (0, b""))
         if kind != TREE:
             return None
         entries = parse_tree(text, self.kind.oid_length, strict=True)
@@ -130,7 +130,7 @@ def read_pack(
     try:
         reader = _Reader(pack, kind, limits)
         reader.scan()
-        written = room = 0
+        written = structure_size = 0
         for number, read in enumerate(reader, start=1):
             chunks = read.obj_chunks or []
             if read.obj_type_num == FILE:
@@ -139,12 +139,12 @@ def read_pack(
                 written += length
             else:
                 text = b"".join(chunks)
-                room += len(text)
-                if room > limits.shape:
+                structure_size += len(text)
+                if structure_size > limits.structure_bytes:
                     raise PackError(
-                        SourceReason.TOO_LARGE, f"has more than {limits.shape:,} bytes of folders and history"
+                        SourceReason.TOO_LARGE, f"has more than {limits.structure_bytes:,} bytes of folders and history"
                     )
-                objects.shapes[read.sha()] = (read.obj_type_num or 0, text)
+                objects.structures[read.sha()] = (read.obj_type_num or 0, text)
             if number % 1000 == 0:
                 progress(f"reading {number} of {reader.count} objects")
     except PACK_ERRORS as error:
@@ -173,21 +173,21 @@ class _Reader(DeltaChainIterator[UnpackedObject]):
             raise PackError(SourceReason.TOO_LARGE, words)
         end = HEADER_BYTES
         for _ in range(self.count):
-            found, end = self._inflate(end)
-            self._count(found.decomp_len or 0)
+            found, end = self._read_object(end)
+            self._count_bytes(found.decomp_len or 0)
             self.record(found)
         self._total = 0
 
     def _resolve_object(
         self, offset: int, obj_type_num: int, base_chunks: bytes | list[bytes] | None
     ) -> UnpackedObject:
-        found, _ = self._inflate(offset)
+        found, _ = self._read_object(offset)
         if base_chunks is None:
-            self._count(found.decomp_len or 0)
+            self._count_bytes(found.decomp_len or 0)
             return found
         size = _result_size(found.decomp_chunks)
         self._check_size(size)
-        self._count(size)
+        self._count_bytes(size)
         found.obj_type_num = obj_type_num
         found.obj_chunks = apply_delta(base_chunks, found.decomp_chunks)
         return found
@@ -195,10 +195,10 @@ class _Reader(DeltaChainIterator[UnpackedObject]):
     def _result(self, unpacked: UnpackedObject) -> UnpackedObject:
         return unpacked
 
-    def _inflate(self, offset: int) -> tuple[UnpackedObject, int]:
+    def _read_object(self, offset: int) -> tuple[UnpackedObject, int]:
         """The object at an offset, without its delta applied, and the offset after it."""
         self._pack.seek(offset)
-        head = self._pack.read(2 * MAX_NUMBER_BYTES)
+        head = self._pack.read(2 * MAX_VARINT_BYTES)
         self._check_size(_claimed_size(head))
         self._pack.seek(offset)
         found, rest = unpack_object(self._pack.read, self.hash_func, zlib_bufsize=4096)
@@ -206,11 +206,14 @@ class _Reader(DeltaChainIterator[UnpackedObject]):
         return found, self._pack.tell() - len(rest)
 
     def _check_size(self, size: int) -> None:
-        if size > self._limits.one:
-            words = f"holds a file of {size:,} bytes; at most {self._limits.one:,} are read of one, use an image for larger files"
+        if size > self._limits.object_bytes:
+            words = (
+                f"holds a file of {size:,} bytes; at most {self._limits.object_bytes:,} are read of one, "
+                "use an image for larger files"
+            )
             raise PackError(SourceReason.TOO_LARGE, words)
 
-    def _count(self, size: int) -> None:
+    def _count_bytes(self, size: int) -> None:
         self._total += size
         if self._total > self._limits.bytes:
             raise PackError(
@@ -226,10 +229,10 @@ def _claimed_size(head: bytes) -> int:
         at += 1
         size |= (head[at] & 0x7F) << shift
         shift += 7
-        if at > MAX_NUMBER_BYTES:
+        if at > MAX_VARINT_BYTES:
             raise ValueError("a size without end")
     if kind == OFS_DELTA:
-        _number(head, at + 1)  # checks the offset's length too
+        _varint(head, at + 1)  # checks the offset's length too
     return size
 
 
@@ -237,14 +240,14 @@ def _result_size(delta: list[bytes]) -> int:
     """The size of the result in the header of a delta. Raises ValueError and IndexError."""
     head = b""
     for chunk in delta:
-        head += chunk[: 2 * MAX_NUMBER_BYTES]
-        if len(head) >= 2 * MAX_NUMBER_BYTES:
+        head += chunk[: 2 * MAX_VARINT_BYTES]
+        if len(head) >= 2 * MAX_VARINT_BYTES:
             break
-    _, at = _number(head, 0)
-    return _number(head, at)[0]
+    _, at = _varint(head, 0)
+    return _varint(head, at)[0]
 
 
-def _number(data: bytes, at: int) -> tuple[int, int]:
+def _varint(data: bytes, at: int) -> tuple[int, int]:
     """A variable-length number, 7 bits per byte, least significant first, and the position after it."""
     value = shift = 0
     while True:
@@ -253,7 +256,7 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
         at += 1
         if not data[at - 1] & 0x80:
             return value, at
-        if shift > 7 * MAX_NUMBER_BYTES:
+        if shift > 7 * MAX_VARINT_BYTES:
             raise ValueError("a number without end")
 
 

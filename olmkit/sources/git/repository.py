@@ -74,11 +74,13 @@ async def resolve(source: GitSource, access: Access) -> str:
         refs = await _in_thread(source, client, lambda: client.get_refs(_path(address), ref_prefix=[name]).refs)
     found = refs.get(Ref(name + PEELED_SUFFIX)) or refs.get(Ref(name))
     if found is None:
-        words = f"{_called(source)} has no {source.reference.kind} {quoted(source.reference.name)}"
+        words = f"{_display_name(source)} has no {source.reference.kind} {quoted(source.reference.name)}"
         raise Waiting(SourceReason.SOURCE_NOT_FOUND, words, RETRY_DELAY)
     if not re.fullmatch(rb"[0-9a-f]{40}|[0-9a-f]{64}", found):
         raise Waiting(
-            SourceReason.SOURCE_UNAVAILABLE, f"{_called(source)} returned a commit ID that is not valid", RETRY_DELAY
+            SourceReason.SOURCE_UNAVAILABLE,
+            f"{_display_name(source)} returned a commit ID that is not valid",
+            RETRY_DELAY,
         )
     return str(found.decode())
 
@@ -116,7 +118,7 @@ async def fetch(
     except BaseException as error:
         pack.close()
         if isinstance(error, PackError):
-            raise _unusable(source, commit, error.reason, f"{_called(source)} {error.detail}") from error
+            raise _content_error(source, commit, error.reason, f"{_display_name(source)} {error.detail}") from error
         raise
     return pack
 
@@ -138,18 +140,18 @@ def unpack(
     try:
         with tempfile.TemporaryFile(dir=tree.scratch) as spool:
             pack.seek(0)
-            allowed = PackLimits(limits.bytes, limits.files * MAX_OBJECTS_PER_FILE)
-            objects = read_pack(pack, spool, SHA1 if len(commit) == SHA1.hex_length else SHA256, allowed, progress)
+            pack_limits = PackLimits(limits.bytes, limits.files * MAX_OBJECTS_PER_FILE)
+            objects = read_pack(pack, spool, SHA1 if len(commit) == SHA1.hex_length else SHA256, pack_limits, progress)
             progress("writing the files")
             _check_out(source, commit, objects, tree)
     except PackError as error:
-        raise _unusable(source, commit, error.reason, f"{_called(source)} {error.detail}") from error
+        raise _content_error(source, commit, error.reason, f"{_display_name(source)} {error.detail}") from error
     except TreeError as error:
-        words = f"commit {commit} of {_called(source)} {error.detail}"
-        raise _unusable(source, commit, error.reason, words) from error
+        words = f"commit {commit} of {_display_name(source)} {error.detail}"
+        raise _content_error(source, commit, error.reason, words) from error
     if folder and not tree.has_folder(folder):
-        words = f"commit {commit} of {_called(source)} has no folder {quoted(folder)}"
-        raise _unusable(source, commit, SourceReason.MISSING_CONTENT, words)
+        words = f"commit {commit} of {_display_name(source)} has no folder {quoted(folder)}"
+        raise _content_error(source, commit, SourceReason.MISSING_CONTENT, words)
     return folder
 
 
@@ -171,7 +173,7 @@ async def _client(
         try:
             yield over_ssh
         finally:
-            await over_ssh.hang_up()
+            await over_ssh.disconnect()
         return
     net = network(access, timeouts)
     net.addresses.check_literal(address.host, address.effective_port, f"git server {address.authority}")
@@ -180,7 +182,7 @@ async def _client(
         try:
             yield over_http
         finally:
-            over_http.hang_up()
+            over_http.disconnect()
 
 
 async def _in_thread(source: GitSource, client: Client, request: Callable[[], Value]) -> Value:
@@ -190,63 +192,63 @@ async def _in_thread(source: GitSource, client: Client, request: Callable[[], Va
     except PackError as error:
         if error.reason == SourceReason.TOO_LARGE and not client.fetching:
             raise Waiting(
-                error.reason, f"{_called(source)} {error.detail} of its branches and tags", CONTENT_RETRY_DELAY
+                error.reason, f"{_display_name(source)} {error.detail} of its branches and tags", CONTENT_RETRY_DELAY
             ) from error
         raise
     except (GitProtocolError, NotGitRepository, *PACK_ERRORS) as error:
         output = await client.server_output() or (str(error) if type(error) is GitProtocolError else "")
         if not output or any(secret in output for secret in client.secrets):
-            words = f"{_called(source)} does not answer as a git server, or closed the connection"
+            words = f"{_display_name(source)} does not answer as a git server, or closed the connection"
         else:
-            words = f"{_called(source)} responded: {quoted(output)}"
-        raise ConversationEnded(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY) from error
+            words = f"{_display_name(source)} responded: {quoted(output)}"
+        raise SessionEnded(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY) from error
 
 
-class ConversationEnded(Waiting):
-    """The server ended the conversation early, as servers also do for a commit that they do not serve."""
+class SessionEnded(Waiting):
+    """The server closed the session early, as servers also do for a commit that they do not serve."""
 
 
 async def _fetch_pack(source: GitSource, commit: str, access: Access, pack: IO[bytes], exchange: GitExchange) -> None:
     """Download the pack with the commit; of depth one, if the server supports it."""
     if not commit.strip("0"):  # git treats it as no commit and would request nothing
-        raise _no_commit(source, commit, there=False)
+        raise _no_commit(source, commit, exists=False)
     address = parse(source.repository)
-    usual = access.timeouts
+    default = access.timeouts
     timeouts = replace(
-        usual, read=usual.read * PACK_TIMEOUT_FACTOR, min_rate_window=usual.min_rate_window * PACK_TIMEOUT_FACTOR
+        default, read=default.read * PACK_TIMEOUT_FACTOR, min_rate_window=default.min_rate_window * PACK_TIMEOUT_FACTOR
     )
     async with _client(source, address, access, exchange, timeouts) as client:
         client.fetching = True
         try:
-            await _in_thread(source, client, lambda: _download(source, client, address, pack, commit, whole=False))
+            await _in_thread(source, client, lambda: _download(source, client, address, pack, commit, all_refs=False))
             return
-        except ConversationEnded as error:
+        except SessionEnded as error:
             if source.reference.kind is not RefKind.COMMIT:
                 raise
             # With protocol version 2 a server serves any commit by hash.
             if client.protocol_version == 2:
-                raise _no_commit(source, commit, there=False) from error
+                raise _no_commit(source, commit, exists=False) from error
     exchange.progress("asking for all branches and tags: the server does not serve commits by hash")
     pack.seek(0)
     pack.truncate()
     async with _client(source, address, access, exchange, timeouts) as client:
         client.fetching = True
-        await _in_thread(source, client, lambda: _download(source, client, address, pack, commit, whole=True))
+        await _in_thread(source, client, lambda: _download(source, client, address, pack, commit, all_refs=True))
 
 
 def _download(
-    source: GitSource, client: Client, address: GitAddress, pack: IO[bytes], commit: str, *, whole: bool
+    source: GitSource, client: Client, address: GitAddress, pack: IO[bytes], commit: str, *, all_refs: bool
 ) -> None:
     """Runs in the thread: request the commit alone, or the whole history of all branches and tags."""
-    spaces = [b"refs/heads/", b"refs/tags/"]
+    prefixes = [b"refs/heads/", b"refs/tags/"]
     named = HEAD if source.reference.kind is RefKind.COMMIT else ref_name(source.reference)
 
     def choose(refs: Mapping[Ref, ObjectID], depth: int | None = None) -> list[ObjectID]:
-        if whole:
+        if all_refs:
             tips = {
                 value
                 for name, value in refs.items()
-                if name.startswith(tuple(spaces)) and not name.endswith(PEELED_SUFFIX)
+                if name.startswith(tuple(prefixes)) and not name.endswith(PEELED_SUFFIX)
             }
             return sorted(tips)
         if source.reference.kind is RefKind.TAG and client.protocol_version != 2 and Ref(named) in refs:
@@ -260,8 +262,8 @@ def _download(
         choose,
         ObjectStoreGraphWalker([], lambda name: []),
         pack.write,
-        depth=None if whole else 1,
-        ref_prefix=spaces if whole else [named],
+        depth=None if all_refs else 1,
+        ref_prefix=prefixes if all_refs else [named],
     )
     pack.flush()
 
@@ -271,32 +273,34 @@ def _check_out(source: GitSource, commit: str, objects: PackObjects, tree: Tree)
     try:
         root = objects.root(name)
         if root is None:
-            raise _no_commit(source, commit, there=objects.has(name))
+            raise _no_commit(source, commit, exists=objects.has(name))
         check_out(objects, root, tree)
     except PACK_ERRORS as error:
         raise TreeError(SourceReason.UNSUPPORTED_CONTENT, "has folders that cannot be read") from error
 
 
-def _no_commit(source: GitSource, commit: str, *, there: bool) -> Waiting | BadContent:
+def _no_commit(source: GitSource, commit: str, *, exists: bool) -> Waiting | BadContent:
     named = f"{source.reference.kind} {quoted(source.reference.name)}"
-    if there:
-        words = f"{_called(source)}: {named} does not point to a commit"
-        return _unusable(source, commit, SourceReason.MISSING_CONTENT, words)
+    if exists:
+        words = f"{_display_name(source)}: {named} does not point to a commit"
+        return _content_error(source, commit, SourceReason.MISSING_CONTENT, words)
     if source.reference.kind is RefKind.COMMIT:
-        words = f"{_called(source)} has no commit {commit}, or does not allow access to it"
+        words = f"{_display_name(source)} has no commit {commit}, or does not allow access to it"
         return Waiting(SourceReason.SOURCE_NOT_FOUND, words, CONTENT_RETRY_DELAY)
-    return Waiting(SourceReason.SOURCE_UNAVAILABLE, f"{_called(source)}: {named} moved during the fetch", RETRY_DELAY)
+    return Waiting(
+        SourceReason.SOURCE_UNAVAILABLE, f"{_display_name(source)}: {named} moved during the fetch", RETRY_DELAY
+    )
 
 
 def _path(address: GitAddress) -> bytes:
     return address.path.encode()
 
 
-def _called(source: GitSource) -> str:
+def _display_name(source: GitSource) -> str:
     return f"git repository {source.repository}"
 
 
-def _unusable(source: GitSource, commit: str, reason: SourceReason, words: str) -> Waiting | BadContent:
+def _content_error(source: GitSource, commit: str, reason: SourceReason, words: str) -> Waiting | BadContent:
     if reason == SourceReason.SOURCE_UNAVAILABLE:
         return Waiting(reason, words, RETRY_DELAY)
     return BadContent(reason, words, ref(source, commit))

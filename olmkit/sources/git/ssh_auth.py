@@ -19,9 +19,9 @@ from olmkit.sources.transport import ADDRESS_RETRY_DELAY
 
 def connect_options(address: GitAddress, key: SshKey, *, insecure: bool) -> dict[str, Any]:
     """Options of asyncssh.connect. They include all that it would otherwise read from this machine. Raises Blocked."""
-    private = _private(key)
+    private_key = _private_key(key)
     try:
-        known = asyncssh.import_known_hosts(key.known_hosts)
+        known_hosts = asyncssh.import_known_hosts(key.known_hosts)
     except ValueError:
         words = (
             f"Secret {key.secret} has ssh-knownhosts that cannot be read: lines as ssh-keyscan prints them are needed"
@@ -31,8 +31,8 @@ def connect_options(address: GitAddress, key: SshKey, *, insecure: bool) -> dict
         "host": address.host.strip("[]"),
         "port": address.effective_port,
         "username": address.user,
-        "client_keys": [private],
-        "known_hosts": None if insecure else known,
+        "client_keys": [private_key],
+        "known_hosts": None if insecure else known_hosts,
         "preferred_auth": ("publickey",),
         "config": None,
         "agent_path": None,
@@ -42,18 +42,20 @@ def connect_options(address: GitAddress, key: SshKey, *, insecure: bool) -> dict
     }
 
 
-def _private(key: SshKey) -> asyncssh.SSHKey:
+def _private_key(key: SshKey) -> asyncssh.SSHKey:
     """The private key of a Secret. Raises Blocked."""
     try:
         return asyncssh.import_private_key(key.private_key)
     except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError, ValueError) as error:
         if str(error).startswith("Passphrase must be"):
-            fault = "an ssh-privatekey that is encrypted with a passphrase: use a key without one (ssh-keygen -p -N '' -f FILE)"
+            problem = "an ssh-privatekey that is encrypted with a passphrase: use a key without one (ssh-keygen -p -N '' -f FILE)"
         elif _is_public(key.private_key):
-            fault = "a public key as its ssh-privatekey: give the private one, the file whose name does not end in .pub"
+            problem = (
+                "a public key as its ssh-privatekey: give the private one, the file whose name does not end in .pub"
+            )
         else:
-            fault = "an ssh-privatekey that cannot be read: give a private key without a passphrase, as ssh-keygen writes it"
-        raise Blocked(SourceReason.INVALID_SECRET, f"Secret {key.secret} has {fault}") from None
+            problem = "an ssh-privatekey that cannot be read: give a private key without a passphrase, as ssh-keygen writes it"
+        raise Blocked(SourceReason.INVALID_SECRET, f"Secret {key.secret} has {problem}") from None
 
 
 def _is_public(text: str) -> bool:
@@ -67,42 +69,42 @@ def _is_public(text: str) -> bool:
 def missing_key(address: GitAddress, credentials: Credentials) -> Blocked:
     """The error for an address without a key: Blocked, because only a Secret or another address helps."""
     words = f"git server {address.authority} is reached over ssh, which needs a key"
-    put = (
+    hint = (
         f"create a Secret of type {SSH_AUTH} in the namespace of the suite with ssh-privatekey, ssh-knownhosts and the"
         f' annotation {HOSTS_ANNOTATION}: "{address.authority}", and name it in auth.secret'
     )
     if login := credentials.login_at(address.host):
-        words += f", and Secret {login.secret} has a user and a password, which are for https: {put}"
+        words += f", and Secret {login.secret} has a user and a password, which are for https: {hint}"
     elif hosts := credentials.ssh_hosts:
         others = ", ".join(hosts)
         words += f", and the Secret is for other hosts ({others}): name it in its annotation {HOSTS_ANNOTATION} too"
     else:
-        words += f": {put}"
+        words += f": {hint}"
     return Blocked(SourceReason.UNAUTHORIZED, words + credentials.common_secret_hint)
 
 
-def login_failed(error: Exception, who: str, key: SshKey) -> Waiting:
-    """The error for a session that could not be established; `who` is the name of the server in messages."""
+def login_failed(error: Exception, server: str, key: SshKey) -> Waiting:
+    """The error for a session that could not be established; `server` is the name of the server in messages."""
     match error:
         case asyncssh.HostKeyNotVerifiable():
-            words = f"{who} presents a host key that is not in the ssh-knownhosts of Secret {key.secret}"
+            words = f"{server} presents a host key that is not in the ssh-knownhosts of Secret {key.secret}"
             return Waiting(SourceReason.HOST_KEY_REFUSED, words, ADDRESS_RETRY_DELAY)
         case asyncssh.PermissionDenied():
-            words = f"{who} does not accept the key of Secret {key.secret}"
+            words = f"{server} does not accept the key of Secret {key.secret}"
             return Waiting(SourceReason.UNAUTHORIZED, words, RETRY_DELAY)
         case TimeoutError():
             return Waiting(
                 SourceReason.SOURCE_UNAVAILABLE,
-                f"{who} does not answer: the ssh session was not established in time",
+                f"{server} does not answer: the ssh session was not established in time",
                 RETRY_DELAY,
             )
         case asyncssh.KeyExchangeFailed():
             return Waiting(
                 SourceReason.SOURCE_UNAVAILABLE,
-                f"{who} offers no encryption or no type of host key that is supported",
+                f"{server} offers no encryption or no type of host key that is supported",
                 RETRY_DELAY,
             )
         case _:
             return Waiting(
-                SourceReason.SOURCE_UNAVAILABLE, f"{who} does not speak ssh, or closed the connection", RETRY_DELAY
+                SourceReason.SOURCE_UNAVAILABLE, f"{server} does not speak ssh, or closed the connection", RETRY_DELAY
             )

@@ -58,10 +58,10 @@ class SshClient(TraditionalGitClient):
         return (self._key.private_key,) if self._key else ()
 
     async def server_output(self) -> str:
-        """The server's standard error, for the message about a conversation that it ended."""
+        """The server's standard error, for the message about a session that it ended."""
         return await self._pipe.server_output() if self._pipe is not None else ""
 
-    async def hang_up(self) -> None:
+    async def disconnect(self) -> None:
         """Close the connection, if there is one."""
         self._bridge.close()
         if self._pipe is not None:
@@ -76,17 +76,17 @@ class SshClient(TraditionalGitClient):
 
     async def _open_session(self) -> SshPipe:
         address, timeouts = self._address, self._access.timeouts
-        who = f"git server {address.authority}"
+        server = f"git server {address.authority}"
         if self._key is None:
             raise missing_key(address, self._access.credentials)
         options = connect_options(address, self._key, insecure=self._exchange.insecure)
-        connected = await _connect_socket(address, self._access, who)
+        connected = await _connect_socket(address, self._access, server)
         try:
             async with asyncio.timeout(timeouts.connect + timeouts.read):
                 connection = await asyncssh.connect(sock=connected, **options)
         except (OSError, asyncssh.Error) as error:
             connected.close()
-            raise login_failed(error, who, self._key) from error
+            raise login_failed(error, server, self._key) from error
         except BaseException:
             connected.close()
             raise
@@ -97,25 +97,25 @@ class SshClient(TraditionalGitClient):
                 )
         except (OSError, asyncssh.Error) as error:
             connection.abort()
-            words = f"{who} accepts the key, but does not serve git"
+            words = f"{server} accepts the key, but does not serve git"
             raise Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY) from error
         except BaseException:
             connection.abort()
             raise
         limit = self._exchange.limit + MAX_REFS_BYTES if self.fetching else MAX_REFS_BYTES
-        return SshPipe((connection, process), limit, who, self._bridge, timeouts)
+        return SshPipe((connection, process), limit, server, self._bridge, timeouts)
 
 
 class SshPipe:
     """The two directions of one ssh session, as blocking functions for the thread."""
 
-    def __init__(self, session: Session, limit: int, who: str, bridge: ThreadBridge, timeouts: Timeouts) -> None:
+    def __init__(self, session: Session, limit: int, server: str, bridge: ThreadBridge, timeouts: Timeouts) -> None:
         self._connection, self._process = session
         self._limit = limit
-        self._who = who
+        self._server = server
         self._bridge = bridge
         self._timeouts = timeouts
-        self._rest = b""
+        self._unread = b""
         self._count = 0
         self._window = (time.monotonic(), 0)
 
@@ -123,12 +123,12 @@ class SshPipe:
         """Exactly `size` bytes, less at the end. Raises Waiting and PackError."""
         parts = []
         while size > 0:
-            if not self._rest:
-                self._rest = self._bridge.wait(self._some())
-                if not self._rest:
+            if not self._unread:
+                self._unread = self._bridge.wait(self._read_some())
+                if not self._unread:
                     break
-            parts.append(self._rest[:size])
-            self._rest = self._rest[size:]
+            parts.append(self._unread[:size])
+            self._unread = self._unread[size:]
             size -= len(parts[-1])
         return b"".join(parts)
 
@@ -155,12 +155,12 @@ class SshPipe:
         with suppress(OSError, asyncssh.Error):
             self._process.stdin.write(data)
 
-    async def _some(self) -> bytes:
+    async def _read_some(self) -> bytes:
         try:
             async with asyncio.timeout(self._timeouts.read):
                 data = await self._process.stdout.read(CHUNK_BYTES)
         except TimeoutError as error:
-            words = f"{self._who} does not answer: nothing within {self._timeouts.read:g} s"
+            words = f"{self._server} does not answer: nothing within {self._timeouts.read:g} s"
             raise Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY) from error
         except (OSError, asyncssh.Error):
             return b""
@@ -171,7 +171,7 @@ class SshPipe:
         now = time.monotonic()
         if data and now - start > self._timeouts.min_rate_window:
             if arrived + len(data) < self._timeouts.min_rate_bytes:
-                words = f"{self._who} sends too slowly ({self._timeouts.min_rate})"
+                words = f"{self._server} sends too slowly ({self._timeouts.min_rate})"
                 raise Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY)
             self._window = (now, 0)
         else:
@@ -179,32 +179,32 @@ class SshPipe:
         return data
 
 
-async def _connect_socket(address: GitAddress, access: Access, who: str) -> socket.socket:
+async def _connect_socket(address: GitAddress, access: Access, server: str) -> socket.socket:
     """A socket connected to the first of the host's addresses that is allowed and responds."""
     addresses, loop = access.addresses(), asyncio.get_running_loop()
-    addresses.check_literal(address.host, address.effective_port, who)
+    addresses.check_literal(address.host, address.effective_port, server)
     guard = AddressGuard(addresses)
-    what = addresses.refusal_of_host(address.host.strip("[]"), address.effective_port)
+    refusal = addresses.refusal_of_host(address.host.strip("[]"), address.effective_port)
     last = "no connection"
-    if what is None:
+    if refusal is None:
         try:
             async with asyncio.timeout(access.timeouts.connect):
                 infos = await loop.getaddrinfo(
                     address.host.strip("[]"), address.effective_port, type=socket.SOCK_STREAM
                 )
         except (OSError, UnicodeError) as error:
-            words = f"{who} cannot be resolved: no such host"
+            words = f"{server} cannot be resolved: no such host"
             raise Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY) from error
         for info in infos:
-            made, last = await _connect_to(info, guard, access.timeouts.connect)
-            if made is not None:
-                return made
-        what = min(guard.refused, default=None)
-    if what is not None:
+            connected, last = await _connect_to(info, guard, access.timeouts.connect)
+            if connected is not None:
+                return connected
+        refusal = min(guard.refused, default=None)
+    if refusal is not None:
         raise AddressRefused(
-            SourceReason.ADDRESS_REFUSED, f"{who} has {what}: {REFUSED_ADDRESS_HINT}", ADDRESS_RETRY_DELAY
+            SourceReason.ADDRESS_REFUSED, f"{server} has {refusal}: {REFUSED_ADDRESS_HINT}", ADDRESS_RETRY_DELAY
         )
-    raise Waiting(SourceReason.SOURCE_UNAVAILABLE, f"{who} does not answer: {last}", RETRY_DELAY)
+    raise Waiting(SourceReason.SOURCE_UNAVAILABLE, f"{server} does not answer: {last}", RETRY_DELAY)
 
 
 async def _connect_to(
@@ -212,23 +212,23 @@ async def _connect_to(
 ) -> tuple[socket.socket | None, str]:
     """A socket connected to one address, or the reason why there is none."""
     try:
-        made = guard(info)
+        connected = guard(info)
     except OSError:
         return None, "no connection"
-    made.setblocking(False)
+    connected.setblocking(False)
     try:
         async with asyncio.timeout(connect_timeout):
-            await asyncio.get_running_loop().sock_connect(made, info[4])
+            await asyncio.get_running_loop().sock_connect(connected, info[4])
     except OSError as error:
-        made.close()
+        connected.close()
         if isinstance(error, TimeoutError) and error.errno is None:
             return None, f"no connection within {connect_timeout:g} s"
         # By number: the text of asyncio contains the address and the port.
         return None, os.strerror(error.errno).lower() if error.errno else "no connection"
     except BaseException:
-        made.close()
+        connected.close()
         raise
-    return made, ""
+    return connected, ""
 
 
 def _command(path: str) -> str:

@@ -46,44 +46,44 @@ class Authorization:
         self._login = registries.credentials.for_registry(endpoint.host, endpoint.repository)
         self._endpoint = endpoint
         self._image = image
-        self._kept = registries.tokens
-        self._sent = False
+        self._tokens = registries.tokens
+        self._login_sent = False
         """Whether the login was sent."""
         self._service_host = ""
-        self._key = (endpoint.host, endpoint.repository, self._login)
+        self._token_key = (endpoint.host, endpoint.repository, self._login)
 
     @property
     def headers(self) -> dict[str, str]:
         """The header that earlier challenges led to; empty before the first."""
-        known = self._kept.get(self._key)
+        known = self._tokens.get(self._token_key)
         return {"Authorization": known} if known is not None else {}
 
-    async def answer_challenge(self, asked: URL, response: HttpResponse) -> bool:
+    async def answer_challenge(self, requested: URL, response: HttpResponse) -> bool:
         """Handle the challenges of a 401. False when there is no suitable login, or when it was sent already and did not help.
 
         Raises Waiting when the token service issues no token.
         """
-        if response.url.origin() != asked.origin():
+        if response.url.origin() != requested.origin():
             # The target of a redirect is not the registry: it gets no credentials, and its challenges do not count.
             return False
-        before, login = self._kept.get(self._key), self._login
-        wanted = challenges(response.headers("WWW-Authenticate"))
-        if "bearer" in wanted:
-            header = await self._bearer(wanted["bearer"], login)
-        elif "basic" in wanted and login is not None and login.basic:
-            self._sent, header = True, login.basic
+        previous, login = self._tokens.get(self._token_key), self._login
+        offered = challenges(response.headers("WWW-Authenticate"))
+        if "bearer" in offered:
+            header = await self._bearer_header(offered["bearer"], login)
+        elif "basic" in offered and login is not None and login.basic:
+            self._login_sent, header = True, login.basic
         else:
             return False
-        self._kept[self._key] = header
-        return header != before
+        self._tokens[self._token_key] = header
+        return header != previous
 
     def refusal(self, response: HttpResponse) -> Waiting:
         """The error for a denial: 401, 403, or 400 of a token service."""
         secret, status = self._login.secret if self._login else "", response.status
-        sent = self._sent or (self._login is not None and self._key in self._kept)
+        sent = self._login_sent or (self._login is not None and self._token_key in self._tokens)
         if status == HTTPStatus.FORBIDDEN:
-            whose = f" to the login of Secret {secret}" if sent else ""
-            return _unauthorized(f'{response.server} denies access to "{self._image}"{whose} (403)')
+            sent_login = f" to the login of Secret {secret}" if sent else ""
+            return _unauthorized(f'{response.server} denies access to "{self._image}"{sent_login} (403)')
         if authority(response.url) not in (self._endpoint.host, self._service_host):
             return _unauthorized(
                 f'{response.server} requires credentials for "{self._image}" ({status}): credentials are not sent there'
@@ -96,20 +96,20 @@ class Authorization:
         if secret:
             return _unauthorized(f"{requires} of a kind that Secret {secret} does not hold ({status})")
         host = self._endpoint.host
-        give = f"no pull secret has a login for {host}; add a Secret of type kubernetes.io/dockerconfigjson with one"
+        hint = f"no pull secret has a login for {host}; add a Secret of type kubernetes.io/dockerconfigjson with one"
         return _unauthorized(
-            f"{requires} or has no such repository ({status}): {give}{self._credentials.common_secret_hint}"
+            f"{requires} or has no such repository ({status}): {hint}{self._credentials.common_secret_hint}"
         )
 
-    async def _bearer(self, parameters: Mapping[str, str], login: Login | None) -> str:
+    async def _bearer_header(self, parameters: Mapping[str, str], login: Login | None) -> str:
         if login is not None and login.registry_token:
-            self._sent = True
+            self._login_sent = True
             return f"Bearer {login.registry_token}"
-        service = self._service(parameters)
+        service = self._parse_service(parameters)
         self._service_host = authority(service.realm)
         if login is not None:
             self._check_token_service(service.realm, login)
-            self._sent = True
+            self._login_sent = True
         if login is not None and login.identity_token:
             form = {
                 "grant_type": "refresh_token",
@@ -117,11 +117,11 @@ class Authorization:
                 "refresh_token": login.identity_token,
                 **service.query,
             }
-            return await self._token("POST", service.realm, {}, form)
+            return await self._request_token("POST", service.realm, {}, form)
         headers = {"Authorization": login.basic} if login is not None and login.basic else {}
-        return await self._token("GET", service.realm.update_query(service.query), headers, None)
+        return await self._request_token("GET", service.realm.update_query(service.query), headers, None)
 
-    def _service(self, parameters: Mapping[str, str]) -> _Service:
+    def _parse_service(self, parameters: Mapping[str, str]) -> _Service:
         try:
             realm = URL(parameters.get("realm", "")).with_user(None).with_fragment(None)
         except ValueError:
@@ -146,7 +146,9 @@ class Authorization:
                 f"{names_service}, {only}: a registry that is insecure in registries.conf is not trusted to choose it"
             )
 
-    async def _token(self, method: str, url: URL, headers: Mapping[str, str], form: Mapping[str, str] | None) -> str:
+    async def _request_token(
+        self, method: str, url: URL, headers: Mapping[str, str], form: Mapping[str, str] | None
+    ) -> str:
         called = self._endpoint.display_name
         async with self._transport.open(method, url, self._endpoint, headers, form) as response:
             # RFC 6749: 400 for a refresh token that has expired or was revoked.

@@ -67,7 +67,7 @@ class PulledImage:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _FoundImage:
     """An image: its reference by digest, and its manifest and labels."""
 
     ref: str
@@ -95,15 +95,15 @@ class FetchedImage:
             "ref": self.ref,
             "digest": self.digest,
             "labels": dict(self.labels),
-            "wanted": list(self.selection),
+            "selection": list(self.selection),
             "sizes": list(self.sizes),
         }
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any], blob: IO[bytes]) -> FetchedImage:
         """The inverse of facts()."""
-        wanted, sizes = tuple(facts["wanted"]), tuple(facts["sizes"])
-        return cls(facts["ref"], facts["digest"], facts["labels"], wanted, sizes, blob)
+        selection, sizes = tuple(facts["selection"]), tuple(facts["sizes"])
+        return cls(facts["ref"], facts["digest"], facts["labels"], selection, sizes, blob)
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ async def resolve(ref: str, registries: Registries) -> ResolvedImage:
     if reference.digest is not None:
         return ResolvedImage(reference.by_digest(reference.digest), reference.digest)
     async with Transport(registries) as transport:
-        source = _Source(transport, registries, reference)
+        source = _Endpoints(transport, registries, reference)
         digest = await source.first(lambda registry: registry.digest(reference.version))
     return ResolvedImage(reference.by_digest(digest), digest)
 
@@ -134,13 +134,13 @@ async def verify_access(ref: str, registries: Registries) -> None:
     """
     reference = parse(ref)
     async with Transport(registries) as transport:
-        await _Source(transport, registries, reference).first(lambda registry: registry.manifest(reference.version))
+        await _Endpoints(transport, registries, reference).first(lambda registry: registry.manifest(reference.version))
 
 
 async def labels(ref: str, registries: Registries) -> Mapping[str, str]:
     """The labels of the image. No layer is fetched. Raises BadReference, BadContent, Waiting."""
     async with Transport(registries) as transport:
-        return (await _Source(transport, registries, parse(ref)).find()).labels
+        return (await _Endpoints(transport, registries, parse(ref)).find()).labels
 
 
 async def pull(
@@ -178,13 +178,13 @@ async def fetch(
     """
     reference = parse(ref)
     async with Transport(registries) as transport:
-        source = _Source(transport, registries, reference)
+        source = _Endpoints(transport, registries, reference)
         progress("reading the manifest")
         found = await source.find()
-        wanted, sizes = _wanted(found, only), tuple(layer.size for layer in found.manifest.layers)
+        selection, sizes = _selected_paths(found, only), tuple(layer.size for layer in found.manifest.layers)
         if sum(sizes) > limits.bytes:
             words = f"is {sum(sizes):,} bytes compressed; at most {limits.bytes:,} are read"
-            raise _bad(found.ref, SourceReason.TOO_LARGE, words)
+            raise _content_error(found.ref, SourceReason.TOO_LARGE, words)
         with disk_full_as_waiting():
             blob = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  the caller closes it
             try:
@@ -192,7 +192,7 @@ async def fetch(
             except BaseException:
                 blob.close()
                 raise
-    return FetchedImage(found.ref, found.digest, found.labels, wanted, sizes, blob)
+    return FetchedImage(found.ref, found.digest, found.labels, selection, sizes, blob)
 
 
 def unpack(
@@ -214,11 +214,11 @@ def unpack(
     for top in tree.selection:
         if top and not tree.has(top):
             words = f"has no content at {quoted('/' + top)}, where its content should be"
-            raise _bad(fetched.ref, SourceReason.MISSING_CONTENT, words)
+            raise _content_error(fetched.ref, SourceReason.MISSING_CONTENT, words)
     return PulledImage(fetched.ref, fetched.digest, fetched.labels, fetched.selection[0], tree.files, tree.size)
 
 
-class _Source:
+class _Endpoints:
     """The registries that an image may come from, mirrors first."""
 
     def __init__(self, transport: Transport, registries: Registries, reference: Reference) -> None:
@@ -247,7 +247,7 @@ class _Source:
         last.message = "; ".join(dict.fromkeys(error.message for error in failures))
         raise last
 
-    async def find(self) -> _Found:
+    async def find(self) -> _FoundImage:
         """The manifest for this machine's platform, and its labels."""
         data, kind = await self.first(lambda registry: registry.manifest(self._reference.version))
         digest = self._reference.digest or f"sha256:{hashlib.sha256(data).hexdigest()}"
@@ -257,14 +257,14 @@ class _Source:
             for _ in range(manifests.MAX_INDEX_DEPTH):
                 if isinstance(document, Manifest):
                     break
-                document = await self._chosen(document)
+                document = await self._for_platform(document)
             if isinstance(document, manifests.Index):
                 raise InvalidManifest(f"has more than {manifests.MAX_INDEX_DEPTH} nested indexes")
-            return _Found(ref, digest, document, manifests.labels(await self._config(document.config)))
+            return _FoundImage(ref, digest, document, manifests.labels(await self._config(document.config)))
         except InvalidManifest as error:
             raise BadContent(SourceReason.UNSUPPORTED, f"image {ref} {error}", ref) from error
 
-    async def _chosen(self, index: manifests.Index) -> Manifest | manifests.Index:
+    async def _for_platform(self, index: manifests.Index) -> Manifest | manifests.Index:
         chosen = manifests.choose(index, os.uname().machine)
         return manifests.parse(*await self.first(lambda registry: registry.manifest(chosen.digest)))
 
@@ -288,7 +288,9 @@ class _Source:
         file.flush()
 
 
-async def _fetch_layers(source: _Source, found: _Found, blob: IO[bytes], progress: Callable[[str], None]) -> None:
+async def _fetch_layers(
+    source: _Endpoints, found: _FoundImage, blob: IO[bytes], progress: Callable[[str], None]
+) -> None:
     """Download all layers into `blob`, one after the other, and verify them. Raises Waiting."""
     count, before = len(found.manifest.layers), 0
     total = sum(layer.size for layer in found.manifest.layers)
@@ -301,11 +303,11 @@ async def _fetch_layers(source: _Source, found: _Found, blob: IO[bytes], progres
         before += layer.size
 
 
-def _bad(ref: str, reason: SourceReason, words: str) -> BadContent:
+def _content_error(ref: str, reason: SourceReason, words: str) -> BadContent:
     return BadContent(reason, f"image {ref} {words}", ref)
 
 
-def _wanted(found: _Found, only: str | Sequence[str] | FromLabel | None) -> tuple[str, ...]:
+def _selected_paths(found: _FoundImage, only: str | Sequence[str] | FromLabel | None) -> tuple[str, ...]:
     """The selected paths, without leading and trailing slashes."""
     if isinstance(only, FromLabel):
         if not found.labels.get(only.name):

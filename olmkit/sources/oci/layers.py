@@ -80,18 +80,18 @@ def unpack(blob: IO[bytes], tree: Tree, budget: Budget) -> None:
             with tarfile.open(
                 mode="r:", fileobj=cast("IO[bytes]", stream), tarinfo=member, encoding="utf-8"
             ) as archive:
-                remembered: list[tarfile.TarInfo] = vars(archive)["members"]
+                kept_members: list[tarfile.TarInfo] = vars(archive)["members"]
                 while (info := archive.next()) is not None:
-                    remembered.clear()  # tarfile keeps all of them, for seeking, which is not used here
-                    member.row = 0
+                    kept_members.clear()  # tarfile keeps all of them, for seeking, which is not used here
+                    member.extended_header_count = 0
                     budget.take_file()
-                    _add(stream, info, tree)
+                    _add_member(stream, info, tree)
     except ARCHIVE_ERRORS as error:
         raise TreeError(SourceReason.UNSUPPORTED, f"is not a complete tar archive: {error}") from error
 
 
 class _Member(tarfile.TarInfo):
-    row = 0
+    extended_header_count = 0
 
 
 def _member_type() -> type[_Member]:
@@ -108,8 +108,11 @@ def _member_type() -> type[_Member]:
                 # tarfile treats an invalid header in the middle as the end of the archive.
                 raise TreeError(SourceReason.UNSUPPORTED, f"is not a complete tar archive: {error}") from error
             if info.type in EXTENDED_HEADER_TYPES:
-                cls.row += 1
-                if info.size > MAX_EXTENDED_HEADER_BYTES or cls.row > MAX_CONSECUTIVE_EXTENDED_HEADERS:
+                cls.extended_header_count += 1
+                if (
+                    info.size > MAX_EXTENDED_HEADER_BYTES
+                    or cls.extended_header_count > MAX_CONSECUTIVE_EXTENDED_HEADERS
+                ):
                     raise TreeError(SourceReason.TOO_LARGE, "contains tar headers that are too large")
             if info.type == tarfile.GNUTYPE_SPARSE:
                 raise TreeError(
@@ -138,25 +141,25 @@ class _Stream:
         """Skip forward. Raises ReadError for a position before the current one."""
         if position < self._position:
             raise tarfile.ReadError("its members overlap")
-        while self._position < position and self._some(position - self._position, keep=False) is not None:
+        while self._position < position and self._next_part(position - self._position, keep=False) is not None:
             pass
 
     def read(self, size: int) -> bytes:
         """`size` bytes, fewer only at the end."""
         parts, missing = [], size
-        while missing > 0 and (part := self._some(missing)) is not None:
+        while missing > 0 and (part := self._next_part(missing)) is not None:
             parts.append(part)
             missing -= len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def some(self, limit: int) -> bytes:
+    def read_some(self, limit: int) -> bytes:
         """At least one byte and at most `limit`, without a copy where possible. Raises ReadError at the end."""
-        part = self._some(limit)
+        part = self._next_part(limit)
         if part is None:
             raise tarfile.ReadError("unexpected end of data")
         return part
 
-    def _some(self, limit: int, *, keep: bool = True) -> bytes | None:
+    def _next_part(self, limit: int, *, keep: bool = True) -> bytes | None:
         if self._at == len(self._block):
             self._block, self._at = self._next_block(), 0
             self._budget.take_bytes(len(self._block))
@@ -167,7 +170,7 @@ class _Stream:
         return self._block[start : self._at] if keep else b""
 
 
-class _Data:
+class _MemberData:
     """The bytes of one member, straight from the stream."""
 
     def __init__(self, stream: _Stream, size: int) -> None:
@@ -178,7 +181,7 @@ class _Data:
         """Raises ReadError when the archive ends before its member."""
         if self._left <= 0:
             return b""
-        part = self._stream.some(min(size, self._left))
+        part = self._stream.read_some(min(size, self._left))
         self._left -= len(part)
         return part
 
@@ -200,7 +203,7 @@ def _decompressed(blob: IO[bytes]) -> Iterator[Callable[[int], bytes]]:
         yield blob.read
 
 
-def _add(stream: _Stream, info: tarfile.TarInfo, tree: Tree) -> None:
+def _add_member(stream: _Stream, info: tarfile.TarInfo, tree: Tree) -> None:
     path = _path(info.name, tree)
     folder, _, name = path.rpartition("/")
     if f"/{WHITEOUT_PREFIX}" in f"/{folder}":
@@ -211,14 +214,14 @@ def _add(stream: _Stream, info: tarfile.TarInfo, tree: Tree) -> None:
     if not path or not (tree.selects(path) or tree.leads_to_selection(path)):
         return
     _check_text(path)
-    _adder(stream, info)(tree, path)
+    _operation(stream, info)(tree, path)
 
 
-def _adder(stream: _Stream, info: tarfile.TarInfo) -> Callable[[Tree, str], None]:
+def _operation(stream: _Stream, info: tarfile.TarInfo) -> Callable[[Tree, str], None]:
     if info.isdir():
         return Tree.folder
     if info.isreg():
-        return lambda tree, path: tree.file(path, _Data(stream, info.size))
+        return lambda tree, path: tree.file(path, _MemberData(stream, info.size))
     if info.issym():
         return lambda tree, path: tree.symbolic_link(path, info.linkname)
     if info.islnk():

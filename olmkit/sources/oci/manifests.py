@@ -81,8 +81,8 @@ class Index:
 def parse(data: bytes, content_type: str) -> Manifest | Index:
     """Parse a manifest or an index; its own media type takes precedence over the header. Raises InvalidManifest."""
     document = _object(data, "has a manifest that")
-    stated = document.get("mediaType")
-    kind = stated if isinstance(stated, str) and stated else content_type
+    own_type = document.get("mediaType")
+    kind = own_type if isinstance(own_type, str) and own_type else content_type
     if "manifests" in document and ("layers" in document or "config" in document):
         raise InvalidManifest("has a manifest that is both an index and an image")
     if kind in INDEX_MEDIA_TYPES or (kind not in MANIFEST_MEDIA_TYPES and "manifests" in document):
@@ -110,8 +110,8 @@ def choose(index: Index, machine: str) -> Descriptor:
     for entry in images:
         if entry.platform is None or entry.platform[0] == "linux":
             return entry
-    there = ", ".join(sorted({"/".join(entry.platform) for entry in images if entry.platform}))
-    raise InvalidManifest(f"has no image for linux, only for {quoted(there)}")
+    available = ", ".join(sorted({"/".join(entry.platform) for entry in images if entry.platform}))
+    raise InvalidManifest(f"has no image for linux, only for {quoted(available)}")
 
 
 def labels(config: bytes) -> dict[str, str]:

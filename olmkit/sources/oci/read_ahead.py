@@ -23,11 +23,11 @@ def read_ahead(read: Callable[[int], bytes]) -> Iterator[Callable[[], bytes]]:
     The thread has ended when the context ends.
     """
     blocks: queue.Queue[bytes | BaseException] = queue.Queue(MAX_QUEUED_BLOCKS)
-    unwanted = threading.Event()
+    stopped = threading.Event()
 
     def work() -> None:
         block: bytes | BaseException = b"more"
-        while block and not isinstance(block, BaseException) and not unwanted.is_set():
+        while block and not isinstance(block, BaseException) and not stopped.is_set():
             try:
                 block = read(BLOCK_BYTES)
             except BaseException as error:  # raised again in the consumer's thread
@@ -39,7 +39,7 @@ def read_ahead(read: Callable[[int], bytes]) -> Iterator[Callable[[], bytes]]:
     try:
         yield lambda: _block(blocks)
     finally:
-        unwanted.set()
+        stopped.set()
         while thread.is_alive():
             try:
                 blocks.get(timeout=0.01)

@@ -50,34 +50,34 @@ def parse(text: str) -> Reference:
     """Parse a reference; without tag and digest the tag is latest. Raises BadReference."""
     rest, at, digest = text.partition("@")
     if at and not is_digest(digest):
-        raise _bad(text, "the part after @ is not a sha256, sha384 or sha512 digest in lower-case hex")
+        raise _invalid(text, "the part after @ is not a sha256, sha384 or sha512 digest in lower-case hex")
     name, tag = _split_tag(rest)
     if tag is not None and not _TAG.fullmatch(tag):
-        raise _bad(text, "a tag is up to 128 letters, digits, dots, dashes and underscores")
+        raise _invalid(text, "a tag is up to 128 letters, digits, dots, dashes and underscores")
     registry, repository = _split_registry(name)
     if not is_host(registry):
-        raise _bad(text, f"{quoted(registry)} is not a host name")
+        raise _invalid(text, f"{quoted(registry)} is not a host name")
     if not _REPOSITORY.fullmatch(repository):
-        raise _bad(
+        raise _invalid(
             text, "a repository is lower-case letters and digits, separated by dots, dashes, underscores and slashes"
         )
     if len(name) > MAX_NAME_LENGTH:
-        raise _bad(text, f"the name is longer than {MAX_NAME_LENGTH} characters")
+        raise _invalid(text, f"the name is longer than {MAX_NAME_LENGTH} characters")
     if tag is None and not at:
         tag = "latest"
     return Reference(name, registry, repository, tag, digest or None)
 
 
-def check_job_result(asked: str, named: object, digest: object) -> None:
-    """Raise ValueError unless `named` is the image `asked` by `digest`, and by the digest of `asked` if it has one.
+def check_job_result(requested: str, reported: object, digest: object) -> None:
+    """Raise ValueError unless `reported` is the image `requested` by `digest`, and by the digest of `requested` if it has one.
 
-    For controllers, because results of jobs are not trusted. Raises BadReference when `asked` is invalid.
+    For controllers, because results of jobs are not trusted. Raises BadReference when `requested` is invalid.
     """
-    reference = parse(asked)
+    reference = parse(requested)
     if not isinstance(digest, str) or reference.digest not in (None, digest):
-        raise ValueError(f"the job was started for {asked} and reported the digest {digest}")
-    if named != reference.by_digest(digest):
-        raise ValueError(f"the job was started for {asked} and reported {named} with the digest {digest}")
+        raise ValueError(f"the job was started for {requested} and reported the digest {digest}")
+    if reported != reference.by_digest(digest):
+        raise ValueError(f"the job was started for {requested} and reported {reported} with the digest {digest}")
 
 
 def is_host(text: str) -> bool:
@@ -106,5 +106,5 @@ def _split_registry(name: str) -> tuple[str, str]:
     return registry, repository
 
 
-def _bad(text: str, why: str) -> BadReference:
+def _invalid(text: str, why: str) -> BadReference:
     return BadReference(SourceReason.INVALID_REFERENCE, f"image reference {quoted(text)} cannot be read: {why}")

@@ -74,13 +74,13 @@ class Registries(Network):
         if rule.blocked:
             text = f"registry {reference.registry} is blocked by registries.conf (prefix {quoted(rule.prefix)})"
             raise BadReference(SourceReason.REGISTRY_BLOCKED, text)
-        wanted = "digest-only" if reference.digest else "tag-only"
+        pull_by = "digest-only" if reference.digest else "tag-only"
         mirrors = (
-            _endpoint(_moved(name, rule.prefix, mirror.location), insecure=mirror.insecure, configured=True)
+            _endpoint(_relocated(name, rule.prefix, mirror.location), insecure=mirror.insecure, configured=True)
             for mirror in rule.mirrors
-            if mirror.pull_from in ("all", wanted)
+            if mirror.pull_from in ("all", pull_by)
         )
-        location = name if rule.location is None else _moved(name, rule.prefix, rule.location)
+        location = name if rule.location is None else _relocated(name, rule.prefix, rule.location)
         configured = rule.location is not None
         return (*mirrors, _endpoint(location, insecure=rule.insecure, configured=configured))
 
@@ -111,7 +111,7 @@ def _tables(table: Mapping[str, Any], key: str) -> Sequence[Mapping[str, Any]]:
 
 def _registry(table: Mapping[str, Any]) -> RegistryRule:
     location = _location(table)
-    prefix = _text(table, "prefix") or location
+    prefix = _string(table, "prefix") or location
     if not prefix:
         raise ValueError("a [[registry]] needs a prefix or a location")
     if location is None and not prefix.startswith("*"):
@@ -125,7 +125,7 @@ def _mirror(table: Mapping[str, Any], by_digest: bool) -> RegistryMirror:
     location = _location(table)
     if location is None:
         raise ValueError("a [[registry.mirror]] needs a location")
-    pull = _text(table, "pull-from-mirror") or ("digest-only" if by_digest else "all")
+    pull = _string(table, "pull-from-mirror") or ("digest-only" if by_digest else "all")
     for known in ("all", "digest-only", "tag-only"):
         if pull == known:
             return RegistryMirror(location, _flag(table, "insecure"), known)
@@ -133,13 +133,13 @@ def _mirror(table: Mapping[str, Any], by_digest: bool) -> RegistryMirror:
 
 
 def _location(table: Mapping[str, Any]) -> str | None:
-    location = _text(table, "location")
+    location = _string(table, "location")
     if location is not None and not is_host(location.partition("/")[0]):
         raise ValueError(f"{quoted(location)} is not a location: write host[:port][/path], without a scheme")
     return location
 
 
-def _text(table: Mapping[str, Any], key: str) -> str | None:
+def _string(table: Mapping[str, Any], key: str) -> str | None:
     value = table.get(key)
     if value is not None and not isinstance(value, str):
         raise ValueError(f"{key} must be a string")
@@ -162,7 +162,7 @@ def _matches(name: str, prefix: str) -> bool:
     return name == prefix or name.startswith(f"{prefix}/")
 
 
-def _moved(name: str, prefix: str, location: str) -> str:
+def _relocated(name: str, prefix: str, location: str) -> str:
     """The name with its prefix replaced; a wildcard stands for the host."""
     if prefix.startswith("*"):
         return location + name[name.index("/") :]

@@ -41,11 +41,11 @@ class RegistryClient:
     async def digest(self, tag: str) -> str:
         """The current digest of a tag: one HEAD request, or the hash of the manifest when the response has no digest."""
         async with self._get(f"manifests/{tag}", {"Accept": ACCEPT_HEADER}, method="HEAD") as response:
-            stated = response.header("Docker-Content-Digest")
-            if response.status == 200 and is_digest(stated):
-                return stated
+            header_digest = response.header("Docker-Content-Digest")
+            if response.status == 200 and is_digest(header_digest):
+                return header_digest
             if response.status not in (200, 405):
-                raise self._refused(response, manifest=True)
+                raise self._status_error(response, manifest=True)
         data, _ = await self.manifest(tag)
         return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
@@ -53,13 +53,13 @@ class RegistryClient:
         """The bytes and media type of a manifest, by tag or digest; a digest is verified."""
         async with self._get(f"manifests/{version}", {"Accept": ACCEPT_HEADER}) as response:
             if response.status != 200:
-                raise self._refused(response, manifest=True)
+                raise self._status_error(response, manifest=True)
             data = await response.read(MAX_MANIFEST_BYTES)
             kind = response.header("Content-Type").partition(";")[0].strip()
         if data is None:
             raise unavailable(f"registry {self.host} answers with a manifest of more than {MAX_MANIFEST_BYTES:,} bytes")
-        if is_digest(version) and _digest_like(version, data) != version:
-            raise self._differs(version)
+        if is_digest(version) and _digest_of(version, data) != version:
+            raise self._digest_mismatch(version)
         return data, kind
 
     async def blob(self, blob: Descriptor, into: IO[bytes], arrived: Callable[[int], None]) -> None:
@@ -68,7 +68,7 @@ class RegistryClient:
         count = 0
         async with self._get(f"blobs/{blob.digest}", {}) as response:
             if response.status != 200:
-                raise self._refused(response, manifest=False)
+                raise self._status_error(response, manifest=False)
             async for chunk in response.chunks():
                 count += len(chunk)
                 if count > blob.size:
@@ -77,21 +77,21 @@ class RegistryClient:
                 into.write(chunk)
                 arrived(count)
         if count != blob.size or f"{checksum.name}:{checksum.hexdigest()}" != blob.digest:
-            raise self._differs(blob.digest)
+            raise self._digest_mismatch(blob.digest)
 
     @asynccontextmanager
     async def _get(self, path: str, headers: dict[str, str], method: str = "GET") -> AsyncIterator[HttpResponse]:
         """Send a request with the known authorization. After a 401 with a challenge, authenticate and send it once more."""
         url = await self._url(path)
-        known = {**headers, **self._authorization.headers}
-        async with self._transport.open(method, url, self._endpoint, known) as response:
+        sent = {**headers, **self._authorization.headers}
+        async with self._transport.open(method, url, self._endpoint, sent) as response:
             if response.status != HTTPStatus.UNAUTHORIZED or not await self._authorization.answer_challenge(
                 url, response
             ):
                 yield response
                 return
-        known = {**headers, **self._authorization.headers}
-        async with self._transport.open(method, url, self._endpoint, known) as response:
+        sent = {**headers, **self._authorization.headers}
+        async with self._transport.open(method, url, self._endpoint, sent) as response:
             yield response
 
     async def _url(self, path: str) -> URL:
@@ -107,7 +107,7 @@ class RegistryClient:
                 del self._schemes[0]
         return URL(f"{self._schemes[0]}://{self.host}/v2/{self._endpoint.repository}/{path}", encoded=True)
 
-    def _refused(self, response: HttpResponse, *, manifest: bool) -> Waiting:
+    def _status_error(self, response: HttpResponse, *, manifest: bool) -> Waiting:
         if response.status == HTTPStatus.NOT_FOUND and manifest:
             text = f'image "{self._reference}" not found: registry {self.host} has no such tag or repository (404)'
             return ImageNotFound(SourceReason.NOT_FOUND, text, RETRY_DELAY)
@@ -115,11 +115,11 @@ class RegistryClient:
             return self._authorization.refusal(response)
         return response.unexpected()
 
-    def _differs(self, digest: str) -> Waiting:
+    def _digest_mismatch(self, digest: str) -> Waiting:
         text = f'registry {self.host} sent bytes for "{self._reference}" that do not match {digest}'
         return Waiting(SourceReason.CONTENT_CHANGED, text, RETRY_DELAY)
 
 
-def _digest_like(digest: str, data: bytes) -> str:
+def _digest_of(digest: str, data: bytes) -> str:
     algorithm = digest.partition(":")[0]
     return f"{algorithm}:{hashlib.new(algorithm, data).hexdigest()}"

@@ -21,7 +21,7 @@ class _Section(io.RawIOBase):
         self._descriptor = descriptor
         self._start = start
         self._size = size
-        self._at = 0
+        self._position = 0
 
     def readable(self) -> bool:
         return True
@@ -30,13 +30,13 @@ class _Section(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
-        return self._at
+        self._position = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
+        return self._position
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        view = memoryview(buffer)[: max(0, self._size - self._at)]
-        count = os.preadv(self._descriptor, [view], self._start + self._at)
-        self._at += count
+        view = memoryview(buffer)[: max(0, self._size - self._position)]
+        count = os.preadv(self._descriptor, [view], self._start + self._position)
+        self._position += count
         return count
 
 

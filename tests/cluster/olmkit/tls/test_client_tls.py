@@ -91,9 +91,9 @@ async def test_after_a_server_that_is_not_believed_the_file_is_looked_at_at_once
     ("content", "said"),
     [
         pytest.param(None, "No such file or directory", id="no file"),
-        pytest.param("", "it holds no PEM certificates", id="an empty file"),
-        pytest.param("nothing", "it holds no PEM certificates", id="a file of something else"),
-        pytest.param("-----BEGIN CERTIFICATE-----\nAAAA\n", "it holds no PEM certificates", id="a file that is cut"),
+        pytest.param("", "it contains no PEM certificates", id="an empty file"),
+        pytest.param("nothing", "it contains no PEM certificates", id="a file of something else"),
+        pytest.param("-----BEGIN CERTIFICATE-----\nAAAA\n", "it contains no PEM certificates", id="a file that is cut"),
     ],
 )
 async def test_a_file_that_cannot_be_used_ends_the_start(tmp_path: Path, content: str | None, said: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from olmkit.errors import Blocked
-from olmkit.sources.configmaps import MAX_BYTES, gather
+from olmkit.sources.configmaps import MAX_CONTENT_BYTES, gather
 from olmkit.sources.source import ConfigMapsSource
 
 
@@ -66,7 +66,7 @@ def test_keys_become_files_below_their_folder() -> None:
         pytest.param(
             [(config_map(str(number), {f"k{number}": "x" * 1024**2}), "") for number in range(9)],
             "TooLarge",
-            f"the configmaps hold 9,437,184 bytes; at most {MAX_BYTES:,} are read",
+            f"the configmaps hold 9,437,184 bytes; at most {MAX_CONTENT_BYTES:,} are read",
             id="too much",
         ),
     ],

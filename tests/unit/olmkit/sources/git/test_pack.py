@@ -15,7 +15,7 @@ from hypothesis import strategies as some
 from olmkit.sources.errors import SourceReason
 from olmkit.sources.git.pack import FILE, OFS_DELTA, REF_DELTA, TREE, PackError, PackLimits, PackObjects, read_pack
 
-LIMITS = PackLimits(bytes=1_000_000, objects=100, one=200_000, shape=50_000)
+LIMITS = PackLimits(bytes=1_000_000, objects=100, object_bytes=200_000, structure_bytes=50_000)
 
 
 def number(value: int) -> bytes:
@@ -128,7 +128,7 @@ def test_more_objects_than_allowed_are_not_even_counted_out() -> None:
 
 
 def test_too_many_bytes_of_folders() -> None:
-    limits = PackLimits(bytes=1_000_000, objects=100, one=200_000, shape=100)
+    limits = PackLimits(bytes=1_000_000, objects=100, object_bytes=200_000, structure_bytes=100)
     with pytest.raises(PackError) as raised:
         read(pack([entry(TREE, b"100644 a\0" + b"x" * 200)]), limits)
     assert raised.value.reason is SourceReason.TOO_LARGE
