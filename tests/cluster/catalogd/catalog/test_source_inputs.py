@@ -142,7 +142,7 @@ async def test_a_git_source_over_ssh_stalls_until_there_is_a_key_for_it(world: W
         await world.client.patch(
             catalogs.KIND, world.name, {"spec": {"source": {"git": {"auth": {"secret": {"name": own}}}}}}
         )
-        await world.until("its hosts are told", lambda: "names other hosts" in triple(world.seen(), "Stalled")[2])
+        await world.until("its hosts are reported", lambda: "is for other hosts" in triple(world.seen(), "Stalled")[2])
         await put(world, secret("kubernetes.io/ssh-auth", keys, server.address), shared)
         assert (await listed(world, "p"))["status"]["resolvedSource"]["git"]["repository"] == git["repository"]
     for name in (shared, own):

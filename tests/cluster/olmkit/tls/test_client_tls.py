@@ -96,7 +96,7 @@ async def test_after_a_server_that_is_not_believed_the_file_is_looked_at_at_once
         pytest.param("-----BEGIN CERTIFICATE-----\nAAAA\n", "it contains no PEM certificates", id="a file that is cut"),
     ],
 )
-async def test_a_file_that_cannot_be_used_ends_the_start(tmp_path: Path, content: str | None, said: str) -> None:
+async def test_an_invalid_file_fails_the_start(tmp_path: Path, content: str | None, said: str) -> None:
     file = tmp_path / "ca.crt"
     if content is not None:
         file.write_text(content)
@@ -105,7 +105,7 @@ async def test_a_file_that_cannot_be_used_ends_the_start(tmp_path: Path, content
 
 
 @pytest.mark.parametrize("content", [None, "", "nothing", "caf\xe9"])
-async def test_a_file_that_cannot_be_used_any_more_leaves_the_old_cas_in_force(
+async def test_after_an_invalid_file_the_previous_cas_stay_trusted(
     server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture, content: str | None
 ) -> None:
     file = tmp_path / "ca.crt"
@@ -119,17 +119,17 @@ async def test_a_file_that_cannot_be_used_any_more_leaves_the_old_cas_in_force(
     for _ in range(3):
         server.time[0] += REFRESH_SECONDS + 1
         assert await server.believes(await trust.context())
-    assert caplog.text.count("CAs cannot be read again") == 1
+    assert caplog.text.count("CAs cannot be read") == 1
 
 
-async def test_a_file_is_all_that_is_trusted(server: Server, tmp_path: Path) -> None:
+async def test_with_a_file_the_system_cas_are_not_trusted(server: Server, tmp_path: Path) -> None:
     file = tmp_path / "ca.crt"
     file.write_text(server.bundle)
     context = await ClientTls(file).context()
     assert len(context.get_ca_certs()) == 1
 
 
-async def test_a_config_map_is_followed_and_may_come_later(server: Server, client: Client, namespace: str) -> None:
+async def test_a_config_map_may_be_created_later(server: Server, client: Client, namespace: str) -> None:
     trust = ClientTls(None, client, (namespace, "catalogd-ca"), clock=lambda: server.time[0])
     await trust.load()
     assert not await server.believes(await trust.context())
@@ -141,7 +141,7 @@ async def test_a_config_map_is_followed_and_may_come_later(server: Server, clien
     assert await server.believes(await trust.context())
 
 
-async def test_the_api_server_being_away_changes_nothing(
+async def test_an_unavailable_api_server_changes_nothing(
     server: Server, client: Client, namespace: str, cluster: Cluster, tmp_path: Path
 ) -> None:
     await client.create(CONFIG_MAP, config_map(namespace, "catalogd-ca", **{"ca.crt": server.bundle}))
@@ -158,7 +158,7 @@ async def test_the_api_server_being_away_changes_nothing(
         assert await server.believes(await trust.context())
 
 
-async def test_without_either_the_system_is_trusted(server: Server) -> None:
+async def test_without_file_and_client_the_system_cas_are_trusted(server: Server) -> None:
     trust = ClientTls()
     await trust.load()
     context = await trust.context()
