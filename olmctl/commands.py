@@ -49,8 +49,7 @@ def run(command: click.Command, program: str, arguments: Sequence[str] | None) -
 def reports_errors(callback: Callable[Parameters, int]) -> Callable[Parameters, int]:
     """Wrap the callback of a command: errors that a user can cause are printed without a traceback and become exit statuses."""
 
-    @functools.wraps(callback)
-    def wrapped(*args: Parameters.args, **kwargs: Parameters.kwargs) -> int:
+    def checked(*args: Parameters.args, **kwargs: Parameters.kwargs) -> int:
         try:
             status = callback(*args, **kwargs)
             sys.stdout.flush()
@@ -62,10 +61,15 @@ def reports_errors(callback: Callable[Parameters, int]) -> Callable[Parameters, 
             return fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or error)
         except OlmError as error:
             return fail(error)
-        except KeyboardInterrupt:
+        return status
+
+    @functools.wraps(callback)
+    def wrapped(*args: Parameters.args, **kwargs: Parameters.kwargs) -> int:
+        try:
+            return checked(*args, **kwargs)
+        except KeyboardInterrupt:  # also one that arrives while another error is reported
             _discard_stdout()
             return INTERRUPTED
-        return status
 
     return wrapped
 

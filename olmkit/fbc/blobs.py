@@ -1,6 +1,7 @@
-"""A document of a catalog to a blob: the envelope every schema shares, and the form blobs are kept and served in (formats 1.3).
+"""Documents of a catalog as blobs: the envelope of all schemas, and the line that catalogd stores and serves (formats 1.3).
 
-Called by olmkit.fbc.folder for each document. Knows the three keys of the envelope and nothing else of any schema. Pure.
+Called for each document by olmkit.fbc.folder, olmkit.fbc.validate and catalogd.ingest. Reads the three keys of the envelope and
+nothing else of any schema. Pure.
 """
 
 from __future__ import annotations
@@ -21,20 +22,21 @@ from olmkit.gocompat.yaml_composer import MAX_DEPTH
 
 _OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
 _LINE_SEPARATOR, _PARAGRAPH_SEPARATOR = "\u2028".encode(), "\u2029".encode()
-"""Go escapes them; so a line is one line to every reader."""
-_KEYS: dict[tuple[str, ...], tuple[str | None, str | None, str | None]] = {}
-_KEYS_KEPT = 64
-"""Of so many combinations of keys it is remembered what they stand for."""
-_LISTED = 3
-"""Keys that are there twice, and forms of each, that an error names."""
+"""Go escapes them, so that every reader sees one line."""
+_ENVELOPE_KEYS: dict[tuple[str, ...], tuple[str | None, str | None, str | None]] = {}
+"""A cache: the keys of a blob -> those of its envelope."""
+_MAX_CACHED_KEYS = 64
+"""Entries of the cache, and keys of an entry."""
+_MAX_LISTED_DUPLICATES = 3
+"""Duplicate keys, and spellings of each, that an error names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """One blob: its envelope ("" where a key is absent), its value, and the line it is kept as, newline included.
+    """One blob: its envelope ("" where a key is absent), its value, and the line it is stored as, newline included.
 
     The line is compact JSON with sorted keys and nothing escaped for HTML; integers are exact. Numbers in the value that orjson
-    would not write so are orjson.Fragment: the value can be written as it is.
+    would write in another way are orjson.Fragment, so that orjson can write the value as it is.
     """
 
     schema: str
@@ -45,29 +47,29 @@ class Blob:
 
 
 def parse_blob(document: Document) -> Blob:
-    """The blob a document holds. Raises BadDocument when it is no mapping, lacks a schema or has keys that fold together."""
+    """The blob in a document. Raises BadDocument when it is no mapping, has no schema, or two keys of it differ only in case."""
     value = document.value
     if not isinstance(value, dict):
-        raise BadDocument(_no_mapping(value), document.line)
+        raise BadDocument(_not_a_mapping(value), document.line)
     try:
         schema, package, name = _envelope(value)
-        value, line = _kept(value, document.text)
+        value, line = _stored_line(value, document.text)
         return Blob(schema, package, name, value, line)
-    except _Fault as error:
+    except _EnvelopeError as error:
         raise BadDocument(str(error), document.line, opm_message=error.opm_message) from error
     except ValueError as error:
         raise BadDocument(str(error), document.line) from error
 
 
-class _Fault(ValueError):
-    """`opm_message` is what opm prints, which holds the whole blob and the newline at its end."""
+class _EnvelopeError(ValueError):
+    """`opm_message` is what opm prints: it contains the whole blob and the newline at its end."""
 
     def __init__(self, text: str, opm_message: str) -> None:
         super().__init__(text)
         self.opm_message = opm_message
 
 
-def _no_mapping(value: Any) -> str:
+def _not_a_mapping(value: Any) -> str:
     if value is None:
         return "object '' is missing root schema field"
     return f"a blob must be a mapping, not {_kind(value)}: {'[' if isinstance(value, list) else _excerpt(value)} <=="
@@ -79,21 +81,21 @@ def _envelope(value: dict[str, Any]) -> tuple[str, str, str]:
     schema, package, name = _text(value, keys[0]), _text(value, keys[1]), _text(value, keys[2])
     if not schema:
         text = "object '{}' is missing root schema field"
-        raise _Fault(text.format(_excerpt(value)), text.format(_whole(value)))
+        raise _EnvelopeError(text.format(_excerpt(value)), text.format(_whole(value)))
     return schema, package, name
 
 
 def _envelope_keys(value: dict[str, Any]) -> tuple[str | None, str | None, str | None]:
-    """The keys that stand for schema, package and name. Blobs of a schema have the same keys, nearly always."""
+    """The keys that stand for schema, package and name. Blobs of a schema nearly always have the same keys."""
     keys = tuple(value)
-    known = _KEYS.get(keys)
+    known = _ENVELOPE_KEYS.get(keys)
     if known is None:
         folded = {key.casefold(): key for key in keys}
         if len(folded) != len(keys):
-            raise _duplicates(value)
+            raise _duplicate_keys(value)
         known = folded.get("schema"), folded.get("package"), folded.get("name")
-        if len(_KEYS) < _KEYS_KEPT and len(keys) < _KEYS_KEPT:
-            _KEYS[keys] = known
+        if len(_ENVELOPE_KEYS) < _MAX_CACHED_KEYS and len(keys) < _MAX_CACHED_KEYS:
+            _ENVELOPE_KEYS[keys] = known
     return known
 
 
@@ -103,36 +105,38 @@ def _text(value: dict[str, Any], key: str | None) -> str:
     text = value[key]
     if type(text) is not str:
         try:
-            words = f"{format_t(text)}: {format_v(text)}"
+            shown = f"{format_t(text)}: {format_v(text)}"
         except RecursionError as error:
             raise ValueError(f"nests deeper than {MAX_DEPTH} levels") from error
-        sentence = f"expected value for key {quoted(key)} to be a string, got "
-        raise _Fault(sentence + shorten(words), sentence + words)
+        message = f"expected value for key {quoted(key)} to be a string, got "
+        raise _EnvelopeError(message + shorten(shown), message + shown)
     return text
 
 
-def _duplicates(value: dict[str, Any]) -> _Fault:
+def _duplicate_keys(value: dict[str, Any]) -> _EnvelopeError:
     keys: dict[str, list[str]] = {}
     for key in value:
         keys.setdefault(key.casefold(), []).append(key)
     same = [(fold, sorted(forms)) for fold, forms in sorted(keys.items()) if len(forms) > 1]
-    words = [_duplicate(fold, forms) for fold, forms in same]
-    short = [_duplicate(shorten(fold), _few([shorten(form) for form in forms])) for fold, forms in same[:_LISTED]]
-    text = short[0] if len(same) == 1 else f"[{', '.join([*short, *_rest(same)])}]"
-    return _Fault(text, words[0] if len(words) == 1 else f"[{', '.join(words)}]")  # as Kubernetes writes several errors
+    full = [_duplicate(fold, forms) for fold, forms in same]
+    listed = same[:_MAX_LISTED_DUPLICATES]
+    short = [_duplicate(shorten(fold), _first_few([shorten(form) for form in forms])) for fold, forms in listed]
+    text = short[0] if len(same) == 1 else f"[{', '.join([*short, *_and_more(same)])}]"
+    # Several errors as Kubernetes writes them.
+    return _EnvelopeError(text, full[0] if len(full) == 1 else f"[{', '.join(full)}]")
 
 
 def _duplicate(key: str, forms: Sequence[str]) -> str:
     return f"duplicate keys for key {quoted(key)}: [{' '.join(forms)}]"
 
 
-def _few(forms: list[str]) -> list[str]:
-    return [*forms[:_LISTED], *_rest(forms)]
+def _first_few(forms: list[str]) -> list[str]:
+    return [*forms[:_MAX_LISTED_DUPLICATES], *_and_more(forms)]
 
 
-def _rest(all_of_them: Sequence[Any]) -> list[str]:
-    """How many are not named."""
-    more = len(all_of_them) - _LISTED
+def _and_more(items: Sequence[Any]) -> list[str]:
+    """How many items are not named."""
+    more = len(items) - _MAX_LISTED_DUPLICATES
     return [f"and {more} more"] if more > 0 else []
 
 
@@ -161,18 +165,18 @@ def _excerpt(value: Any) -> str:
 
 
 def _whole(value: dict[str, Any]) -> str:
-    """The blob as it would be kept."""
+    """The blob as it would be stored."""
     try:
-        return _kept(value, orjson.dumps(value))[1].decode()
+        return _stored_line(value, orjson.dumps(value))[1].decode()
     except ValueError:
         return _excerpt(value)
 
 
-def _kept(value: dict[str, Any], text: bytes | memoryview) -> tuple[dict[str, Any], bytes]:
-    """The value, and the line it is kept as."""
+def _stored_line(value: dict[str, Any], text: bytes | memoryview) -> tuple[dict[str, Any], bytes]:
+    """The value, and the line it is stored as."""
     try:
         line = orjson.dumps(value, option=_OPTIONS)
-    except orjson.JSONEncodeError:  # strings are valid by now, so it is an integer beyond 64 bits, or the depth
+    except orjson.JSONEncodeError:  # strings are valid here, so it is an integer beyond 64 bits, or the depth
         try:
             value = exact_json(bytes(text).decode())
             line = orjson.dumps(value, option=_OPTIONS)
@@ -180,8 +184,8 @@ def _kept(value: dict[str, Any], text: bytes | memoryview) -> tuple[dict[str, An
             raise ValueError(f"nests deeper than {MAX_DEPTH} levels") from error
     if len(line) > MAX_DOCUMENT_BYTES:
         raise ValueError(f"a blob is larger than {MAX_DOCUMENT_BYTES // 1024 // 1024} MiB")
-    if not text and holds_too_many_values(line, 0, len(line)):  # aliases of YAML are written out in it
+    if not text and holds_too_many_values(line, 0, len(line)):  # the line contains YAML's aliases expanded
         raise ValueError(f"a blob holds more than {MAX_VALUES:,} values")
-    if b"\xa8" in line or b"\xa9" in line:  # as these bytes are rare, most lines are not searched for the separators
+    if b"\xa8" in line or b"\xa9" in line:  # these bytes are rare, so most lines are not searched for the separators
         line = line.replace(_LINE_SEPARATOR, b"\\u2028").replace(_PARAGRAPH_SEPARATOR, b"\\u2029")
     return value, line

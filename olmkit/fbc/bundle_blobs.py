@@ -1,8 +1,8 @@
-"""A bundle's files to its olm.bundle blob, as `opm render` makes it (formats 1.5, 1.8); plain bundles too, which opm refuses.
+"""The olm.bundle blob of a bundle's files, as `opm render` writes it (formats 1.5, 1.8). Plain bundles, which opm refuses, too.
 
-Called by olmctl.catalog.render. The manifests come as olm.bundle.object properties, which is what opm does by default; with
-`summarized` (opm's --migrate) an olm.csv.metadata property stands in their place, if the bundle has an image: without one a
-bundle must carry its objects. Pure.
+Called by olmctl.catalog.render. The manifests become olm.bundle.object properties, as by default in opm; with `summarized` (opm's
+--migrate) an olm.csv.metadata property replaces them if the bundle has an image. A bundle without an image must contain its
+objects. Pure.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from olmkit.gocompat.types import decode_error
 PLAIN_V0 = "plain+v0"
 CSV_METADATA = "olm.csv.metadata"
 _CSV_METADATA_TYPE = "property.CSVMetadata"
-_FIELDS_OF_SPEC = {
+_SPEC_FIELDS = {
     "apiServiceDefinitions": "apiservicedefinitions",
     "crdDescriptions": "customresourcedefinitions",
 }
-"""Fields of olm.csv.metadata that the CSV's spec has under another name; all others have the same."""
-_FIELDS_OF_METADATA = ("annotations", "labels")
-_LAST = frozenset({BUNDLE_OBJECT, CSV_METADATA})
-_HTML = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
-"""What Go escapes within an object."""
+"""Fields of olm.csv.metadata that have another name in the CSV's spec; all others have the same name."""
+_METADATA_FIELDS = ("annotations", "labels")
+_LAST_PROPERTIES = frozenset({BUNDLE_OBJECT, CSV_METADATA})
+_GO_ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+"""Characters that Go's JSON encoder escapes."""
 
 Group = tuple[str, str, str]
 """group, kind, version."""
 
 
 def registry_blob(bundle: RegistryFiles, image: str = "", *, summarized: bool = False) -> dict[str, Any]:
-    """The blob of a registry+v1 bundle; `image` is "" where it has none yet. Raises BadBundle."""
-    with _faults_of_types():
+    """The blob of a registry+v1 bundle; `image` is "" for a bundle without an image. Raises BadBundleFiles."""
+    with _type_errors():
         return _registry_blob(bundle, image, summarized)
 
 
 def plain_blob(files: Mapping[str, bytes], image: str, package: str, version: str, name: str = "") -> dict[str, Any]:
-    """The blob of a bundle with manifests/ alone, as the guide's section 7.4.4 writes it. Raises BadBundle."""
+    """The blob of a bundle with manifests/ alone, as in section 7.4.4 of the guide. Raises BadBundleFiles."""
     read_objects(files)
     properties = [
         _property(PACKAGE, {"packageName": package, "version": version}),
@@ -64,27 +64,27 @@ def plain_blob(files: Mapping[str, bytes], image: str, package: str, version: st
 
 
 def summarized_blob(blob: Mapping[str, Any]) -> dict[str, Any]:
-    """An olm.bundle blob of a catalog with olm.csv.metadata in place of its objects, if it has an image and a CSV among them.
+    """An olm.bundle blob of a catalog with olm.csv.metadata in place of its objects, if it has an image and its objects a CSV.
 
-    The same blob otherwise, and if it has that property already. Raises BadBundle.
+    Otherwise, and if it has that property already, the same blob. Raises BadBundleFiles.
     """
     properties = blob.get("properties") or []
-    held = [each.get("value") for each in properties if each.get("type") == BUNDLE_OBJECT]
+    manifests = [each.get("value") for each in properties if each.get("type") == BUNDLE_OBJECT]
     csv = (
-        bundle_objects.find_csv(held)
+        bundle_objects.find_csv(manifests)
         if blob.get("image") and not any(p.get("type") == CSV_METADATA for p in properties)
         else None
     )
     if csv is None:
         return dict(blob)
     others = [each for each in properties if each.get("type") != BUNDLE_OBJECT]
-    with _faults_of_types():
+    with _type_errors():
         return {**blob, "properties": [*others, _json(_summary(csv))]}
 
 
 @contextmanager
-def _faults_of_types() -> Iterator[None]:
-    """Objects are looked into as if they were what they should be; one that is not is a fault of the bundle."""
+def _type_errors() -> Iterator[None]:
+    """Raise BadBundleFiles for the errors of code that reads an object as if its fields had the right types."""
     try:
         yield
     except (TypeError, AttributeError, KeyError) as error:
@@ -95,8 +95,8 @@ def _faults_of_types() -> Iterator[None]:
 def _registry_blob(bundle: RegistryFiles, image: str, summarized: bool) -> dict[str, Any]:
     name = _text((bundle.csv.get("metadata") or {}).get("name"), "metadata.name")
     properties = sorted(_unique(_properties(bundle)), key=lambda each: (each.type, _raw(each.value)))
-    kept = [each for each in properties if each.type not in _LAST]
-    last = [each for each in properties if each.type in _LAST]
+    first = [each for each in properties if each.type not in _LAST_PROPERTIES]
+    last = [each for each in properties if each.type in _LAST_PROPERTIES]
     if not (summarized and image):
         last += [_property(BUNDLE_OBJECT, {"data": _encoded(each)}) for each in bundle.objects]
     elif not any(each.type == CSV_METADATA for each in last):
@@ -106,19 +106,20 @@ def _registry_blob(bundle: RegistryFiles, image: str, summarized: bool) -> dict[
         "name": name,
         "package": bundle.package,
         "image": image,
-        "properties": [_json(each) for each in (*kept, *last)],
+        "properties": [_json(each) for each in (*first, *last)],
         "relatedImages": sorted(_related_images(bundle.csv, image), key=lambda each: each["image"]),
     }
 
 
 def _properties(bundle: RegistryFiles) -> Iterator[Property]:
-    """All but the manifests. Of several olm.package the last counts: the CSV's annotation comes last."""
-    declared = (*bundle.properties, *_annotated(bundle.csv))
+    """All properties but the manifests. Of several olm.package the last is used: the CSV's annotation comes last."""
+    annotated = _annotated(bundle.csv)
+    declared = (*bundle.properties, *annotated)
     spec = bundle.csv.get("spec") or {}
     own = {"packageName": bundle.package, "version": _text(spec.get("version"), "spec.version")}
     if spec.get("release"):
         own["release"] = _text(spec["release"], "spec.release")
-    packages = [each for each in _annotated(bundle.csv) if each.type == PACKAGE]
+    packages = [each for each in annotated if each.type == PACKAGE]
     yield packages[-1] if packages else _property(PACKAGE, own)
     yield from (each for each in declared if each.type != PACKAGE)
     yield from (_group_version_kind(GVK, each) for each in _provided(bundle))
@@ -139,7 +140,7 @@ def _annotated(csv: Body) -> tuple[Property, ...]:
 
 
 def _provided(bundle: RegistryFiles) -> Iterator[Group]:
-    """What the CRDs define, every version of them, and the APIServices that the CSV owns."""
+    """Every version of what the CRDs define, and the APIServices that the CSV owns."""
     for each in bundle.objects:
         if each["kind"] == "CustomResourceDefinition":
             spec = each.get("spec") or {}
@@ -180,7 +181,7 @@ def _dependency(each: Property) -> Property:
 
 
 def _related_images(csv: Body, image: str) -> Iterator[dict[str, str]]:
-    """Those of the CSV, the bundle's own, and those of the containers of its Deployments."""
+    """The images that the CSV lists, the bundle's own, and those of the containers of its Deployments."""
     spec = csv.get("spec") or {}
     seen = set()
     for each in spec.get("relatedImages") or ():
@@ -200,10 +201,10 @@ def _container_images(spec: Body) -> Iterator[str]:
 
 
 def _summary(csv: Body) -> Property:
-    """The olm.csv.metadata property of a ClusterServiceVersion: what people browse, without what is only for installing."""
+    """The olm.csv.metadata property of a ClusterServiceVersion: what users browse, without what only an installation needs."""
     spec, metadata = csv.get("spec") or {}, csv.get("metadata") or {}
-    values = {each.name: spec.get(_FIELDS_OF_SPEC.get(each.name, each.name)) for each in STRUCTS[_CSV_METADATA_TYPE]}
-    values |= {name: metadata.get(name) for name in _FIELDS_OF_METADATA}
+    values = {each.name: spec.get(_SPEC_FIELDS.get(each.name, each.name)) for each in STRUCTS[_CSV_METADATA_TYPE]}
+    values |= {name: metadata.get(name) for name in _METADATA_FIELDS}
     if error := decode_error(_CSV_METADATA_TYPE, values):
         raise BadBundleFiles(f"the ClusterServiceVersion cannot be read: {error}")
     return _property(CSV_METADATA, round_trip(_CSV_METADATA_TYPE, values))
@@ -228,7 +229,7 @@ def _raw(value: Any) -> bytes:
 
 
 def _unique(properties: Iterable[Property]) -> Iterator[Property]:
-    """The same property twice is once."""
+    """The properties without repetitions."""
     seen = set()
     for each in properties:
         key = each.type, orjson.dumps(each.value, option=orjson.OPT_SORT_KEYS)
@@ -241,7 +242,7 @@ def _encoded(body: Body) -> str:
     text = orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
     if len(text) > MAX_DOCUMENT_BYTES:
         raise BadBundleFiles(f"an object is larger than {MAX_DOCUMENT_BYTES // 1024 // 1024} MiB")
-    return base64.b64encode(text.decode().translate(_HTML).encode()).decode()
+    return base64.b64encode(text.decode().translate(_GO_ESCAPES).encode()).decode()
 
 
 def _text(value: Any, field: str) -> str:

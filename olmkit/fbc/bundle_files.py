@@ -1,7 +1,7 @@
-"""The files of a bundle as values: what `render` makes olm.bundle blobs of (formats 2.1). Pure.
+"""The files of a bundle as values, from which `olm catalog render` makes olm.bundle blobs (formats 2.1).
 
-Called by olmkit.fbc.bundle_blobs. Reads only what a blob needs and judges nothing else: whether a bundle can be installed is for
-rukpak to say. Paths are relative to the bundle's root: "manifests/csv.yaml".
+Called by olmkit.fbc.bundle_blobs and olmctl.catalog.render. Reads and checks only what a blob needs; rukpak.format checks whether
+a bundle can be installed. Paths are relative to the bundle's root: "manifests/csv.yaml". Pure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from olmkit.gocompat.text import quoted
 MANIFESTS, METADATA = "manifests", "metadata"
 CSV = "ClusterServiceVersion"
 PACKAGE_KEY = "operators.operatorframework.io.bundle.package.v1"
-"""The annotation and label that names a registry+v1 bundle's package."""
+"""The annotation and label with the name of a registry+v1 bundle's package."""
 _SUFFIXES = (".yaml", ".yml", ".json")
 
 Body = Mapping[str, Any]
@@ -28,12 +28,12 @@ Body = Mapping[str, Any]
 
 
 class BadBundleFiles(ValueError):
-    """A bundle that cannot be rendered; the text begins with the file's path where there is one."""
+    """A bundle that cannot be rendered; the text begins with the file's path if it is about one file."""
 
 
 @dataclass(frozen=True)
 class RegistryFiles:
-    """A registry+v1 bundle. Objects are in file order, the one ClusterServiceVersion among them."""
+    """A registry+v1 bundle. `objects` are in file order and include the one ClusterServiceVersion."""
 
     package: str
     csv: Body
@@ -43,11 +43,11 @@ class RegistryFiles:
     dependencies: tuple[Property, ...]
     """metadata/dependencies.yaml."""
     warnings: tuple[str, ...] = ()
-    """Files of metadata/ that cannot be read. opm leaves them out without a word."""
+    """Messages about files of metadata/ that cannot be read. opm ignores such files silently."""
 
 
 def read_registry(files: Mapping[str, bytes]) -> RegistryFiles:
-    """A bundle with manifests/ and metadata/. Raises BadBundle."""
+    """A bundle with manifests/ and metadata/. Raises BadBundleFiles."""
     objects = read_objects(files)
     services = [each for each in objects if each["kind"] == CSV]
     if not services:
@@ -66,7 +66,7 @@ def read_registry(files: Mapping[str, bytes]) -> RegistryFiles:
 
 
 def read_objects(files: Mapping[str, bytes]) -> tuple[Body, ...]:
-    """The objects of manifests/, in lexical order of the files. Raises BadBundle, also when there is none."""
+    """The objects of manifests/, in lexical order of the files. Raises BadBundleFiles, also when there is none."""
     objects: list[Body] = []
     for path in _below(files, MANIFESTS):
         if path.count("/") > 1:
@@ -84,7 +84,7 @@ def read_objects(files: Mapping[str, bytes]) -> tuple[Body, ...]:
 
 
 def properties_of(values: Any, place: str) -> tuple[Property, ...]:
-    """A list of {type, value}. Raises BadBundle, beginning with `place`."""
+    """The properties of a list of {type, value}. Raises BadBundleFiles, whose text begins with `place`."""
     if not isinstance(values, list):
         raise BadBundleFiles(f"{place}: must be a list of type and value")
     found = []
@@ -92,20 +92,20 @@ def properties_of(values: Any, place: str) -> tuple[Property, ...]:
         if not isinstance(each, dict) or not isinstance(each.get("type"), str) or not each["type"]:
             raise BadBundleFiles(f"{place}[{index}]: needs a type, which is a string")
         if "value" not in each:
-            raise BadBundleFiles(f"{place}[{index}]: needs a value beside its type {quoted(each['type'])}")
+            raise BadBundleFiles(f"{place}[{index}]: needs a value in addition to its type {quoted(each['type'])}")
         found.append(Property(each["type"], each["value"]))
     return tuple(found)
 
 
 def _below(files: Mapping[str, bytes], folder: str) -> Iterator[str]:
-    """Files of a folder whose own names begin with no dot."""
+    """The paths of the files below a folder, without those whose own names begin with a dot."""
     for path in sorted(files):
         if path.startswith(f"{folder}/") and not path.rpartition("/")[2].startswith("."):
             yield path
 
 
 def _documents(path: str, data: bytes) -> Iterator[Any]:
-    """The documents of a file that hold anything."""
+    """The documents of a file that are not empty."""
     try:
         for document in documents.read_documents(io.BytesIO(data)):
             if document.value is not None:
@@ -115,7 +115,10 @@ def _documents(path: str, data: bytes) -> Iterator[Any]:
 
 
 def _metadata(files: Mapping[str, bytes]) -> tuple[list[tuple[str, dict[str, Any]]], list[str]]:
-    """The mappings in metadata/ by their file, and what cannot be read. What each is shows its content, not its name."""
+    """The mappings in metadata/ with their files, and messages about files that cannot be read.
+
+    The content of a file shows what it is, not its name.
+    """
     found, warnings = [], []
     for path in _below(files, METADATA):
         try:
@@ -129,7 +132,7 @@ def _metadata(files: Mapping[str, bytes]) -> tuple[list[tuple[str, dict[str, Any
 
 
 def _listed(metadata: Sequence[tuple[str, dict[str, Any]]], key: str) -> tuple[Property, ...]:
-    """The list under that key in the first file that has one."""
+    """The properties that are listed under this key in the first file that has it."""
     for path, value in metadata:
         if value.get(key):
             return properties_of(value[key], f"{path}: {key}")

@@ -1,7 +1,7 @@
-"""The manifests that olm.bundle.object properties carry as base64, and the CSV among them (formats 1.5). Pure.
+"""The CSV among the manifests that olm.bundle.object properties contain as base64 (formats 1.5).
 
-Called where a bundle's own words are needed: by olmkit.fbc.catalog and catalogd.ingest.package_summaries. A manifest is
-decoded only if it may be what is looked for: a catalog with bundle objects is a gigabyte of them.
+Called by olmkit.fbc.catalog, olmkit.fbc.bundle_blobs and catalogd.ingest.package_summaries. Only manifests that may be a CSV are
+decoded: a catalog can hold a gigabyte of manifests. Pure.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from olmkit.fbc.documents import CATALOG_YAML
 from olmkit.gocompat import yaml_reader
 
 CSV = "ClusterServiceVersion"
-_START = 512
-"""Characters of base64 in which JSON that was written with sorted keys tells its kind."""
+_KIND_CHARACTERS = 512
+"""Characters of base64 that contain the kind of an object, if its JSON was written with sorted keys."""
 _KIND = re.compile(rb'\s*\{\s*"apiVersion"\s*:\s*"[^"\\]*"\s*,\s*"kind"\s*:\s*"([A-Za-z0-9]+)"')
 
 
 def find_csv(values: Iterable[Any], wanted: Callable[[bytes], bool] = bool) -> Mapping[str, Any] | None:
-    """The first CSV among the values of olm.bundle.object properties whose text is `wanted`; None when there is none."""
+    """The first CSV among the values of olm.bundle.object properties for whose text `wanted` is true; None when there is none."""
     for value in values:
         text = _csv_text(value.get("data") if isinstance(value, Mapping) else None)
         if text and wanted(text) and (found := _manifest(text)) is not None and found.get("kind") == CSV:
@@ -32,11 +32,11 @@ def find_csv(values: Iterable[Any], wanted: Callable[[bytes], bool] = bool) -> M
 
 
 def _csv_text(data: Any) -> bytes:
-    """The manifest if it may be a CSV."""
+    """The text of the manifest if it may be a CSV, else b""."""
     if not isinstance(data, str):
         return b""
     try:
-        start = _KIND.match(base64.b64decode(data[:_START]))
+        start = _KIND.match(base64.b64decode(data[:_KIND_CHARACTERS]))
         if start is not None and start[1] != CSV.encode():
             return b""
         text = base64.b64decode(data)

@@ -1,7 +1,7 @@
 """Blobs as typed values: package, channel, bundle, deprecations (formats 1.4, 1.5).
 
-Called when a catalog is loaded. A blob that is not what its schema says raises BadBlob with opm's words; nothing here decides
-what that costs. Knows no cluster and no files. Pure.
+Called by catalogd.ingest, olmkit.fbc.checks and the commands of olmctl.catalog. A blob that does not match its schema raises
+BadBlob with opm's message; the caller decides what follows. Reads no files and no cluster. Pure.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _TYPES = {
     _CSV_METADATA: "property.CSVMetadata",
     "olm.channel": "property.Channel",
 }
-"""The types of properties that opm knows, and what it reads their values as."""
+"""The types of properties that opm decodes, and the Go types of their values."""
 _API_SERVICES = re.compile(rb"apiservicedefinitions\"?\s*:\s*(?!\{\s*\}|\s)")
-"""In the text of a CSV that has any; most have an empty list."""
-OBJECTS = frozenset({BUNDLE_OBJECT})
-_DESCRIPTIONS = OBJECTS | {_CSV_METADATA}
+"""Matches the text of a CSV with API services; most CSVs have an empty list of them."""
+_MANIFEST_TYPES = frozenset({BUNDLE_OBJECT, _CSV_METADATA})
+"""Types of properties that describe a bundle and have no part in resolution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One bundle of a channel and the edges that lead to it; "" and () where there are none."""
+    """One bundle of a channel and the upgrade edges that lead to it; "" and () where there are none."""
 
     name: str
     replaces: str
@@ -84,20 +84,20 @@ class Property(Struct, frozen=True, gc=False):
     has_value: bool = True
 
     def error(self) -> str:
-        """Why opm does not read the value of this type; "" when it does, as it does with every type that it does not know."""
+        """opm's error for the value; "" when there is none, as for every type that opm does not decode."""
         if not self.has_value:
             return "unexpected end of JSON input"
         return types.decode_error(_TYPES[self.type], self.value) if self.type in _TYPES else ""
 
 
 class ClusterRequirements(NamedTuple):
-    """What a bundle asks of a cluster; "" and () where it asks for nothing, or nothing is known."""
+    """What a bundle requires of a cluster; "" and () where it requires nothing, or its requirements are unknown."""
 
     min_kube_version: str = ""
     api_services: tuple[str, ...] = ()
-    """Owned ones, `<version>.<group>`."""
+    """Those that the bundle owns: `<version>.<group>`."""
     webhooks: tuple[str, ...] = ()
-    """By their generateName."""
+    """Their generateNames."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +111,16 @@ class Bundle:
     related_images: tuple[str, ...] = ()
 
     def version(self) -> tuple[str, str]:
-        """Version and release of its one olm.package property. Raises BadBlob in opm's words (formats 1.7, A11 to A13).
+        """Version and release of its one olm.package property.
 
-        Also for other properties that bear on resolution and cannot be read.
+        Raises BadBlob with opm's message (formats 1.7, A11 to A13), also for another property that matters for resolution and
+        cannot be read.
         """
-        self.check_properties(besides=_DESCRIPTIONS)
+        self.check_properties(excluding=_MANIFEST_TYPES)
         return self.checked_version()
 
     def checked_version(self) -> tuple[str, str]:
-        """The same, after check_properties."""
+        """As version(), for a caller that has called check_properties."""
         found = [each.value or {} for each in self.properties if each.type == PACKAGE]
         if len(found) != 1:
             sentence = 'package %q bundle %q must have exactly 1 "olm.package" property, found %d'
@@ -129,27 +130,27 @@ class Bundle:
             raise BadBlob(sprintf('package %q does not match "olm.package" property %q', self.package, package))
         return version, release
 
-    def check_properties(self, besides: frozenset[str] = frozenset()) -> None:
-        """Raises BadBlob in opm's words for the first property that cannot be read (A11)."""
+    def check_properties(self, excluding: frozenset[str] = frozenset()) -> None:
+        """Raises BadBlob with opm's message for the first property, of a type not excluded, that cannot be read (A11)."""
         for index, each in enumerate(self.properties):
-            if each.type not in besides and (fault := each.error()):
+            if each.type not in excluding and (error := each.error()):
                 sentence = "parse properties for bundle %q: parse property[%d] of type %q: %s"
-                raise BadBlob(sprintf(sentence, self.name, index, each.type, fault))
+                raise BadBlob(sprintf(sentence, self.name, index, each.type, error))
 
     def media_type(self) -> str:
-        """What olm.bundle.mediatype says, registry+v1 without it; "" when it is no string."""
+        """The value of olm.bundle.mediatype; registry+v1 without that property, "" when its value is no string."""
         for each in self.properties:
             if each.type == _MEDIA_TYPE:
                 return each.value if isinstance(each.value, str) else ""
         return REGISTRY_V1
 
     def cluster_requirements(self) -> ClusterRequirements:
-        """As its CSV metadata says, else the CSV among its objects, which alone names webhooks."""
-        found = _demanded(each.value for each in self.properties if each.type == BUNDLE_OBJECT)
+        """The requirements in its olm.csv.metadata, else in the CSV among its objects. Only the latter names webhooks."""
+        found = _csv_requirements(each.value for each in self.properties if each.type == BUNDLE_OBJECT)
         for each in self.properties:
             if each.type == _CSV_METADATA and isinstance(each.value, Mapping):
                 return ClusterRequirements(
-                    _version_in(each.value), _owned(each.value, "apiServiceDefinitions"), found.webhooks
+                    _min_kube_version(each.value), _owned(each.value, "apiServiceDefinitions"), found.webhooks
                 )
         return found
 
@@ -172,7 +173,7 @@ class Deprecations:
 
 
 def package(blob: Mapping[str, Any]) -> Package:
-    """Raises BadBlob `parse package: …`."""
+    """An olm.package blob as a value. Raises BadBlob `parse package: …`."""
     _check(blob, "package", "declcfg.Package")
     icon = field(blob, "icon")
     return Package(
@@ -184,7 +185,7 @@ def package(blob: Mapping[str, Any]) -> Package:
 
 
 def channel(blob: Mapping[str, Any]) -> Channel:
-    """Raises BadBlob `parse channel: …`."""
+    """An olm.channel blob as a value. Raises BadBlob `parse channel: …`."""
     try:
         shape = msgspec.convert(blob, _ChannelShape)
     except (msgspec.MsgspecError, RecursionError):
@@ -194,7 +195,7 @@ def channel(blob: Mapping[str, Any]) -> Channel:
 
 
 def _channel(blob: Mapping[str, Any]) -> Channel:
-    """The same of any blob."""
+    """As channel(), for a blob of any form."""
     _check(blob, "channel", "declcfg.Channel")
     return Channel(
         name=text_field(blob, "name"),
@@ -204,7 +205,7 @@ def _channel(blob: Mapping[str, Any]) -> Channel:
 
 
 def bundle(blob: Mapping[str, Any]) -> Bundle:
-    """Raises BadBlob `parse bundle: …`."""
+    """An olm.bundle blob as a value. Raises BadBlob `parse bundle: …`."""
     try:
         shape = msgspec.convert(blob, _BundleShape)
     except (msgspec.MsgspecError, RecursionError):
@@ -234,7 +235,7 @@ class _ImageShape(Struct, forbid_unknown_fields=True, gc=False):
 
 
 class _BundleShape(Struct, forbid_unknown_fields=True, gc=False):
-    """How nearly all bundles are written: no nulls, no unknown keys, no names in another case."""
+    """The form of nearly all bundles: no nulls, no unknown keys, no keys in another case."""
 
     schema: str = ""
     name: str = ""
@@ -252,7 +253,7 @@ class _EntryShape(Struct, forbid_unknown_fields=True, gc=False):
 
 
 class _ChannelShape(Struct, forbid_unknown_fields=True, gc=False):
-    """How nearly all channels are written."""
+    """The form of nearly all channels."""
 
     schema: str = ""
     name: str = ""
@@ -262,7 +263,7 @@ class _ChannelShape(Struct, forbid_unknown_fields=True, gc=False):
 
 
 def _bundle(blob: Mapping[str, Any]) -> Bundle:
-    """The same of any blob."""
+    """As bundle(), for a blob of any form."""
     _check(blob, "bundle", "declcfg.Bundle")
     return Bundle(
         name=text_field(blob, "name"),
@@ -274,7 +275,7 @@ def _bundle(blob: Mapping[str, Any]) -> Bundle:
 
 
 def deprecations(blob: Mapping[str, Any]) -> Deprecations:
-    """Raises BadBlob `parse deprecation: …`."""
+    """An olm.deprecations blob as a value. Raises BadBlob `parse deprecation: …`."""
     _check(blob, "deprecation", "declcfg.Deprecation")
     return Deprecations(
         package=text_field(blob, "package"),
@@ -283,8 +284,8 @@ def deprecations(blob: Mapping[str, Any]) -> Deprecations:
 
 
 def _check(blob: Mapping[str, Any], schema: str, type_name: str) -> None:
-    if fault := types.decode_error(type_name, blob):
-        raise BadBlob(f"parse {schema}: {fault}", _place(blob, schema))
+    if error := types.decode_error(type_name, blob):
+        raise BadBlob(f"parse {schema}: {error}", _place(blob, schema))
 
 
 def _place(blob: Mapping[str, Any], schema: str) -> str:
@@ -299,23 +300,23 @@ def _shown(blob: Mapping[str, Any], key: str) -> str:
     return quoted(text if isinstance(text, str) else "")
 
 
-def _demanded(values: Iterable[Any]) -> ClusterRequirements:
-    """What the CSV among objects demands."""
-    csv = bundle_objects.find_csv(values, _is_demanding)
+def _csv_requirements(values: Iterable[Any]) -> ClusterRequirements:
+    """The requirements of the CSV among objects."""
+    csv = bundle_objects.find_csv(values, _has_requirements)
     spec = csv.get("spec") if csv is not None else None
     if not isinstance(spec, Mapping):
         return ClusterRequirements()
     webhooks = {str(field(each, "generateName")) for each in _listed(spec, "webhookdefinitions")}
-    return ClusterRequirements(_version_in(spec), _owned(spec, "apiservicedefinitions"), tuple(sorted(webhooks)))
+    return ClusterRequirements(_min_kube_version(spec), _owned(spec, "apiservicedefinitions"), tuple(sorted(webhooks)))
 
 
-def _is_demanding(text: bytes) -> bool:
-    """Whether this text of a CSV demands something; the others, which are most, are not parsed."""
+def _has_requirements(text: bytes) -> bool:
+    """Whether this text of a CSV may contain requirements. Most CSVs do not, and are not parsed."""
     return b"minKubeVersion" in text or b"webhookdefinitions" in text or _API_SERVICES.search(text) is not None
 
 
 def _listed(holder: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    """A list of mappings; what is none is left out, for nobody has checked a CSV among the objects."""
+    """The mappings in a list. Other items are ignored, because a CSV among the objects has not been checked."""
     found = field(holder, key)
     return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
 
@@ -326,7 +327,7 @@ def _owned(spec: Mapping[str, Any], key: str) -> tuple[str, ...]:
     return tuple(sorted({f"{field(each, 'version')}.{field(each, 'group')}" for each in owned}))
 
 
-def _version_in(spec: Mapping[str, Any]) -> str:
+def _min_kube_version(spec: Mapping[str, Any]) -> str:
     version = field(spec, "minKubeVersion")
     return version if isinstance(version, str) else ""
 

@@ -1,7 +1,8 @@
-"""A file of a catalog to its documents: concatenated JSON objects, or YAML documents (formats 1.2).
+"""The documents in a file of a catalog: concatenated JSON objects, or YAML documents (formats 1.2).
 
-Called by olmkit.fbc.folder. Streams: holds one document and one chunk at a time. Knows nothing of schemas and never opens a
-file itself. Which of the two a file is shows its first character; JSON that ends early in a file is tried as YAML.
+Called by olmkit.fbc.folder, olmkit.fbc.validate, olmkit.fbc.bundle_files and catalogd.ingest. Streams: holds one document and one
+chunk at a time. The first character shows which of the two forms a file has; a file whose JSON ends early is also tried as YAML.
+Reads no schema and opens no file.
 """
 
 from __future__ import annotations
@@ -23,21 +24,21 @@ from olmkit.gocompat.parse_errors import ParseError, excerpt_before, shorten
 from olmkit.gocompat.yaml_composer import MAX_DEPTH, ReadOptions
 
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
-"""Bytes of one document, and of one blob once its aliases are expanded. The largest public ones, which carry the objects of their
+"""Bytes of one document, and of one blob with its aliases expanded. The largest public ones, which contain the objects of their
 bundles, have 6 MB."""
 MAX_VALUES = 200_000
-"""Values and keys of one document. Each takes a few hundred bytes of memory, however short it is."""
+"""Values and keys of one document. Each takes a few hundred bytes of memory, even if it is short."""
 CATALOG_YAML: Final = ReadOptions(max_bytes=MAX_DOCUMENT_BYTES, max_values=MAX_VALUES)
 """How YAML of catalogs, and of the objects in them, is read."""
-SMALL = 1024 * 1024
-"""Bytes of a document that may hold as many values as fit into it."""
+UNCOUNTED_BYTES = 1024 * 1024
+"""Bytes of a document whose values are not counted."""
 
 _DECODER: Final = msgspec.json.Decoder(float_hook=decimal)
-"""As fast as orjson, and it hands over numbers with a fraction as they are written. What it refuses orjson explains."""
-_UNREAD = (msgspec.MsgspecError, ValueError, RecursionError)
+"""As fast as orjson, and passes on numbers with a fraction as they are written. orjson gives the messages for what it refuses."""
+_DECODER_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError)
 _OUTSIDE = re.compile(rb'["{}]')
 _MARK = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[,\[{]', re.DOTALL)
-"""A string, or what stands before a value."""
+"""A string, or a character before a value."""
 _QUOTE = ord('"')
 _INSIDE = re.compile(rb'["\\]')
 _ESCAPE = re.compile(
@@ -60,13 +61,13 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class RawDocument:
-    """One document of a YAML file that is cut out and no more: its text, and the line it starts on, from 1."""
+    """One document of a YAML file, not parsed: its text, and the line it starts on, from 1."""
 
     text: bytes
     line: int
 
     def parse(self) -> Document:
-        """The document. Raises BadDocument, with the line in the file."""
+        """The parsed document. Raises BadDocument, with the line in the file."""
         text = self.text if self.text.endswith(b"\n") else self.text + b"\n"
         try:
             return Document(yaml_reader.load(text, CATALOG_YAML), b"", self.line)
@@ -75,22 +76,23 @@ class RawDocument:
 
 
 def _in_file(error: ParseError, line: int, column: int = 1) -> BadDocument:
-    """A fault of a document, which begins there, with its place in the file."""
+    """The error of a document that begins at this line and column, with its place in the file."""
     is_first_line = error.line <= 1
     before = column - 1 if error.column and is_first_line else 0
     return BadDocument(error.text, line if is_first_line else line + error.line - 1, error.column + before)
 
 
 def read_documents(stream: Readable) -> Iterator[Document]:
-    """The documents of a file in their order. Raises BadDocument, with the line in the file, where reading stops."""
+    """The documents of a file in order. Reading stops at an error: raises BadDocument, with the line in the file."""
     for document in split_documents(stream):
         yield document if isinstance(document, Document) else document.parse()
 
 
 def split_documents(stream: Readable) -> Iterator[Document | RawDocument]:
-    """The same, for who reads YAML elsewhere: the documents of a YAML file are only cut out.
+    """The documents of a file in order, those of a YAML file unparsed, so that the caller can parse them in other processes.
 
-    Reading stops at the first that cannot be read, whatever comes behind it or is raised here.
+    Raises BadDocument as read_documents does. If a document that was returned unparsed has an error, that error comes first: the
+    caller stops there, whatever follows.
     """
     buffer = Buffer(stream)
     if not buffer.opens_with_brace():
@@ -103,14 +105,14 @@ def split_documents(stream: Readable) -> Iterator[Document | RawDocument]:
         except BadDocument as error:
             if count > 1 or isinstance(error, TooLarge):
                 raise
-            yield from _yaml_instead(buffer, error)
+            yield from _read_as_yaml(buffer, error)
             return
         count += 1
         yield document
 
 
-def _yaml_instead(buffer: Buffer, error: BadDocument) -> Iterator[Document]:
-    """What could not be read as JSON, read as YAML from the same place; if that fails at once, `error` says why."""
+def _read_as_yaml(buffer: Buffer, error: BadDocument) -> Iterator[Document]:
+    """The rest of a file, which is not JSON, as YAML. Raises `error` if the first document is not YAML either."""
     documents = (each.parse() for each in _yaml_documents(buffer))
     try:
         first = next(documents, None)
@@ -123,10 +125,10 @@ def _yaml_instead(buffer: Buffer, error: BadDocument) -> Iterator[Document]:
 
 
 def _next_object(buffer: Buffer) -> Document:
-    """The JSON object that comes next; takes it only if it can be read.
+    """The next JSON object. Consumes it only if it can be parsed.
 
-    No proper prefix of an object is an object: so its end is guessed (its line, or the first line that begins with the brace
-    that closes it), and a guess that parses is right.
+    No proper prefix of an object is an object. So its end is guessed (the end of its line, or the first line that begins with a
+    closing brace), and a guess that parses is right.
     """
     line = buffer.line
     if not buffer.starts_with(b"{"):
@@ -147,27 +149,29 @@ def _next_object(buffer: Buffer) -> Document:
 
 
 def holds_too_many_values(data: bytes, start: int, end: int) -> bool:
-    """Whether JSON holds more values than are read: a few bytes of it may be a few hundred in memory."""
-    if end - start <= SMALL or sum(data.count(mark, start, end) for mark in (b",", b"[", b"{")) <= MAX_VALUES:
+    """Whether a JSON text contains more than MAX_VALUES values: a few bytes of text may take a few hundred of memory."""
+    if end - start <= UNCOUNTED_BYTES:
+        return False
+    if sum(data.count(mark, start, end) for mark in (b",", b"[", b"{")) <= MAX_VALUES:
         return False
     marks = (match for match in _MARK.finditer(data, start, end) if data[match.start()] != _QUOTE)
     return next(islice(marks, MAX_VALUES, None), None) is not None
 
 
 def _guessed_object(buffer: Buffer) -> Document | None:
-    """The next object if it ends where most do; None for several on a line, for other forms and for what is no JSON."""
-    spread = buffer.starts_with((b"{\n", b"{\r"))
-    length = buffer.length_to(b"\n}" if spread else b"\n", MAX_DOCUMENT_BYTES)
+    """The next object if its end is where most objects end; None for several on a line, for other forms and for other text."""
+    is_indented = buffer.starts_with((b"{\n", b"{\r"))
+    length = buffer.length_to(b"\n}" if is_indented else b"\n", MAX_DOCUMENT_BYTES)
     if length < 0 and buffer.ended:
         length = buffer.left()
     if 0 < length <= MAX_DOCUMENT_BYTES and not holds_too_many_values(buffer.data, buffer.at, buffer.at + length):
         text, line = buffer.view(length), buffer.line
         try:
             value = _DECODER.decode(text)
-        except _UNREAD:
+        except _DECODER_ERRORS:
             buffer.unguessed = length
             return None
-        buffer.skip(length, None if spread or buffer.ended else 1)
+        buffer.skip(length, None if is_indented or buffer.ended else 1)
         return Document(value, text, line)
     buffer.unguessed = buffer.left()
     return None
@@ -180,14 +184,13 @@ def _excerpt(buffer: Buffer) -> str:
 
 
 def _object_length(buffer: Buffer) -> int:
-    """Bytes of the object that comes next, by its braces; everything that is left when it does not end."""
+    """The length in bytes of the next object, found by its braces; of all that is left when the object does not end."""
     length, depth, in_string = 0, 0, False
     while True:
         match = (_INSIDE if in_string else _OUTSIDE).search(buffer.data, buffer.at + length)
         if match is None:
-            length = max(
-                length, buffer.left()
-            )  # a backslash may be the last byte so far: what it escapes is still skipped
+            # If the last byte read is a backslash, the byte that it escapes, which is not read yet, is skipped too.
+            length = max(length, buffer.left())
             _check_size(length, buffer.line)
             if not buffer.more():
                 return buffer.left()
@@ -215,12 +218,12 @@ def _check_size(length: int, line: int) -> None:
 def _parse(raw: bytes) -> tuple[Any, bytes]:
     """The value of one JSON text, and that text.
 
-    Mended as Go's decoder does it: U+FFFD stands for what is no UTF-8 and for half a surrogate pair. Raises BadDocument with a
-    place within the text, whose lines end with a newline and whose columns count characters.
+    As Go's decoder does, U+FFFD replaces bytes that are not UTF-8 and halves of surrogate pairs. Raises BadDocument with a line
+    and column within the text; columns count characters.
     """
     try:
         return _DECODER.decode(raw), raw
-    except _UNREAD:
+    except _DECODER_ERRORS:
         pass
     try:
         orjson.loads(raw)
@@ -228,19 +231,19 @@ def _parse(raw: bytes) -> tuple[Any, bytes]:
     except RecursionError as error:
         raise BadDocument(f"nests deeper than {MAX_DEPTH} levels") from error
     except orjson.JSONDecodeError as error:
-        mended = _ESCAPE.sub(
+        replaced = _ESCAPE.sub(
             lambda match: "\\ufffd" if match["lone"] else match[0], raw.decode(errors="replace")
         ).encode()
-        if mended != raw:
-            return _parse(mended)
+        if replaced != raw:
+            return _parse(replaced)
         sentence = error.msg.partition(": line ")[0]
         raise BadDocument(f"{sentence}: {excerpt_before(error.doc, error.pos)}", error.lineno, error.colno) from error
 
 
 def _yaml_documents(buffer: Buffer) -> Iterator[RawDocument]:
-    """YAML documents, split where a line starts with `---`, the way apimachinery's reader does it.
+    """YAML documents, split at lines that start with `---`, as apimachinery's reader splits them.
 
-    That line belongs to the document it opens only if nothing stood before it: so one too many makes an empty document.
+    That line belongs to the document after it only if nothing comes before it: a second such line makes an empty document.
     """
     parts: list[bytes] = []
     line = buffer.line
@@ -274,7 +277,7 @@ def _check_separator(separator: bytes, line: int) -> None:
 
 
 def _take_to_separator(buffer: Buffer) -> bytes:
-    """Whole lines up to the next separator, or as many as were read."""
+    """Whole lines up to the next separator or up to the end of the buffer."""
     end = buffer.data.find(b"\n---", buffer.at)
     if end < 0:
         end = buffer.data.rfind(b"\n", buffer.at)

@@ -1,4 +1,4 @@
-"""What can be wrong with a catalog's files. Raised by olmkit.fbc, turned into a status by whoever loads a catalog. Pure."""
+"""The errors of a catalog's files. Raised by olmkit.fbc; catalogd.ingest and the commands of olmctl report them. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ NO_BLOBS_MESSAGE = (
     "the catalog holds no blobs: its folder (which the label of an image names) has no file with content"
     " that .indexignore does not exclude"
 )
-"""What catalogd and `python -m olmkit.fbc validate` say of a catalog without content."""
+"""The message of catalogd and of `olm catalog validate` for a catalog without content."""
 
 
 class BadDocument(ParseError):
     """One document of a file cannot be read.
 
-    `opm_message` is what opm prints for the same, which may have several lines; the text is one line.
+    The text is one line. `opm_message` is what opm prints, which may have several lines.
     """
 
     def __init__(self, text: str, line: int = 0, column: int = 0, opm_message: str = "") -> None:
@@ -23,17 +23,17 @@ class BadDocument(ParseError):
 
 
 class TooLarge(BadDocument):
-    """A document is larger than one may be."""
+    """A document is larger than the limit."""
 
 
 class BadCatalog(ValueError):
-    """A file of a catalog cannot be read; the text begins with its path. The catalog as a whole is refused."""
+    """A file of a catalog cannot be read, so that the whole catalog is refused. The text begins with the file's path."""
 
 
 class BadBlob(ValueError):
-    """A blob is not what its schema says. Costs only the package it belongs to.
+    """A blob does not match its schema, so that its package is invalid.
 
-    `opm_message` is what opm prints; the text also names `place`: `package "p", bundle "b"`.
+    `opm_message` is what opm prints; the text adds `place`: `package "p", bundle "b"`.
     """
 
     def __init__(self, opm_message: str, place: str = "") -> None:

@@ -1,9 +1,9 @@
-"""The upgrade graph of one channel, as opm judges it (formats 1.7). Called by olmkit.fbc.checks.model_checks and graph_text.
-Pure.
+"""The upgrade graph of one channel, checked as opm does (formats 1.7).
 
-The head is the entry that no other replaces or skips. From there the `replaces` lead down; they end at what is skipped, and at
-what is no entry. Who is neither on the way nor skipped is stranded. skipRange plays no part. Time and memory are linear in the
-entries: a chain may be a hundred thousand long.
+Called by olmkit.fbc.checks.model_checks and olmkit.fbc.graph_drawing. The head is the entry that no other entry replaces or
+skips. The chain follows `replaces` from the head down; it ends at a skipped name and at a name that is no entry. An entry that is
+neither on the chain nor skipped is stranded. skipRange is not used. Time and memory are linear in the entries: a chain may have a
+hundred thousand of them. Pure.
 """
 
 from __future__ import annotations
@@ -14,38 +14,38 @@ from olmkit.fbc.catalog import Entry
 
 
 def graph_error(entries: Mapping[str, Entry]) -> str:
-    """What is wrong with the graph of these entries by their names, in opm's words; "" nothing. There must be an entry."""
+    """opm's message for an invalid graph of these entries, by their names; "" when it is valid. There must be an entry."""
     skipped = {skip for entry in entries.values() for skip in entry.skips}
     found = heads(entries)
     if not found:
         return "no channel head found in graph"
     if len(found) > 1:
         return f"multiple channel heads found in graph: {_list(found)}"
-    way, cycle = _way(entries, found[0], skipped)
+    chain, cycle = _chain(entries, found[0], skipped)
     if cycle:
         return f"detected cycle in replaces chain of upgrade graph: {' -> '.join(cycle)}"
-    stranded = entries.keys() - way - skipped
+    stranded = entries.keys() - chain - skipped
     return f"channel contains one or more stranded bundles: {_list(stranded)}" if stranded else ""
 
 
 def heads(entries: Mapping[str, Entry]) -> list[str]:
-    """The entries that no other replaces or skips, in the order given: one, where the graph is as it should be."""
+    """The entries that no other entry replaces or skips, in the order given. A valid graph has exactly one."""
     skipped = {skip for entry in entries.values() for skip in entry.skips}
     replaced = {entry.replaces for entry in entries.values() if entry.replaces}
     return [name for name in entries if name not in skipped and name not in replaced]
 
 
-def _way(entries: Mapping[str, Entry], head: str, skipped: set[str]) -> tuple[set[str], list[str]]:
-    """The names met from the head down, the missing one at the tail included; and the cycle that they run into."""
-    met = {head: 0}  # in the order they are met
+def _chain(entries: Mapping[str, Entry], head: str, skipped: set[str]) -> tuple[set[str], list[str]]:
+    """The names from the head down, including the missing one at the tail; and the cycle that they lead into, or []."""
+    places = {head: 0}  # in the order of the chain
     entry = entries.get(head)
     while entry is not None and entry.replaces not in skipped:
         below = entry.replaces
-        if below in met:
-            return set(met), [*list(met)[met[below] :], below]
-        met[below] = len(met)
+        if below in places:
+            return set(places), [*list(places)[places[below] :], below]
+        places[below] = len(places)
         entry = entries.get(below)
-    return set(met), []
+    return set(places), []
 
 
 def _list(names: Iterable[str]) -> str:

@@ -1,7 +1,7 @@
-"""The upgrade graph of a package as a drawing, and that as text for Mermaid or Graphviz. Called by the command `graph`. Pure.
+"""The upgrade graph of a package as a drawing, and the drawing as text for Mermaid or Graphviz. Called by olmctl.catalog.graph.
 
-Edges lead from what is installed to what it may be updated to. Names are the catalog's, so they are escaped, and nodes have ids
-of their own. The same catalog gives the same text.
+Edges lead from an installed bundle to the bundles to which it can be upgraded. Names come from the catalog, so they are escaped
+and nodes have generated ids. The same catalog gives the same text. Pure.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from olmkit.fbc import graph
 from olmkit.fbc.catalog import BUNDLE, CHANNEL, PACKAGE, Channel, Deprecations, Entry, Package
 from olmkit.gocompat.versions import BadRange, BadVersion, BlangRange, Version, parse_version
 
-_RANGE_EDGES = 5
-"""More bundles than these that one skipRange alone leads from are drawn as one: a hundred would have ten thousand edges."""
+_MAX_RANGE_EDGES = 5
+"""More bundles than this that only one skipRange selects are drawn as one node: a hundred would have ten thousand edges."""
 _MERMAID_SAFE = frozenset(" ._-/+=:,()")
 _DOT_ESCAPES = {ord("\\"): "\\\\", ord('"'): '\\"', ord("\n"): "\\n", ord("\r"): " ", 0: "\ufffd"}
 
 
 @dataclass(frozen=True)
 class Node:
-    """A bundle that a channel names. `missing` says why it is none that the channel offers; "" when it is one."""
+    """A bundle that a channel names. `missing` is the reason why the channel does not offer it; "" when it does."""
 
     name: str
     is_head: bool
@@ -31,7 +31,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Range:
-    """Many bundles of a channel as one: `count` of those in the range of a skipRange."""
+    """Several bundles of a channel as one node: the `count` bundles in the range of a skipRange."""
 
     text: str
     count: int
@@ -39,7 +39,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Edge:
-    """`old` may be updated to `new` because of the entry of `new`: `why` is replaces, skips, or skipRange with the range."""
+    """An upgrade that the entry of `new` permits from `old`: `why` is replaces, skips, or skipRange with the range."""
 
     old: str | Range
     new: str
@@ -47,13 +47,13 @@ class Edge:
 
     @property
     def is_main(self) -> bool:
-        """Whether this is the way of who misses no update."""
+        """Whether it is an upgrade to the next bundle, which skips none."""
         return self.why == "replaces"
 
 
 @dataclass(frozen=True)
 class ChannelDrawing:
-    """One channel."""
+    """One channel as nodes and edges."""
 
     name: str
     is_default: bool
@@ -63,13 +63,13 @@ class ChannelDrawing:
 
     @property
     def ranges(self) -> tuple[Range, ...]:
-        """Those that edges lead from, each once."""
+        """The ranges from which edges lead, each once."""
         return tuple(dict.fromkeys(edge.old for edge in self.edges if isinstance(edge.old, Range)))
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A package with its channels, by name."""
+    """A package and its channels, ordered by name."""
 
     package: str
     is_deprecated: bool
@@ -78,7 +78,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class DrawingInput:
-    """What the catalog says of one package; `versions` are those of its bundles, "" where one is not told."""
+    """The blobs of one package; `versions` are those of its bundles by name, "" for an unknown one."""
 
     package: Package | None = None
     channels: Sequence[Channel] = ()
@@ -87,7 +87,7 @@ class DrawingInput:
 
 
 def draw(name: str, parts: DrawingInput) -> Drawing:
-    """The drawing of what is there, right or wrong: `validate` says what is wrong."""
+    """The drawing of the blobs, valid or not: `olm catalog validate` reports errors."""
     deprecated = {(entry.schema, entry.name) for each in parts.deprecations for entry in each.entries}
     default = parts.package.default_channel if parts.package else ""
     channels = tuple(
@@ -123,18 +123,18 @@ def _edges(entries: Sequence[Entry], versions: Mapping[str, str]) -> Iterator[Ed
             if skip and skip != entry.replaces:
                 yield Edge(skip, entry.name, "skips")
         if entry.skip_range:
-            said = {entry.replaces, entry.name, *entry.skips}
-            olds: list[str] = [old for old in _inside(entry.skip_range, known) if old not in said]
-            drawn = olds if len(olds) <= _RANGE_EDGES else [Range(entry.skip_range, len(olds))]
+            named = {entry.replaces, entry.name, *entry.skips}
+            olds: list[str] = [old for old in _bundles_in_range(entry.skip_range, known) if old not in named]
+            drawn = olds if len(olds) <= _MAX_RANGE_EDGES else [Range(entry.skip_range, len(olds))]
             yield from (Edge(old, entry.name, f"skipRange {entry.skip_range}") for old in drawn)
 
 
-def _inside(text: str, versions: Mapping[str, Version]) -> Iterator[str]:
+def _bundles_in_range(text: str, versions: Mapping[str, Version]) -> Iterator[str]:
     try:
-        wanted = BlangRange.parse(text)
+        parsed = BlangRange.parse(text)
     except BadRange:
         return
-    yield from (name for name, version in versions.items() if wanted.matches(version))
+    yield from (name for name, version in versions.items() if parsed.matches(version))
 
 
 def _version(text: str) -> Version | None:
@@ -145,7 +145,7 @@ def _version(text: str) -> Version | None:
 
 
 def mermaid(drawn: Drawing) -> str:
-    """A flowchart from left to right, a frame for each channel."""
+    """A Mermaid flowchart from left to right, with a subgraph for each channel."""
     return "\n".join(_mermaid(drawn)) + "\n"
 
 
@@ -179,7 +179,7 @@ def _mermaid(drawn: Drawing) -> Iterator[str]:
 
 
 def dot(drawn: Drawing) -> str:
-    """A digraph, a cluster for each channel."""
+    """A Graphviz digraph with a cluster for each channel."""
     return "\n".join(_dot(drawn)) + "\n"
 
 
@@ -205,7 +205,7 @@ def _dot(drawn: Drawing) -> Iterator[str]:
 
 
 def _ids(number: int, channel: ChannelDrawing) -> dict[str | Range, str]:
-    """The ids of a channel's nodes and ranges."""
+    """The generated ids of a channel's nodes and ranges."""
     ids: dict[str | Range, str] = {node.name: f"b{number}x{index}" for index, node in enumerate(channel.nodes)}
     ids.update((each, f"r{number}x{index}") for index, each in enumerate(channel.ranges))
     return ids
@@ -227,14 +227,14 @@ def _node_title(node: Node) -> str:
 
 
 def _title(name: str, **marks: bool) -> str:
-    """The name, with what is so of it in brackets."""
-    holding = [mark for mark, holds in marks.items() if holds]
-    shown = name or "(no name)"  # an empty label is none to Mermaid
-    return f"{shown} ({', '.join(holding)})" if holding else shown
+    """The name, followed by the marks that are true, in brackets."""
+    shown = name or "(no name)"  # Mermaid ignores an empty label
+    true_marks = ", ".join(mark for mark, is_set in marks.items() if is_set)
+    return f"{shown} ({true_marks})" if true_marks else shown
 
 
 def _in_mermaid(text: str) -> str:
-    """Within double quotes: what is no letter or digit, and not known to be harmless, as a numbered entity."""
+    """The text for use within double quotes: characters other than letters, digits and safe ones become numeric entities."""
     return "".join(each if each.isalnum() or each in _MERMAID_SAFE else f"#{ord(each)};" for each in text)
 
 

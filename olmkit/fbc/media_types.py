@@ -1,4 +1,4 @@
-"""What kind of file some bytes are, by how they begin: whether an icon is an image. Called by olmctl.catalog.init. Pure."""
+"""The media type of a file, detected from its first bytes. Called by olmctl.catalog.init to check an icon. Pure."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _IMAGES = (
     ),
 )
 _OTHERS = ((b"%PDF-", "application/pdf"), (b"\x1f\x8b", "application/gzip"), (b"PK\x03\x04", "application/zip"))
-_LOOKED_AT = 64 * 1024
-"""Bytes; an SVG may begin with a long comment."""
+_MAX_SCANNED_BYTES = 64 * 1024
+"""Bytes that are examined; an SVG may begin with a long comment."""
 
 
 def media_type(data: bytes) -> str:
-    """Of an image, and of a few others; "text/plain" and "application/octet-stream" for the rest, "" for nothing."""
-    start = data[:_LOOKED_AT]
+    """The type of an image or another known format, else text/plain or application/octet-stream; "" for no data."""
+    start = data[:_MAX_SCANNED_BYTES]
     for pattern, kind in _IMAGES:
         if pattern.match(start):
             return kind

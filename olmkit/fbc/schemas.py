@@ -1,6 +1,7 @@
-"""The schemas of blobs that are known, and the property types that matter outside of what reads them. Pure.
+"""The known schemas of blobs, and the property types that several modules use.
 
-Apart from olmkit.fbc.catalog, which has them too: processes that read no blob do without what that imports.
+Imported by olmkit.fbc, catalogd and operator_controller. Processes that read no blob import this module in place of
+olmkit.fbc.catalog, whose imports they do not need. Pure data.
 """
 
 PACKAGE, CHANNEL, BUNDLE, DEPRECATIONS = "olm.package", "olm.channel", "olm.bundle", "olm.deprecations"

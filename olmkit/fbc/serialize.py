@@ -1,6 +1,6 @@
-"""Blobs to text for people, in the order and the forms that opm writes them (formats 1.9). Called by olmctl.catalog. Pure.
+"""Blobs as JSON or YAML, in the order and form in which opm writes them (formats 1.9). Called by olmctl.catalog.
 
-What was written is read again as the same values, in YAML too: a string that go-yaml v2 would take for something else is quoted.
+Reading the text again gives the same values, in YAML too: a string that go-yaml v2 would read as another type is quoted. Pure.
 """
 
 from __future__ import annotations
@@ -50,16 +50,15 @@ _FIELDS: Final[dict[str, Any]] = {
         "entries": {"reference": {"schema": {}, "name": {}}, "message": {}},
     },
 }
-"""The order of the fields that opm knows; those that it does not know follow, sorted."""
+"""The order of the fields that opm has; other fields follow, sorted."""
 _RANK: Final = {PACKAGE: 0, CHANNEL: 1, BUNDLE: 2, DEPRECATIONS: 4}
 _OTHERS: Final = 3
 _INDENTATION = re.compile(rb"^ +", re.MULTILINE)
 
 
 def sort_blobs(blobs: Iterable[Blob]) -> list[Blob]:
-    """Package by package, those without one first: package, channels and bundles by name, others by schema, deprecations.
-
-    Equals stay in the order they came in.
+    """The blobs package by package, those without a package first: package, channels and bundles by name, others by schema,
+    deprecations. The sort is stable.
     """
     return sorted(blobs, key=_place)
 
@@ -72,8 +71,8 @@ def _place(blob: Blob) -> tuple[str, int, str]:
 
 def order_fields(value: Mapping[str, Any]) -> dict[str, Any]:
     """A blob's value with its fields in opm's order."""
-    made: dict[str, Any] = _ordered(value, _FIELDS.get(str(value.get("schema")), {"schema": {}}))
-    return made
+    ordered: dict[str, Any] = _ordered(value, _FIELDS.get(str(value.get("schema")), {"schema": {}}))
+    return ordered
 
 
 def _ordered(value: Any, fields: Mapping[str, Any]) -> Any:
@@ -88,18 +87,18 @@ def _ordered(value: Any, fields: Mapping[str, Any]) -> Any:
 
 
 def serialize(value: Mapping[str, Any], form: Format) -> bytes:
-    """One document, newline included: JSON with an indent of 4, YAML after a `---` with sorted keys."""
+    """One document with the newline at its end: JSON with an indent of 4, or YAML after a `---` with sorted keys."""
     return _json(value) if form == "json" else _yaml(value)
 
 
 def _json(value: Mapping[str, Any]) -> bytes:
-    made = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-    made = _INDENTATION.sub(lambda match: match[0] * 2, made)  # no string holds a newline, so these are no strings
-    return made.replace("\u2028".encode(), b"\\u2028").replace("\u2029".encode(), b"\\u2029")
+    text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    text = _INDENTATION.sub(lambda match: match[0] * 2, text)  # no string contains a newline, so this changes none
+    return text.replace("\u2028".encode(), b"\\u2028").replace("\u2029".encode(), b"\\u2029")
 
 
 def _yaml(value: Mapping[str, Any]) -> bytes:
-    made = yaml.dump(
+    text = yaml.dump(
         value,
         Dumper=_Dumper,
         explicit_start=True,
@@ -107,21 +106,21 @@ def _yaml(value: Mapping[str, Any]) -> bytes:
         encoding="utf-8",
         width=UNLIMITED_WIDTH,
     )
-    assert isinstance(made, bytes)
-    return made
+    assert isinstance(text, bytes)
+    return text
 
 
 class _Dumper(TreeDumper):
-    """Plain scalars are what go-yaml reads them as."""
+    """Quotes strings that go-yaml would read as another type."""
 
-    yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012 - a str is written plain unless style says otherwise
+    yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012 - a str is written plain unless style() returns quotes
 
     def style(self, text: str) -> str | None:
         return None if is_plain_string(text) else '"'
 
 
 def _plain(dumper: yaml.CSafeDumper, value: Any) -> yaml.ScalarNode:
-    """A scalar that is no string, in its JSON form, which YAML has too."""
+    """A scalar that is no string, in its JSON form, which is valid YAML."""
     return dumper.represent_scalar("tag:yaml.org,2002:str", orjson.dumps(value).decode())
 
 

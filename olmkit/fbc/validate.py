@@ -1,6 +1,6 @@
-"""A whole folder judged as `opm validate` judges it. Called by `python -m olmkit.fbc validate`.
+"""Validation of a catalog's folder as `opm validate` does it. Called by olmctl.catalog.validate.
 
-Reads file after file and keeps of each bundle only what the model check needs. Never changes anything.
+Reads file after file and keeps of each bundle only what the model checks need. Never writes.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ from olmkit.fbc.folder import discover
 
 @dataclass(frozen=True)
 class ValidationFailure:
-    """Why opm refuses a catalog, in its words; and the file and line when it is one blob or document that ends the reading."""
+    """opm's message for an invalid catalog; `place` is the file and line when one document or blob cannot be read, else ""."""
 
     opm_message: str
     place: str = ""
 
 
 def validate(root: Path) -> ValidationFailure | None:
-    """None when opm accepts the catalog below `root`, which must be a folder; one without a blob, which opm accepts, is refused
-    as catalogd refuses it."""
+    """None when opm accepts the catalog in the folder `root`. A catalog without a blob, which opm accepts, is refused."""
     catalog = CatalogCheck()
     has_blobs = False
     try:
@@ -37,23 +36,23 @@ def validate(root: Path) -> ValidationFailure | None:
             except BadBlob as error:
                 return ValidationFailure(error.opm_message, f"{place}: {error.place}" if error.place else place)
     except _Unreadable as error:
-        return error.refusal
+        return error.failure
     if not has_blobs:
         return ValidationFailure(NO_BLOBS_MESSAGE)
-    words = catalog.error()
-    return ValidationFailure(words) if words else None
+    message = catalog.error()
+    return ValidationFailure(message) if message else None
 
 
 class _Unreadable(Exception):
-    """What ends the reading of the files."""
+    """A file cannot be read, which ends the validation."""
 
-    def __init__(self, words: str, place: str) -> None:
-        super().__init__(words)
-        self.refusal = ValidationFailure(words, place)
+    def __init__(self, message: str, place: str) -> None:
+        super().__init__(message)
+        self.failure = ValidationFailure(message, place)
 
 
 def _blobs(root: Path) -> Iterator[tuple[Blob, str]]:
-    """Every blob and where it is. Raises _Unreadable."""
+    """Every blob with its file and line. Raises _Unreadable."""
     path = ""
     try:
         for path in discover(root):

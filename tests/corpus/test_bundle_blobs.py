@@ -1,4 +1,4 @@
-"""The real bundles: what is rendered of their folders is what the real catalogs say of them, which opm rendered."""
+"""Real bundles: rendering their folders gives the blobs of the real catalogs, which opm rendered."""
 
 from __future__ import annotations
 

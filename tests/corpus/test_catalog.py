@@ -1,4 +1,4 @@
-"""The real catalogs: every blob of every package is kept as it is, found where the index says, and offered as a Package."""
+"""Real catalogs: every blob of every package is stored unchanged, found through the index, and listed as a Package."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def test_all_packages_are_offered_without_a_problem(source: Path, folder: Path) 
     assert list(content.summary.package_names) == sorted(path.name for path in source.iterdir())
     assert (content.summary.problem_count, content.summary.notes) == (0, ())
     for offer in content.package_fingerprints:
-        told = content.package_object(offer.subject)
-        assert told["spec"]["packageName"] == offer.subject
-        assert told["metadata"]["annotations"].keys() == {
+        listed = content.package_object(offer.subject)
+        assert listed["spec"]["packageName"] == offer.subject
+        assert listed["metadata"]["annotations"].keys() == {
             LATEST_VERSION_ANNOTATION,
             CHANNELS_ANNOTATION,
             VERSIONS_ANNOTATION,

@@ -16,7 +16,7 @@ _LINE = re.compile(r"((?:│   |    )*)(?:├── |└── )?(.*)")
 
 def test_every_valid_package_is_accepted(corpus: Path) -> None:
     refused = {package.name: validate(package) for package in sorted((corpus / "catalog").iterdir())}
-    assert {name: refusal for name, refusal in refused.items() if refusal} == {}
+    assert {name: failure for name, failure in refused.items() if failure} == {}
     assert len(refused) > 0
 
 
@@ -41,15 +41,17 @@ def ways(text: str) -> list[tuple[str, ...]]:
 def invalid(corpus: Path) -> Path:
     """The folder of catalogs that opm refuses."""
     folder = corpus / "invalid"
-    if not (folder / "verdicts.jsonl").is_file():
+    if not (folder / "opm_results.jsonl").is_file():
         pytest.skip("this corpus has no catalogs that opm refuses")
     return folder
 
 
 def test_every_refused_catalog_is_refused_in_opms_words(invalid: Path) -> None:
-    verdicts = [json.loads(line) for line in (invalid / "verdicts.jsonl").read_text().splitlines()]
-    assert {verdict["package"] for verdict in verdicts} == {path.name for path in invalid.iterdir() if path.is_dir()}
-    for verdict in verdicts:
-        refusal = validate(invalid / verdict["package"])
-        assert (refusal is None) == verdict["passed"], verdict["package"]
-        assert ways(refusal.opm_message if refusal else "") == ways(verdict.get("error", "")), verdict["package"]
+    opm_results = [json.loads(line) for line in (invalid / "opm_results.jsonl").read_text().splitlines()]
+    assert {opm_result["package"] for opm_result in opm_results} == {
+        path.name for path in invalid.iterdir() if path.is_dir()
+    }
+    for opm_result in opm_results:
+        failure = validate(invalid / opm_result["package"])
+        assert (failure is None) == opm_result["passed"], opm_result["package"]
+        assert ways(failure.opm_message if failure else "") == ways(opm_result.get("error", "")), opm_result["package"]

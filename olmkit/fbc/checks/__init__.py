@@ -1,1 +1,1 @@
-"""What makes a file-based catalog invalid, in the words of `opm validate`. Pure."""
+"""The checks of file-based catalogs, with the messages of `opm validate`. Pure."""

@@ -1,7 +1,7 @@
-"""The blobs of a whole catalog, and opm's answer to them. Filled by olmkit.fbc.validate. Pure.
+"""The check of a whole catalog, with opm's one message for it. Called by olmkit.fbc.validate.
 
-Holds all packages at once, but of each bundle only a small part. Who has no need of opm's order checks package by package
-instead.
+Holds all packages at once, but only a small part of each bundle. A caller that does not need opm's order uses
+olmkit.fbc.checks.package_check package by package. Pure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Value = TypeVar("Value")
 
 
 class CatalogCheck:
-    """Typed blobs by package."""
+    """Collects the blobs of a catalog, typed and by package, then checks them."""
 
     def __init__(self) -> None:
         self._packages = _Numbered[catalog.Package]()
@@ -35,26 +35,26 @@ class CatalogCheck:
         }
 
     def add(self, schema: str, value: Mapping[str, Any]) -> None:
-        """The next blob; other schemas than the four are let pass. Raises BadBlob, with which opm ends."""
+        """Add the next blob; schemas other than the four are ignored. Raises BadBlob, at which opm stops."""
         if schema in self._readers:
             self._readers[schema](value)
 
     def error(self) -> str:
-        """Why opm refuses the catalog, in its words; "" when it does not."""
+        """opm's message for the catalog; "" when it is valid."""
         first: Problem | None = None
         index = Branch("invalid index")
         for parts in self._parts():
-            verdict = check_package(parts)
-            if verdict.problems and (first is None or verdict.problems[0].position < first.position):
-                first = verdict.problems[0]
-            if verdict.tree:
-                index.below.append(verdict.tree)
+            result = check_package(parts)
+            if result.problems and (first is None or result.problems[0].position < first.position):
+                first = result.problems[0]
+            if result.tree:
+                index.below.append(result.tree)
         if first:
             return first.text
         return index.text() if index.below else ""
 
     def _parts(self) -> Iterator[PackageBlobs]:
-        """All packages, those that are only mentioned too."""
+        """All packages, including those that only other blobs mention."""
         kinds = (self._packages, self._channels, self._bundles, self._deprecations)
         for name in dict.fromkeys(name for kind in kinds for name in kind.by_package):
             yield PackageBlobs(
@@ -85,7 +85,7 @@ class CatalogCheck:
 
 @dataclass(frozen=True)
 class _Numbered(Generic[Value]):
-    """The blobs of one schema by package, numbered in the order they come."""
+    """The blobs of one schema by package, numbered in the order of the catalog."""
 
     by_package: dict[str, list[tuple[int, Value]]] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=count)

@@ -1,8 +1,7 @@
-"""Stage A of the model check: what makes opm refuse a catalog at once (formats 1.7, A1 to A28). Called by
-olmkit.fbc.checks.package_check. Pure.
+"""The checks at which opm stops while it loads a catalog (formats 1.7, A1 to A28). Called by olmkit.fbc.checks.package_check.
 
-opm ends at the first problem; here all are found, in its order. What follows from an earlier one may then be said as well, or
-not: only the first of a catalog is opm's whole answer.
+opm stops at the first problem. These checks find all problems, in opm's order; a problem that follows from an earlier one may or
+may not be reported. Only the first problem of a catalog is opm's answer. Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from olmkit.fbc.catalog import (
     BUNDLE,
     BUNDLE_OBJECT,
     CHANNEL,
-    OBJECTS,
     PACKAGE,
     Bundle,
     Channel,
@@ -28,8 +26,9 @@ from olmkit.fbc.checks.version_errors import release_error, version_error
 from olmkit.fbc.errors import BadBlob
 from olmkit.gocompat.text import sprintf
 
-_LABEL_LIMIT = 63
-_NO_LABEL = (
+_MAX_LABEL_BYTES = 63
+_MANIFESTS = frozenset({BUNDLE_OBJECT})
+_LABEL_HELP = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an"
     f" alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{DNS_LABEL}')"
 )
@@ -37,9 +36,9 @@ _NO_LABEL = (
 
 def problems(parts: PackageBlobs) -> Iterator[Problem]:
     """All problems of one package, in opm's order."""
-    if parts.faults:
-        for number, fault in parts.faults:
-            yield Problem((LoadStep.READING, number, 0), "%s", (fault,))
+    if parts.errors:
+        for number, message in parts.errors:
+            yield Problem((LoadStep.READING, number, 0), "%s", (message,))
         return
     yield from _packages(parts)
     yield from _channels(parts)
@@ -49,9 +48,9 @@ def problems(parts: PackageBlobs) -> Iterator[Problem]:
 
 
 def check_bundle(bundle: Bundle) -> CheckedBundle:
-    """Of a bundle all that concerns no other blob (A11 to A17). Objects: object_faults.check_objects; opm reads them first."""
+    """The checks of one bundle by itself (A11 to A17). opm first reads its objects: object_checks.check_objects."""
     try:
-        bundle.check_properties(besides=OBJECTS)
+        bundle.check_properties(excluding=_MANIFESTS)
         version, release = bundle.checked_version()
         problem = _image_problem(bundle) or _version_problem(bundle.name, version, release)
     except BadBlob as error:
@@ -61,21 +60,21 @@ def check_bundle(bundle: Bundle) -> CheckedBundle:
 
 
 def _image_problem(bundle: Bundle) -> str:
-    if bundle.image and (fault := pull_specs.pull_spec_error(bundle.image)):
+    if bundle.image and (error := pull_specs.pull_spec_error(bundle.image)):
         place = sprintf("package %q bundle %q image", bundle.package, bundle.name)
-        return place + sprintf(": invalid image pull spec %q: %s", bundle.image, fault)
+        return place + sprintf(": invalid image pull spec %q: %s", bundle.image, error)
     for index, image in enumerate(bundle.related_images):
-        if image and (fault := pull_specs.pull_spec_error(image)):
+        if image and (error := pull_specs.pull_spec_error(image)):
             place = sprintf("package %q bundle %q relatedImages[%d].image", bundle.package, bundle.name, index)
-            return place + sprintf(": invalid image pull spec %q: %s", image, fault)
+            return place + sprintf(": invalid image pull spec %q: %s", image, error)
     return ""
 
 
 def _version_problem(name: str, version: str, release: str) -> str:
-    if fault := version_error(version):
-        return sprintf("error parsing bundle %q version %q: %s", name, version, fault)
-    if fault := release_error(release):
-        return sprintf("error parsing bundle %q release version %q: %s", name, release, fault)
+    if error := version_error(version):
+        return sprintf("error parsing bundle %q version %q: %s", name, version, error)
+    if error := release_error(release):
+        return sprintf("error parsing bundle %q release version %q: %s", name, release, error)
     return ""
 
 
@@ -90,16 +89,17 @@ def _packages(parts: PackageBlobs) -> Iterator[Problem]:
             yield Problem(at, "config contains package with no name")
         elif place > 0:
             yield Problem(at, "duplicate package %q", (package.name,))
-        elif faults := _label_faults(package.name):
-            yield Problem(at, "invalid package name %q: %s", (package.name, faults))
+        elif errors := _label_errors(package.name):
+            yield Problem(at, "invalid package name %q: %s", (package.name, errors))
 
 
-def _label_faults(name: str) -> list[str]:
-    faults = [f"must be no more than {_LABEL_LIMIT} characters"] if len(name.encode()) > _LABEL_LIMIT else []
+def _label_errors(name: str) -> list[str]:
+    is_too_long = len(name.encode()) > _MAX_LABEL_BYTES
+    errors = [f"must be no more than {_MAX_LABEL_BYTES} characters"] if is_too_long else []
     if not re.fullmatch(DNS_LABEL, name):
         are_labels = all(re.fullmatch(DNS_LABEL, part) for part in name.split("."))
-        faults.append("must not contain dots" if are_labels else _NO_LABEL)
-    return faults
+        errors.append("must not contain dots" if are_labels else _LABEL_HELP)
+    return errors
 
 
 def _channels(parts: PackageBlobs) -> Iterator[Problem]:
@@ -145,7 +145,7 @@ def _bundles(parts: PackageBlobs) -> Iterator[Problem]:
 
 
 def _missing_bundles(parts: PackageBlobs) -> Iterator[Problem]:
-    """As opm does, of the last channel only; what other channels lack is found in stage B."""
+    """As in opm, checks the last channel only; the model checks find the missing bundles of other channels."""
     if not _is_known(parts) or not parts.channels:
         return
     entries = {entry.name for entry in parts.channels[-1][1].entries}

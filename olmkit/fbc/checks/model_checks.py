@@ -1,8 +1,7 @@
-"""Stage B of the model check: everything that is wrong with channels and bundles, as opm's tree (formats 1.7, B).
+"""The checks of the loaded model: the errors of channels and bundles as the tree that opm prints (formats 1.7, B).
 
-Called by olmkit.fbc.checks.package_check for a package that stage A finds nothing wrong with. What opm asks and what files
-cannot make true (a package without a name, a default channel that is not there: stage A gives it an empty one) is not asked
-here. Pure.
+Called by olmkit.fbc.checks.package_check for a package without a problem in the load checks. Omits opm's checks for models that
+files cannot describe: a package without a name, and a default channel that does not exist (loading adds an empty one). Pure.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from olmkit.gocompat.text import sprintf
 
 _NO_MESSAGE = "invalid deprecation: message must be set"
 _MISSING = CheckedBundle("", "", "", "0.0.0", "", has_content=False)
-"""What opm makes of an entry that has no bundle."""
+"""What opm adds to the model for an entry without a bundle."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Package:
-    """A package with its channels' entries by name, its bundles, and what is deprecated without a message."""
+    """A package: the entries of its channels by name, its bundles, and the references that are deprecated without a message."""
 
     name: str
     default_channel: str
@@ -49,7 +48,7 @@ class _Package:
 
 
 def tree(parts: PackageBlobs) -> Branch | None:
-    """What is wrong with a package; None when nothing is."""
+    """The errors of a package as a tree; None when it is valid."""
     package = _Package.of(parts)
     branch = Branch(sprintf("invalid package %q", package.name), list(_package(package)))
     return branch if branch.below else None
@@ -87,8 +86,8 @@ def _full_version(bundle: CheckedBundle) -> str:
 def _channel(package: _Package, name: str, entries: Mapping[str, Entry]) -> Iterator[Branch | str]:
     if not entries:
         yield "channel must contain at least one bundle"
-    elif fault := graph.graph_error(entries):
-        yield fault
+    elif error := graph.graph_error(entries):
+        yield error
     for entry in entries.values():
         below = list(_bundle(package, entry))
         if below:
@@ -106,8 +105,8 @@ def _bundle(package: _Package, entry: Entry) -> Iterator[Branch | str]:
     for index, skip in enumerate(entry.skips):
         if not skip:
             yield sprintf("skip[%d] is empty", index)
-    if entry.skip_range and (fault := range_error(entry.skip_range)):
-        yield sprintf("invalid skipRange %q: %s", entry.skip_range, fault)
+    if entry.skip_range and (error := range_error(entry.skip_range)):
+        yield sprintf("invalid skipRange %q: %s", entry.skip_range, error)
     if bundle is _MISSING:
         yield 'must be exactly one property with type "olm.package"'
     if not bundle.has_content:

@@ -1,4 +1,4 @@
-"""Whether opm reads the objects that a bundle carries (olm.bundle.object). Called when a whole catalog is validated. Pure."""
+"""The check of the objects in a bundle (olm.bundle.object). Called by catalog_check, when a whole catalog is validated. Pure."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from olmkit.gocompat.text import sprintf
 
 
 def check_objects(bundle: Bundle) -> None:
-    """Read the bundle's objects (olm.bundle.object). Raises BadBlob `read bundle objects: …` for one that is no base64 of YAML.
+    """Decode and parse the bundle's objects. Raises BadBlob `read bundle objects: …` for one that is not YAML as base64.
 
-    Apart from catalog.bundle, as it decodes all objects, which are most of the bytes of a catalog that has them. Words about YAML
-    are ours.
+    Not part of catalog.bundle, because objects are most of the bytes of a catalog that has them. The part of the message about
+    the YAML is not opm's.
     """
     for index, each in enumerate(bundle.properties):
         if each.type != BUNDLE_OBJECT:
@@ -27,16 +27,16 @@ def check_objects(bundle: Bundle) -> None:
         data = each.value.get("data") if isinstance(each.value, Mapping) else None
         text = decode_plain_base64(data) if isinstance(data, str) else None
         if text is None:
-            if fault := each.error():
-                raise BadBlob(place + sprintf("parse property at index %d as bundle object: %s", index, fault))
+            if error := each.error():
+                raise BadBlob(place + sprintf("parse property at index %d as bundle object: %s", index, error))
             text = decode_bytes(field(each.value or {}, "data"))
-        if fault := _object_fault(text):
-            raise BadBlob(place + sprintf("convert bundle object property at index %d to JSON: %s", index, fault))
+        if error := _object_error(text):
+            raise BadBlob(place + sprintf("convert bundle object property at index %d to JSON: %s", index, error))
 
 
-def _object_fault(text: bytes) -> str:
+def _object_error(text: bytes) -> str:
     if text.lstrip().startswith(b"{"):
-        return ""  # opm does not look into what begins like JSON, as nearly all objects do
+        return ""  # opm does not parse an object that begins like JSON, as nearly all do
     try:
         yaml_reader.load(text, CATALOG_YAML)
     except ParseError as error:

@@ -1,6 +1,6 @@
-"""What the model check is given of a package, and what it finds.
+"""The input and the result of the checks of one package.
 
-Made by whoever loads a catalog, read by stage_a and stage_b. Pure.
+Made by olmkit.fbc.checks.catalog_check and catalogd.ingest, read by load_checks and model_checks. Pure.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from olmkit.gocompat.text import Argument, sprintf
 
 
 class LoadStep(IntEnum):
-    """Stage A's steps in opm's order: it takes all packages of a catalog, then all channels, and so on."""
+    """The steps in which opm loads a catalog, in order: all packages, then all channels, and so on."""
 
     READING = 0
     PACKAGES = 1
@@ -28,25 +28,26 @@ class LoadStep(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One problem of stage A. Made into words only when `text` is asked for: names may be megabytes."""
+    """One problem of the load checks. Formatted only when `text` is read, because names may have megabytes."""
 
     position: tuple[LoadStep, int, int]
-    """Step, number of the blob among its schema's, place in the blob: what opm meets first is least."""
+    """Step, number of the blob among those of its schema, place in the blob. opm meets the smallest position first."""
     sentence: str
-    """With %q, %s and %d where `arguments` belong."""
+    """opm's format, with %q, %s and %d for the `arguments`."""
     arguments: tuple[Argument, ...] = ()
 
     @property
     def text(self) -> str:
-        """opm's sentence."""
+        """opm's message."""
         return sprintf(self.sentence, *self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedBundle:
-    """What the check needs of one olm.bundle blob: small, whatever the bundle holds.
+    """What the checks of a package need of one olm.bundle blob: little, however large the bundle is.
 
-    `problem` is what is wrong with the blob by itself ("" nothing); then the rest is "". `version` is with build metadata.
+    `problem` is opm's message for an error of the blob by itself, "" when there is none; with an error, `version` and `release`
+    are "". `version` includes build metadata.
     """
 
     name: str
@@ -58,21 +59,21 @@ class CheckedBundle:
     """Whether it has an image or bundle objects."""
 
     def to_json(self) -> list[Any]:
-        """For from_json."""
+        """The JSON form, for from_json."""
         return [self.name, self.package, self.problem, self.version, self.release, self.has_content]
 
     @classmethod
     def from_json(cls, data: Sequence[Any]) -> CheckedBundle:
-        """What to_json gave."""
+        """The bundle that to_json wrote."""
         return cls(*data)
 
 
 @dataclass(frozen=True, slots=True)
 class PackageBlobs:
-    """All blobs that speak of one package, in the catalog's order, each with its number among the blobs of its schema, from 0.
+    """All blobs that name one package, in the catalog's order, each with its number among the blobs of its schema, from 0.
 
-    `packages` are the olm.package blobs of that name: none for a package that is only mentioned, several if it is said twice.
-    `faults` are sentences about blobs of the package that are not what their schema says (BadBlob); then nothing else is said.
+    `packages` are the olm.package blobs of that name: none for a package that only other blobs mention, several for duplicates.
+    `errors` are the messages of BadBlob for blobs of the package; if there are any, nothing else is reported.
     """
 
     name: str
@@ -80,23 +81,23 @@ class PackageBlobs:
     channels: Sequence[tuple[int, Channel]]
     bundles: Sequence[tuple[int, CheckedBundle]]
     deprecations: Sequence[tuple[int, Deprecations]]
-    faults: Sequence[tuple[int, str]] = ()
+    errors: Sequence[tuple[int, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What is wrong with one package: problems of stage A in opm's order, else the tree of stage B, else neither."""
+    """The problems of one package: those of the load checks in opm's order, else the tree of the model checks, else neither."""
 
     problems: Sequence[Problem]
     tree: Branch | None
 
     @property
     def count(self) -> int:
-        """How many problems; 0 is a valid package."""
+        """The number of problems; 0 for a valid package."""
         return len(self.problems) + (self.tree.count if self.tree else 0)
 
     def sentences(self) -> Iterator[str]:
-        """One line each, made as they are taken; those of the tree with their way: `invalid package "p": invalid channel …`."""
+        """The problems as one line each, formatted lazily; those of the tree with their path: `invalid package "p": …`."""
         for problem in self.problems:
             yield problem.text
         if self.tree:

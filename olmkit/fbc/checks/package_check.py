@@ -1,18 +1,18 @@
-"""The model check of catalogs, in opm's words (formats 1.7): what is wrong with the parts of a package together.
+"""The check of one package, with opm's messages (formats 1.7).
 
-Called package by package by catalogd for the Catalog's status, and by olmkit.fbc.checks.catalog_check for opm's own answer in
-its order. Never reads a file, never raises: what is wrong is a value. Pure.
+Called by catalogd.ingest.package_index for the Catalog's status, and by olmkit.fbc.checks.catalog_check for opm's one message.
+Never reads a file and never raises: problems are values. Pure.
 
-opm looks in two stages. A: packages, channels, bundles, entries without bundles, deprecations, and it ends at the first problem.
-B, only if A found nothing anywhere: all that is wrong with channels, bundles and graphs, as a tree. Here both go by package.
+opm checks in two steps. The load checks (packages, channels, bundles, entries without bundles, deprecations) stop at the first
+problem. The model checks (channels, bundles and graphs) run if the whole catalog loads; their errors form a tree. Here both run
+package by package.
 
-How a caller that streams uses it: for each blob call olmkit.fbc.catalog's reader of its schema. What that raises (BadBlob) is a
-fault; so is what object_faults.check_objects raises, if the time for that is there. Of a bundle keep only `bundle_part(bundle)`,
-which goes to JSON and back; packages, channels and deprecations are read again when the package's turn comes. Then
-`check_package(PackageParts(...))`, one package at a time, also for names that only channels, bundles or deprecations mention, ""
-included: then nothing need be said of unknown packages, duplicates or blobs without a package by anybody else. `verdict.count`
-makes no text; take as many of `verdict.sentences()` as are kept, and cut each: a sentence can be as long as all names in the
-catalog. The first problem of a catalog in opm's order is the least of all packages' `Problem`s by `at`.
+A caller that streams calls the function of olmkit.fbc.catalog for the schema of each blob. A BadBlob from it, or from
+object_checks.check_objects, is an error of the package. Of a bundle only `check_bundle(bundle)` needs to be kept. Then the caller
+calls `check_package(PackageBlobs(...))` once for each name that any blob mentions, "" included, so that unknown packages,
+duplicates and blobs without a package are reported too. `CheckResult.count` formats no text. Each of `CheckResult.sentences()`
+can be as long as all names in the catalog: take only as many as are stored, and truncate them. The first problem of a catalog in
+opm's order is the one with the smallest `Problem.position`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["CheckResult", "CheckedBundle", "LoadStep", "PackageBlobs", "Problem"
 
 
 def check_package(parts: PackageBlobs) -> CheckResult:
-    """Everything that is wrong with one package."""
+    """All problems of one package."""
     problems = list(load_checks.problems(parts))
-    is_worth_a_look = not problems and len(parts.packages) > 0
-    return CheckResult(problems, model_checks.tree(parts) if is_worth_a_look else None)
+    is_loaded = not problems and len(parts.packages) > 0
+    return CheckResult(problems, model_checks.tree(parts) if is_loaded else None)

@@ -1,7 +1,7 @@
-"""What may stand where a catalog names an image, in the words of the library that opm asks. Called by
-olmkit.fbc.checks.load_checks. Pure.
+"""The check of image references in catalogs, with the messages of the Go library that opm uses.
 
-Not the grammar of what this suite pulls (olmkit.sources.oci.reference): it differs in what it lets pass.
+Called by olmkit.fbc.checks.load_checks and olmctl.catalog. It accepts other references than olmkit.sources.oci.reference, the
+grammar of the images that this suite pulls. Pure.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _PLAIN = re.compile(
 """Nearly all pull specs: a host, a path, and a digest or a tag."""
 _IDENTIFIER = re.compile("[a-f0-9]{64}")
 _HEX_LENGTHS = {"sha256": 64, "sha384": 96, "sha512": 128}
-_NAME_LIMIT = 255
-_LENGTH_LIMIT = 64 * 1024
-"""Characters that are looked at: nothing that long is a pull spec, and regular expressions take memory for each."""
-_TOO_LONG = f"repository name must not be more than {_NAME_LIMIT} characters"
-_HUB = "docker.io"
+_MAX_NAME_CHARACTERS = 255
+_MAX_CHECKED_CHARACTERS = 64 * 1024
+"""A longer text is no pull spec, and regular expressions would take memory for each character."""
+_TOO_LONG = f"repository name must not be more than {_MAX_NAME_CHARACTERS} characters"
+_DOCKER_HUB = "docker.io"
 
 
 def pull_spec_error(text: str) -> str:
-    """Why this is no pull spec; "" when it is one."""
-    return "" if len(text) <= _NAME_LIMIT and _PLAIN.fullmatch(text) else _fault(text)
+    """The Go library's error for this pull spec; "" when it is valid."""
+    return "" if len(text) <= _MAX_NAME_CHARACTERS and _PLAIN.fullmatch(text) else _error(text)
 
 
-def _fault(text: str) -> str:
-    if len(text) > _LENGTH_LIMIT:
+def _error(text: str) -> str:
+    if len(text) > _MAX_CHECKED_CHARACTERS:
         return _TOO_LONG
     if _IDENTIFIER.fullmatch(text):
         return f"invalid repository name ({text}), cannot specify 64-byte hexadecimal strings"
@@ -48,23 +48,23 @@ def _fault(text: str) -> str:
         if _REFERENCE.fullmatch(f"{domain}/{remainder}".lower()):
             return "repository name must be lowercase"
         return "invalid reference format"
-    if len(match["name"]) > _NAME_LIMIT:
+    if len(match["name"]) > _MAX_NAME_CHARACTERS:
         return _TOO_LONG
-    return _digest_fault(match["algorithm"], match["hex"]) if match["algorithm"] else ""
+    return _digest_error(match["algorithm"], match["hex"]) if match["algorithm"] else ""
 
 
 def _split_domain(text: str) -> tuple[str, str]:
     first, slash, rest = text.partition("/")
     has_domain = slash and ("." in first or ":" in first or first == "localhost")
-    domain, remainder = (first, rest) if has_domain else (_HUB, text)
-    if domain == f"index.{_HUB}":
-        domain = _HUB
-    if domain == _HUB and "/" not in remainder:
+    domain, remainder = (first, rest) if has_domain else (_DOCKER_HUB, text)
+    if domain == f"index.{_DOCKER_HUB}":
+        domain = _DOCKER_HUB
+    if domain == _DOCKER_HUB and "/" not in remainder:
         remainder = f"library/{remainder}"
     return domain, remainder
 
 
-def _digest_fault(algorithm: str, digits: str) -> str:
+def _digest_error(algorithm: str, digits: str) -> str:
     if algorithm not in _HEX_LENGTHS:
         return "unsupported digest algorithm"
     if len(digits) != _HEX_LENGTHS[algorithm]:

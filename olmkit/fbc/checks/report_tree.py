@@ -1,4 +1,4 @@
-"""Problems as the tree that opm prints. Made by olmkit.fbc.checks.model_checks, printed by `validate`. Pure."""
+"""The tree of errors that opm prints. Made by olmkit.fbc.checks.model_checks, printed by olmctl.catalog.validate. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Branch:
-    """A sentence and what stands below it: sentences or further branches. One without any is no problem."""
+    """A sentence and the sentences or branches below it. A branch with nothing below it is no error."""
 
     sentence: str
     below: list[Branch | str] = field(default_factory=list)
@@ -19,16 +19,16 @@ class Branch:
         return sum(1 if isinstance(each, str) else each.count for each in self.below)
 
     def text(self) -> str:
-        """The tree with opm's branches, without a newline at its end."""
+        """The tree as opm prints it, without a newline at its end."""
         return "\n".join([f"{self.sentence}:", *_lines(self, "")])
 
-    def sentences(self, way: str = "") -> Iterator[str]:
-        """Each leaf as one line: the sentences that lead to it, then its own, with colons between."""
+    def sentences(self, prefix: str = "") -> Iterator[str]:
+        """Each leaf as one line: the sentences that lead to it and its own, separated by colons."""
         for each in self.below:
             if isinstance(each, str):
-                yield f"{way}{self.sentence}: {each}"
+                yield f"{prefix}{self.sentence}: {each}"
             else:
-                yield from each.sentences(f"{way}{self.sentence}: ")
+                yield from each.sentences(f"{prefix}{self.sentence}: ")
 
 
 def _lines(branch: Branch, indent: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""Why opm does not read a version, release or range, in its words. Called by olmkit.fbc's stages A and B. Pure.
+"""opm's errors for versions, releases and ranges. Called by load_checks, model_checks and olmctl.catalog.render.
 
-olmkit.gocompat.versions says nearly all of it as blang does; here is what it says more readably for the people who write an
-Operator.
+Nearly all errors of olmkit.gocompat.versions are those of blang/semver, which opm prints. This module replaces the ones that are
+worded more readably there, for authors of Operators. Pure.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NO_IDENTIFIER = "Invalid character(s) found in prerelease "
 
 
 def version_error(text: str) -> str:
-    """ "" for a semantic version."""
+    """opm's error; "" for a semantic version."""
     if _PLAIN.fullmatch(text):
         return ""
     try:
@@ -42,16 +42,16 @@ def version_error(text: str) -> str:
 
 
 def release_error(text: str) -> str:
-    """ "" for a release, and for none. Each bad segment is named, on a line of its own."""
+    """opm's error, with a line for each invalid segment; "" for a valid release and for an empty one."""
     if len(text.encode(errors="replace")) > MAX_RELEASE_LENGTH:
         return f"invalid release {quoted(text)}: exceeds maximum length of {MAX_RELEASE_LENGTH} characters"
     segments = enumerate(text.split(".") if text else ())
-    faults = [f"segment {index}: {fault}" for index, segment in segments if (fault := _segment_fault(segment))]
-    return f"invalid release {quoted(text)}: " + "\n".join(faults) if faults else ""
+    errors = [f"segment {index}: {error}" for index, segment in segments if (error := _segment_error(segment))]
+    return f"invalid release {quoted(text)}: " + "\n".join(errors) if errors else ""
 
 
-def _segment_fault(segment: str) -> str:
-    """A release is made of what prereleases are made of."""
+def _segment_error(segment: str) -> str:
+    """A segment of a release has the grammar of a prerelease identifier."""
     if not segment:
         return "Prerelease is empty"
     return version_error(f"0.0.0-{segment}") if "+" not in segment else _NO_IDENTIFIER + quoted(segment)
@@ -59,15 +59,14 @@ def _segment_fault(segment: str) -> str:
 
 @lru_cache(maxsize=4096)  # one catalog repeats its ranges
 def range_error(text: str) -> str:
-    """ "" for a range that blang reads, whatever it makes of it: the resolver reads fewer, and says so in its own words."""
+    """opm's error; "" for a range that blang/semver accepts. BlangRange.parse accepts fewer ranges, with errors of its own."""
     if len(text) > MAX_LENGTH:
         return f"range is longer than {MAX_LENGTH} characters"
     try:
         tokens = range_tokens(text)
         _check_alternatives(tokens)
-        for plain in [
-            plain for token in tokens if token != "||" for plain in _expanded(token)
-        ]:  # all are expanded before one is read
+        expanded = [plain for token in tokens if token != "||" for plain in _expanded(token)]
+        for plain in expanded:  # blang expands all before it parses one
             parse_comparator(plain)
     except BadRange as error:
         return _opm(str(error))
@@ -75,7 +74,7 @@ def range_error(text: str) -> str:
 
 
 def _check_alternatives(tokens: list[str]) -> None:
-    """Of several `||` in a row blang thinks nothing."""
+    """blang accepts several `||` in a row."""
     if tokens[:1] == ["||"]:
         raise BadRange("First element in range is '||'")
     if not tokens or tokens[-1] == "||":
@@ -83,7 +82,7 @@ def _check_alternatives(tokens: list[str]) -> None:
 
 
 def _expanded(token: str) -> list[str]:
-    """A token with a wildcard as blang expands it before it looks at anything else: also where it makes no sense."""
+    """A token with a wildcard as blang expands it before any other check, even if the result is no range."""
     if "x" not in token:
         return [token]
     operator, text = split_operator(token)
@@ -104,7 +103,7 @@ def _expanded(token: str) -> list[str]:
 
 
 def _above(text: str, floor: str) -> str:
-    """The first version above a wildcard; "" when the wildcard is not where it should be."""
+    """The first version above a wildcard; "" when the wildcard is not the last part."""
     parts, wild = floor.split("."), text.split(".")
     place = len(wild) - 2
     if wild[-1] != "x" or place not in (0, 1) or not _INTEGER.fullmatch(parts[place]):

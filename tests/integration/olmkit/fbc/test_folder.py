@@ -58,12 +58,15 @@ def make(root: Path, *paths: str) -> None:
         pytest.param(["b", "a", "c/d"], {}, ["a", "b", "c/d"], id="every file, whatever its name, in order"),
         pytest.param(["a.b", "a/c", "a-b/c"], {}, ["a/c", "a-b/c", "a.b"], id="a folder comes where its name does"),
         pytest.param(["B", "a", "é"], {}, ["B", "a", "é"], id="order is that of bytes"),
-        pytest.param(["a", ".hidden/b"], {}, [".hidden/b", "a"], id="hidden files count"),
+        pytest.param(["a", ".hidden/b"], {}, [".hidden/b", "a"], id="hidden files are included"),
         pytest.param(["a.json", "README.md"], {".": "README.md\n"}, ["a.json"], id="a pattern"),
         pytest.param(
-            ["x/a.json", "x/y/b.md", "c.md"], {".": "*.md"}, ["x/a.json"], id="a pattern without slash holds below"
+            ["x/a.json", "x/y/b.md", "c.md"],
+            {".": "*.md"},
+            ["x/a.json"],
+            id="a pattern without a slash also applies to folders below",
         ),
-        pytest.param(["a", "x/a"], {".": "/a"}, ["x/a"], id="an anchored pattern holds here only"),
+        pytest.param(["a", "x/a"], {".": "/a"}, ["x/a"], id="an anchored pattern applies to its folder only"),
         pytest.param(["really/a/f", "really/f", "f"], {".": "/really/**/f"}, ["f"], id="two stars"),
         pytest.param(
             ["a.json", "b.yaml", "c.md", "x.clusterserviceversion.yaml"],
@@ -75,7 +78,7 @@ def make(root: Path, *paths: str) -> None:
             ["dir/a", "dir/b"],
             {".": "dir\n", "dir": "!a\n"},
             ["dir/a"],
-            id="a folder that is ignored brings a file back",
+            id="an ignored folder includes a file again",
         ),
         pytest.param(["dir/a", "a"], {".": "a", "dir": "!a"}, ["dir/a"], id="deeper patterns win"),
         pytest.param(
@@ -92,7 +95,7 @@ def make(root: Path, *paths: str) -> None:
             ["a", "b"], {".": ".indexignore\n!.indexignore\n"}, ["a", "b"], id="an ignore file is no catalog file"
         ),
         pytest.param(["x/y/a", "x/a"], {"x": "/a"}, ["x/y/a"], id="an anchor is the folder of the ignore file"),
-        pytest.param(["x/a", "a"], {"x": "a"}, ["a"], id="patterns hold in their folder only"),
+        pytest.param(["x/a", "a"], {"x": "a"}, ["a"], id="patterns apply to their folder only"),
         pytest.param(
             ["x/y/z/a", "x/y/z/b"],
             {".": "*", "x/y": "!z/a"},
@@ -102,7 +105,9 @@ def make(root: Path, *paths: str) -> None:
         pytest.param(
             ["x/y/a"], {".": "x\n", "x": "!y\n", "x/y": "a\n"}, [], id="of three ignore files the deepest wins"
         ),
-        pytest.param(["x/y/a"], {".": "x\n", "x": "!y\n", "x/y": "b\n"}, ["x/y/a"], id="unless it says nothing"),
+        pytest.param(
+            ["x/y/a"], {".": "x\n", "x": "!y\n", "x/y": "b\n"}, ["x/y/a"], id="unless it has no pattern for the file"
+        ),
         pytest.param(
             ["a.json", "a.txt", "b?", "bc"], {".": "*.txt\nb[?]\n"}, ["a.json", "bc"], id="wildcards and classes"
         ),

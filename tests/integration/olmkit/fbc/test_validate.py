@@ -1,4 +1,4 @@
-"""A folder judged as opm judges it: files and their order, what ends the reading, and where."""
+"""A folder is validated as by opm: files and their order, and errors with file and line."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def deprecated(schema: str, name: str = "", message: str = "old") -> Value:
     return {"reference": {"schema": schema, "name": name}, "message": message}
 
 
-def said_of(*values: Mapping[str, Any]) -> str:
+def opm_error(*values: Mapping[str, Any]) -> str:
     """opm's answer to a catalog of these blobs; "" when it is valid."""
     catalog = CatalogCheck()
     try:

@@ -1,4 +1,4 @@
-"""Documents to blobs: the envelope, its faults, and the line a blob is kept as."""
+"""Documents as blobs: the envelope, its errors, and the line a blob is stored as."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def only(text: str | bytes) -> Blob:
         pytest.param('{"schema":"s"}', ("s", "", ""), id="a schema alone"),
         pytest.param("Schema: s\nPACKAGE: p\nName: 'n'\n", ("s", "p", "n"), id="keys in any case"),
         pytest.param('{"\u017fchema":"s"}', ("s", "", ""), id="the long s folds to s, as in Unicode"),
-        pytest.param('{"schema":"my.own/kind","x":[1]}', ("my.own/kind", "", ""), id="a schema nobody knows"),
+        pytest.param('{"schema":"my.own/kind","x":[1]}', ("my.own/kind", "", ""), id="an unknown schema"),
     ],
 )
 def test_envelopes(text: str, envelope: tuple[str, str, str]) -> None:
@@ -97,7 +97,7 @@ def test_lines(text: str, line: str) -> None:
             "{" + ",".join(f'"{key}":1' for letter in "abcde" for key in (letter, letter.upper())) + "}",
             'line 1: [duplicate keys for key "a": [A a], duplicate keys for key "b": [B b], '
             'duplicate keys for key "c": [C c], and 2 more]',
-            id="more twice than are named",
+            id="more duplicates than are named",
         ),
         pytest.param(
             '{"schema":5}',
@@ -118,7 +118,7 @@ def test_lines(text: str, line: str) -> None:
         pytest.param(
             '{"schema":"s","package":["a\\nb"]}',
             'line 1: expected value for key "package" to be a string, got [%!t(string=a b)]: [a b]',
-            id="the fault stays one line",
+            id="the error stays on one line",
         ),
         pytest.param(
             '{"schema":"s","name":' + "[" * 1000 + "]" * 1000 + "}",
@@ -142,7 +142,7 @@ def test_faults(text: str, fault: str) -> None:
         pytest.param(
             '{"x":1e3,"name":"<x>"}',
             'object \'{"name":"<x>","x":1000}\n\' is missing root schema field',
-            id="the blob as it would be kept, with its newline",
+            id="the blob as it would be stored, with its newline",
         ),
         pytest.param(
             '{"schema":"s","name":["a\\nb"]}',
@@ -160,7 +160,7 @@ def test_faults(text: str, fault: str) -> None:
         ),
     ],
 )
-def test_opms_words_are_kept_beside_the_one_line(text: str, words: str) -> None:
+def test_opms_message_is_kept_in_addition_to_the_one_line(text: str, words: str) -> None:
     with pytest.raises(BadDocument) as caught:
         only(text)
     assert caught.value.opm_message == words

@@ -1,4 +1,4 @@
-"""Bundles to olm.bundle blobs: the properties that are told and those that are derived, their order, the images."""
+"""The olm.bundle blobs of bundles: declared and derived properties, their order, the images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bundles' files as values, and what is said of those that are none."""
+"""The files of bundles as values, and the errors of files that are not a bundle."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_metadata_that_cannot_be_read_is_left_out_and_said() -> None:
         ),
         pytest.param(
             {"metadata/properties.yaml": dump({"properties": [{"type": "t"}]})},
-            'metadata/properties.yaml: properties[0]: needs a value beside its type "t"',
+            'metadata/properties.yaml: properties[0]: needs a value in addition to its type "t"',
             id="a property without value",
         ),
         pytest.param(

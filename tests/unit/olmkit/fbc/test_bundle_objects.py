@@ -1,4 +1,4 @@
-"""The CSV among bundle objects: found wherever it says what it is, and nothing else decoded for it."""
+"""The CSV among the objects of a bundle is found, and no other object is decoded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blobs as typed values: what is read of each schema, and the words for blobs that are not what their schema says."""
+"""Blobs as typed values: the fields of each schema, and the errors of blobs that do not match their schema."""
 
 from __future__ import annotations
 
@@ -202,9 +202,11 @@ def test_bundles_without_a_version(properties: list[Mapping[str, Any]], words: s
 @pytest.mark.parametrize(
     ("properties", "media_type"),
     [
-        pytest.param([], "registry+v1", id="none said: registry+v1"),
-        pytest.param([{"type": "olm.bundle.mediatype", "value": "plain+v0"}], "plain+v0", id="as said"),
-        pytest.param([{"type": "olm.bundle.mediatype", "value": 5}], "", id="a number says nothing"),
+        pytest.param([], "registry+v1", id="no such property: registry+v1"),
+        pytest.param(
+            [{"type": "olm.bundle.mediatype", "value": "plain+v0"}], "plain+v0", id="the value of the property"
+        ),
+        pytest.param([{"type": "olm.bundle.mediatype", "value": 5}], "", id="a number is ignored"),
     ],
 )
 def test_media_types(properties: list[Mapping[str, Any]], media_type: str) -> None:
@@ -221,7 +223,7 @@ SERVICE = {"name": "cups", "group": "m.example.com", "version": "v1", "kind": "C
 @pytest.mark.parametrize(
     ("properties", "api_services", "webhooks"),
     [
-        pytest.param([], (), (), id="nothing is said"),
+        pytest.param([], (), (), id="nothing is given"),
         pytest.param(
             [{"type": "olm.csv.metadata", "value": {"apiServiceDefinitions": {"owned": [SERVICE]}}}],
             ("v1.m.example.com",),
@@ -284,7 +286,7 @@ def test_what_needs_certificates(
 @pytest.mark.parametrize(
     ("properties", "version"),
     [
-        pytest.param([], "", id="nothing is said"),
+        pytest.param([], "", id="nothing is given"),
         pytest.param(
             [{"type": "olm.csv.metadata", "value": {"minKubeVersion": "1.20.0"}}], "1.20.0", id="CSV metadata"
         ),

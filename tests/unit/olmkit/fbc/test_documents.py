@@ -86,7 +86,7 @@ END = "unexpected end of data: "
 VALUE = "unexpected character, expected a JSON value: "
 COMMA = "unexpected character, expected ',' or '}': "
 KEY = "unexpected character, expected a string key: "
-BESIDE = "mapping values are not allowed in this context: "
+NOT_ALLOWED = "mapping values are not allowed in this context: "
 PLACES = [
     ('{}{}{"schema":', 2, "line 1, column 15", END + '{"schema": <==', "a column counts from the start of the line"),
     (
@@ -101,12 +101,18 @@ PLACES = [
     ('{}{}{"é": x}', 2, "line 1, column 11", VALUE + '{"é": <==', "columns count characters"),
     ('{}{}{"é\U0001f600": x}', 2, "line 1, column 12", VALUE + '{"é\U0001f600": <==', "of four bytes as well"),
     ("{}{} x", 2, "line 1, column 6", "expected the brace that opens a JSON object, found 'x'", "what is no object"),
-    ('{}\t{"a":', 1, "line 1, column 9", END + '{"a": <==', "a fault that YAML does not mend"),
+    ('{}\t{"a":', 1, "line 1, column 9", END + '{"a": <==', "an error in YAML too"),
     ("{} {a: b, c: d: e}\n", 1, "line 1, column 5", KEY + "{ <==", "YAML with a fault, for which it is no JSON"),
     ("{} {\n a: b: c}\n", 1, "line 2, column 2", KEY + "{ <==", "and on its second line"),
-    ("\ufeff{}\n---\né: b: c\n", 1, "line 3, column 5", BESIDE + "é: b <==", "YAML behind a byte order mark"),
-    ("\ufeffé: b: c\n", 0, "line 1, column 5", BESIDE + "é: b <==", "the mark itself is no column"),
-    ("a: 'x\u2028y'\nb: c: d\n", 0, "line 2, column 5", BESIDE + "a: 'x y' b: c <==", "lines are those of editors"),
+    ("\ufeff{}\n---\né: b: c\n", 1, "line 3, column 5", NOT_ALLOWED + "é: b <==", "YAML behind a byte order mark"),
+    ("\ufeffé: b: c\n", 0, "line 1, column 5", NOT_ALLOWED + "é: b <==", "the mark itself is no column"),
+    (
+        "a: 'x\u2028y'\nb: c: d\n",
+        0,
+        "line 2, column 5",
+        NOT_ALLOWED + "a: 'x y' b: c <==",
+        "lines are those of editors",
+    ),
 ]
 """Files, how many empty objects are read of them, the place of the fault, and what it is."""
 
@@ -127,7 +133,7 @@ BAD = [
         b'{"a": "x\n',
         [],
         'line 1, column 9: unexpected control character in string: {"a": "x <==',
-        id="if both fail the JSON error is told",
+        id="if both fail, the error of JSON is reported",
     ),
     pytest.param(
         b"a: 1\n--- {b: 1}\n",
@@ -327,7 +333,7 @@ def test_what_is_read_as_json_is_json_and_every_number_in_it_is_exact(pieces: li
     text = '{"a":' + "".join(pieces) + "}"
     try:
         value = documents._DECODER.decode(text.encode())
-    except documents._UNREAD:
+    except documents._DECODER_ERRORS:
         return
     expected = exact_json(text)
     with contextlib.suppress(orjson.JSONEncodeError):  # integers beyond 64 bits

@@ -30,7 +30,7 @@ def entries(text: str) -> dict[str, Entry]:
         pytest.param("a b>a c>b", "", id="a chain in another order"),
         pytest.param("b>a", "", id="a tail that replaces what is not there"),
         pytest.param("c!b,a b a", "", id="skips only"),
-        pytest.param("c>a!b b>a a", "", id="a skipped entry beside the chain"),
+        pytest.param("c>a!b b>a a", "", id="a skipped entry that is not on the chain"),
         pytest.param("c>b!b b", "", id="what is replaced and skipped"),
         pytest.param("c>b!x b", "", id="a skip of what is not there"),
         pytest.param("a b", "multiple channel heads found in graph: a, b", id="two heads"),
@@ -86,7 +86,7 @@ def test_any_graph_is_judged_as_the_rules_read(drawn: dict[str, tuple[str, list[
 
 
 def plain_reading(drawn: Mapping[str, Entry]) -> str:
-    """The rules one after the other, as formats 1.7 says them, however slow."""
+    """The rules of formats 1.7, one after the other, without regard to speed."""
 
     def is_skipped(name: str) -> bool:
         return any(name in entry.skips for entry in drawn.values())

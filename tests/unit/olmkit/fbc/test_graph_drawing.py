@@ -1,4 +1,4 @@
-"""The upgrade graph as text: what is drawn, and that both forms say it of names of every kind."""
+"""The upgrade graph as text: what is drawn, and names of every kind in both formats."""
 
 from __future__ import annotations
 

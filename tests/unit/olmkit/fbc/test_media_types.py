@@ -1,4 +1,4 @@
-"""Files told by how they begin."""
+"""Media types are detected from the first bytes of a file."""
 
 from __future__ import annotations
 

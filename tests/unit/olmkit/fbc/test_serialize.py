@@ -38,11 +38,11 @@ def test_a_package_comes_before_its_channels_bundles_others_and_deprecations_and
         {"schema": "olm.channel", "package": "b", "name": "alpha"},
         {"schema": "olm.package", "name": "b"},
         {"schema": "olm.package", "name": "a"},
-        {"schema": "nobody's"},
+        {"schema": "unknown"},
     ]
     found = [(each.schema, each.package, each.name) for each in sort_blobs(blobs_of(*values))]
     assert found == [
-        ("nobody's", "", ""),
+        ("unknown", "", ""),
         ("olm.package", "", "a"),
         ("olm.package", "", "b"),
         ("olm.channel", "b", "alpha"),

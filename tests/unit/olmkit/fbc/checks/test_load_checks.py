@@ -1,4 +1,4 @@
-"""What makes opm refuse a catalog at once: the rules A1 to A28 of formats 1.7, each with opm's words."""
+"""The checks at which opm stops: the rules A1 to A28 of formats 1.7, each with opm's message."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.unit.olmkit.fbc.blob_builders import (
     deprecated,
     deprecations,
     entry,
+    opm_error,
     package,
-    said_of,
 )
 
 VALID = (package(), channel("b"), bundle("b"))
@@ -28,7 +28,7 @@ NO_LABEL = (
 
 
 def test_a_valid_catalog_is_accepted() -> None:
-    assert said_of(*VALID, package("q"), channel("b", package="q"), bundle("b", package="q")) == ""
+    assert opm_error(*VALID, package("q"), channel("b", package="q"), bundle("b", package="q")) == ""
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_valid_catalog_is_accepted() -> None:
     ],
 )
 def test_packages(blobs: list[Value], words: str) -> None:
-    assert said_of(*blobs) == words
+    assert opm_error(*blobs) == words
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_packages(blobs: list[Value], words: str) -> None:
     ],
 )
 def test_channels(blobs: list[Value], words: str) -> None:
-    assert said_of(*blobs) == words
+    assert opm_error(*blobs) == words
 
 
 def with_properties(*properties: Value) -> list[Value]:
@@ -156,7 +156,7 @@ def with_properties(*properties: Value) -> list[Value]:
     ],
 )
 def test_bundles_and_their_properties(blobs: list[Value], words: str) -> None:
-    assert said_of(*blobs) == words
+    assert opm_error(*blobs) == words
 
 
 @pytest.mark.parametrize(
@@ -174,13 +174,15 @@ def test_bundles_and_their_properties(blobs: list[Value], words: str) -> None:
             id="A15: a related image; an empty one is let pass",
         ),
         pytest.param(
-            {"image": "", "relatedImages": None}, None, id="A14: an empty image is not looked at (stage B asks for one)"
+            {"image": "", "relatedImages": None},
+            None,
+            id="A14: an empty image is not checked (the model checks require one)",
         ),
     ],
 )
 def test_images(changed: dict[str, Any], words: str | None) -> None:
-    said = said_of(package(), channel("b"), bundle("b", **changed))
-    assert said == words if words else "image:" not in said
+    error = opm_error(package(), channel("b"), bundle("b", **changed))
+    assert error == words if words else "image:" not in error
 
 
 @pytest.mark.parametrize(
@@ -211,7 +213,7 @@ def test_images(changed: dict[str, Any], words: str | None) -> None:
     ],
 )
 def test_versions_and_releases(version: str, release: str | None, words: str) -> None:
-    assert said_of(package(), channel("b"), bundle("b", version, release=release)) == words
+    assert opm_error(package(), channel("b"), bundle("b", version, release=release)) == words
 
 
 @pytest.mark.parametrize(
@@ -230,13 +232,13 @@ def test_versions_and_releases(version: str, release: str | None, words: str) ->
     ],
 )
 def test_bundles_and_entries_belong_together(blobs: list[Value], words: str) -> None:
-    assert said_of(*blobs) == words
+    assert opm_error(*blobs) == words
 
 
 def test_missing_bundles_of_another_channel_than_the_last_are_a_matter_of_stage_b() -> None:
     """A19 has a bug that stands: it sees the last channel of a package only."""
-    said = said_of(package(), channel("b", entry("lost", skips=("b",))), channel("b", name="d"), bundle("b"))
-    assert said.splitlines() == [
+    error = opm_error(package(), channel("b", entry("lost", skips=("b",))), channel("b", name="d"), bundle("b"))
+    assert error.splitlines() == [
         "invalid index:",
         '└── invalid package "p":',
         '    └── invalid channel "c":',
@@ -301,12 +303,12 @@ REFERENCE = "declcfg.PackageScopedReference"
     ],
 )
 def test_deprecations(blobs: list[Value], words: str) -> None:
-    assert said_of(*VALID, *blobs) == words
+    assert opm_error(*VALID, *blobs) == words
 
 
 def test_deprecations_of_what_is_there_are_accepted() -> None:
     entries = (deprecated("olm.package"), deprecated("olm.channel", "c"), deprecated("olm.bundle", "b"))
-    assert said_of(*VALID, deprecations(*entries)) == ""
+    assert opm_error(*VALID, deprecations(*entries)) == ""
 
 
 @pytest.mark.parametrize(
@@ -330,7 +332,7 @@ def test_deprecations_of_what_is_there_are_accepted() -> None:
         pytest.param(
             [*VALID, package("q"), channel(package="q"), deprecations(package="x")],
             "cannot apply deprecations",
-            id="stage A of one package before stage B of another",
+            id="the load checks of one package before the model checks of another",
         ),
         pytest.param(
             [package(), channel("b"), {**bundle("b", "x", image="A"), "properties": [{"type": "x"}]}],
@@ -346,7 +348,7 @@ def test_deprecations_of_what_is_there_are_accepted() -> None:
     ],
 )
 def test_the_order_is_opms(blobs: list[Value], words: str) -> None:
-    assert said_of(*blobs).startswith(words)
+    assert opm_error(*blobs).startswith(words)
 
 
 def test_a_bundle_part_is_small_and_knows_what_is_wrong_with_its_blob() -> None:

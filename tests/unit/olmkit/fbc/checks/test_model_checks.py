@@ -1,4 +1,4 @@
-"""What is wrong with a package's channels and bundles: the rules B of formats 1.7, and the tree that opm prints."""
+"""The errors of a package's channels and bundles: the rules B of formats 1.7, and the tree that opm prints."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.unit.olmkit.fbc.blob_builders import (
     deprecated,
     deprecations,
     entry,
+    opm_error,
     package,
-    said_of,
 )
 
 DEPRECATION = "invalid deprecation: message must be set"
@@ -22,12 +22,12 @@ NO_PROPERTY, NO_IMAGE = 'must be exactly one property with type "olm.package"', 
 
 
 def sentences(*blobs: Value) -> list[str]:
-    """What is said of package p, a line each."""
+    """The problems of package p, one line each."""
 
     def of(schema: str) -> list[tuple[int, Value]]:
         return [(number, blob) for number, blob in enumerate(blobs) if blob["schema"] == schema]
 
-    verdict = check_package(
+    result = check_package(
         PackageBlobs(
             "p",
             [(number, catalog.package(blob)) for number, blob in of("olm.package")],
@@ -36,8 +36,8 @@ def sentences(*blobs: Value) -> list[str]:
             [(number, catalog.deprecations(blob)) for number, blob in of("olm.deprecations")],
         )
     )
-    found = list(verdict.sentences())
-    assert verdict.count == len(found)
+    found = list(result.sentences())
+    assert result.count == len(found)
     assert all(sentence.startswith('invalid package "p": ') for sentence in found)
     return [sentence.removeprefix('invalid package "p": ') for sentence in found]
 
@@ -59,12 +59,12 @@ def sentences(*blobs: Value) -> list[str]:
         pytest.param(
             [package(defaultChannel="x"), channel("b"), bundle("b")],
             ['invalid channel "x": channel must contain at least one bundle'],
-            id="a default channel that is not there is an empty one",
+            id="a default channel that does not exist is added as an empty one",
         ),
         pytest.param(
             [package()],
             ['invalid channel "c": channel must contain at least one bundle'],
-            id="that also counts as the one channel there must be",
+            id="the added channel is the one channel that there must be",
         ),
         pytest.param(
             [package(), channel("b"), bundle("b"), deprecations(deprecated("olm.package", message=""))],
@@ -192,7 +192,7 @@ OBJECT = {"type": "olm.bundle.object", "value": {"data": "e30="}}
             bundle("b", "1.0.0", release="2.a"),
             entry("b"),
             ['name "b" does not match normalized name "p-v1.0.0-2.a"'],
-            id="a name that does not tell the release",
+            id="a name without the release",
         ),
         pytest.param(bundle("p-v1.0.0-2", "1.0.0", release="2"), entry("p-v1.0.0-2"), [], id="one that does"),
         pytest.param(
@@ -209,7 +209,7 @@ OBJECT = {"type": "olm.bundle.object", "value": {"data": "e30="}}
                 'invalid skipRange "<1": Could not parse Range "<1": Could not parse version "1" in "<1": No Major.Minor.Patch'
                 " elements found"
             ],
-            id="a skipRange that is none",
+            id="an invalid skipRange",
         ),
         pytest.param(bundle("b"), entry("b", skip_range=">=1.0.0 <2.0.0 || 3.x.x"), [], id="a skipRange"),
         pytest.param(bundle("b", image=""), entry("b"), [NO_IMAGE], id="neither an image nor objects"),
@@ -219,13 +219,13 @@ OBJECT = {"type": "olm.bundle.object", "value": {"data": "e30="}}
             [],
             id="objects and no image",
         ),
-        pytest.param(bundle("b"), entry("b", replaces="gone"), [], id="replaces may name what is not there"),
+        pytest.param(bundle("b"), entry("b", replaces="gone"), [], id="replaces may name a bundle that does not exist"),
     ],
 )
 def test_bundles(one: Value, of_channel: Value, expected: list[str]) -> None:
     name = of_channel["name"]
-    said = [sentence for sentence in sentences(package(), channel(of_channel), one) if "cycle" not in sentence]
-    assert said == [f'invalid channel "c": invalid bundle "{name}": {sentence}' for sentence in expected]
+    found = [sentence for sentence in sentences(package(), channel(of_channel), one) if "cycle" not in sentence]
+    assert found == [f'invalid channel "c": invalid bundle "{name}": {sentence}' for sentence in expected]
 
 
 def test_icons_are_not_looked_at() -> None:
@@ -236,7 +236,7 @@ def test_icons_are_not_looked_at() -> None:
 def test_the_tree_is_drawn_as_opm_draws_it() -> None:
     first = [package(), channel("a", "b"), bundle("a", image=""), bundle("b", "3.0.0", image="")]
     second = [package("q", defaultChannel=""), channel("b", package="q"), bundle("b", package="q")]
-    assert said_of(*first, *second).splitlines() == [
+    assert opm_error(*first, *second).splitlines() == [
         "invalid index:",
         '├── invalid package "p":',
         '│   └── invalid channel "c":',

@@ -1,4 +1,4 @@
-"""The objects that a bundle carries: which of them opm reads."""
+"""The objects in a bundle: which of them opm can read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def object_of(data: Any) -> catalog.Bundle:
     [
         pytest.param(None, id="nothing"),
         pytest.param(base64.b64encode(b"a: 1\nb: [c]\n").decode(), id="YAML"),
-        pytest.param(base64.b64encode(b" {no json").decode(), id="what begins like JSON is not looked into"),
+        pytest.param(base64.b64encode(b" {no json").decode(), id="an object that begins like JSON is not parsed"),
         pytest.param("YTog\nMQ==\n", id="base64 on several lines"),
         pytest.param([97, 58], id="bytes as numbers"),
     ],

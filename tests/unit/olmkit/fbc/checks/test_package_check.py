@@ -1,4 +1,4 @@
-"""The check of one package at a time, as catalogd uses it: everything is found, nothing is made into words that nobody reads."""
+"""The check of one package at a time, as catalogd uses it: all problems are found, and only those that are read are formatted."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ PACKAGE = (0, catalog.package(package()))
 
 
 def test_a_valid_package_has_no_problems() -> None:
-    verdict = check_package(
+    result = check_package(
         PackageBlobs("p", [PACKAGE], numbered_channels(channel("b")), numbered_bundles(bundle("b")), [])
     )
-    assert (verdict.count, verdict.tree, list(verdict.sentences())) == (0, None, [])
+    assert (result.count, result.tree, list(result.sentences())) == (0, None, [])
 
 
-def test_all_problems_of_stage_a_are_found_in_opms_order() -> None:
-    verdict = check_package(
+def test_all_problems_of_the_load_checks_are_found_in_opms_order() -> None:
+    result = check_package(
         PackageBlobs(
             "p",
             [PACKAGE, (3, catalog.package(package()))],
@@ -37,10 +37,8 @@ def test_all_problems_of_stage_a_are_found_in_opms_order() -> None:
             [(1, catalog.deprecations(deprecations(deprecated("olm.bundle", "y"), deprecated("olm.channel", "z"))))],
         )
     )
-    assert [problem.position for problem in verdict.problems] == sorted(
-        problem.position for problem in verdict.problems
-    )
-    assert list(verdict.sentences()) == [
+    assert [problem.position for problem in result.problems] == sorted(problem.position for problem in result.problems)
+    assert list(result.sentences()) == [
         'duplicate package "p"',
         'invalid package "p", channel "c": duplicate entry "b"',
         'package "p" contains channel with no name',
@@ -52,12 +50,12 @@ def test_all_problems_of_stage_a_are_found_in_opms_order() -> None:
         'cannot deprecate bundle "y" for package "p": bundle not found',
         'cannot deprecate channel "z" for package "p": channel not found',
     ]
-    assert verdict.count == 10
-    assert verdict.tree is None
+    assert result.count == 10
+    assert result.tree is None
 
 
 def test_of_a_package_that_is_only_mentioned_every_mention_is_a_problem() -> None:
-    verdict = check_package(
+    result = check_package(
         PackageBlobs(
             "q",
             [],
@@ -66,7 +64,7 @@ def test_of_a_package_that_is_only_mentioned_every_mention_is_a_problem() -> Non
             [(0, catalog.deprecations(deprecations(package="q")))],
         )
     )
-    assert list(verdict.sentences()) == [
+    assert list(result.sentences()) == [
         'unknown package "q" for channel "c"',
         'unknown package "q" for bundle "b"',
         'cannot apply deprecations to an unknown package "q"',
@@ -75,9 +73,9 @@ def test_of_a_package_that_is_only_mentioned_every_mention_is_a_problem() -> Non
 
 def test_nothing_else_is_said_of_a_package_with_a_blob_that_could_not_be_read() -> None:
     faults = ["parse channel: json: …", "parse bundle: json: …"]
-    verdict = check_package(PackageBlobs("p", [PACKAGE], [], [], [], list(enumerate(faults))))
-    assert list(verdict.sentences()) == faults
-    assert verdict.problems[0].position == (LoadStep.READING, 0, 0)
+    result = check_package(PackageBlobs("p", [PACKAGE], [], [], [], list(enumerate(faults))))
+    assert list(result.sentences()) == faults
+    assert result.problems[0].position == (LoadStep.READING, 0, 0)
 
 
 def test_a_name_that_is_no_package_may_have_nothing_at_all() -> None:
@@ -94,9 +92,9 @@ def test_counting_makes_no_text() -> None:
     """A hundred thousand problems with a name of megabytes each would be four hundred gigabytes."""
     name = "n" * 4_000_000
     twice = catalog.Channel(name, "p", (catalog.Entry("e", "", (), ""),) * 100_000)
-    verdict = check_package(PackageBlobs("p", [PACKAGE], [(0, twice)], numbered_bundles(bundle("e")), []))
-    assert verdict.count == 99_999
-    assert len(next(verdict.sentences())) > len(name)
+    result = check_package(PackageBlobs("p", [PACKAGE], [(0, twice)], numbered_bundles(bundle("e")), []))
+    assert result.count == 99_999
+    assert len(next(result.sentences())) > len(name)
 
 
 @pytest.mark.timeout(120)
@@ -107,10 +105,10 @@ def test_a_channel_of_a_hundred_thousand_bundles_in_one_chain() -> None:
     parts = [(at, CheckedBundle(name, "p", "", f"1.0.{at}", "", has_content=True)) for at, name in enumerate(names)]
     assert check_package(PackageBlobs("p", [PACKAGE], [(0, whole)], parts, [])).count == 0
     broken = [(at, CheckedBundle(name, "p", "", "1.0.0", "", has_content=False)) for at, name in enumerate(names)]
-    verdict = check_package(PackageBlobs("p", [PACKAGE], [(0, whole)], broken, []))
-    assert verdict.count == 100_001
-    assert verdict.tree is not None
-    assert verdict.tree.text().count("\n") == 200_003 - 1
+    result = check_package(PackageBlobs("p", [PACKAGE], [(0, whole)], broken, []))
+    assert result.count == 100_001
+    assert result.tree is not None
+    assert result.tree.text().count("\n") == 200_003 - 1
 
 
 def test_what_is_quoted_is_not_read_as_a_place_to_fill_in() -> None:
@@ -120,7 +118,7 @@ def test_what_is_quoted_is_not_read_as_a_place_to_fill_in() -> None:
 def test_entries_keep_their_order_in_the_tree() -> None:
     edges = [entry("z", skips=("y", "x")), entry("y"), entry("x")]
     values = [bundle(name, f"{at}.0.0", image="") for at, name in enumerate("xyz")]
-    verdict = check_package(
+    result = check_package(
         PackageBlobs("p", [PACKAGE], numbered_channels(channel(*edges)), numbered_bundles(*values), [])
     )
-    assert [sentence.split('"')[5] for sentence in verdict.sentences()] == ["z", "y", "x"]
+    assert [sentence.split('"')[5] for sentence in result.sentences()] == ["z", "y", "x"]

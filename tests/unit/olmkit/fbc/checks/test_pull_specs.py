@@ -1,4 +1,4 @@
-"""What may stand where a catalog names an image, in the words of the library that opm asks."""
+"""Image references in catalogs, with the errors of the library that opm uses."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def test_good_ones(text: str) -> None:
         pytest.param(
             HEX,
             f"invalid repository name ({HEX}), cannot specify 64-byte hexadecimal strings",
-            id="what looks like an image's id",
+            id="a text like an image's id",
         ),
         pytest.param("quay.io/A/b", LOWERCASE, id="capitals"),
         pytest.param("Quay/b", LOWERCASE, id="a first part that is no host"),
         pytest.param(
-            "QUAY_A.io/b", "repository name must be lowercase", id="capitals in a part that was taken for a host"
+            "QUAY_A.io/b", "repository name must be lowercase", id="capitals in a part that was read as a host"
         ),
         pytest.param("a b", INVALID, id="a blank"),
         pytest.param("a/", INVALID, id="a slash at the end"),

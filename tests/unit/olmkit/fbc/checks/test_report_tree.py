@@ -1,4 +1,4 @@
-"""Problems as the tree that opm prints."""
+"""The tree of errors as opm prints it."""
 
 from __future__ import annotations
 
