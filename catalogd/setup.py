@@ -1,4 +1,4 @@
-"""What catalogd is made of, wired: the shelf is filled and served, then the controller. Called by catalogd.__main__.
+"""What catalogd is made of, wired: the store is filled and served, then the controller. Called by catalogd.__main__.
 
 Loads everything; what must be quick comes before it.
 """
@@ -6,13 +6,14 @@ Loads everything; what must be quick comes before it.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from catalogd.catalog import package_diff
-from catalogd.catalog.desired_source import CONFIG_MAP, SECRET
+from catalogd.catalog.act import FIELD_MANAGER, CatalogActions
 from catalogd.catalog.events import keys_of_catalog, keys_of_input, keys_of_package
 from catalogd.catalog.metrics import CatalogMetrics
 from catalogd.catalog.package_sync import PackageSync
-from catalogd.catalog.reconciler import MANAGER, Catalogs
+from catalogd.catalog.reconciler import CatalogReconciler
 from catalogd.catalog.source_inputs import CONFIG_MAPS, SECRETS, SourceInputs
 from catalogd.http.compression import CompressedFiles
 from catalogd.http.server import CatalogServer
@@ -40,93 +41,107 @@ from olmkit.tls.service import CATALOG_SERVICE
 async def build(manager: Manager, startup_verifier: StartupVerifier | None = None) -> None:
     """Serve what was served before, then wire the controller; `startup_verifier` has started to verify it."""
     access, memory = _checked_access(manager), job_memory_budget(manager.settings.jobs_memory)
-    shelf = CatalogStore(manager.settings.cache_dir, startup_verifier=startup_verifier)
+    store = CatalogStore(manager.settings.cache_dir, startup_verifier=startup_verifier)
     known = manager.informer(catalogs.KIND, transform=without_managed_fields)
     # What is restored says first what is expected: who asks before it is there is told to come again.
-    _, base_url = await asyncio.gather(shelf.restore(), _serve(manager, shelf, known, memory))
-    controller = _controller(manager, shelf, known, access, memory, base_url)
-    for name in {*shelf.names, *shelf.pending_names}:
+    _, base_url = await asyncio.gather(store.restore(), _serve(manager, store, known, memory))
+    controller = _controller(manager, store, known, access, memory, base_url)
+    for name in {*store.names, *store.pending_names}:
         controller.enqueue(name)  # a Catalog that was deleted meanwhile is told by nothing else
-    shelf.on_catalog_change(controller.enqueue)
+    store.on_catalog_change(controller.enqueue)
     manager.add_controller(controller)
 
 
-async def _serve(manager: Manager, shelf: CatalogStore, known: Informer, memory: MemoryBudget) -> str:
-    """Have the shelf kept tidy and served, to clients and to other replicas; returns the URL."""
+async def _serve(manager: Manager, store: CatalogStore, known: Informer, memory: MemoryBudget) -> str:
+    """Have the store kept tidy and served, to clients and to other replicas; returns the URL."""
     flags = manager.settings.extra
-    manager.add_runnable(shelf.run)
+    manager.add_runnable(store.run)
     serving = await setup.secure_serving(
         manager, CATALOG_SERVICE, flags.external_address or _reached_at(flags.catalogs_server_addr, 0)
     )
     server = CatalogServer(
-        shelf,
+        store,
         lambda name: _uid(known, name),
-        _encodings(manager, shelf, memory),
+        _encodings(manager, store, memory),
         is_leading=lambda: manager.is_leading,
-        mount=ReplicationRoutes(shelf, serving.check).add_routes if serving.peers else None,
+        mount=ReplicationRoutes(store, serving.check).add_routes if serving.peers else None,
     )
     manager.on_close(server.close)
     port = await server.start(flags.catalogs_server_addr, serving.context, serving.authorize)
     if serving.peers:
         address = flags.replica_address or _reached_at(flags.catalogs_server_addr, port)
-        replicas.setup(manager, shelf, known, address, serving.peers)
+        replicas.setup(manager, store, known, address, serving.peers)
     return f"{serving.scheme}://{flags.external_address or _reached_at(flags.catalogs_server_addr, port)}"
 
 
 def _controller(
-    manager: Manager, shelf: CatalogStore, known: Informer, access: Access, memory: MemoryBudget, base_url: str
+    manager: Manager, store: CatalogStore, known: Informer, access: Access, memory: MemoryBudget, base_url: str
 ) -> Controller:
-    """What fills the shelf, and says so in the Catalogs' status and the Packages."""
-    settings, flags = manager.settings, manager.settings.extra
-    sandbox = Sandbox(reads=(*access.config_files(), shelf.content_folder))
-    jobs = Jobs[LoadResult](
-        lambda name: controller.enqueue(name), limits=LOAD_LIMITS, preload=[LOAD.module], sandbox=sandbox, memory=memory
-    )
-    jobs.warm_up()
-    manager.on_close(jobs.close)
-    scope = {"namespace": settings.system_namespace, "metadata_only": True}
-    secrets, config_maps = manager.informer(SECRETS, **scope), manager.informer(CONFIG_MAPS, **scope)
-    reach = SourceInputs(manager.client, settings.system_namespace, secrets, config_maps, flags.pull_secret)
-    offered = manager.informer(packages.KIND, transform=package_diff.transform)
-    offered_bundles = (
+    """The controller that fills the store and reports it in the Catalogs' status and the Packages."""
+
+    def job_ended(name: str) -> None:
+        reconciler.log_failure(name)
+        controller.enqueue(name)
+
+    flags = manager.settings.extra
+    inputs = _source_inputs(manager)
+    package_informer = manager.informer(packages.KIND, transform=package_diff.transform)
+    bundle_informer = (
         manager.informer(bundlemetadata.KIND, transform=package_diff.transform) if flags.bundle_metadata else None
     )
-    reconciler = Catalogs(
+    package_sync = PackageSync(manager.client, package_diff.PACKAGES, package_informer, FIELD_MANAGER)
+    bundle_sync = (
+        PackageSync(manager.client, package_diff.BUNDLE_METADATA, bundle_informer, FIELD_MANAGER)
+        if bundle_informer
+        else None
+    )
+    actions = CatalogActions(
         client=manager.client,
         catalogs=known,
-        packages=PackageSync(manager.client, package_diff.PACKAGES, offered, MANAGER),
-        bundles=PackageSync(manager.client, package_diff.BUNDLE_METADATA, offered_bundles, MANAGER)
-        if offered_bundles
-        else None,
-        jobs=jobs,
-        shelf=shelf,
-        loader=LoadTaskFactory(shelf.content_folder, access, flags.bundle_metadata),
-        reach=reach,
-        publisher=Publisher(manager.client, catalogs.KIND, MANAGER, known),
-        base_url=base_url,
+        packages=package_sync,
+        bundles=bundle_sync,
+        jobs=_load_jobs(manager, access, store, memory, job_ended),
+        store=store,
+        load_tasks=LoadTaskFactory(store.content_folder, access, flags.bundle_metadata),
+        inputs=inputs,
+        job_ended=job_ended,
     )
-    manager.on_started_leading(reconciler.begin)
-    _measured(manager, known, reconciler)
-    controller = Controller(MANAGER, reconciler.reconciler())
+    reconciler = CatalogReconciler(actions, Publisher(manager.client, catalogs.KIND, FIELD_MANAGER, known), base_url)
+    manager.on_started_leading(reconciler.start_leading)
+    metrics = CatalogMetrics(lambda: known.objects.values(), reconciler.last_checked, lambda: manager.is_leading)
+    metrics.register()
+    manager.on_close(metrics.unregister)
+    controller = Controller(FIELD_MANAGER, reconciler.steps())
     controller.watch(known, keys_of_catalog)
-    controller.watch(secrets, keys_of_input(SECRET, reach, known))
-    controller.watch(config_maps, keys_of_input(CONFIG_MAP, reach, known))
-    for each in (offered, offered_bundles):
+    for kind, informer in inputs.informers.items():
+        controller.watch(informer, keys_of_input(kind, inputs, known))
+    for each in (package_informer, bundle_informer):
         if each is not None:
             controller.watch(each, keys_of_package(known))
     return controller
 
 
-def _measured(manager: Manager, known: Informer, reconciler: Catalogs) -> None:
-    """Each Catalog is told of at /metrics, as long as this process leads."""
-    told = CatalogMetrics(lambda: known.objects.values(), reconciler.looked, lambda: manager.is_leading)
-    told.register()
-    manager.on_close(told.unregister)
+def _source_inputs(manager: Manager) -> SourceInputs:
+    namespace = manager.settings.system_namespace
+    secrets = manager.informer(SECRETS, namespace=namespace, metadata_only=True)
+    config_maps = manager.informer(CONFIG_MAPS, namespace=namespace, metadata_only=True)
+    return SourceInputs(manager.client, namespace, secrets, config_maps, manager.settings.extra.pull_secret)
 
 
-def _encodings(manager: Manager, shelf: CatalogStore, memory: MemoryBudget) -> CompressedFiles:
-    """gzip and zstd of what is on the shelf, made on every replica."""
-    encodings = CompressedFiles(manager.settings.cache_dir, shelf, memory)
+def _load_jobs(
+    manager: Manager, access: Access, store: CatalogStore, memory: MemoryBudget, ended: Callable[[str], None]
+) -> Jobs[LoadResult]:
+    """The jobs that load sources, with their fork server started."""
+    sandbox = Sandbox(reads=(*access.config_files(), store.content_folder))
+    jobs = Jobs[LoadResult](ended, limits=LOAD_LIMITS, preload=[LOAD.module], sandbox=sandbox, memory=memory)
+    jobs.warm_up()
+    manager.on_close(jobs.close)
+    return jobs
+
+
+def _encodings(manager: Manager, store: CatalogStore, memory: MemoryBudget) -> CompressedFiles:
+    """gzip and zstd of what is in the store, made on every replica."""
+    encodings = CompressedFiles(manager.settings.cache_dir, store, memory)
     manager.on_close(encodings.close)
     manager.add_runnable(encodings.run)
     return encodings

@@ -1,173 +1,261 @@
-"""What to do next for one Catalog: World -> Plan.
+"""Decides the next step for one Catalog: a list of rules, of which the first that answers wins.
 
-Called by the reconciler that catalogd.catalog.reconciler wires; what is said about it is catalogd.catalog.report's. The rules
-are read from the top: the first that answers wins. Pure.
+Called by catalogd.catalog.reconciler for each World. Each Plan is one step; the next pass observes its result, so that the same
+rules continue after a crash between any two writes. `next_pass` and `_time_to_check` hold all timing. Pure.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 from catalogd.catalog.desired_source import desired_source
 from catalogd.catalog.package_diff import Difference
 from catalogd.catalog.world import (
+    Action,
     ConfirmUnchanged,
     DesiredSource,
+    Evaluation,
+    Keep,
     Load,
     LoadFailed,
     LoadFinished,
     LoadRunning,
+    LoadState,
     Plan,
     Record,
     Serve,
     SetLabel,
     StopServing,
     SyncPackages,
-    Wait,
     World,
 )
-from olmkit.api.catalogs import NAME_LABEL, Catalog
+from olmkit.api.catalogs import NAME_LABEL
 from olmkit.api.conditions import format_timestamp
 from olmkit.errors import Blocked, OlmError, Waiting
+from olmkit.runtime.reconciler import Decision
 from olmkit.sources.errors import BadContent
 
 QUEUE_CHECK_INTERVAL = timedelta(seconds=5)
-"""When to look again whether a job that waits for its turn has got it."""
+"""Time between two checks whether a queued job has started: nothing reports that."""
 IMMEDIATELY = timedelta(0)
-WRITE_BATCH = 64
-"""Package objects written in one pass."""
+WRITE_BATCH_SIZE = 64
+"""Objects of each kind that are written, and that are deleted, in one pass."""
 
 
-def decide(world: World) -> Plan:
-    """The next step. Raises Blocked and Waiting when there is none but an error stands."""
-    if world.catalog is None or world.serves_deleted_catalog:
-        return StopServing()
-    if world.catalog.metadata.deleting:
-        # What is left then is to wait for the finalizers of others.
-        return StopServing() if world.served is not None or world.job is not None else Wait(None)
-    wish: DesiredSource | Blocked | None = desired_source(world)
-    if wish is None and (world.served is not None or world.job is not None):
-        return StopServing()
-    if isinstance(wish, DesiredSource) and (step := _content(world, wish)) is not None:
-        return step
-    if _is_unsaid(world, world.catalog):
-        return Wait(IMMEDIATELY)  # that it is served is said before objects are written
-    if _lacks_label(world, world.catalog):
-        return SetLabel()
-    if world.package_diff or world.bundle_diff:
-        return SyncPackages(_first(world.package_diff), _first(world.bundle_diff))
-    if isinstance(wish, Blocked):
-        raise wish
-    return _rest(world, wish)
+def decide(world: World) -> Decision[Plan, Evaluation]:
+    """The next step, or the error that stands when there is none; and the evaluation for the report."""
+    evaluation = evaluate(world)
+    for rule in RULES:
+        action = rule(world, evaluation)
+        if isinstance(action, OlmError):
+            return Decision(action, evaluation)
+        if action is not None:
+            return Decision(Plan(action, next_pass(world, evaluation, action)), evaluation)
+    return Decision(Plan(Keep(), next_pass(world, evaluation, Keep())), evaluation)
 
 
-def _content(world: World, wish: DesiredSource) -> Plan | None:
-    """What brings the content that is wished for; None while there is nothing to begin."""
-    if isinstance(world.job, LoadFinished) and world.job.job_identity == wish.job_identity:
-        return _take(world, wish, world.job)
-    return Load(wish) if _must_look(world, wish) else None
+def evaluate(world: World) -> Evaluation:
+    """What the spec asks for, what prevents it, and when its source is due."""
+    desired = desired_source(world)
+    if isinstance(desired, Blocked):
+        return Evaluation(source_error=desired)
+    if desired is None:
+        return Evaluation()
+    time_to_check = _time_to_check(world, desired)
+    return Evaluation(desired, _load_error(world, desired, time_to_check), time_to_check)
 
 
-def _rest(world: World, wish: DesiredSource | None) -> Plan:
-    """Nothing can be begun: how long until something may."""
-    if wish is None:
-        return Wait(None)
-    if isinstance(world.job, LoadRunning):
-        return Wait(QUEUE_CHECK_INTERVAL if world.job.is_queued else None)
-    if error := standing_error(world, wish):
-        raise error
-    return Wait(time_to_next_check(world, wish))
-
-
-def _first(difference: Difference) -> Difference:
-    return Difference(difference.writes[:WRITE_BATCH], difference.deletes[:WRITE_BATCH])
-
-
-def _take(world: World, wish: DesiredSource, read: LoadFinished) -> Plan:
-    """lastUnpacked moves only when the content changes."""
-    old = world.served.record if world.served else None
-    if old is not None and read.digest in ("", old.digest):
-        record = Record(
-            wish.identity,
-            read.resolved_ref or old.resolved_ref,
-            old.digest,
-            old.unpacked,
-            read.resolved or old.resolved,
-            read.validator or old.validator,
-            world.uid,
-            wish.credential_versions,
-        )
-        return (
-            ConfirmUnchanged(_after_look(world, wish))
-            if record == old and not world.lacks_bundle_metadata
-            else Serve(record)
-        )
-    unpacked = format_timestamp(world.now)
-    named = (wish.identity, read.resolved_ref, read.digest, unpacked, read.resolved, read.validator)
-    return Serve(Record(*named, world.uid, wish.credential_versions))
-
-
-def _after_look(world: World, wish: DesiredSource) -> timedelta | None:
-    """How long until there is something to do again, once it is noted that nothing has moved."""
-    catalog = world.catalog
-    if catalog is None or world.refresh_pending or _is_unsaid(world, catalog) or _lacks_label(world, catalog):
-        return IMMEDIATELY
-    return IMMEDIATELY if world.package_diff or world.bundle_diff else wish.poll_interval
-
-
-def _is_unsaid(world: World, catalog: Catalog) -> bool:
-    """Whether content is served that the status does not name yet."""
-    return world.served is not None and catalog.status.content_digest != world.served.record.digest
-
-
-def _lacks_label(world: World, catalog: Catalog) -> bool:
-    return catalog.metadata.labels.get(NAME_LABEL) != world.name
-
-
-def _must_look(world: World, wish: DesiredSource) -> bool:
-    """A new wish at once; one that was refused, and one that is served, when its time has come or a person asks."""
-    match world.job:
-        case LoadRunning() if world.job.job_identity == wish.job_identity:
-            return False
-        case LoadFailed() if world.job.job_identity == wish.job_identity:
-            again = _again(wish, world.job)
-            return world.refresh_pending or (again is not None and again <= IMMEDIATELY)
-    if world.served is None or (world.served.record.ref, world.served.record.uid) != (wish.identity, world.uid):
-        return True  # a Secret that has changed alone waits for the next look
-    after = time_to_next_check(world, wish)
-    if (
-        world.refresh_pending
-        or world.lacks_bundle_metadata
-        or wish.config_map_versions != world.loaded_config_map_versions
-    ):
-        return True
-    return after is not None and after <= IMMEDIATELY
-
-
-def time_to_next_check(world: World, wish: DesiredSource) -> timedelta | None:
-    """How long until what is served is compared with the source; None: never, zero or less: now."""
-    if wish.poll_interval is None:
-        return None
-    return IMMEDIATELY if world.last_checked is None else world.last_checked + wish.poll_interval - world.now
-
-
-def _again(wish: DesiredSource, refused: LoadFailed) -> timedelta | None:
-    """How long until a source that was refused is tried again; None: not until something else changes."""
-    if isinstance(refused.error, Waiting):
-        return refused.error.after - refused.age
-    if isinstance(refused.error, BadContent) and wish.poll_interval is not None:
-        return wish.poll_interval - refused.age  # the tag may move to something better
-    return None
-
-
-def standing_error(world: World, wish: DesiredSource) -> OlmError | None:
-    """Why what the spec asks for could not be read: Waiting if it is tried again or is being tried, else Blocked."""
-    match world.job:
-        case LoadRunning(previous_error=OlmError() as error) if world.job.job_identity == wish.job_identity:
+def _load_error(world: World, desired: DesiredSource, time_to_check: timedelta | None) -> OlmError | None:
+    """Why the source could not be loaded: Waiting if it is tried again or is being tried, else as it is."""
+    match _job(world, desired):
+        case LoadRunning(previous_error=OlmError() as error):
             return Waiting(error.reason, error.message, IMMEDIATELY)
-        case LoadFailed() if world.job.job_identity == wish.job_identity:
-            after = _again(wish, world.job)
-            error = world.job.error
-            return error if after is None else Waiting(error.reason, error.message, max(after, IMMEDIATELY))
+        case LoadFailed(error=error) if time_to_check is not None:
+            return Waiting(error.reason, error.message, max(time_to_check, IMMEDIATELY))
+        case LoadFailed(error=error):
+            return error
         case _:
             return None
+
+
+# --- timing
+
+
+def next_pass(world: World, evaluation: Evaluation, action: Action) -> timedelta | None:
+    """The time from an action to the next pass; None: when something that is watched changes, or a job ends."""
+    match action:
+        case StopServing() if world.raw is None:
+            return None
+        case Load() if not (world.package_diff or world.bundle_diff):
+            return None  # the end of the job enqueues the Catalog
+        case Keep() if world.catalog is None or world.catalog.metadata.deleting:
+            return None  # the finalizers of others are watched
+        case Keep() if not _is_unreported(world):
+            return evaluation.time_to_check
+        case ConfirmUnchanged() if not (world.refresh_pending or _has_writes(world)):
+            return evaluation.desired.poll_interval if evaluation.desired else None
+        case _:
+            return IMMEDIATELY
+
+
+def _time_to_check(world: World, desired: DesiredSource) -> timedelta | None:
+    """How long until the source is to be checked, or a queued job looked at; zero or less: now, None: when something changes."""
+    match _job(world, desired):
+        case LoadRunning(is_queued=is_queued):
+            return QUEUE_CHECK_INTERVAL if is_queued else None
+        case LoadFailed(error=Waiting() as error, age=age):
+            return error.after - age
+        case LoadFailed(error=BadContent(), age=age) if desired.poll_interval is not None:
+            return desired.poll_interval - age  # the tag may move to content that can be read
+        case LoadFailed():
+            return None
+    if desired.poll_interval is None:
+        return None
+    return IMMEDIATELY if world.last_checked is None else world.last_checked + desired.poll_interval - world.now
+
+
+# --- the Catalog
+
+
+def _absent(world: World, evaluation: Evaluation) -> Action | None:
+    return StopServing() if world.catalog is None or world.serves_deleted_catalog else None
+
+
+def _deleting(world: World, evaluation: Evaluation) -> Action | None:
+    """The content goes at once; the object stays until the finalizers of others are removed."""
+    if world.catalog is None or not world.catalog.metadata.deleting:
+        return None
+    return StopServing() if world.served is not None or world.job is not None else Keep()
+
+
+def _unavailable(world: World, evaluation: Evaluation) -> Action | None:
+    is_unavailable = world.catalog is not None and world.catalog.is_unavailable
+    return StopServing() if is_unavailable and (world.served is not None or world.job is not None) else None
+
+
+# --- its content
+
+
+def _take_loaded(world: World, evaluation: Evaluation) -> Action | None:
+    """A job has ended well: its content is served, or what is served is confirmed. lastUnpacked changes only with the content."""
+    desired = evaluation.desired
+    loaded = _job(world, desired)
+    if desired is None or not isinstance(loaded, LoadFinished):
+        return None
+    old = world.served.record if world.served else None
+    if old is None or loaded.digest not in ("", old.digest):
+        unpacked = format_timestamp(world.now)
+        named = (desired.identity, loaded.resolved_ref, loaded.digest, unpacked, loaded.resolved, loaded.validator)
+        return Serve(Record(*named, world.uid, desired.credential_versions))
+    record = Record(
+        desired.identity,
+        loaded.resolved_ref or old.resolved_ref,
+        old.digest,
+        old.unpacked,
+        loaded.resolved or old.resolved,
+        loaded.validator or old.validator,
+        world.uid,
+        desired.credential_versions,
+    )
+    return Serve(record) if record != old or world.lacks_bundle_metadata else ConfirmUnchanged()
+
+
+def _load(world: World, evaluation: Evaluation) -> Action | None:
+    desired = evaluation.desired
+    if desired is None or not _is_due(world, evaluation, desired):
+        return None
+    job = _job(world, desired)
+    has_failed_for_good = isinstance(job, LoadFailed) and isinstance(job.error, Blocked)
+    failure = world.last_failure
+    bad = failure.error if failure is not None and failure.job_identity == desired.job_identity else None
+    return Load(
+        desired,
+        refresh_started=world.refresh_requested if world.refresh_pending else world.refresh_started,
+        restart=world.refresh_pending or has_failed_for_good,
+        free_space=world.is_disk_full,
+        known_bad=bad if isinstance(bad, BadContent) else None,
+        is_confirmed=_is_confirmed(world, desired),
+    )
+
+
+def _is_due(world: World, evaluation: Evaluation, desired: DesiredSource) -> bool:
+    """A new source is due at once; one that failed, and one that is served, when its time has come or a person requests it."""
+    is_time = evaluation.time_to_check is not None and evaluation.time_to_check <= IMMEDIATELY
+    match _job(world, desired):
+        case LoadRunning():
+            return False
+        case LoadFailed():
+            return world.refresh_pending or is_time
+    if world.served is None or (world.served.record.ref, world.served.record.uid) != (desired.identity, world.uid):
+        return True
+    # A Secret that has changed alone waits for the next check.
+    has_changed = world.lacks_bundle_metadata or desired.config_map_versions != world.loaded_config_map_versions
+    return world.refresh_pending or has_changed or is_time
+
+
+def _is_confirmed(world: World, desired: DesiredSource) -> bool:
+    record = world.served.record if world.served else None
+    confirmed = (desired.identity, world.uid, desired.credential_versions)
+    return record is not None and (record.ref, record.uid, record.access) == confirmed
+
+
+def _job(world: World, desired: DesiredSource | None) -> LoadState | None:
+    """The state of the job that loads the desired source; None when there is none, or it loads another one."""
+    is_desired = desired is not None and world.job is not None and world.job.job_identity == desired.job_identity
+    return world.job if is_desired else None
+
+
+# --- its objects
+
+
+def _report_first(world: World, evaluation: Evaluation) -> Action | None:
+    """That content is served is reported before the objects for it are written."""
+    return Keep() if _is_unreported(world) else None
+
+
+def _set_label(world: World, evaluation: Evaluation) -> Action | None:
+    return SetLabel() if _lacks_label(world) else None
+
+
+def _sync_packages(world: World, evaluation: Evaluation) -> Action | None:
+    if not world.package_diff and not world.bundle_diff:
+        return None
+    return SyncPackages(_first_batch(world.package_diff), _first_batch(world.bundle_diff))
+
+
+def _source_error(world: World, evaluation: Evaluation) -> OlmError | None:
+    """The error that stands while nothing can be started."""
+    return None if evaluation.desired and isinstance(world.job, LoadRunning) else evaluation.source_error
+
+
+def _first_batch(difference: Difference) -> Difference:
+    return Difference(difference.writes[:WRITE_BATCH_SIZE], difference.deletes[:WRITE_BATCH_SIZE])
+
+
+def _has_writes(world: World) -> bool:
+    """Whether the status, the label or objects on the cluster are to be written."""
+    return _is_unreported(world) or _lacks_label(world) or bool(world.package_diff or world.bundle_diff)
+
+
+def _is_unreported(world: World) -> bool:
+    """Whether content is served that the status does not name yet."""
+    reported = world.catalog.status.content_digest if world.catalog else None
+    return world.served is not None and reported != world.served.record.digest
+
+
+def _lacks_label(world: World) -> bool:
+    return world.catalog is None or world.catalog.metadata.labels.get(NAME_LABEL) != world.name
+
+
+RULES: tuple[Callable[[World, Evaluation], Action | OlmError | None], ...] = (
+    _absent,
+    _deleting,
+    _unavailable,
+    _take_loaded,
+    _load,
+    _report_first,
+    _set_label,
+    _sync_packages,
+    _source_error,
+)

@@ -1,7 +1,7 @@
-"""What to say about one Catalog: World and outcome -> Status.
+"""The status of one Catalog: World, Evaluation and outcome -> Status.
 
-Called by the reconciler after each pass. Speaks of three things and keeps them apart: the content that is served, the attempt to
-read what the spec asks for, and the two together. Pure.
+Called by the reconciler after each pass. Reports three things and keeps them apart: the content that is served, the attempt to
+load what the spec asks for, and the two together. Pure.
 """
 
 from __future__ import annotations
@@ -9,10 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from catalogd.catalog.decide import standing_error
-from catalogd.catalog.desired_source import desired_source
 from catalogd.catalog.valid_condition import MAX_ERROR_BYTES, count, valid_condition
-from catalogd.catalog.world import DesiredSource, Done, Load, LoadFinished, LoadRunning, Serve, World
+from catalogd.catalog.world import (
+    DesiredSource,
+    Done,
+    Evaluation,
+    Load,
+    LoadFinished,
+    LoadRunning,
+    Serve,
+    ServedContent,
+    World,
+)
 from olmkit.api.catalogs import Catalog, CatalogStatus, ConditionType, Reason
 from olmkit.api.conditions import (
     ConditionValue,
@@ -40,56 +48,58 @@ _PHASES: dict[str, Phase] = {
 }
 
 
-def report(world: World, outcome: Done | Exception) -> StatusReport[CatalogStatus]:
-    """What is true now."""
-    if world.catalog is None:
+def report(world: World, evaluation: Evaluation | None, outcome: Done | Exception) -> StatusReport[CatalogStatus]:
+    """The status that is true after the pass."""
+    catalog = world.catalog
+    if catalog is None:
         return StatusReport(CatalogStatus())
-    attempt = _Attempt.of(world, outcome)
-    wanted = _conditions(world, world.catalog, attempt)
-    generation = world.catalog.metadata.generation
-    conditions, transitions = merge_conditions(world.catalog.status.conditions, wanted, generation, world.now)
+    attempt = None if evaluation is None else _Attempt.of(world, catalog, evaluation, outcome)
+    desired = _unchanged_conditions(catalog, outcome) if attempt is None else _conditions(world, catalog, attempt)
+    generation = catalog.metadata.generation
+    conditions, transitions = merge_conditions(catalog.status.conditions, desired, generation, world.now)
+    handled = (
+        catalog.status.last_handled_refresh if attempt is None else _handled_refresh(world, catalog, attempt, outcome)
+    )
     status = CatalogStatus(
         observed_generation=generation,
         conditions=conditions,
-        phase=_PHASES.get(wanted[0].reason),
-        last_handled_refresh=_handled(world, world.catalog, attempt, outcome),
+        phase=next((_PHASES.get(each.reason) for each in desired if each.type == ConditionType.UNPACKED), None),
+        last_handled_refresh=handled,
     )
     if world.served is not None:
-        status = status.model_copy(update=_content(world))
-    return StatusReport(status, (*transitions, *_moved(world, world.catalog, transitions)))
+        status = status.model_copy(update=_content(world.served, world.content_url))
+    return StatusReport(status, (*transitions, *_content_transition(world, catalog, transitions)))
 
 
-def _moved(world: World, catalog: Catalog, told: Sequence[Transition]) -> Sequence[Transition]:
-    """Other content is served than the status says so far: worth an Event, although no condition flips."""
+def _content_transition(world: World, catalog: Catalog, transitions: Sequence[Transition]) -> Sequence[Transition]:
+    """Other content is served than the status names so far: worth an Event, although no condition changes its status."""
     before = catalog.status.content_digest
     if world.served is None or before in (None, world.served.record.digest):
         return ()
-    if any(each.type == ConditionType.SERVING for each in told):
+    if any(each.type == ConditionType.SERVING for each in transitions):
         return ()
     serving = _serving(world)
     return (Transition(serving.type, serving.status, serving.reason, serving.message),)
 
 
-def _handled(world: World, catalog: Catalog, attempt: _Attempt, outcome: Done | Exception) -> str | None:
-    """The annotation's value whose look has ended, well or not: in one with what it found."""
-    if world.refresh_requested and attempt.wish is None:
-        return world.refresh_requested  # there is nothing that could be looked at, and the conditions say so
-    goes_on = isinstance(outcome, Done) and isinstance(outcome.plan, Load | Serve)
-    if world.refresh_started and not goes_on and not isinstance(world.job, LoadRunning):
+def _handled_refresh(world: World, catalog: Catalog, attempt: _Attempt, outcome: Done | Exception) -> str | None:
+    """The requested check that has ended, with or without success: written in one update with its result."""
+    if world.refresh_requested and attempt.desired is None:
+        return world.refresh_requested  # there is no source to check, and the conditions report that
+    continues = isinstance(outcome, Done) and isinstance(outcome.action, Load | Serve)
+    if world.refresh_started and not continues and not isinstance(world.job, LoadRunning):
         return world.refresh_started
     return catalog.status.last_handled_refresh
 
 
-def _content(world: World) -> dict[str, object]:
-    served = world.served
-    assert served is not None
+def _content(served: ServedContent, content_url: str) -> dict[str, object]:
     record = served.record
     image = ResolvedSource(type=SourceType.IMAGE, image=ResolvedImage(ref=record.resolved_ref))
     return {
         "resolved_source": ResolvedSource.load(record.resolved) if record.resolved else image,
         "content_digest": record.digest,
         "short_digest": record.digest[: record.digest.index(":") + 13],
-        "content_url": world.content_url,
+        "content_url": content_url,
         "last_unpacked": record.unpacked,
         "package_count": len(served.summary.package_names),
         "bundle_count": served.summary.bundle_count,
@@ -99,55 +109,61 @@ def _content(world: World) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class _Attempt:
-    """How far the spec's wish is: `error` is what stands against it, `of_source` when it concerns the source.
+    """The state of the attempt to load the desired source; `error` is what prevents it, `of_source` when the source causes it.
 
-    `wish` is None when the spec asks for nothing to be served, or for what cannot be.
+    `desired` is None when nothing is to be served, or when the spec is invalid or refers to what does not exist.
     """
 
-    wish: DesiredSource | None
-    withdrawn: bool
+    desired: DesiredSource | None
+    is_unavailable: bool
     error: Exception | None
     of_source: bool
-    reads: bool
+    is_reading: bool
 
     @classmethod
-    def of(cls, world: World, outcome: Done | Exception) -> _Attempt:
+    def of(cls, world: World, catalog: Catalog, evaluation: Evaluation, outcome: Done | Exception) -> _Attempt:
         """An error of the source comes before one of the cluster."""
-        asked = desired_source(world)
-        wish = asked if isinstance(asked, DesiredSource) else None
-        source_error = asked if isinstance(asked, Blocked) else standing_error(world, wish) if wish else None
+        desired, source_error = evaluation.desired, evaluation.source_error
         failed = outcome if isinstance(outcome, Exception) else None
+        is_current = desired is not None and world.job is not None and world.job.job_identity == desired.job_identity
         match world.job:
-            case LoadRunning():
-                reads = wish is not None and world.job.job_identity == wish.job_identity and not world.job.is_queued
+            case LoadRunning(is_queued=is_queued):
+                is_reading = is_current and not is_queued
             case LoadFinished():
-                reads = wish is not None and world.job.job_identity == wish.job_identity  # and is about to be served
+                is_reading = is_current  # and is about to be served
             case _:
-                reads = False
-        return cls(wish, asked is None, source_error or failed, source_error is not None, reads)
+                is_reading = False
+        error, of_source = source_error or failed, source_error is not None
+        return cls(desired, catalog.is_unavailable, error, of_source, is_reading)
+
+
+def _unchanged_conditions(catalog: Catalog, outcome: Done | Exception) -> list[DesiredCondition]:
+    """The conditions as they are, and why nothing can be evaluated."""
+    changing = (ConditionType.STALLED, ConditionType.RECONCILING)
+    kept = [each for each in catalog.status.conditions if each.type not in changing]
+    error = outcome if isinstance(outcome, Exception) else RuntimeError()
+    return [
+        *(DesiredCondition(each.type, each.status, each.reason, each.message) for each in kept),
+        DesiredCondition(ConditionType.RECONCILING, "True", Reason.RETRYING, _message(error)),
+    ]
 
 
 def _conditions(world: World, catalog: Catalog, attempt: _Attempt) -> list[DesiredCondition]:
     """Unpacked comes first."""
-    if attempt.withdrawn:
-        return [*_withdrawn(world), *_trouble(world, attempt, None)]
+    if attempt.is_unavailable:
+        return [*_unavailable(world), *_progress(world, attempt, None)]
     unpacked = _unpacked(world, attempt)
     ready = _ready(world, catalog, attempt, unpacked)
-    return [
-        unpacked,
-        _serving(world),
-        valid_condition(world, NOTHING_UNPACKED_MESSAGE),
-        ready,
-        *_trouble(world, attempt, unpacked),
-    ]
+    valid = valid_condition(world, NOTHING_UNPACKED_MESSAGE)
+    return [unpacked, _serving(world), valid, ready, *_progress(world, attempt, unpacked)]
 
 
-def _trouble(world: World, attempt: _Attempt, unpacked: DesiredCondition | None) -> list[DesiredCondition]:
+def _progress(world: World, attempt: _Attempt, unpacked: DesiredCondition | None) -> list[DesiredCondition]:
     """Stalled or Reconciling, or neither."""
     if isinstance(attempt.error, Blocked):
         return [DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, attempt.error.message)]
     if attempt.error is not None:
-        return [DesiredCondition(ConditionType.RECONCILING, "True", Reason.RETRYING, _sentence(attempt.error))]
+        return [DesiredCondition(ConditionType.RECONCILING, "True", Reason.RETRYING, _message(attempt.error))]
     if unpacked is not None and unpacked.status != "True":
         return [DesiredCondition(ConditionType.RECONCILING, "True", Reason.UNPACKING, unpacked.message)]
     if unpacked is None and world.served is not None:
@@ -159,47 +175,44 @@ def _trouble(world: World, attempt: _Attempt, unpacked: DesiredCondition | None)
     return []
 
 
-def _withdrawn(world: World) -> list[DesiredCondition]:
-    """Nothing is served, and that is what was asked for; until it is so, what is served is served."""
-    reason = Reason.USER_SPECIFIED_UNAVAILABLE
-    done = world.served is None
+def _unavailable(world: World) -> list[DesiredCondition]:
+    """Nothing is to be served; as long as something is, Serving and Valid report that."""
+
+    def condition(type: ConditionType, status: ConditionValue) -> DesiredCondition:
+        return DesiredCondition(type, status, Reason.USER_SPECIFIED_UNAVAILABLE, UNAVAILABLE_MESSAGE)
+
+    is_done = world.served is None
     return [
-        DesiredCondition(ConditionType.UNPACKED, "False", reason, UNAVAILABLE_MESSAGE),
-        DesiredCondition(ConditionType.SERVING, "False", reason, UNAVAILABLE_MESSAGE) if done else _serving(world),
-        DesiredCondition(ConditionType.VALID, "Unknown", reason, UNAVAILABLE_MESSAGE)
-        if done
-        else valid_condition(world, NOTHING_UNPACKED_MESSAGE),
-        DesiredCondition(ConditionType.READY, "True" if done else "False", reason, UNAVAILABLE_MESSAGE),
+        condition(ConditionType.UNPACKED, "False"),
+        condition(ConditionType.SERVING, "False") if is_done else _serving(world),
+        condition(ConditionType.VALID, "Unknown") if is_done else valid_condition(world, NOTHING_UNPACKED_MESSAGE),
+        condition(ConditionType.READY, "True" if is_done else "False"),
     ]
 
 
-def _sentence(error: Exception) -> str:
-    """An OlmError speaks for itself, an ApiError with the server's words; of anything else only the kind is said."""
+def _message(error: Exception) -> str:
+    """The message of an OlmError or ApiError; only the type of any other error."""
     message = getattr(error, "message", None)
-    return (
-        message
-        if isinstance(message, str)
-        else f"unexpected {type(error).__name__}; the log of catalogd has the details"
-    )
+    return message if isinstance(message, str) else f"unexpected {type(error).__name__}; see the log of catalogd"
 
 
 def _unpacked(world: World, attempt: _Attempt) -> DesiredCondition:
-    def say(status: ConditionValue, reason: Reason, message: str) -> DesiredCondition:
+    def unpacked(status: ConditionValue, reason: Reason, message: str) -> DesiredCondition:
         return DesiredCondition(ConditionType.UNPACKED, status, reason, truncate(message, MAX_ERROR_BYTES))
 
     if attempt.of_source and attempt.error is not None:
-        return say("False", Reason.UNPACK_FAILED, _sentence(attempt.error))
-    if attempt.wish is None:
-        return say("False", Reason.UNPACK_PENDING, NOTHING_UNPACKED_MESSAGE)
-    if world.served is not None and world.served.record.ref == attempt.wish.identity:
-        return say("True", Reason.UNPACK_SUCCESSFUL, _successfully(world))
-    if attempt.reads:
-        return say("False", Reason.UNPACKING, f"reading {attempt.wish.description}")
-    return say("False", Reason.UNPACK_PENDING, f"{attempt.wish.description} is about to be read")
+        return unpacked("False", Reason.UNPACK_FAILED, _message(attempt.error))
+    if attempt.desired is None:
+        return unpacked("False", Reason.UNPACK_PENDING, NOTHING_UNPACKED_MESSAGE)
+    if world.served is not None and world.served.record.ref == attempt.desired.identity:
+        return unpacked("True", Reason.UNPACK_SUCCESSFUL, _successfully(world))
+    if attempt.is_reading:
+        return unpacked("False", Reason.UNPACKING, f"reading {attempt.desired.description}")
+    return unpacked("False", Reason.UNPACK_PENDING, f"waiting to read {attempt.desired.description}")
 
 
 def _successfully(world: World) -> str:
-    """For images the guide's words."""
+    """The guide's literal for images."""
     assert world.served is not None
     record = world.served.record
     what = "the catalog image" if record.resolved.get("type", SourceType.IMAGE) == SourceType.IMAGE else "the catalog"
@@ -208,11 +221,8 @@ def _successfully(world: World) -> str:
 
 def _serving(world: World) -> DesiredCondition:
     if world.served is None:
-        text = (
-            f"what was served is damaged on disk and is read again: {world.corruption}"
-            if world.corruption
-            else NOTHING_UNPACKED_MESSAGE
-        )
+        damage = f"the content is damaged on disk and is read again: {world.corruption}"
+        text = damage if world.corruption else NOTHING_UNPACKED_MESSAGE
         return DesiredCondition(ConditionType.SERVING, "False", Reason.UNAVAILABLE, text)
     return DesiredCondition(
         ConditionType.SERVING, "True", Reason.AVAILABLE, f'serving "{world.served.record.resolved_ref}"'
@@ -220,20 +230,20 @@ def _serving(world: World) -> DesiredCondition:
 
 
 def _ready(world: World, catalog: Catalog, attempt: _Attempt, unpacked: DesiredCondition) -> DesiredCondition:
-    """Once content was served with all its Package objects, it stays Ready as long as any is served.
+    """Once content was served with all its Package objects, the Catalog stays Ready as long as any content is served.
 
-    While none is, the reason is why: lists show it.
+    While none is, Ready has the reason of Unpacked, because lists show Ready.
     """
     served = world.served
     if served is None:
         return DesiredCondition(ConditionType.READY, "False", unpacked.reason, unpacked.message)
     was_ready = is_condition_true(catalog.status.conditions, ConditionType.READY)
     if (world.package_diff or world.bundle_diff) and not was_ready:
-        failed = _sentence(attempt.error) if attempt.error else ""
+        failed = _message(attempt.error) if attempt.error else ""
         text = f"{WRITING_PACKAGES_MESSAGE}: {failed}" if failed else WRITING_PACKAGES_MESSAGE
         return DesiredCondition(ConditionType.READY, "False", Reason.WRITING_PACKAGES, text)
     if unpacked.status != "True":
-        text = f'serving "{served.record.resolved_ref}" until its successor can be read: {unpacked.message}'
+        text = f'serving "{served.record.resolved_ref}" until newer content can be read: {unpacked.message}'
         return DesiredCondition(ConditionType.READY, "True", Reason.SERVING_OLD_CONTENT, text)
     contents = (
         f"{count(len(served.summary.package_names), 'package')} and {count(served.summary.bundle_count, 'bundle')}"
@@ -244,10 +254,6 @@ def _ready(world: World, catalog: Catalog, attempt: _Attempt, unpacked: DesiredC
 
 
 def _names(names: Sequence[str]) -> str:
-    """Comma-separated, cut after a name where the field is full."""
-    text = ",".join(map(printable, names))
-    return (
-        text
-        if len(text) <= MAX_PACKAGE_NAMES_CHARACTERS
-        else text[: max(text.rfind(",", 0, MAX_PACKAGE_NAMES_CHARACTERS), 0)]
-    )
+    """Comma-separated, truncated after a whole name."""
+    text, limit = ",".join(map(printable, names)), MAX_PACKAGE_NAMES_CHARACTERS
+    return text if len(text) <= limit else text[: max(text.rfind(",", 0, limit), 0)]

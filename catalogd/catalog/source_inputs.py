@@ -36,7 +36,7 @@ class SourceInputs:
     ) -> None:
         self._client = client
         self.namespace = namespace
-        self._informers = {SECRET: secrets, CONFIG_MAP: config_maps}
+        self.informers = {SECRET: secrets, CONFIG_MAP: config_maps}
         self._api_servers = ApiServerAddresses(client)
         self.pull_secret = pull_secret
 
@@ -50,7 +50,7 @@ class SourceInputs:
         return (self._version(InputReference(SECRET, self.pull_secret)) or "") if self.pull_secret else ""
 
     def _version(self, each: InputReference) -> str | None:
-        found = self._informers[each.kind].get(each.name, self.namespace)
+        found = self.informers[each.kind].get(each.name, self.namespace)
         return None if found is None else str(found["metadata"].get("resourceVersion", ""))
 
     async def credentials(self, source: CatalogSource) -> Credentials:
@@ -80,7 +80,7 @@ class SourceInputs:
             [(await self._get(CONFIG_MAPS, each.config_map.name), each.path or "") for each in spec.config_maps or ()]
         )
 
-    async def denied(self) -> tuple[str, ...]:
+    async def denied_hosts(self) -> tuple[str, ...]:
         """The hosts that no source may be on: the API server's. Raises ApiError."""
         return await self._api_servers.hosts()
 
@@ -99,4 +99,4 @@ def _unusable(error: OlmError) -> str:
         case Blocked():
             return error.message  # it is not there
         case _:
-            return "it cannot be read; the log of catalogd has the details"
+            return "it cannot be read; see the log of catalogd"

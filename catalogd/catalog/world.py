@@ -1,5 +1,7 @@
-"""World, Plan and Done of one Catalog: what was seen, what to do, what was done. Values only, for catalogd.catalog.decide.
-Pure."""
+"""World, Plan, Evaluation and Done of one Catalog: what was observed, what to do, why, and what was done. Values only.
+
+Made by catalogd.catalog.reconciler (World), catalogd.catalog.decide (Plan, Evaluation) and catalogd.catalog.act (Done). Pure.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,14 @@ from catalogd.ingest.catalog_summary import CatalogSummary
 from catalogd.storage.record import Record as Record
 from olmkit.api.catalogs import Catalog
 from olmkit.errors import OlmError
+from olmkit.sources.errors import BadContent
+
+# --- World
 
 
 @dataclass(frozen=True)
 class ServedContent:
-    """What HTTP serves for the Catalog, and what there is to say about it."""
+    """The content that is served over HTTP under the Catalog's name, and the summary of it that the status shows."""
 
     record: Record
     summary: CatalogSummary
@@ -25,7 +30,7 @@ class ServedContent:
 
 @dataclass(frozen=True)
 class InputReference:
-    """An object of the system namespace that a source needs: a Secret or a ConfigMap."""
+    """A Secret or ConfigMap of the system namespace that a source refers to."""
 
     kind: str
     name: str
@@ -33,11 +38,11 @@ class InputReference:
 
 @dataclass(frozen=True)
 class DesiredSource:
-    """What the spec asks for.
+    """The source that the spec asks for.
 
-    `source` identifies it, `access` what it is reached with (a Secret's version): a job is known by both. `words` name it in
-    sentences. `interval` is the time between two looks, None for never;
-    `versions` are those of the ConfigMaps it is made of: another look is due when they differ.
+    `identity` identifies it, `credential_versions` are the resourceVersions of the Secrets it is read with: a job is known by
+    both. `description` names it in messages. `poll_interval` is the time between two checks of the source, None for never.
+    `config_map_versions` are the resourceVersions of its ConfigMaps: when they change, it is loaded again.
     """
 
     identity: str
@@ -48,13 +53,13 @@ class DesiredSource:
 
     @property
     def job_identity(self) -> str:
-        """The identity of the job that reads it."""
+        """The identity of the job that loads it."""
         return " ".join(part for part in (self.identity, self.credential_versions, self.config_map_versions) if part)
 
 
 @dataclass(frozen=True)
 class LoadRunning:
-    """A job reads what `wish` (Wish.job) means now; `waits` until it is its turn. `failed`: why the attempt before it failed."""
+    """A job loads the source; `is_queued` until it has a slot. `previous_error`: why its previous attempt failed."""
 
     job_identity: str
     is_queued: bool = False
@@ -63,7 +68,7 @@ class LoadRunning:
 
 @dataclass(frozen=True)
 class LoadFinished:
-    """A job has read what was wished: content `digest` is on disk. `digest` is "" when it is still what is served."""
+    """A job has loaded the source: content `digest` is on disk. `digest` is "" when it is what is served already."""
 
     job_identity: str
     resolved_ref: str
@@ -74,7 +79,7 @@ class LoadFinished:
 
 @dataclass(frozen=True)
 class LoadFailed:
-    """A job could not read what was wished; `age` is how long ago that was."""
+    """A job could not load the source, or could not be started; `age` is the time since then."""
 
     job_identity: str
     error: OlmError
@@ -85,18 +90,28 @@ LoadState: TypeAlias = LoadRunning | LoadFinished | LoadFailed
 
 
 @dataclass(frozen=True)
-class World:
-    """Everything the decision may look at.
+class FailedLoad:
+    """The last failure of a job, by the identity of that job."""
 
-    `catalog` and `raw` are None when the object is gone; `looked` is when this process last asked the source with success;
-    `packages` is what separates the Package objects on the cluster from what is served, `bundles` the same for
-    BundleMetadata; `needed` holds the resourceVersion of each Secret and ConfigMap that the spec names, None for one that is
-    not there; all of them live in `namespace`; `pull_secret` is the resourceVersion of the cluster-wide Secret, "" when there
-    is none; `asked` is the value of the annotation that asks for a look, "" without one,
-    `begun` the one that the last look was begun for, until its end is told; `lacking`: what is served was written without
-    something that is to be offered now; `read_at`: Wish.versions when what is served was read or confirmed; `lost`: what is
-    wrong with content that was served and is not any more; `foreign`: what is served under the name is another object's, one of
-    the same name that was deleted, and no part of this World.
+    job_identity: str
+    error: OlmError
+
+
+@dataclass(frozen=True)
+class World:
+    """Everything that the decision may depend on.
+
+    `catalog` and `raw` are None when the object does not exist. `last_checked`: when this process last read the source
+    successfully. `package_diff`: the difference between the Package objects on the cluster and the content that is served,
+    `bundle_diff` the same for BundleMetadata. `input_versions`: the resourceVersion of each Secret and ConfigMap that the spec
+    refers to, None for one that does not exist; all of them are in `namespace`. `pull_secret_version`: the resourceVersion of the
+    cluster-wide Secret, "" when there is none. `refresh_requested`: the value of the annotation that requests a check, "" without
+    one; `refresh_started`: the value that the last check was started for, until the status reports its end.
+    `lacks_bundle_metadata`: the content that is served was written without BundleMetadata, which is wanted.
+    `loaded_config_map_versions`: DesiredSource.config_map_versions at the last successful check. `corruption`: the damage of
+    content that was served and had to be removed. `serves_deleted_catalog`: the content under this name belongs to a deleted
+    Catalog of the same name; `served` is None then. `last_failure`: the last failed load since the last successful one, and
+    `is_disk_full`: it failed because the disk is full.
     """
 
     name: str
@@ -118,58 +133,61 @@ class World:
     corruption: str = ""
     loaded_config_map_versions: str = ""
     serves_deleted_catalog: bool = False
+    last_failure: FailedLoad | None = None
+    is_disk_full: bool = False
 
     @property
     def uid(self) -> str:
-        """The Catalog's, "" when it is gone."""
+        """The Catalog's uid, "" when it does not exist."""
         return self.catalog.metadata.uid if self.catalog else ""
-
-    def is_confirmed_by(self, wish: DesiredSource) -> bool:
-        """Whether the source that is wished for has shown, for this very Catalog and with these Secrets, that it has what is
-        served."""
-        record = self.served.record if self.served else None
-        return record is not None and (record.ref, record.uid, record.access) == (
-            wish.identity,
-            self.uid,
-            wish.credential_versions,
-        )
 
     @property
     def refresh_pending(self) -> bool:
-        """Whether a person asked for a look that has not been begun."""
+        """Whether a check was requested that has not been started."""
         handled = self.catalog.status.last_handled_refresh if self.catalog else None
         return self.refresh_requested not in ("", self.refresh_started, handled)
 
 
+# --- Plan
+
+
 @dataclass(frozen=True)
 class StopServing:
-    """Serve nothing, stop reading, remove what is on disk."""
+    """Serve nothing under the name, cancel the job, remove what is on disk."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """Have a job read what the wish means now."""
+    """Start a job that loads the source, and record `refresh_started` as the request it answers ("" for none).
+
+    `restart`: an earlier end of the same job does not count. `free_space`: remove replaced content first. `known_bad`: content
+    that this source had and that could not be read; the job need not read it again. `is_confirmed`: the source has confirmed, for
+    this Catalog and with these Secrets, that it has the content that is served.
+    """
 
     desired: DesiredSource
+    refresh_started: str = ""
+    restart: bool = False
+    free_space: bool = False
+    known_bad: BadContent | None = None
+    is_confirmed: bool = False
 
 
 @dataclass(frozen=True)
 class Serve:
-    """Serve what a job has read."""
+    """Serve the content that a job has loaded."""
 
     record: Record
 
 
 @dataclass(frozen=True)
 class ConfirmUnchanged:
-    """A job found what is served already: nothing but the time of the look is new. `after`: when to look again."""
-
-    after: timedelta | None
+    """A job found that the source still has what is served: record the time of the check."""
 
 
 @dataclass(frozen=True)
 class SetLabel:
-    """Give the object the label that selectors find it by."""
+    """Set the label that selectors find the object by."""
 
 
 @dataclass(frozen=True)
@@ -181,18 +199,41 @@ class SyncPackages:
 
 
 @dataclass(frozen=True)
-class Wait:
-    """All is as it should be, or a job is at work."""
-
-    after: timedelta | None
+class Keep:
+    """Nothing can or need be done in this pass."""
 
 
-Plan: TypeAlias = StopServing | Load | Serve | ConfirmUnchanged | SetLabel | SyncPackages | Wait
+Action: TypeAlias = StopServing | Load | Serve | ConfirmUnchanged | SetLabel | SyncPackages | Keep
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to do in this pass, and the time to the next one (None: when something that is watched changes, or a job ends)."""
+
+    action: Action
+    after: timedelta | None = None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What the World means, for the decision and for the report.
+
+    `desired` is None when nothing is to be served, or when the spec is invalid or refers to what does not exist: then
+    `source_error` is set. `source_error`: why the source could not be loaded; Waiting if it is tried again, else Blocked.
+    `time_to_check`: how long until the source is to be checked; None for not before something else changes, zero or less for now.
+    """
+
+    desired: DesiredSource | None = None
+    source_error: OlmError | None = None
+    time_to_check: timedelta | None = None
+
+
+# --- Done
 
 
 @dataclass(frozen=True)
 class Done:
-    """The Plan that was carried out, and when to look again."""
+    """The action that was carried out, and the time to the next pass."""
 
-    plan: Plan
+    action: Action
     after: timedelta | None = None

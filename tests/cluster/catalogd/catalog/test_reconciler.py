@@ -523,7 +523,7 @@ async def test_content_that_was_damaged_while_it_was_down_is_not_served_but_said
     world.proxy.on("/", status(500))
     async with running(world, tmp_path / "cache"):
         told = await world.when("Serving", "False", "Unavailable")
-        assert triple(told, "Serving")[2].startswith("what was served is damaged on disk and is read again: ")
+        assert triple(told, "Serving")[2].startswith("the content is damaged on disk and is read again: ")
         assert (await world.get(f"{world.name}/all.json"))[0] == 503
         world.proxy.on("/", None)
         await world.ready()

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalogd.catalog.decide import decide
+from catalogd.catalog import report as reports
+from catalogd.catalog.decide import decide, evaluate
 from catalogd.catalog.package_diff import Difference
-from catalogd.catalog.report import report
 from catalogd.catalog.world import (
     ConfirmUnchanged,
     Done,
+    Keep,
     LoadFailed,
     LoadFinished,
     LoadRunning,
@@ -22,10 +23,10 @@ from catalogd.catalog.world import (
     Serve,
     StopServing,
     SyncPackages,
-    Wait,
     World,
 )
-from olmkit.api.catalogs import ConditionType, Reason
+from olmkit.api.catalogs import CatalogStatus, ConditionType, Reason
+from olmkit.api.conditions import StatusReport
 from olmkit.errors import Blocked, OlmError, Unavailable, Waiting
 from olmkit.sources.source import GitReference, GitSource, RefKind, identity
 from tests.unit.catalogd.catalog.worlds import (
@@ -50,6 +51,12 @@ from tests.unit.catalogd.catalog.worlds import (
     world,
 )
 
+
+def report(given: World, outcome: Done | Exception) -> StatusReport[CatalogStatus]:
+    """The report of a pass that evaluated the World."""
+    return reports.report(given, evaluate(given), outcome)
+
+
 CONTENTS = f'serving 2 packages and 5 bundles of "{IMAGE_ONE}"'
 UNPACKED = ("Unpacked", "True", "UnpackSuccessful", f'successfully unpacked the catalog image "{IMAGE_ONE}"')
 SERVING = ("Serving", "True", "Available", f'serving "{IMAGE_ONE}"')
@@ -57,7 +64,7 @@ VALID = ("Valid", "True", "AllBlobsRead", "all 9 blobs could be read")
 READY = ("Ready", "True", "Succeeded", CONTENTS)
 NOT_SERVING = ("Serving", "False", "Unavailable", "nothing has been unpacked yet")
 NOT_VALID_YET = ("Valid", "Unknown", "NotReadYet", "nothing has been unpacked yet")
-OLD = f'serving "{IMAGE_ONE}" until its successor can be read: '
+OLD = f'serving "{IMAGE_ONE}" until newer content can be read: '
 
 
 def not_unpacked(reason: str, message: str) -> list[tuple[str, str, str, str]]:
@@ -78,7 +85,7 @@ def failing(message: str) -> list[tuple[str, str, str, str]]:
     ]
 
 
-PENDING_TEXT, READING_TEXT = f'the catalog image "{TAG}" is about to be read', f'reading the catalog image "{TAG}"'
+PENDING_TEXT, READING_TEXT = f'waiting to read the catalog image "{TAG}"', f'reading the catalog image "{TAG}"'
 AWAY_TEXT, BAD_TEXT = AWAY.message, BAD.message
 DAMAGE = "all.jsonl is shorter than it was"
 OFF_TEXT = "Catalog availability mode is set to Unavailable"
@@ -89,7 +96,7 @@ GIT_RECORD = Record(
     *("https://git.example/r@abc", ONE, "2026-01-01T00:00:00Z"),
     {"type": "git", "git": {"repository": "https://git.example/r", "commit": "abc"}},
 )
-KEPT = Done(Wait(None))
+KEPT = Done(Keep())
 SYNC = Done(SyncPackages(WRITES))
 
 REPORTS = [
@@ -141,7 +148,7 @@ REPORTS = [
         *(world(**LOOKED), ZeroDivisionError("x"), "Unpacked"),
         [
             *(UNPACKED, SERVING, VALID, READY),
-            ("Reconciling", "True", "Retrying", "unexpected ZeroDivisionError; the log of catalogd has the details"),
+            ("Reconciling", "True", "Retrying", "unexpected ZeroDivisionError; see the log of catalogd"),
         ],
         id="what nobody expected is named, not quoted",
     ),
@@ -250,7 +257,7 @@ REPORTS = [
         *(world(job=LoadRunning(TAG), corruption=DAMAGE), KEPT, "Unpacking"),
         [
             ("Unpacked", "False", "Unpacking", READING_TEXT),
-            ("Serving", "False", "Unavailable", f"what was served is damaged on disk and is read again: {DAMAGE}"),
+            ("Serving", "False", "Unavailable", f"the content is damaged on disk and is read again: {DAMAGE}"),
             NOT_VALID_YET,
             ("Ready", "False", "Unpacking", READING_TEXT),
             ("Reconciling", "True", "Unpacking", READING_TEXT),
@@ -333,7 +340,7 @@ NEW_TAG = "registry.example/c:v2"
         ),
         pytest.param(
             world(**ASKED, job=LoadFinished(TAG, IMAGE_ONE, ONE), **LOOKED),
-            Done(ConfirmUnchanged(MINUTE)),
+            Done(ConfirmUnchanged()),
             "now",
             id="one that found nothing new is",
         ),
@@ -376,7 +383,7 @@ NEW_TAG = "registry.example/c:v2"
         ),
         pytest.param(
             world(refresh_requested="later", refresh_started="now", handled="before", **LOOKED),
-            Done(Wait(timedelta(0))),
+            Done(Keep(), timedelta(0)),
             "now",
             id="who asked first is told, though another asked meanwhile",
         ),
@@ -490,10 +497,8 @@ WORLDS = st.builds(
 def test_whatever_is_seen_the_status_follows_the_contract(seen: World) -> None:
     """DESIGN 3: Ready always; Reconciling and Stalled only while True, never both; one that is not Ready is one of the two."""
     outcome: Done | Exception
-    try:
-        outcome = Done(decide(seen))
-    except OlmError as error:
-        outcome = error
+    plan = decide(seen).plan
+    outcome = plan if isinstance(plan, OlmError) else Done(plan.action, plan.after)
     told = report(seen, outcome).status
     by_type = {each.type: each for each in told.conditions}
     assert {ConditionType.READY, ConditionType.UNPACKED, ConditionType.SERVING, ConditionType.VALID} <= set(by_type)
@@ -509,7 +514,7 @@ def test_whatever_is_seen_the_status_follows_the_contract(seen: World) -> None:
 @given(WORLDS)
 def test_a_second_look_at_the_same_says_the_same(seen: World) -> None:
     """A status that differs each pass is a hot loop."""
-    outcome = Done(Wait(None))
+    outcome = Done(Keep())
     first = report(seen, outcome)
     assert seen.catalog is not None
     again = report(
@@ -532,3 +537,13 @@ def test_a_second_look_at_the_same_says_the_same(seen: World) -> None:
 def test_names_of_packages_fit_into_their_field(names: tuple[str, ...], expected: str) -> None:
     status = report(world(served=served(package_names=names), last_checked=NOW), KEPT).status
     assert status.packages == expected
+
+
+def test_a_world_that_cannot_be_evaluated_keeps_its_conditions_and_reports_the_failure() -> None:
+    given = world(ready=True, **LOOKED)
+    told = reports.report(given, None, ZeroDivisionError("x")).status
+    assert [(each.type, each.status, each.reason) for each in told.conditions] == [
+        ("Ready", "True", "Succeeded"),
+        ("Reconciling", "True", "Retrying"),
+    ]
+    assert told.content_digest == ONE

@@ -6,15 +6,17 @@ from typing import Any
 
 import pytest
 
+from catalogd.catalog.decide import evaluate
 from catalogd.catalog.package_diff import Difference
 from catalogd.catalog.report import report
-from catalogd.catalog.world import Done, Wait
+from catalogd.catalog.world import Done, Keep
 from tests.unit.catalogd.catalog.worlds import NOW, served, world
 
 
 def valid_of(**changes: Any) -> str:
     """The message of Valid."""
-    told = report(world(last_checked=NOW, **changes), Done(Wait(None))).status.conditions
+    given = world(last_checked=NOW, **changes)
+    told = report(given, evaluate(given), Done(Keep())).status.conditions
     return next(each.message for each in told if each.type == "Valid")
 
 

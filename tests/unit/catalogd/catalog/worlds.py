@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from catalogd.catalog.decide import WRITE_BATCH
+from catalogd.catalog.decide import WRITE_BATCH_SIZE
 from catalogd.catalog.desired_source import desired_source
 from catalogd.catalog.package_diff import Difference, ObjectWrite
 from catalogd.catalog.world import DesiredSource, InputReference, Load, Record, ServedContent, World
@@ -78,12 +79,14 @@ def wish(ref: str = TAG, poll: str | None = None) -> DesiredSource:
     return asked
 
 
-def load(ref: str = TAG, poll: str | None = None) -> Load:
-    """The Plan to read it."""
-    return Load(wish(ref, poll))
+def load(ref: str = TAG, poll: str | None = None, **changes: Any) -> Load:
+    """The action that loads it."""
+    return replace(Load(wish(ref, poll)), **changes)
 
 
-WRITES = Difference(writes=tuple(ObjectWrite(f"c-{number:03}", f"{number:03}") for number in range(WRITE_BATCH + 1)))
+WRITES = Difference(
+    writes=tuple(ObjectWrite(f"c-{number:03}", f"{number:03}") for number in range(WRITE_BATCH_SIZE + 1))
+)
 LOOKED: dict[str, Any] = {"served": served(), "last_checked": NOW - MINUTE}
 OFF: dict[str, Any] = {"spec": {"availability": "Unavailable"}}
 SECRET = InputReference("Secret", "login")

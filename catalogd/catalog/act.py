@@ -1,0 +1,192 @@
+"""Carries out the Plan of one Catalog: starts jobs, changes what is served, writes objects.
+
+Called by catalogd.catalog.reconciler after each decision. Decides nothing: what to do is in the Plan. What this process has to
+remember of it is kept in `Memory`, from which the next World is observed.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from catalogd.catalog.package_diff import Difference
+from catalogd.catalog.package_sync import PackageSync
+from catalogd.catalog.source_inputs import SourceInputs
+from catalogd.catalog.world import (
+    ConfirmUnchanged,
+    Done,
+    FailedLoad,
+    Keep,
+    Load,
+    Plan,
+    Record,
+    Serve,
+    SetLabel,
+    StopServing,
+    SyncPackages,
+    World,
+)
+from catalogd.ingest.load_request import LoadResult
+from catalogd.ingest.load_tasks import LoadTaskFactory
+from catalogd.storage.catalog_store import CatalogStore
+from olmkit.api import catalogs
+from olmkit.api.catalogs import NAME_LABEL
+from olmkit.errors import Conflict, OlmError, Waiting
+from olmkit.jobs import Jobs
+from olmkit.runtime.client import Client
+from olmkit.runtime.informer import Informer
+from olmkit.store.store import DISK_FAILED_ERRNOS, DISK_FULL_ERRNOS, StoreReason, unreadable_error
+
+FIELD_MANAGER = "catalogd"
+DISK_RETRY_DELAY = timedelta(minutes=1)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What this process knows of one Catalog in addition to cluster and disk; when it is lost, the source is checked again."""
+
+    last_checked: datetime | None = None
+    last_failure: FailedLoad | None = None
+    """The last failed load since the last successful one."""
+    start_failure: FailedLoad | None = None
+    """A job that could not be started."""
+    start_failed_at: float = 0.0
+    """time.monotonic() of `start_failure`."""
+    refresh_started: str = ""
+    """The value of the annotation that a check was started for, until the status reports its end."""
+    loaded_config_map_versions: str = ""
+    """DesiredSource.config_map_versions at the last successful check."""
+    loading_config_map_versions: str = ""
+    """The same of the check that was started last."""
+
+
+@dataclass(frozen=True)
+class CatalogActions:
+    """What Plans are carried out with, and what the World is observed from.
+
+    `bundles` is None unless BundleMetadata objects are enabled. `job_ended` is called for a job that could not be started, as
+    Jobs calls it for each other job.
+    """
+
+    client: Client
+    catalogs: Informer
+    packages: PackageSync
+    bundles: PackageSync | None
+    jobs: Jobs[LoadResult]
+    store: CatalogStore
+    load_tasks: LoadTaskFactory
+    inputs: SourceInputs
+    job_ended: Callable[[str], None]
+    memories: dict[str, Memory] = field(default_factory=dict)
+
+    def memory(self, name: str) -> Memory:
+        """What is known of a Catalog; empty if nothing is."""
+        return self.memories.get(name, Memory())
+
+    async def act(self, world: World, plan: Plan) -> Done:
+        """Carry out one Plan. Raises ApiError when an object cannot be written, OlmError when the disk fails."""
+        match plan.action:
+            case StopServing():
+                await self._stop_serving(world)
+            case Load():
+                await self._load(world, plan.action)
+            case Serve(record):
+                await self._serve(world, record)
+            case ConfirmUnchanged():
+                self._record_success(world)
+            case SetLabel():
+                await self._set_label(world)
+            case SyncPackages(packages, bundles):
+                await self._sync_packages(world, packages, bundles)
+            case Keep():
+                pass
+        return Done(plan.action, plan.after)
+
+    async def _stop_serving(self, world: World) -> None:
+        if world.served is not None:
+            why = "it is unavailable" if world.raw is not None else "the Catalog was deleted"
+            log.info("serving ends (%s)", why, extra={"catalog": world.name})
+        self.jobs.cancel(world.name)
+        await self.store.remove(world.name)
+        self.memories.pop(world.name, None)
+
+    async def _load(self, world: World, load: Load) -> None:
+        """Start the job. If its inputs cannot be read, that is remembered as the failure of the job."""
+        assert world.catalog is not None
+        name, desired, spec = world.name, load.desired, world.catalog.spec.source
+        self.memories[name] = replace(
+            self.memory(name),
+            last_failure=world.last_failure,
+            start_failure=None,
+            refresh_started=load.refresh_started,
+            loading_config_map_versions=desired.config_map_versions,
+        )
+        try:
+            source, credentials = await self.inputs.source(spec), await self.inputs.credentials(spec)
+        except OlmError as error:
+            self.jobs.cancel(name)
+            failure = FailedLoad(desired.job_identity, error)
+            self.memories[name] = replace(self.memory(name), start_failure=failure, start_failed_at=time.monotonic())
+            return
+        if load.free_space:
+            await self.store.free_space()
+        if load.restart:
+            self.jobs.forget(name)  # ensure() restarts only a job that is Waiting and due
+        served = world.served.record if world.served else None
+        access = self.load_tasks.access.with_denied_hosts(await self.inputs.denied_hosts())
+        tasks = replace(self.load_tasks, access=access)
+        task = tasks.task(source, credentials, served, load.known_bad, answered=load.is_confirmed)
+        self.jobs.ensure(name, desired.job_identity, task)
+        log.debug("loading the source", extra={"catalog": name, "source": desired.identity})
+
+    async def _serve(self, world: World, record: Record) -> None:
+        try:
+            await self.store.put(world.name, record)
+        except LookupError:
+            self.jobs.forget(world.name)  # removed or damaged since the job ended: it is loaded again
+            return
+        except OSError as error:
+            if error.errno in DISK_FULL_ERRNOS | DISK_FAILED_ERRNOS:
+                text = f"the cache folder cannot be written: {error.strerror}"
+                raise Waiting(StoreReason.DISK_FULL, text, DISK_RETRY_DELAY) from error
+            raise unreadable_error(error.strerror or str(error)) from error
+        log.info("serving", extra={"catalog": world.name, "content": record.resolved_ref, "digest": record.digest})
+        self._record_success(world)
+
+    def _record_success(self, world: World) -> None:
+        self.jobs.forget(world.name)
+        before = self.memory(world.name)
+        self.memories[world.name] = Memory(
+            last_checked=world.now,
+            refresh_started=before.refresh_started,
+            loaded_config_map_versions=before.loading_config_map_versions,
+        )
+
+    async def _set_label(self, world: World) -> None:
+        assert world.catalog is not None
+        kind = catalogs.KIND
+        metadata = {"name": world.name, "uid": world.catalog.metadata.uid, "labels": {NAME_LABEL: world.name}}
+        body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
+        with suppress(Conflict):  # it was deleted, or deleted and created again: the informer reports that
+            self.catalogs.record_write(await self.client.apply(kind, body, FIELD_MANAGER))
+
+    async def _sync_packages(self, world: World, packages: Difference, bundles: Difference) -> None:
+        served, catalog = self.store.get(world.name), world.catalog
+        assert catalog is not None
+        if served is None:  # nothing to write the objects from: the content was removed since it was observed
+            packages, bundles = Difference(deletes=packages.deletes), Difference(deletes=bundles.deletes)
+        content = served.content if served else None
+        await self.packages.sync(catalog, packages, content.package_object if content else _no_content)
+        if self.bundles is not None:
+            await self.bundles.sync(catalog, bundles, content.bundle_object if content else _no_content)
+
+
+def _no_content(name: str) -> dict[str, Any]:
+    raise KeyError(name)
