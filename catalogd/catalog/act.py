@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Memory:
-    """What this process knows of one Catalog in addition to cluster and disk; when it is lost, the source is checked again."""
+    """What this process knows of one Catalog in addition to cluster and disk. Without it, the source is checked again."""
 
     last_checked: datetime | None = None
     last_failure: FailedLoad | None = None
@@ -107,7 +107,7 @@ class CatalogActions:
                 await self._sync_packages(world, packages, bundles)
             case Keep():
                 pass
-        return Done(plan.action, plan.after)
+        return Done(plan)
 
     async def _stop_serving(self, world: World) -> None:
         if world.served is not None:
@@ -134,6 +134,7 @@ class CatalogActions:
             self.jobs.cancel(name)
             failure = FailedLoad(desired.job_identity, error)
             self.memories[name] = replace(self.memory(name), start_failure=failure, start_failed_at=time.monotonic())
+            self.job_ended(name)
             return
         if load.free_space:
             await self.store.free_space()

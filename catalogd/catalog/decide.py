@@ -44,7 +44,7 @@ WRITE_BATCH_SIZE = 64
 
 
 def decide(world: World) -> Decision[Plan, Evaluation]:
-    """The next step, or the error that stands when there is none; and the evaluation for the report."""
+    """The next step, or the error that prevents one; and the evaluation for the report."""
     evaluation = evaluate(world)
     for rule in RULES:
         action = rule(world, evaluation)
@@ -100,7 +100,7 @@ def next_pass(world: World, evaluation: Evaluation, action: Action) -> timedelta
 
 
 def _time_to_check(world: World, desired: DesiredSource) -> timedelta | None:
-    """How long until the source is to be checked, or a queued job looked at; zero or less: now, None: when something changes."""
+    """How long until the source, or a queued job, is to be checked; zero or less for now, None for when something changes."""
     match _job(world, desired):
         case LoadRunning(is_queued=is_queued):
             return QUEUE_CHECK_INTERVAL if is_queued else None
@@ -123,7 +123,7 @@ def _absent(world: World, evaluation: Evaluation) -> Action | None:
 
 
 def _deleting(world: World, evaluation: Evaluation) -> Action | None:
-    """The content goes at once; the object stays until the finalizers of others are removed."""
+    """The content is removed at once; the object exists until the finalizers of others are removed."""
     if world.catalog is None or not world.catalog.metadata.deleting:
         return None
     return StopServing() if world.served is not None or world.job is not None else Keep()
@@ -225,7 +225,7 @@ def _sync_packages(world: World, evaluation: Evaluation) -> Action | None:
 
 
 def _source_error(world: World, evaluation: Evaluation) -> OlmError | None:
-    """The error that stands while nothing can be started."""
+    """The error that remains when nothing can be started."""
     return None if evaluation.desired and isinstance(world.job, LoadRunning) else evaluation.source_error
 
 

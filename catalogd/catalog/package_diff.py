@@ -1,7 +1,7 @@
-"""The Package and BundleMetadata objects of one Catalog: their names, and which on the cluster differ from what is offered.
+"""The Package and BundleMetadata objects of one Catalog: their names, and how those on the cluster differ from the desired ones.
 
-Used by catalogd.catalog.reconciler to observe and to write. What an object says comes from catalogd.ingest.package_objects.
-Knows no catalog file. Pure.
+Used by catalogd.catalog.package_sync. The bodies of objects come from catalogd.ingest.package_objects. Knows no catalog file.
+Pure.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from olmkit.api.names import is_dns1123_subdomain, is_label_value, safe_name
 
 @dataclass(frozen=True)
 class SyncedKind:
-    """A kind of data that catalogd lists a catalog by; `fields` of its spec identify what an object speaks of in the catalog."""
+    """A kind whose objects list the content of a catalog. `identity_fields` of the spec identify the subject of an object."""
 
     kind: Kind
     identity_fields: tuple[str, ...]
 
     def subject(self, spec: Mapping[str, Any]) -> str:
-        """What a spec speaks of, as Offer.package says it: the package, or `<package>/<bundle>`."""
+        """The subject of an object, as in ObjectFingerprint.subject: the package, or `<package>/<bundle>`."""
         return "/".join(str(spec.get(each, "")) for each in self.identity_fields)
 
-    def object_name(self, catalog: str, subject: str, is_held: Callable[[str], bool]) -> str:
-        """`<catalog>-<package or bundle>`, or its safe form when that is no DNS-1123 subdomain, is too long or is held."""
+    def object_name(self, catalog: str, subject: str, is_taken: Callable[[str], bool]) -> str:
+        """`<catalog>-<package or bundle>`, or its safe form when that is no DNS-1123 subdomain, is too long or is taken."""
         name = self.plain_name(catalog, subject)
-        if is_dns1123_subdomain(name) and not is_held(name):
+        if is_dns1123_subdomain(name) and not is_taken(name):
             return name
         return safe_name(name, f"{catalog}/{subject}")
 
     def plain_name(self, catalog: str, subject: str) -> str:
-        """The name where nothing speaks against it."""
+        """The name unless it is invalid or taken."""
         return f"{catalog}-{subject.split('/', len(self.identity_fields) - 1)[-1]}"
 
 
@@ -49,8 +49,8 @@ BUNDLE_METADATA = SyncedKind(bundlemetadata.KIND, ("package", "bundleName"))
 class ExistingObject:
     """An object on the cluster, without what need not be compared. `owner` is its controller's uid, "" without one.
 
-    `settled`: it was just written and still differs, because somebody else owns fields of it; it is left so. `deleting`: it was
-    deleted and waits for somebody's finalizers.
+    `drift_accepted`: it was just written and still differs, because others own fields of it; it is left as it is. `deleting`: it
+    was deleted and waits for finalizers of others.
     """
 
     name: str
@@ -66,7 +66,7 @@ class ExistingObject:
 
 @dataclass(frozen=True)
 class ObjectWrite:
-    """An object to be written: `package` is what it speaks of, `uid` is that of the object to change, "" to create one."""
+    """An object to be written: `subject` is the package or bundle, `uid` that of the object to change, "" to create one."""
 
     name: str
     subject: str
@@ -75,7 +75,10 @@ class ObjectWrite:
 
 @dataclass(frozen=True)
 class Difference:
-    """What separates the objects on the cluster from those wanted, sorted by name. `renamed`: package to object name."""
+    """How the objects on the cluster differ from the desired ones, sorted by name.
+
+    `deletes`: name and uid. `renamed`: subject and name of each object whose plain name is invalid or taken.
+    """
 
     writes: tuple[ObjectWrite, ...] = ()
     deletes: tuple[tuple[str, str], ...] = ()
@@ -89,73 +92,74 @@ NO_DIFFERENCE = Difference()
 
 
 def difference(
-    listing: SyncedKind,
+    kind: SyncedKind,
     catalog: tuple[str, str],
-    offers: Iterable[ObjectFingerprint],
+    desired: Iterable[ObjectFingerprint],
     existing: Iterable[ExistingObject],
-    holder: Callable[[str], tuple[str, str] | None],
+    subject_of: Callable[[str], tuple[str, str] | None],
 ) -> Difference:
-    """What to write and delete so that the objects of this Catalog, by name and uid, are those offered.
+    """What to write and delete so that the objects of this Catalog (name, uid) are the desired ones.
 
-    `existing` are all objects of the kind whose spec names this catalog; `holder` says which (catalog, subject) an object of a
-    name speaks of. Objects that another Catalog object controls (an earlier one of this name) are deleted first and made again
-    in a later pass; those that nobody controls are taken over if they are wanted and left alone if not. None is deleted twice.
+    `existing` are all objects of the kind whose spec names this catalog; `subject_of` returns the (catalog, subject) of an object
+    by its name. Objects that another Catalog object controls (an earlier one of this name) are deleted first and created again
+    in a later pass. Objects without a controller are adopted if they are desired, else left as they are. An object that is
+    being deleted is not deleted again.
     """
     name_of_catalog, uid = catalog
     known = {each.name: each for each in existing}
-    wanted: dict[str, ObjectFingerprint] = {}
+    objects: dict[str, ObjectFingerprint] = {}
     renamed = []
-    for offer in offers:
-        own = (name_of_catalog, offer.subject)
+    for each in desired:
+        own = (name_of_catalog, each.subject)
 
-        def is_held(name: str, own: tuple[str, str] = own) -> bool:
-            return name in wanted or holder(name) not in (None, own)
+        def is_taken(name: str, own: tuple[str, str] = own) -> bool:
+            return name in objects or subject_of(name) not in (None, own)
 
-        name = listing.object_name(name_of_catalog, offer.subject, is_held)
-        wanted[name] = offer
-        if name != listing.plain_name(name_of_catalog, offer.subject):
-            renamed.append((offer.subject, name))
-    leaving = {each.name for each in known.values() if each.owner and (each.owner != uid or each.name not in wanted)}
+        name = kind.object_name(name_of_catalog, each.subject, is_taken)
+        objects[name] = each
+        if name != kind.plain_name(name_of_catalog, each.subject):
+            renamed.append((each.subject, name))
+    deleted = {each.name for each in known.values() if each.owner and (each.owner != uid or each.name not in objects)}
     writes = (
-        ObjectWrite(name, offer.subject, known[name].uid if name in known else "")
-        for name, offer in wanted.items()
-        if name not in leaving and not _is_up_to_date(known.get(name), uid, offer)
+        ObjectWrite(name, each.subject, known[name].uid if name in known else "")
+        for name, each in objects.items()
+        if name not in deleted and not _is_up_to_date(known.get(name), uid, each)
     )
     return Difference(
         tuple(sorted(writes, key=lambda write: write.name)),
-        tuple(sorted((name, known[name].uid) for name in leaving if not known[name].deleting)),
+        tuple(sorted((name, known[name].uid) for name in deleted if not known[name].deleting)),
         tuple(sorted(renamed)),
     )
 
 
-def _is_up_to_date(existing: ExistingObject | None, uid: str, offer: ObjectFingerprint) -> bool:
+def _is_up_to_date(existing: ExistingObject | None, uid: str, desired: ObjectFingerprint) -> bool:
     if existing is None:
         return False
-    same = existing.subject == offer.subject and existing.fingerprint == offer.fingerprint
-    return existing.drift_accepted or (same and existing.owner == uid and existing.has_labels)
+    is_same = existing.subject == desired.subject and existing.fingerprint == desired.fingerprint
+    return existing.drift_accepted or (is_same and existing.owner == uid and existing.has_labels)
 
 
 def desired_object(
-    listing: SyncedKind, catalog: str, uid: str, write: ObjectWrite, said: Mapping[str, Any]
+    kind: SyncedKind, catalog: str, uid: str, write: ObjectWrite, body: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The object to apply. One that is to be created says so by a resourceVersion that only an absent object has."""
+    """The object to apply: `body` with its name, owner and labels. A precondition keeps it from replacing another object."""
     owners = [controller_reference(catalogs.KIND, catalog, uid)]
-    metadata: dict[str, Any] = {**said["metadata"], "name": write.name, "ownerReferences": owners}
-    if labels := _labels(catalog, str(said["spec"].get(listing.identity_fields[0], ""))):
+    metadata: dict[str, Any] = {**body["metadata"], "name": write.name, "ownerReferences": owners}
+    if labels := _labels(catalog, str(body["spec"].get(kind.identity_fields[0], ""))):
         metadata["labels"] = labels
     metadata.update(apply_precondition(write.uid))
     return {
-        "apiVersion": listing.kind.api_version,
-        "kind": listing.kind.kind,
+        "apiVersion": kind.kind.api_version,
+        "kind": kind.kind.kind,
         "metadata": metadata,
-        "spec": {"catalog": {"name": catalog}, **said["spec"]},
+        "spec": {"catalog": {"name": catalog}, **body["spec"]},
     }
 
 
 def _labels(catalog: str, package: str) -> dict[str, str]:
-    """What selectors may ask for; a name that no label may have is left out."""
-    wanted = {packages.CATALOG_LABEL: catalog, packages.PACKAGE_LABEL: package}
-    return {label: value for label, value in wanted.items() if is_label_value(value)}
+    """The labels for selectors; a name that is no valid label value is left out."""
+    labels = {packages.CATALOG_LABEL: catalog, packages.PACKAGE_LABEL: package}
+    return {label: value for label, value in labels.items() if is_label_value(value)}
 
 
 def _known_labels(metadata: Mapping[str, Any]) -> dict[str, str]:
@@ -163,8 +167,8 @@ def _known_labels(metadata: Mapping[str, Any]) -> dict[str, str]:
     return {label: labels[label] for label in (packages.CATALOG_LABEL, packages.PACKAGE_LABEL) if label in labels}
 
 
-def existing_object(listing: SyncedKind, obj: Mapping[str, Any], settled_version: str | None = None) -> ExistingObject:
-    """An object as trimmed by `project`; `settled_version` is the resourceVersion at which it was left as it is."""
+def existing_object(kind: SyncedKind, obj: Mapping[str, Any], accepted_version: str | None = None) -> ExistingObject:
+    """An object as `transform` returns it; its drift is accepted at `accepted_version`, a resourceVersion."""
     metadata, spec = obj["metadata"], obj.get("spec") or {}
     catalog = (spec.get("catalog") or {}).get("name", "")
     owners = [each for each in metadata.get("ownerReferences") or () if each.get("controller")]
@@ -172,17 +176,17 @@ def existing_object(listing: SyncedKind, obj: Mapping[str, Any], settled_version
         name=metadata["name"],
         uid=metadata.get("uid", ""),
         catalog=catalog,
-        subject=listing.subject(spec),
+        subject=kind.subject(spec),
         owner=owners[0]["uid"] if owners else "",
-        has_labels=_known_labels(metadata) == _labels(catalog, str(spec.get(listing.identity_fields[0], ""))),
+        has_labels=_known_labels(metadata) == _labels(catalog, str(spec.get(kind.identity_fields[0], ""))),
         fingerprint=obj.get("fingerprint") or fingerprint(obj),
-        drift_accepted=settled_version is not None and settled_version == metadata.get("resourceVersion"),
+        drift_accepted=accepted_version is not None and accepted_version == metadata.get("resourceVersion"),
         deleting="deletionTimestamp" in metadata,
     )
 
 
 def transform(obj: dict[str, Any]) -> dict[str, Any]:
-    """What an informer keeps of an object of either kind, which is what `existing` asks: there may be ten thousand."""
+    """The part of an object of either kind that an informer keeps: what `existing_object` reads. There may be ten thousand."""
     spec = obj.get("spec") or {}
     metadata = {key: obj["metadata"][key] for key in _IDENTITY if key in obj["metadata"]}
     if labels := _known_labels(obj["metadata"]):

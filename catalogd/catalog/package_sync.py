@@ -1,7 +1,7 @@
-"""Package and BundleMetadata objects on the cluster: what separates them from what is served, and the writing of it.
+"""Package and BundleMetadata objects on the cluster: how they differ from what is served, and the writes that end that.
 
-Used by catalogd.catalog.reconciler, one for each kind. What they are called and which differ is
-catalogd.catalog.package_diff's. Never deletes an object that another Catalog controls.
+Used by catalogd.catalog.reconciler (difference) and catalogd.catalog.act (sync), one PackageSync for each kind. Names and
+differences are determined by catalogd.catalog.package_diff. Never deletes an object that another Catalog controls.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 
 MAX_CONCURRENT_WRITES = 8
-"""Objects written at a time."""
 CATALOG_INDEX = "catalog"
 CREATED, CHANGED, DELETED = VERBS = ("created", "changed", "deleted")
 
@@ -28,58 +27,56 @@ log = logging.getLogger(__name__)
 
 
 def catalog_of(obj: Mapping[str, Any]) -> list[str]:
-    """The name of the Catalog in an object's spec; the index of the informer."""
+    """The name of the Catalog in an object's spec: the keys of CATALOG_INDEX."""
     name = ((obj.get("spec") or {}).get("catalog") or {}).get("name")
     return [name] if name else []
 
 
 class PackageSync:
-    """Objects of one kind, of all Catalogs. `informer` has the index BY_CATALOG and listing.project.
-
-    `settled`: resourceVersions of objects that others own fields of, by name; they are left as they are.
-    """
+    """Objects of one kind, of all Catalogs. `informer` keeps what package_diff.transform returns; it gets CATALOG_INDEX."""
 
     def __init__(self, client: Client, kind: SyncedKind, informer: Informer, manager: str) -> None:
         self._client = client
-        self._listing = kind
+        self._kind = kind
         self._informer = informer
         self._manager = manager
-        self._settled: dict[str, str] = {}
+        self._accepted_versions: dict[str, str] = {}
+        """By name: the resourceVersion of an object some fields of which others own; it is left as it is."""
         informer.add_index(CATALOG_INDEX, catalog_of)
 
-    def difference(self, catalog: Catalog, offers: Sequence[ObjectFingerprint]) -> Difference:
-        """What separates the objects of a Catalog from what it offers."""
+    def difference(self, catalog: Catalog, desired: Sequence[ObjectFingerprint]) -> Difference:
+        """How the objects of a Catalog differ from the desired ones."""
         name = catalog.metadata.name
-        there = (
-            package_diff.existing_object(self._listing, obj, self._settled.get(obj["metadata"]["name"]))
+        existing = (
+            package_diff.existing_object(self._kind, obj, self._accepted_versions.get(obj["metadata"]["name"]))
             for obj in self._informer.by_index(CATALOG_INDEX, name)
         )
-        return package_diff.difference(self._listing, (name, catalog.metadata.uid), offers, there, self._holder)
+        return package_diff.difference(self._kind, (name, catalog.metadata.uid), desired, existing, self._subject_of)
 
-    def _holder(self, name: str) -> tuple[str, str] | None:
+    def _subject_of(self, name: str) -> tuple[str, str] | None:
         obj = self._informer.get(name)
         if obj is None:
             return None
-        found = package_diff.existing_object(self._listing, obj)
+        found = package_diff.existing_object(self._kind, obj)
         return found.catalog, found.subject
 
     async def sync(self, catalog: Catalog, batch: Difference, read: Callable[[str], dict[str, Any]]) -> None:
-        """Write and delete; `read` reads from disk what an object is to say. All is tried; the first error is raised."""
-        turns = asyncio.Semaphore(MAX_CONCURRENT_WRITES)
+        """Write and delete; `read` reads the body of a subject's object from disk. All are tried; the first error is raised."""
+        slots = asyncio.Semaphore(MAX_CONCURRENT_WRITES)
 
-        async def in_turn(work: Coroutine[Any, Any, str]) -> str:
-            async with turns:
-                return await work
+        async def in_slot(request: Coroutine[Any, Any, str]) -> str:
+            async with slots:
+                return await request
 
         deletes = (self._delete(name, uid) for name, uid in batch.deletes)
         writes = (self._write(catalog, write, read) for write in batch.writes)
-        outcomes = await asyncio.gather(*map(in_turn, (*deletes, *writes)), return_exceptions=True)
+        outcomes = await asyncio.gather(*map(in_slot, (*deletes, *writes)), return_exceptions=True)
         done = [outcome for outcome in outcomes if isinstance(outcome, str)]
         counts = [f"{done.count(verb)} {verb}" for verb in VERBS if verb in done]
         if counts:
             # One line for all of them: a catalog has hundreds, each of which follows from its content.
             log.info(
-                "%s objects: %s", self._listing.kind.kind, ", ".join(counts), extra={"catalog": catalog.metadata.name}
+                "%s objects: %s", self._kind.kind.kind, ", ".join(counts), extra={"catalog": catalog.metadata.name}
             )
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
@@ -87,27 +84,29 @@ class PackageSync:
 
     async def _write(self, catalog: Catalog, write: ObjectWrite, read: Callable[[str], dict[str, Any]]) -> str:
         """Returns what was done, one of VERBS."""
-        said = await asyncio.to_thread(read, write.subject)
-        wanted = package_diff.desired_object(self._listing, catalog.metadata.name, catalog.metadata.uid, write, said)
-        written = await self._client.apply(self._listing.kind, wanted, self._manager)
-        if fingerprint(written) == fingerprint(said):
-            self._settled.pop(write.name, None)
+        body = await asyncio.to_thread(read, write.subject)
+        desired = package_diff.desired_object(self._kind, catalog.metadata.name, catalog.metadata.uid, write, body)
+        written = await self._client.apply(self._kind.kind, desired, self._manager)
+        if fingerprint(written) == fingerprint(body):
+            self._accepted_versions.pop(write.name, None)
         else:
-            self._settled[write.name] = written["metadata"]["resourceVersion"]
+            self._accepted_versions[write.name] = written["metadata"]["resourceVersion"]
         self._informer.record_write(written)
         verb = CHANGED if write.uid else CREATED
-        log.debug("%s %s %s", verb, self._listing.kind.kind, write.name)
+        log.debug("%s %s %s", verb, self._kind.kind.kind, write.name)
         return verb
 
     async def _delete(self, name: str, uid: str) -> str:
-        """Returns DELETED, or "" when somebody else had deleted it."""
-        self._settled.pop(name, None)
+        """Returns DELETED, or "" when the object did not exist."""
+        self._accepted_versions.pop(name, None)
         try:
-            is_gone = await self._client.delete(self._listing.kind, name, uid=uid)
+            remaining = await self._client.delete(self._kind.kind, name, uid=uid)
         except NotFound:
             self._informer.record_deletion(name, uid)
             return ""
-        if is_gone:
+        if remaining is None:
             self._informer.record_deletion(name, uid)
-        log.debug("%s %s %s", DELETED, self._listing.kind.kind, name)
+        else:
+            self._informer.record_write(remaining)  # its deletionTimestamp counts at once: it is not deleted again
+        log.debug("%s %s %s", DELETED, self._kind.kind.kind, name)
         return DELETED

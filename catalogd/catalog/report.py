@@ -86,7 +86,7 @@ def _handled_refresh(world: World, catalog: Catalog, attempt: _Attempt, outcome:
     """The requested check that has ended, with or without success: written in one update with its result."""
     if world.refresh_requested and attempt.desired is None:
         return world.refresh_requested  # there is no source to check, and the conditions report that
-    continues = isinstance(outcome, Done) and isinstance(outcome.action, Load | Serve)
+    continues = isinstance(outcome, Done) and isinstance(outcome.plan.action, Load | Serve)
     if world.refresh_started and not continues and not isinstance(world.job, LoadRunning):
         return world.refresh_started
     return catalog.status.last_handled_refresh

@@ -107,7 +107,7 @@ class World:
     refers to, None for one that does not exist; all of them are in `namespace`. `pull_secret_version`: the resourceVersion of the
     cluster-wide Secret, "" when there is none. `refresh_requested`: the value of the annotation that requests a check, "" without
     one; `refresh_started`: the value that the last check was started for, until the status reports its end.
-    `lacks_bundle_metadata`: the content that is served was written without BundleMetadata, which is wanted.
+    `lacks_bundle_metadata`: the content that is served was written without BundleMetadata, although that is enabled.
     `loaded_config_map_versions`: DesiredSource.config_map_versions at the last successful check. `corruption`: the damage of
     content that was served and had to be removed. `serves_deleted_catalog`: the content under this name belongs to a deleted
     Catalog of the same name; `served` is None then. `last_failure`: the last failed load since the last successful one, and
@@ -233,7 +233,11 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Done:
-    """The action that was carried out, and the time to the next pass."""
+    """The Plan that was carried out."""
 
-    action: Action
-    after: timedelta | None = None
+    plan: Plan
+
+    @property
+    def after(self) -> timedelta | None:
+        """The time to the next pass."""
+        return self.plan.after

@@ -254,9 +254,9 @@ class Client:
         *,
         uid: str | None = None,
         resource_version: str | None = None,
-    ) -> bool:
-        """Request the deletion of an object and, in the background, of its dependents. Returns True when it is deleted, False
-        while finalizers hold it.
+    ) -> Object | None:
+        """Request the deletion of an object and, in the background, of its dependents. Returns None when it is deleted, else the
+        object, which has a deletionTimestamp and waits for its finalizers.
 
         With uid or resource_version only if it is still that one (else Conflict). Raises NotFound.
         """
@@ -266,7 +266,7 @@ class Client:
         if preconditions:
             body["preconditions"] = preconditions
         answer = await self.request("DELETE", kind.path(namespace, name), body=body)
-        return not answer.get("metadata", {}).get("deletionTimestamp")
+        return answer if answer.get("metadata", {}).get("deletionTimestamp") else None
 
     async def request(
         self,

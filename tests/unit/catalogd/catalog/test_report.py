@@ -19,6 +19,7 @@ from catalogd.catalog.world import (
     LoadFailed,
     LoadFinished,
     LoadRunning,
+    Plan,
     Record,
     Serve,
     StopServing,
@@ -96,12 +97,12 @@ GIT_RECORD = Record(
     *("https://git.example/r@abc", ONE, "2026-01-01T00:00:00Z"),
     {"type": "git", "git": {"repository": "https://git.example/r", "commit": "abc"}},
 )
-KEPT = Done(Keep())
-SYNC = Done(SyncPackages(WRITES))
+KEPT = Done(Plan(Keep()))
+SYNC = Done(Plan(SyncPackages(WRITES)))
 
 REPORTS = [
     pytest.param(
-        *(world(), Done(load()), "Pending"),
+        *(world(), Done(Plan(load())), "Pending"),
         [*not_unpacked("UnpackPending", PENDING_TEXT), ("Reconciling", "True", "Unpacking", PENDING_TEXT)],
         id="a new Catalog is pending",
     ),
@@ -327,7 +328,7 @@ NEW_TAG = "registry.example/c:v2"
         pytest.param(world(**LOOKED), KEPT, None, id="nobody asked"),
         pytest.param(
             world(refresh_requested="now", handled="before", **LOOKED),
-            Done(load()),
+            Done(Plan(load())),
             "before",
             id="a look that begins is not handled",
         ),
@@ -340,13 +341,13 @@ NEW_TAG = "registry.example/c:v2"
         ),
         pytest.param(
             world(**ASKED, job=LoadFinished(TAG, IMAGE_ONE, ONE), **LOOKED),
-            Done(ConfirmUnchanged()),
+            Done(Plan(ConfirmUnchanged())),
             "now",
             id="one that found nothing new is",
         ),
         pytest.param(
             world(**ASKED, job=LoadFinished(TAG, IMAGE_ONE, TWO), **LOOKED),
-            Done(Serve(record())),
+            Done(Plan(Serve(record()))),
             "before",
             id="what it found new is to be served first",
         ),
@@ -383,13 +384,13 @@ NEW_TAG = "registry.example/c:v2"
         ),
         pytest.param(
             world(refresh_requested="later", refresh_started="now", handled="before", **LOOKED),
-            Done(Keep(), timedelta(0)),
+            Done(Plan(Keep(), timedelta(0))),
             "now",
             id="who asked first is told, though another asked meanwhile",
         ),
         pytest.param(
             world(NEW_TAG, **ASKED, job=LoadFinished(TAG, IMAGE_ONE, ONE), **LOOKED),
-            Done(load(NEW_TAG)),
+            Done(Plan(load(NEW_TAG))),
             "before",
             id="a look at what the spec asked for before is made again",
         ),
@@ -415,7 +416,7 @@ def test_the_status_names_what_is_served_and_nothing_else() -> None:
     assert status["contentURL"] == "http://x/catalogs/c/all.json"
     assert status["lastUnpacked"] == "2026-01-01T00:00:00Z"
     assert (status["packageCount"], status["bundleCount"], status["packages"]) == (2, 5, "a,b")
-    assert "resolvedSource" not in report(world(), Done(load())).status.dump()
+    assert "resolvedSource" not in report(world(), Done(Plan(load()))).status.dump()
 
 
 def test_content_that_replaces_another_is_worth_an_event() -> None:
@@ -467,7 +468,7 @@ def test_every_reason_is_used() -> None:
 
 
 def test_what_is_said_of_a_catalog_that_is_gone_is_nothing() -> None:
-    assert report(world(raw=None, catalog=None), Done(StopServing())).transitions == ()
+    assert report(world(raw=None, catalog=None), Done(Plan(StopServing()))).transitions == ()
 
 
 JOBS = st.sampled_from(
@@ -498,7 +499,7 @@ def test_whatever_is_seen_the_status_follows_the_contract(seen: World) -> None:
     """DESIGN 3: Ready always; Reconciling and Stalled only while True, never both; one that is not Ready is one of the two."""
     outcome: Done | Exception
     plan = decide(seen).plan
-    outcome = plan if isinstance(plan, OlmError) else Done(plan.action, plan.after)
+    outcome = plan if isinstance(plan, OlmError) else Done(plan)
     told = report(seen, outcome).status
     by_type = {each.type: each for each in told.conditions}
     assert {ConditionType.READY, ConditionType.UNPACKED, ConditionType.SERVING, ConditionType.VALID} <= set(by_type)
@@ -514,7 +515,7 @@ def test_whatever_is_seen_the_status_follows_the_contract(seen: World) -> None:
 @given(WORLDS)
 def test_a_second_look_at_the_same_says_the_same(seen: World) -> None:
     """A status that differs each pass is a hot loop."""
-    outcome = Done(Keep())
+    outcome = Done(Plan(Keep()))
     first = report(seen, outcome)
     assert seen.catalog is not None
     again = report(

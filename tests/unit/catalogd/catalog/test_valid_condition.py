@@ -9,14 +9,14 @@ import pytest
 from catalogd.catalog.decide import evaluate
 from catalogd.catalog.package_diff import Difference
 from catalogd.catalog.report import report
-from catalogd.catalog.world import Done, Keep
+from catalogd.catalog.world import Done, Keep, Plan
 from tests.unit.catalogd.catalog.worlds import NOW, served, world
 
 
 def valid_of(**changes: Any) -> str:
     """The message of Valid."""
     given = world(last_checked=NOW, **changes)
-    told = report(given, evaluate(given), Done(Keep())).status.conditions
+    told = report(given, evaluate(given), Done(Plan(Keep()))).status.conditions
     return next(each.message for each in told if each.type == "Valid")
 
 
