@@ -1,1 +1,1 @@
-"""Catalogs over HTTP: the table of routes, answers and their encodings, connections. Reads the store, never writes it."""
+"""catalogd's HTTP API: routes, responses and compressed files of the content in the store."""

@@ -1,9 +1,8 @@
-"""gzip and zstd of what the store holds, made once per content at low priority. Filled after the store; asked by
-catalogd.http.server.
+"""gzip and zstd files of the content in the store, each made once at low priority. catalogd.http.server looks them up.
 
-Serving does not wait for it: until a file is made, the plain one is sent. Kept under <cache-dir>/encoded in a Store of its own,
-verified after a restart, removed with the content. A service of catalogd on every replica: run() until cancelled, then close().
-The work is catalogd.http.compression_job's.
+Serving never waits for them: until a file is compressed, the original is sent. They are kept under <cache-dir>/encoded in a Store
+of their own, verified after a restart, and removed with the content. Runs on every replica: run() until cancelled, then
+close(). The compression itself is the job of catalogd.http.compression_job.
 """
 
 from __future__ import annotations
@@ -34,18 +33,18 @@ from olmkit.jobs import Failed, Finished, Jobs, Limits, MemoryBudget, Queued, Ru
 from olmkit.store.store import Store, unreadable_error
 
 COMPRESSION_VERSION = "1"
-"""Of the way files are encoded; Jobs keeps an end under it."""
+"""The version of the compressed files, part of the key of a job."""
 COMPRESSION_LIMITS = Limits(memory_bytes=256 * 1024 * 1024, cpu_seconds=3600, timeout=timedelta(hours=2))
 CHECK_INTERVAL_SECONDS = 30.0
-"""Between two looks when nothing happens: a job that failed may be due again."""
-_NONE: Mapping[str, CompressedFile] = {}
+"""The interval between two checks without a change of the store: a failed job may be due again."""
+_NO_FILES: Mapping[str, CompressedFile] = {}
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class CompressedFile:
-    """An encoded file. `tag` tells its bytes from those another version of the compressor made."""
+    """A compressed file. `tag` distinguishes its bytes from those of another version of the compressor."""
 
     path: Path
     size: int
@@ -53,7 +52,7 @@ class CompressedFile:
 
 
 class CompressedFiles:
-    """Encoded files below `root`/encoded, made within `memory`. Raises OlmError when `root` cannot be used."""
+    """Compressed files below `root`/encoded. Jobs stay within the `memory` budget. Raises OlmError when `root` cannot be used."""
 
     def __init__(self, root: Path, catalog_store: CatalogStore, memory: MemoryBudget | None = None) -> None:
         self._root = root / "encoded"
@@ -68,24 +67,26 @@ class CompressedFiles:
             sandbox=sandbox,
             memory=memory,
         )
-        self._forms: dict[str, dict[str, dict[str, CompressedFile]]] = {}
-        self._asked: set[str] = set()
+        self._files: dict[str, dict[str, dict[str, CompressedFile]]] = {}
+        self._requested: set[str] = set()
         self._failed: set[str] = set()
         self._changed = asyncio.Event()
         catalog_store.on_any_change(self._changed.set)
 
     def find(self, digest: str, file: str) -> Mapping[str, CompressedFile]:
-        """The forms of a file of that content by encoding, best first; none when they are not made (yet)."""
-        return self._forms.get(digest, {}).get(file, _NONE)
+        """The compressed forms of a file of this content by encoding, best first; empty until they are made."""
+        return self._files.get(digest, {}).get(file, _NO_FILES)
 
     async def run(self) -> None:
-        """Keep step with the store until cancelled."""
+        """Make and remove compressed files as the store changes, until cancelled."""
         while True:
             self._changed.clear()
             try:
-                await self._step()
+                await self._reconcile()
             except (OSError, OlmError) as error:
-                log.warning("encoded files cannot be kept: catalogs are sent as they are", extra={"error": str(error)})
+                log.warning(
+                    "compressed files cannot be stored: catalogs are sent uncompressed", extra={"error": str(error)}
+                )
             try:
                 async with asyncio.timeout(CHECK_INTERVAL_SECONDS):
                     await self._changed.wait()
@@ -93,58 +94,60 @@ class CompressedFiles:
                 pass
 
     async def close(self) -> None:
-        """End the work under way."""
+        """End the running job."""
         await self._jobs.close()
 
-    async def _step(self) -> None:
-        wanted = self._catalog_store.digests
-        for digest in [*self._forms.keys() - wanted]:
-            del self._forms[digest]
-        for digest in self._asked - wanted:
+    async def _reconcile(self) -> None:
+        digests = self._catalog_store.digests
+        for digest in [*self._files.keys() - digests]:
+            del self._files[digest]
+        for digest in self._requested - digests:
             self._jobs.cancel(digest)
-        self._asked &= wanted
-        self._failed &= wanted
-        await asyncio.to_thread(self._store.collect_garbage, wanted | self._catalog_store.digests)
-        for digest in sorted(wanted - self._forms.keys()):
-            await self._look(digest)
-        if not self._asked:
-            await self._jobs.close()  # its fork server holds memory that nobody needs until the next content
+        self._requested &= digests
+        self._failed &= digests
+        await asyncio.to_thread(self._store.collect_garbage, digests | self._catalog_store.digests)
+        for digest in sorted(digests - self._files.keys()):
+            await self._ensure(digest)
+        if not self._requested:
+            await self._jobs.close()  # frees the memory of its fork server until there is more content
 
-    async def _look(self, digest: str) -> None:
-        """Take what there is, else have it made."""
+    async def _ensure(self, digest: str) -> None:
+        """Use the files on disk, or start the job that makes them."""
         state = self._jobs.state(digest)
         if not isinstance(state, Queued | Running):
             try:
-                found = await asyncio.to_thread(self._opened, digest)
+                found = await asyncio.to_thread(self._load, digest)
             except (OSError, OlmError):
-                return  # it cannot be read now: neither made again nor removed
+                return  # unreadable at the moment: neither made again nor removed
             if found is not None:
-                self._forms[digest] = found
-                self._asked.discard(digest)
+                self._files[digest] = found
+                self._requested.discard(digest)
                 self._failed.discard(digest)
                 self._jobs.forget(digest)
                 return
             if isinstance(state, Finished):
-                self._jobs.forget(digest)  # what it made is damaged, or the content is another by now
+                self._jobs.forget(digest)  # its files are corrupt, or the content was replaced
             if isinstance(state, Failed) and digest not in self._failed:
                 self._failed.add(digest)
                 log.warning("a catalog is sent uncompressed", extra={"digest": digest, "error": state.error.message})
         request = CompressRequest(self._catalog_store.content_folder, self._root, digest)
-        self._asked.add(digest)
+        self._requested.add(digest)
         self._jobs.ensure(digest, COMPRESSION_VERSION, Task(COMPRESS, request))
 
-    def _opened(self, digest: str) -> dict[str, dict[str, CompressedFile]] | None:
-        """The forms on disk, verified; None, and nothing on disk, when there are none of the content as it is. Raises OSError
-        and Waiting when that cannot be told now."""
+    def _load(self, digest: str) -> dict[str, dict[str, CompressedFile]] | None:
+        """The verified files on disk; None when there are none of the current content. Files of other content are removed.
+
+        Raises OSError and Waiting when the disk cannot be read at the moment.
+        """
         folder = self._store.path(digest)
         if folder is None:
             return None
         sources = compression_sources(self._catalog_store.content_store, digest)
         if sources is None:
-            return None  # the content itself is away, or cannot be read now
-        # The bytes last: what is noted cannot be read before the sizes are known, and may spare them.
-        is_of_it = self._store.verify(digest, only_sizes=True) and _read_sources(folder) == sources
-        if not (is_of_it and self._store.verify(digest)):
+            return None  # the content itself is missing, or unreadable at the moment
+        # Bytes are verified last: the other checks are cheap, and need the sizes to be right.
+        is_current = self._store.verify(digest, only_sizes=True) and _read_sources(folder) == sources
+        if not (is_current and self._store.verify(digest)):
             self._store.remove(digest)
             return None
         manifest = self._store.checksums(digest)
@@ -162,7 +165,7 @@ class CompressedFiles:
 
 
 def _read_sources(folder: Path) -> Any:
-    """What encoded files were made of; None when that is not noted. Raises OSError when it cannot be read now."""
+    """The sources of compressed files; None when they are unknown. Raises OSError when the file cannot be read at the moment."""
     try:
         return orjson.loads((folder / SOURCES_FILE).read_bytes())
     except (FileNotFoundError, ValueError):

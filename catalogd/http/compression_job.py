@@ -1,9 +1,9 @@
-"""The job that makes gzip and zstd of a content's files, once. Started by catalogd.http.compression in a child process.
+"""The job that compresses the files of a content with gzip and zstd. Started by catalogd.http.compression in a child process.
 
     <root>/sha256-<hex>/content/all.jsonl.gz, all.jsonl.zst, summaries.json.gz, ...
-    <root>/sha256-<hex>/content/made-of.json       the files they were made of, by size and sha256
+    <root>/sha256-<hex>/content/made-of.json       the size and checksums of the files that were compressed
 
-Reads a portion at a time: memory does not grow with the catalog. Runs when nobody else wants the processor.
+Reads files in chunks: memory does not grow with the catalog. Runs at the lowest priority.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from olmkit.jobs import Job, JobContext, implement
 from olmkit.store.store import Store
 
 COMPRESSIBLE_FILES = ("all.jsonl", "summaries.json")
-"""What is worth it: whole answers that clients ask for often. All else is sent as it is."""
+"""Files that clients often request as a whole. All other responses are sent uncompressed."""
 SUFFIX_BY_ENCODING = {"zstd": ".zst", "gzip": ".gz"}
-"""By the name HTTP has for it, best first, and the ending of its files."""
+"""Content encodings, best first, with the suffixes of their files."""
 SOURCES_FILE = "made-of.json"
 SOURCES_FORMAT = 1
 MIN_FILE_BYTES = 1400
-"""Smaller files fit into one packet as they are."""
+"""Smaller files fit into one packet uncompressed."""
 CONTENT_GONE_RETRY_DELAY = timedelta(seconds=10)
 READ_CHUNK_BYTES = 1024 * 1024
 GZIP_LEVEL = 6
 """Measured on a catalog of 41 MB: level 9 is 1 % smaller and takes 1.4 times as long, level 3 is 27 % larger."""
 ZSTD_LEVEL = 9
-"""Measured likewise: level 3 is 6 % larger, level 19 is 3 % smaller and takes thirty times as long. Its window is 4 MiB, and
-browsers take up to 8 (RFC 9659)."""
+"""Measured likewise: level 3 is 6 % larger, level 19 is 3 % smaller and takes thirty times as long. Its window is 4 MiB;
+browsers accept up to 8 (RFC 9659)."""
 
 
 class _Compressor(Protocol):
@@ -79,13 +79,13 @@ def compress(request: CompressRequest, context: JobContext) -> CompressResult:
                 context.progress(f"compressing {name}")
                 _compress_file(folder / name, target)
         if compression_sources(content, digest) != sources:
-            raise Waiting("ContentGone", "the content was replaced meanwhile", CONTENT_GONE_RETRY_DELAY)
+            raise Waiting("ContentGone", "the content was replaced in the meantime", CONTENT_GONE_RETRY_DELAY)
         (target / SOURCES_FILE).write_bytes(orjson.dumps(sources))
         return CompressResult({path.name: path.stat().st_size for path in target.iterdir()})
 
 
 def compression_sources(content: Store, digest: str) -> dict[str, Any] | None:
-    """What MADE_OF says of files made of that content as it is now; None when it is not there."""
+    """The content of SOURCES_FILE for the current content; None when it is not stored."""
     manifest = content.checksums(digest)
     if manifest is None:
         return None

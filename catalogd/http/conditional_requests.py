@@ -1,6 +1,6 @@
-"""What a GET or HEAD with preconditions and a Range gets: RFC 9110 sections 13 and 14, for one representation of known size.
+"""Evaluates preconditions and Range of a GET or HEAD for one representation of known size: RFC 9110 sections 13 and 14.
 
-Asked by catalogd.http.responses. Of ranges, one is answered; a request for several gets the whole, as the RFC allows. Pure.
+Called by catalogd.http.responses. A request for several ranges gets the whole representation, as the RFC allows. Pure.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from email.utils import parsedate_to_datetime
 _ETAG = re.compile(r'(W/)?"([^"]*)"')
 _BYTES = re.compile(r"bytes=(.*)", re.IGNORECASE)
 _RANGE = re.compile(r"([0-9]*)-([0-9]*)")
-_LONGEST_NUMBER = 18
+_MAX_NUMBER_LENGTH = 18
 
 
 @dataclass(frozen=True)
 class Representation:
-    """What there is: size in bytes, strong entity tag without quotes, last change to the second."""
+    """A representation: its size in bytes, its strong entity tag without quotes, and its last change to the second."""
 
     size: int
     etag: str
@@ -28,47 +28,48 @@ class Representation:
 
 @dataclass(frozen=True)
 class PreconditionResult:
-    """Status 200, 206, 304, 412 or 416, and which bytes go with it."""
+    """Status 200, 206, 304, 412 or 416, and the bytes to send."""
 
     status: int
     start: int = 0
     length: int = 0
 
 
-def evaluate_preconditions(method: str, headers: Mapping[str, str], there: Representation) -> PreconditionResult:
-    """The order of RFC 9110 13.2.2. `headers` are looked up by their usual names; lines of one name are joined by a comma."""
-    if not _holds_if_match(headers, there):
+def evaluate_preconditions(method: str, headers: Mapping[str, str], current: Representation) -> PreconditionResult:
+    """Evaluate in the order of RFC 9110 13.2.2. Keys of `headers` are spelled as in the RFC; repeated lines are joined by
+    commas."""
+    if not _holds_if_match(headers, current):
         return PreconditionResult(412)
-    if _is_unchanged(headers, there):
+    if _is_unchanged(headers, current):
         return PreconditionResult(304)
-    if method == "GET" and "Range" in headers and _range_applies(headers, there):
-        return _ranged(headers["Range"], there.size)
-    return PreconditionResult(200, 0, there.size)
+    if method == "GET" and "Range" in headers and _range_applies(headers, current):
+        return _ranged(headers["Range"], current.size)
+    return PreconditionResult(200, 0, current.size)
 
 
-def _holds_if_match(headers: Mapping[str, str], there: Representation) -> bool:
+def _holds_if_match(headers: Mapping[str, str], current: Representation) -> bool:
     if "If-Match" in headers:
         wanted = headers["If-Match"]
-        return wanted.strip() == "*" or there.etag in (tag for weak, tag in _ETAG.findall(wanted) if not weak)
+        return wanted.strip() == "*" or current.etag in (tag for weak, tag in _ETAG.findall(wanted) if not weak)
     since = _date(headers.get("If-Unmodified-Since"))
-    return since is None or there.modified <= since
+    return since is None or current.modified <= since
 
 
-def _is_unchanged(headers: Mapping[str, str], there: Representation) -> bool:
+def _is_unchanged(headers: Mapping[str, str], current: Representation) -> bool:
     if "If-None-Match" in headers:
-        known = headers["If-None-Match"]
-        return known.strip() == "*" or there.etag in (tag for _, tag in _ETAG.findall(known))
+        tags = headers["If-None-Match"]
+        return tags.strip() == "*" or current.etag in (tag for _, tag in _ETAG.findall(tags))
     since = _date(headers.get("If-Modified-Since"))
-    return since is not None and there.modified <= since
+    return since is not None and current.modified <= since
 
 
-def _range_applies(headers: Mapping[str, str], there: Representation) -> bool:
+def _range_applies(headers: Mapping[str, str], current: Representation) -> bool:
     condition = headers.get("If-Range")
     if condition is None:
         return True
     if match := _ETAG.fullmatch(condition.strip()):
-        return not match[1] and match[2] == there.etag
-    return _date(condition) == there.modified
+        return not match[1] and match[2] == current.etag
+    return _date(condition) == current.modified
 
 
 def _ranged(wanted: str, size: int) -> PreconditionResult:
@@ -80,7 +81,7 @@ def _ranged(wanted: str, size: int) -> PreconditionResult:
     match = _RANGE.fullmatch(ranges[0]) if len(ranges) == 1 else None
     if match is None or match.groups() == ("", ""):
         return whole
-    first, last = (text if len(text) <= _LONGEST_NUMBER else "9" * _LONGEST_NUMBER for text in match.groups())
+    first, last = (text if len(text) <= _MAX_NUMBER_LENGTH else "9" * _MAX_NUMBER_LENGTH for text in match.groups())
     if not first:
         start = max(size - int(last), 0)
         return PreconditionResult(206, start, size - start) if int(last) and size else PreconditionResult(416)
@@ -91,7 +92,7 @@ def _ranged(wanted: str, size: int) -> PreconditionResult:
 
 
 def _date(text: str | None) -> datetime | None:
-    """An HTTP date in any of its three forms; one that cannot be read is as good as none."""
+    """Parse an HTTP date in any of its three forms. Invalid dates are ignored."""
     if text is None:
         return None
     try:

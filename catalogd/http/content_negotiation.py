@@ -1,7 +1,7 @@
-"""Which of the forms there are a client takes: RFC 9110 sections 12.4.2, 12.5.1 and 12.5.3, and which names a catalog can have.
+"""Content negotiation: which media type and encoding a client accepts (RFC 9110 sections 12.4.2, 12.5.1 and 12.5.3). Also
+which names a Catalog can have.
 
-Asked by catalogd.http.server for each request. Headers are anybody's text: a member that cannot be read counts as not
-there. Pure.
+Called by catalogd.http.server for each request. Invalid members of a header are ignored. Pure.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import re
 from collections.abc import Iterator, Sequence
 
 IDENTITY = "identity"
-_SAME = {"x-gzip": "gzip"}
+_ALIASES = {"x-gzip": "gzip"}
 _QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
-_LONGEST_NAME = 253
+_MAX_NAME_LENGTH = 253
 
 
 def select_encoding(accept_encoding: str | None, offered: Sequence[str]) -> str | None:
-    """The one of `offered` (best first, without identity), or IDENTITY, to send; None when the client takes none of them.
+    """Select one of `offered` (best first, without identity) or IDENTITY; None when the client accepts none of them.
 
-    Without the header, identity: clients that say nothing seldom decompress. Identity loses to what has the same weight, and is
-    refused only by `identity;q=0`, or by `*;q=0` with no word about identity.
+    Without the header, IDENTITY is selected: such clients seldom decompress. Another encoding with the same weight is
+    preferred to identity. Identity is excluded only by `identity;q=0`, or by `*;q=0` without a member for identity.
     """
     if accept_encoding is None:
         return IDENTITY
-    weights = {_SAME.get(name, name): weight for name, weight in _members(accept_encoding)}
+    weights = {_ALIASES.get(name, name): weight for name, weight in _members(accept_encoding)}
     others = weights.get("*", 0.0)
     best, most = None, 0.0
     for each in offered:
@@ -36,7 +36,7 @@ def select_encoding(accept_encoding: str | None, offered: Sequence[str]) -> str 
 
 
 def accepts_media_type(accept: str | None, media_type: str) -> bool:
-    """Whether a client that sent this Accept takes that media type. The most specific range decides."""
+    """Whether this Accept header allows the media type. The most specific range decides."""
     if accept is None or not accept.strip():
         return True
     kind = media_type.partition("/")[0]
@@ -48,19 +48,19 @@ def accepts_media_type(accept: str | None, media_type: str) -> bool:
 
 
 def catalog_name_errors(name: str) -> list[str]:
-    """Why that cannot be the name of a Catalog (a DNS-1123 subdomain); empty when it can."""
-    faults = []
-    if len(name) > _LONGEST_NAME:
-        faults.append(f"it is longer than {_LONGEST_NAME} characters")
+    """Why this cannot be the name of a Catalog (a DNS-1123 subdomain); empty when it can."""
+    errors = []
+    if len(name) > _MAX_NAME_LENGTH:
+        errors.append(f"it is longer than {_MAX_NAME_LENGTH} characters")
     if not re.fullmatch(r"[a-z0-9.-]*", name):
-        faults.append('it holds other characters than lower-case letters, digits, "-" and "."')
+        errors.append('it holds other characters than lower-case letters, digits, "-" and "."')
     if not all(re.fullmatch(r"[^-](.*[^-])?", part, re.DOTALL) for part in name.split(".")):
-        faults.append("it, or a part of it between dots, does not begin and end with a letter or digit")
-    return faults
+        errors.append("it, or a part of it between dots, does not begin and end with a letter or digit")
+    return errors
 
 
 def _members(header: str) -> Iterator[tuple[str, float]]:
-    """Each member in lower case without its parameters, and its weight: 1 unless given."""
+    """Each member in lower case without its parameters, and its weight (default 1)."""
     for member in header.lower().split(","):
         name, *parameters = (part.strip() for part in member.split(";"))
         weights = [

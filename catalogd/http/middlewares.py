@@ -1,7 +1,7 @@
-"""Around every request for catalogs: time and number, errors as JSON, no bodies. In this order, the first outermost; outside of
-them is olmkit.runtime.listener.connections.connection_tracking_middleware.
+"""The middlewares of the application that serves catalogs: metrics, errors as JSON, and the rejection of bodies.
 
-Used by catalogd.http.server. An error that nobody foresaw is logged here, with its traceback, and told to the client without.
+Used by catalogd.http.server in this order, the first one outermost. olmkit.runtime.listener's connection_tracking_middleware goes
+outside of them. An unexpected error is logged here with its traceback, which the client does not get.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from prometheus_client import Gauge, Histogram
 from catalogd.http.responses import HTTPError
 
 RETRY_AFTER_HEADER = {"Retry-After": "2"}
-"""With each 503."""
+"""Sent with each 503."""
 
 REQUEST_DURATION = Histogram(
     "catalogd_http_request_duration_seconds",
@@ -27,18 +27,18 @@ REQUEST_DURATION = Histogram(
 )
 REQUESTS_IN_FLIGHT = Gauge("catalogd_http_requests_in_flight", "Requests for catalogs that are being answered.")
 
-_SENTENCES = {
-    "Not Found": "there is no such path: /openapi.json names those that there are",
-    "Method Not Allowed": "only GET and HEAD are answered here",
+_MESSAGES = {
+    "Not Found": "no such path; /openapi.json lists the paths",
+    "Method Not Allowed": "only GET and HEAD are supported",
 }
-"""What is said in place of the bare phrases of aiohttp's router."""
+"""Messages instead of the bare reason phrases of aiohttp's router."""
 
 log = logging.getLogger(__name__)
 
 
 @web.middleware
 async def metrics_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Metrics."""
+    """Count requests and measure their duration."""
     started = time.monotonic()
     code = "500"
     REQUESTS_IN_FLIGHT.inc()
@@ -46,7 +46,7 @@ async def metrics_middleware(request: web.Request, handler: Handler) -> web.Stre
         response = await handler(request)
         code = str(response.status)
     except (asyncio.CancelledError, ConnectionError):
-        code = "499"  # the client went away
+        code = "499"  # the client disconnected
         raise
     finally:
         REQUESTS_IN_FLIGHT.dec()
@@ -56,26 +56,26 @@ async def metrics_middleware(request: web.Request, handler: Handler) -> web.Stre
 
 @web.middleware
 async def json_errors_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """HTTPError, aiohttp's own refusals and what nobody foresaw, as {"error": ...}."""
+    """Answer HTTPError, aiohttp's exceptions and unexpected errors with {"error": ...}."""
     try:
         return await handler(request)
-    except HTTPError as refused:
-        return refused.response()
+    except HTTPError as error:
+        return error.response()
     except web.HTTPException as error:
         kept = {name: value for name, value in error.headers.items() if name not in ("Content-Type", "Content-Length")}
-        return HTTPError(error.status, _SENTENCES.get(error.reason, error.reason), kept).response()
+        return HTTPError(error.status, _MESSAGES.get(error.reason, error.reason), kept).response()
     except (ConnectionError, asyncio.CancelledError):
         raise
     except Exception:
-        log.exception("a request cannot be answered", extra={"path": request.path[:200]})
-        return HTTPError(500, "an unexpected error, which catalogd's log tells").response()
+        log.exception("an unexpected error", extra={"path": request.path[:200]})
+        return HTTPError(500, "internal error, see the log of catalogd").response()
 
 
 @web.middleware
 async def reject_bodies_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """A GET with a body is refused unread; any other method is refused for itself."""
+    """Reject a GET or HEAD with a body without reading it. Other methods are rejected by the router."""
     if request.can_read_body and request.method in ("GET", "HEAD"):
-        response = HTTPError(400, "requests here have no body").response()
+        response = HTTPError(400, "the request must not have a body").response()
         response.force_close()
         return response
     return await handler(request)

@@ -1,7 +1,4 @@
-"""The OpenAPI 3.1 document of catalogd's HTTP, made from the table of catalogd.http.routes.
-
-Served by catalogd.http.server. Pure.
-"""
+"""Generates the OpenAPI 3.1 document of catalogd's HTTP API from catalogd.http.routes. Served by catalogd.http.server. Pure."""
 
 from __future__ import annotations
 
@@ -11,24 +8,24 @@ from typing import Any
 from catalogd.http.routes import ANY_IMAGE, DIGEST_PATTERN, JSON, JSON_LINES, ROUTES, Parameter, Route
 from olmkit.api.patterns import OBJECT_NAME
 
-VERSION = "1"
-"""Of the interface, not of the program."""
+API_VERSION = "1"
+"""The version of the API, not of the program."""
 Json = dict[str, Any]
 
 _HEADERS: dict[str, tuple[str, str]] = {
-    "ETag": ("string", "Names these bytes: another content, and another encoding, has another."),
-    "Last-Modified": ("string", "Since when this content is served."),
+    "ETag": ("string", "Identifies these bytes; it differs for other content and for each encoding."),
+    "Last-Modified": ("string", "When this content was first served."),
     "Accept-Ranges": ("string", "bytes"),
-    "Olm-Catalog-Digest": ("string", "The content that the answer is made from."),
-    "Content-Encoding": ("string", "gzip or zstd; absent when the answer is not compressed."),
-    "Content-Range": ("string", "Which bytes of how many."),
-    "Retry-After": ("string", "Seconds after which to ask again, this replica or another."),
-    "Allow": ("string", "The methods that there are."),
+    "Olm-Catalog-Digest": ("string", "The content from which the response was made."),
+    "Content-Encoding": ("string", "gzip or zstd; absent when the response is not compressed."),
+    "Content-Range": ("string", "The range that is sent, and the size."),
+    "Retry-After": ("string", "Seconds after which to retry, with this replica or another one."),
+    "Allow": ("string", "The supported methods."),
 }
 _REQUEST_HEADERS = {
-    "If-None-Match": "Entity tags of what the client has.",
-    "Range": "One range of bytes, of the answer as it is encoded; several are answered by the whole.",
-    "Accept-Encoding": "Which encodings the client takes, by weight; identity when absent.",
+    "If-None-Match": "Entity tags of the representations that the client has.",
+    "Range": "One range of bytes of the encoded response; a request for several ranges gets the whole response.",
+    "Accept-Encoding": "The encodings that the client accepts, with weights; identity when absent.",
 }
 _CONDITIONS = ("If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "Range", "If-Range")
 
@@ -39,14 +36,14 @@ def document(routes: Sequence[Route] = ROUTES) -> Json:
         "openapi": "3.1.0",
         "info": {
             "title": "catalogd",
-            "version": VERSION,
+            "version": API_VERSION,
             "description": "File-based catalogs of operators, whole, filtered and summarised. Read-only.",
         },
         "paths": {route.path: _item(route) for route in routes},
         "security": [{}, {"token": []}],
         "components": {
             "securitySchemes": {
-                "token": {"type": "http", "scheme": "bearer", "description": "Asked for with --authenticate-requests."}
+                "token": {"type": "http", "scheme": "bearer", "description": "Required with --authenticate-requests."}
             },
             "schemas": {
                 "Catalogs": _CATALOGS,
@@ -64,13 +61,15 @@ def document(routes: Sequence[Route] = ROUTES) -> Json:
 
 def _item(route: Route) -> Json:
     operation = {"summary": route.summary, "parameters": _parameters(route)}
-    answers = _answers(route)
-    silent = {code: {key: part for key, part in each.items() if key != "content"} for code, each in answers.items()}
-    # A HEAD has no part: Range is defined for GET alone.
-    unranged = {code: each for code, each in silent.items() if code not in ("206", "416")}
+    responses = _responses(route)
+    without_content = {
+        code: {key: part for key, part in each.items() if key != "content"} for code, each in responses.items()
+    }
+    # Range is defined for GET only.
+    without_ranges = {code: each for code, each in without_content.items() if code not in ("206", "416")}
     return {
-        "get": {"operationId": route.operation, **operation, "responses": answers},
-        "head": {"operationId": f"head{route.operation.removeprefix('get')}", **operation, "responses": unranged},
+        "get": {"operationId": route.operation, **operation, "responses": responses},
+        "head": {"operationId": f"head{route.operation.removeprefix('get')}", **operation, "responses": without_ranges},
     }
 
 
@@ -82,8 +81,8 @@ def _parameters(route: Route) -> list[Json]:
             if name == "catalog":
                 schema |= {"pattern": OBJECT_NAME, "maxLength": 253}
             path.append({"name": name, "in": "path", "required": True, "schema": schema})
-    asked = [name for name in _REQUEST_HEADERS if route.is_encoded or name != "Accept-Encoding"]
-    headers = [_described(name, "header", _REQUEST_HEADERS[name], {"type": "string"}) for name in asked]
+    names = [name for name in _REQUEST_HEADERS if route.is_encoded or name != "Accept-Encoding"]
+    headers = [_described(name, "header", _REQUEST_HEADERS[name], {"type": "string"}) for name in names]
     return path + [_query(parameter) for parameter in route.parameters] + headers
 
 
@@ -100,42 +99,42 @@ def _described(name: str, place: str, description: str, schema: Json) -> Json:
     return {"name": name, "in": place, "description": description, "schema": schema}
 
 
-def _answers(route: Route) -> Json:
+def _responses(route: Route) -> Json:
     content = _content(route)
-    answers: Json = {
-        "200": {"description": route.summary, "headers": _headers(*_told(route)), "content": content},
+    responses: Json = {
+        "200": {"description": route.summary, "headers": _headers(*_response_headers(route)), "content": content},
         "206": {
-            "description": "The part that Range asked for.",
-            "headers": _headers(*_told(route), "Content-Range"),
+            "description": "The requested range.",
+            "headers": _headers(*_response_headers(route), "Content-Range"),
             "content": {media_type: {} for media_type in content},
         },
         "304": {
-            "description": f"What the client has is still so ({', '.join(_CONDITIONS[:2])}).",
-            "headers": _headers(*_told(route)),
+            "description": f"The representation of the client is current ({', '.join(_CONDITIONS[:2])}).",
+            "headers": _headers(*_response_headers(route)),
         },
-        "400": _error("A parameter is not known, given twice or no text, or the catalog's name is none."),
-        "401": _error("Only with --authenticate-requests: no token, or one that is not valid."),
+        "400": _error("A parameter is unknown, repeated or invalid, or the name of the catalog is invalid."),
+        "401": _error("Only with --authenticate-requests: no valid token."),
         "403": _error("Only with --authenticate-requests: the account of the token may not get this path."),
-        "405": _error("Another method than GET and HEAD.", "Allow"),
-        "406": _error("Accept or Accept-Encoding allows nothing that there is."),
-        "412": _error(f"A condition does not hold ({', '.join(_CONDITIONS[2:4])}).", *_told(route)),
-        "416": _error("Range begins behind the end.", *_told(route), "Content-Range"),
-        "429": _error("Only with --authenticate-requests: too many tokens or paths not seen before.", "Retry-After"),
+        "405": _error("The method is not supported.", "Allow"),
+        "406": _error("Accept or Accept-Encoding excludes all available representations."),
+        "412": _error(f"A precondition is not satisfied ({', '.join(_CONDITIONS[2:4])}).", *_response_headers(route)),
+        "416": _error("The range starts after the end.", *_response_headers(route), "Content-Range"),
+        "429": _error("Only with --authenticate-requests: too many unknown tokens or paths.", "Retry-After"),
         "503": _error("Too many connections.", "Retry-After"),
     }
     if route.of_catalog:
         also = f"; or {route.absent}" if route.absent else ""
-        answers["404"] = _error(f"There is no such catalog, or no such content of it{also}.")
-        waiting = "The content of the catalog is not on this replica (yet), or too many connections."
-        answers["503"] = _error(waiting, "Retry-After")
-    return dict(sorted(answers.items()))
+        responses["404"] = _error(f"No such catalog, or no such content of it{also}.")
+        unavailable = "This replica does not have the content of the catalog (yet), or has too many connections."
+        responses["503"] = _error(unavailable, "Retry-After")
+    return dict(sorted(responses.items()))
 
 
-def _told(route: Route) -> tuple[str, ...]:
-    told: tuple[str, ...] = ("ETag", "Last-Modified", "Accept-Ranges")
+def _response_headers(route: Route) -> tuple[str, ...]:
+    names: tuple[str, ...] = ("ETag", "Last-Modified", "Accept-Ranges")
     if route.of_catalog:
-        told += ("Olm-Catalog-Digest",)
-    return (*told, "Content-Encoding") if route.is_encoded else told
+        names += ("Olm-Catalog-Digest",)
+    return (*names, "Content-Encoding") if route.is_encoded else names
 
 
 def _headers(*names: str) -> Json:
@@ -169,7 +168,7 @@ _TEXT: Json = {"type": "string"}
 _DIGEST: Json = {"type": "string", "pattern": DIGEST_PATTERN}
 _ERROR: Json = {
     "type": "object",
-    "description": "What is wrong, in a sentence.",
+    "description": "The error message.",
     "required": ["error"],
     "properties": {"error": _TEXT},
     "additionalProperties": False,
@@ -210,8 +209,8 @@ _SUMMARY: Json = {
             "type": "array",
             "items": {"type": "object", "required": ["name"], "properties": {"name": _TEXT, "head": _HEAD}},
         },
-        "deprecated": {"type": ["boolean", "string"], "description": "The message, or only that it is."},
-        "icon": {"type": "string", "description": "Where its icon is, relative to the folder of this answer."},
+        "deprecated": {"type": ["boolean", "string"], "description": "The message, or true when there is none."},
+        "icon": {"type": "string", "description": "The path of its icon, relative to the folder of this response."},
     },
 }
 _PACKAGES: Json = {

@@ -1,8 +1,7 @@
-"""One answer of catalogd's HTTP: part of a file, under the request's conditions, or a refusal in JSON.
+"""Sends one response of catalogd: ranges of a file, under the conditions of the request, or an error as JSON.
 
-Used by catalogd.http.server, which chooses the file; nothing here knows of catalogs. Memory stays bounded however many
-clients read however slowly: the more there are, the smaller the portions. A file that is shorter than it should be ends the
-connection.
+Used by catalogd.http.server, which selects the file; nothing here knows about catalogs. Memory is bounded however many clients
+read however slowly: the more there are, the smaller the chunks. A file that is shorter than expected ends the connection.
 """
 
 from __future__ import annotations
@@ -25,42 +24,43 @@ from catalogd.http.content_negotiation import IDENTITY
 from catalogd.ingest.blob_index import ByteRange
 
 MAX_WRITE_BYTES = 256 * 1024
-"""Bytes read and sent at a time. Larger ones are no faster, and TLS keeps a buffer of the largest one per connection."""
+"""The largest write. Larger ones are no faster, and TLS keeps a buffer of the largest one per connection."""
 SINGLE_WRITE_MAX_BYTES = 128 * 1024
-"""Up to here head and body are sent together, which is cheaper: one call, one TLS record more filled."""
+"""Up to this size header and body are sent in one write, which is cheaper: one system call and fewer TLS records."""
 MIN_WRITE_BYTES = 32 * 1024
 MAX_BYTES_IN_FLIGHT = 16 * 1024 * 1024
-"""Bytes that all answers under way may hold in memory, as far as LEAST_CHUNK allows; what TLS and the kernel hold comes to it."""
-_READ_WITHOUT_WAITING = getattr(os, "RWF_NOWAIT", 0)
+"""Bytes that all responses may hold in memory, as far as MIN_WRITE_BYTES allows; the buffers of TLS and the kernel not
+counted."""
+_READ_NOWAIT = getattr(os, "RWF_NOWAIT", 0)
 
 RESPONSE_BYTES = Counter("catalogd_http_response_bytes", "Bytes of bodies sent, as encoded, before TLS.", ["encoding"])
 
 
 class HTTPError(Exception):
-    """Answered with this status and {"error": message}."""
+    """Answered with this status and {"error": message} as JSON."""
 
     def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
         self.status, self.message, self.headers = status, message, dict(headers or {})
 
     def response(self) -> web.Response:
-        """As JSON."""
+        """The response with the message as JSON."""
         text = orjson.dumps({"error": self.message}) + b"\n"
         return web.Response(body=text, status=self.status, headers=self.headers, content_type="application/json")
 
 
 class TruncatedFile(Exception):
-    """The file ended before its content did; `is_under_way`: the head of the answer has been sent."""
+    """The file is shorter than expected. `headers_sent`: the header of the response was sent already."""
 
     headers_sent = False
 
 
 @dataclass(frozen=True)
 class ResponseBody:
-    """Ranges of one file, one after the other, or `is_whole` of it.
+    """Ranges of one file, concatenated. `is_whole`: they are the whole file, so a compressed form can be sent instead.
 
-    `owner` is what the file belongs to: the path may stand for another one later; without a path the bytes are in
-    memory. `tag` ends its entity tag.
+    `owner` is the object that the file belongs to, since the path may name another file later. Without a path the bytes are in
+    memory. `tag` is the suffix of the entity tag.
     """
 
     owner: object
@@ -74,19 +74,19 @@ class ResponseBody:
 
     @property
     def size(self) -> int:
-        """Bytes of all ranges."""
+        """The number of bytes of all ranges."""
         return sum(length for _, length in self.ranges)
 
 
 class OpenFiles:
-    """Files that are being sent, each opened once however many clients read it: descriptors are few."""
+    """Files that are being sent, each opened once for all clients, to save file descriptors."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[int, Path], list[int]] = {}
 
     @contextmanager
     def open(self, body: ResponseBody) -> Iterator[int]:
-        """The descriptor, while the block lasts. Raises FileNotFoundError. `body.owner` must live as long."""
+        """Yield the file descriptor. Raises FileNotFoundError. `body.owner` must not be freed before the block ends."""
         assert body.path is not None
         key = (id(body.owner), body.path)
         entry = self._open.get(key)
@@ -103,53 +103,53 @@ class OpenFiles:
 
 
 async def respond(
-    request: web.Request, there: Representation, body: ResponseBody, file: int | bytes
+    request: web.Request, representation: Representation, body: ResponseBody, file: int | bytes
 ) -> web.StreamResponse:
-    """Send it, or what the request's conditions and Range make of it; `file` is a descriptor or all the bytes.
+    """Send the body, or what the conditions and the Range of the request require. `file` is a descriptor or all the bytes.
 
     Raises TruncatedFile, HTTPError and ConnectionError.
     """
     headers = {
-        "ETag": f'"{there.etag}"',
-        "Last-Modified": format_datetime(there.modified.astimezone(UTC), usegmt=True),
+        "ETag": f'"{representation.etag}"',
+        "Last-Modified": format_datetime(representation.modified.astimezone(UTC), usegmt=True),
         "Accept-Ranges": "bytes",
         "Cache-Control": "no-cache",
         **body.headers,
     }
-    decided = evaluate_preconditions(request.method, _conditional_headers(request), there)
-    if decided.status == 412:
-        raise HTTPError(412, "a condition of the request does not hold: this is other content", headers)
-    if decided.status == 416:
-        message = f"the range begins behind the end: there are {there.size} bytes"
-        raise HTTPError(416, message, {**headers, "Content-Range": f"bytes */{there.size}"})
-    if decided.status == 304:
+    result = evaluate_preconditions(request.method, _conditional_headers(request), representation)
+    if result.status == 412:
+        raise HTTPError(412, "a precondition of the request is not satisfied", headers)
+    if result.status == 416:
+        message = f"the range starts after the end: the size is {representation.size} bytes"
+        raise HTTPError(416, message, {**headers, "Content-Range": f"bytes */{representation.size}"})
+    if result.status == 304:
         return web.Response(status=304, headers=headers)
     if body.encoding != IDENTITY:
         headers["Content-Encoding"] = body.encoding
-    if decided.status == 206:
-        headers["Content-Range"] = f"bytes {decided.start}-{decided.start + decided.length - 1}/{there.size}"
-    if request.method == "GET" and decided.length <= SINGLE_WRITE_MAX_BYTES:
-        portion = await _read(file, list(slice_ranges(body.ranges, decided.start, decided.length)))
-        response: web.StreamResponse = web.Response(status=decided.status, headers=headers, body=portion)
+    if result.status == 206:
+        headers["Content-Range"] = f"bytes {result.start}-{result.start + result.length - 1}/{representation.size}"
+    if request.method == "GET" and result.length <= SINGLE_WRITE_MAX_BYTES:
+        chunk = await _read(file, list(slice_ranges(body.ranges, result.start, result.length)))
+        response: web.StreamResponse = web.Response(status=result.status, headers=headers, body=chunk)
         response.content_type = body.media_type
-        RESPONSE_BYTES.labels(body.encoding).inc(len(portion))
+        RESPONSE_BYTES.labels(body.encoding).inc(len(chunk))
         return response
-    response = web.StreamResponse(status=decided.status, headers=headers)
+    response = web.StreamResponse(status=result.status, headers=headers)
     response.content_type = body.media_type
-    response.content_length = decided.length
+    response.content_length = result.length
     await response.prepare(request)
     if request.method == "GET":
         try:
-            await _send(response, body, file, slice_ranges(body.ranges, decided.start, decided.length))
-        except TruncatedFile as torn:
-            torn.headers_sent = True
+            await _send(response, body, file, slice_ranges(body.ranges, result.start, result.length))
+        except TruncatedFile as error:
+            error.headers_sent = True
             raise
     await response.write_eof()
     return response
 
 
 def _conditional_headers(request: web.Request) -> Mapping[str, str]:
-    """Headers that decide, by their usual names; several lines of one are one list."""
+    """The conditional headers of the request; repeated lines are joined."""
     names = ("If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range", "Range")
     headers = request.headers
     return {name: ", ".join(headers.getall(name)) for name in names if name in headers}
@@ -160,9 +160,9 @@ async def _send(
 ) -> None:
     for batch in batch_ranges(wanted):
         with _count_in_memory(sum(length for _, length in batch)):
-            portion = await _read(file, batch)
-            await response.write(portion)
-        RESPONSE_BYTES.labels(body.encoding).inc(len(portion))
+            chunk = await _read(file, batch)
+            await response.write(chunk)
+        RESPONSE_BYTES.labels(body.encoding).inc(len(chunk))
 
 
 _in_memory = 0
@@ -170,7 +170,7 @@ _in_memory = 0
 
 @contextmanager
 def _count_in_memory(size: int) -> Iterator[None]:
-    """Counts bytes that wait for their clients, which may be long."""
+    """Count bytes as long as they wait for their client."""
     global _in_memory
     _in_memory += size
     try:
@@ -180,12 +180,12 @@ def _count_in_memory(size: int) -> Iterator[None]:
 
 
 def _write_size() -> int:
-    """The fuller memory is, the smaller the next portion."""
+    """The size of the next write: the more is in flight, the smaller."""
     return max(MIN_WRITE_BYTES, min(MAX_WRITE_BYTES, (MAX_BYTES_IN_FLIGHT - _in_memory) // 4))
 
 
 def slice_ranges(ranges: Sequence[ByteRange], start: int, length: int) -> Iterator[ByteRange]:
-    """The part of the ranges, laid end to end, that begins at `start`."""
+    """The part of the concatenated ranges that starts at `start`."""
     at = 0
     for offset, size in ranges:
         skip = max(start - at, 0)
@@ -196,7 +196,7 @@ def slice_ranges(ranges: Sequence[ByteRange], start: int, length: int) -> Iterat
 
 
 def batch_ranges(ranges: Iterator[ByteRange]) -> Iterator[list[ByteRange]]:
-    """Ranges in portions of about a chunk, as large as a chunk may be by then; larger ones are cut."""
+    """Group ranges into writes, and split the larger ones. The size of a write is determined when it starts."""
     batch: list[ByteRange] = []
     room = _write_size()
     for offset, length in ranges:
@@ -212,18 +212,18 @@ def batch_ranges(ranges: Iterator[ByteRange]) -> Iterator[list[ByteRange]]:
 
 
 async def _read(file: int | bytes, ranges: Sequence[ByteRange]) -> bytes | bytearray:
-    """What is in memory comes at once; for the disk a thread waits."""
+    """Read ranges: directly if the page cache has them, otherwise in a thread."""
     if isinstance(file, bytes):
         return b"".join(file[offset : offset + length] for offset, length in ranges)
-    if len(ranges) == 1 and _READ_WITHOUT_WAITING:
-        portion = bytearray(ranges[0][1])
+    if len(ranges) == 1 and _READ_NOWAIT:
+        chunk = bytearray(ranges[0][1])
         try:
-            if os.preadv(file, [portion], ranges[0][0], _READ_WITHOUT_WAITING) == len(portion):
-                return portion
+            if os.preadv(file, [chunk], ranges[0][0], _READ_NOWAIT) == len(chunk):
+                return chunk
         except OSError:
-            pass  # not in memory, or a file system that cannot tell
+            pass  # not in the page cache, or not supported by the file system
     elif sum(length for _, length in ranges) < MIN_WRITE_BYTES * 4:
-        return _read_ranges(file, ranges)  # a few pages come faster than a thread can be asked for them
+        return _read_ranges(file, ranges)  # for a few pages, a thread takes longer than the read
     return await asyncio.to_thread(_read_ranges, file, ranges)
 
 

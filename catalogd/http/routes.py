@@ -1,6 +1,6 @@
-"""The table of what catalogd serves over HTTP: paths, parameters, media types and answers. The one source of both.
+"""The routes of catalogd's HTTP API: paths, parameters, media types and responses.
 
-catalogd.http.server registers a handler for each row, catalogd.http.openapi makes the document from it. Pure.
+catalogd.http.server registers a handler for each, catalogd.http.openapi generates the document from them. Pure.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PROVIDES_PATTERN = r"^$|^[^/]*/[^/]+$"
 
 @dataclass(frozen=True)
 class Parameter:
-    """One query parameter: a text, given at most once."""
+    """One query parameter: a string, given at most once."""
 
     name: str
     description: str
@@ -28,10 +28,10 @@ class Parameter:
 class Route:
     """One path, for GET and HEAD.
 
-    `of_catalog`: it begins with /catalogs/{catalog}, takes `digest`, names the digest it answers from, may be asked for in parts
-    and under conditions, and is 503 while this replica has no content. `is_encoded`: gzip and zstd of it are made in advance.
-    `absent`: when it is 404 besides a catalog or digest that is not there; "" for never. `also`: the media type of answers of
-    another form.
+    `of_catalog`: the path starts with /catalogs/{catalog}, accepts `digest`, sends the digest of its content, supports ranges and
+    conditions, and is 503 while this replica has no content. `is_encoded`: gzip and zstd are made in advance. `absent`: when
+    it is 404 for another reason than an unknown catalog or digest; "" for never. `also`: the media type of responses with several
+    documents.
     """
 
     operation: str
@@ -46,19 +46,19 @@ class Route:
 
     @property
     def query(self) -> tuple[str, ...]:
-        """The names of its query parameters, in the order of the document."""
+        """The names of the query parameters, in the order of the document."""
         return tuple(parameter.name for parameter in self.parameters)
 
 
 _DIGEST = Parameter(
     "digest",
-    "Only this content of the catalog: the one that is served, or the one it replaced less than 10 minutes ago.",
+    "Only this content of the catalog: the current one, or one that was replaced less than 10 minutes ago.",
     pattern=DIGEST_PATTERN,
 )
-_PACKAGE_OF_PATH = "the catalog has no such package, or it has no icon"
+_NO_ICON = "the catalog has no such package, or it has no icon"
 
 ROUTES: tuple[Route, ...] = (
-    Route("getIndex", "/", "The paths that there are.", JSON, of_catalog=False),
+    Route("getIndex", "/", "The paths of this API.", JSON, of_catalog=False),
     Route("getCatalogs", "/catalogs", "The catalogs that are served, sorted by name.", JSON, of_catalog=False),
     Route(
         "getCatalogFile",
@@ -79,12 +79,14 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "getMetas",
         "/catalogs/{catalog}/api/v1/metas",
-        "The blobs that match all parameters given, in the order of the catalog; none given is everything.",
+        "The blobs that match all given parameters, in the order of the catalog; without parameters, all blobs.",
         JSON_LINES,
         (
-            Parameter("schema", "The blob's schema, such as olm.bundle. Empty asks nothing."),
-            Parameter("package", "The package it belongs to; a package's own blob belongs to it. Empty asks nothing."),
-            Parameter("name", "The blob's name. Empty asks nothing."),
+            Parameter("schema", "The blob's schema, such as olm.bundle. Empty matches everything."),
+            Parameter(
+                "package", "The package of the blob; a package's own blob belongs to it. Empty matches everything."
+            ),
+            Parameter("name", "The blob's name. Empty matches everything."),
             _DIGEST,
         ),
         is_encoded=True,
@@ -92,7 +94,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "getPackages",
         "/catalogs/{catalog}/api/v1/packages",
-        "A summary of each package, sorted by name: what a list of packages shows.",
+        "A summary of each package for lists, sorted by name.",
         JSON,
         (_DIGEST,),
         is_encoded=True,
@@ -100,22 +102,22 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "getIcon",
         "/catalogs/{catalog}/api/v1/packages/{package}/icon",
-        "The icon of a package. SVG comes with a policy that runs no script; what is no image comes as bytes.",
+        "The icon of a package. SVG is sent with a policy that prevents scripts; anything but an image is sent as a download.",
         ANY_IMAGE,
         (_DIGEST,),
-        absent=_PACKAGE_OF_PATH,
+        absent=_NO_ICON,
     ),
     Route(
         "getResolution",
         "/catalogs/{catalog}/api/v1/resolution",
-        "What a resolver needs to know of a package: channels, entries, versions, deprecations, dependencies. The document of the"
-        " package named, or those of all packages that match, one per line and sorted by name.",
+        "What a resolver needs to know about a package: channels, entries, versions, deprecations, dependencies. The document of"
+        " the given package, or those of all packages that match, one per line and sorted by name.",
         JSON,
         (
-            Parameter("package", "The package. Empty asks nothing."),
+            Parameter("package", "The package. Empty matches everything."),
             Parameter(
                 "provides",
-                "Packages of which a bundle provides the kind, as <group>/<kind>. Empty asks nothing.",
+                "Packages with a bundle that provides this kind, as <group>/<kind>. Empty matches everything.",
                 pattern=PROVIDES_PATTERN,
             ),
             _DIGEST,

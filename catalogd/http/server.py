@@ -1,8 +1,7 @@
-"""Catalogs over HTTP: the paths of catalogd.http.routes, answered from the catalog_store. docs/catalogd-http.md is its page.
+"""Serves catalogs over HTTP: the handlers of catalogd.http.routes. Documented in docs/catalogd-http.md.
 
-Runs on every replica, also while the API server is away. Reads the store, and the files of catalogd.http.compression, and
-nothing else; a path of a request never becomes a path on disk. Errors are JSON: {"error": "..."}. `Server` is wired in
-catalogd.setup.
+Set up by catalogd.setup. Runs on every replica, also while the API server is unavailable. Reads only the store of catalogs and
+the files of catalogd.http.compression; the path of a request never becomes a path on disk. Errors are JSON: {"error": "..."}.
 """
 
 from __future__ import annotations
@@ -45,15 +44,15 @@ from olmkit.sources.errors import quoted
 
 DIGEST_HEADER = "Olm-Catalog-Digest"
 SHUTDOWN_GRACE_SECONDS = 3.0
-"""Seconds that requests under way have when the server ends."""
-_DRAWN = frozenset(
+"""How long requests in progress may continue when the server ends."""
+_RASTER_IMAGES = frozenset(
     f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "avif", "bmp", "x-icon", "vnd.microsoft.icon")
 )
-"""Images that hold no script."""
+"""Images that cannot contain scripts."""
 _SVG = "image/svg+xml"
-_BYTES = "application/octet-stream"
+_BINARY = "application/octet-stream"
 
-OPEN_CONNECTIONS = Gauge("catalogd_http_connections", "Connections that clients of catalogs hold.")
+OPEN_CONNECTIONS = Gauge("catalogd_http_connections", "Open connections of clients of catalogs.")
 
 log = logging.getLogger(__name__)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -62,24 +61,25 @@ SelectBody = Callable[[ServedCatalog], ResponseBody]
 
 @dataclass(frozen=True)
 class _Document:
-    """JSON that is held in memory, not on the catalog_store."""
+    """A JSON document that is held in memory."""
 
     text: bytes
     representation: Representation
 
     @classmethod
     def of(cls, text: bytes) -> _Document:
-        """Modified now."""
+        """A document that was modified now."""
         tag = hashlib.sha256(text).hexdigest()[:32]
         return cls(text, Representation(len(text), tag, datetime.now(UTC).replace(microsecond=0)))
 
 
 class CatalogServer:
-    """`uid` gives the uid of the Catalog of a name: "" when there is none, None when that cannot be told, then the store alone
-    counts. Content of a deleted Catalog is never served under the next one of its name.
+    """Serves the catalogs of one store.
 
-    `is_leading` says whether this replica fills the store itself: one that does not may be told of a digest before it has it.
-    `mount` adds the routes of others (replication).
+    `uid` returns the uid of the Catalog of a name: "" when there is none, None while that is unknown; then everything in the
+    store is served. Content of a deleted Catalog is never served under a new one of the same name. `is_leading`: this replica
+    fills the store itself; a follower may be asked for a digest that it has not copied yet. `mount` adds more routes
+    (replication).
     """
 
     def __init__(
@@ -106,19 +106,19 @@ class CatalogServer:
         self._catalogs_document: _Document | None = None
 
     def application(self, authorize: Middleware | None = None) -> web.Application:
-        """The routes; `authorize` is asked before each."""
-        asked = () if authorize is None else (authorize,)
+        """The application with all routes; the middleware `authorize` runs before each handler."""
+        authorization = () if authorize is None else (authorize,)
         application = web.Application(
             middlewares=[
                 connection_tracking_middleware,
                 metrics_middleware,
                 json_errors_middleware,
-                *asked,
+                *authorization,
                 connection_limit_middleware,
                 reject_bodies_middleware,
             ]
         )
-        application.on_response_prepare.append(_signed)
+        application.on_response_prepare.append(_set_server_header)
         handlers = {
             "getIndex": self._index,
             "getCatalogs": self._catalogs,
@@ -131,8 +131,8 @@ class CatalogServer:
             "getOpenAPI": self._openapi,
         }
         for route in ROUTES:
-            handler = _bound(route, handlers[route.operation])
-            application.router.add_get(route.path, handler, expect_handler=_no_continue)
+            handler = _bind(route, handlers[route.operation])
+            application.router.add_get(route.path, handler, expect_handler=_ignore_expect)
         if self._mount is not None:
             self._mount(application)
         return application
@@ -140,7 +140,7 @@ class CatalogServer:
     async def start(
         self, address: str, ssl_context: ssl.SSLContext | None = None, authorize: Middleware | None = None
     ) -> int:
-        """Listen on `host:port`, with TLS if there is a context; returns the port. Raises OlmError when that cannot be."""
+        """Listen on `host:port`, with TLS if there is a context; returns the port. Raises OlmError when it cannot listen."""
         self._runner = web.AppRunner(
             self.application(authorize), access_log=None, shutdown_timeout=SHUTDOWN_GRACE_SECONDS
         )
@@ -152,7 +152,7 @@ class CatalogServer:
         return port
 
     async def close(self) -> None:
-        """Take no more requests; those under way have 3 seconds to end."""
+        """Accept no more requests, and wait up to SHUTDOWN_GRACE_SECONDS for those in progress."""
         if self._listener is not None:
             await self._listener.stop()
         if self._runner is not None:
@@ -160,15 +160,15 @@ class CatalogServer:
         if self._listener is not None:
             self._listener.close()
 
-    # --- the paths
+    # --- handlers
 
     async def _all(self, request: web.Request, route: Route) -> web.StreamResponse:
         _parameters(request, route)
         return await self._send(request, route, lambda served: _whole(served, route))
 
     async def _metas(self, request: web.Request, route: Route) -> web.StreamResponse:
-        asked = _parameters(request, route)
-        filters = {name: value for name, value in asked.items() if name != "digest" and value}
+        parameters = _parameters(request, route)
+        filters = {name: value for name, value in parameters.items() if name != "digest" and value}
 
         def body(served: ServedCatalog) -> ResponseBody:
             if not filters:
@@ -196,26 +196,26 @@ class CatalogServer:
         def body(served: ServedCatalog) -> ResponseBody:
             found = served.content.icon_range(package)
             if found is None:
-                raise HTTPError(404, "the catalog has no such package, or it has no icon", _named(served))
-            place, media_type = found
-            media_type, headers = _harmless(media_type)
-            return ResponseBody(served.content, served.content.icons_path, [place], media_type, headers=headers)
+                raise HTTPError(404, "the catalog has no such package, or it has no icon", _digest_header(served))
+            byte_range, media_type = found
+            media_type, headers = _safe_icon_headers(media_type)
+            return ResponseBody(served.content, served.content.icons_path, [byte_range], media_type, headers=headers)
 
         return await self._send(request, route, body)
 
     async def _resolution(self, request: web.Request, route: Route) -> web.StreamResponse:
-        """One package is one document; what is asked otherwise is a document per line."""
-        asked = _parameters(request, route)
-        package, provided = asked.get("package", ""), asked.get("provides", "")
+        """With `package` alone, one document; otherwise one document per line."""
+        parameters = _parameters(request, route)
+        package, provided = parameters.get("package", ""), parameters.get("provides", "")
 
         def body(served: ServedCatalog) -> ResponseBody:
             content = served.content
             if package and content.resolution_range(package) is None:
-                raise HTTPError(404, "the catalog has no such package", _named(served))
+                raise HTTPError(404, "the catalog has no such package", _digest_header(served))
             names = content.providers(provided) if provided else content.resolution_packages
-            places = [place for name in names if package in ("", name) and (place := content.resolution_range(name))]
-            kind = route.media_type if package and not provided else route.also
-            return ResponseBody(content, content.resolution_path, places, kind)
+            ranges = [found for name in names if package in ("", name) and (found := content.resolution_range(name))]
+            media_type = route.media_type if package and not provided else route.also
+            return ResponseBody(content, content.resolution_path, ranges, media_type)
 
         return await self._send(request, route, body)
 
@@ -226,7 +226,7 @@ class CatalogServer:
         return await self._send_document(request, route, self._index_document)
 
     async def _catalogs(self, request: web.Request, route: Route) -> web.StreamResponse:
-        """Modified when the list is first seen to be other than before."""
+        """The list counts as modified when a request first finds it changed."""
         text = orjson.dumps(self._list_catalogs())
         if self._catalogs_document is None or self._catalogs_document.text != text:
             self._catalogs_document = _Document.of(text)
@@ -244,69 +244,69 @@ class CatalogServer:
         body = ResponseBody(self, None, [(0, len(document.text))], route.media_type)
         return await respond(request, document.representation, body, document.text)
 
-    # --- from the store to an answer
+    # --- from the store to a response
 
-    async def _send(self, request: web.Request, route: Route, choose: SelectBody) -> web.StreamResponse:
-        """Content that is replaced and removed between look-up and opening is looked up again."""
+    async def _send(self, request: web.Request, route: Route, select_body: SelectBody) -> web.StreamResponse:
+        """Send a response; if the content is replaced and removed before its file is opened, try again with the new content."""
         served = self._served(request)
         try:
-            return await self._answer(request, route, served, choose(served))
+            return await self._respond(request, route, served, select_body(served))
         except FileNotFoundError:
             await self._catalog_store.report_damage(served.record.digest)
         served = self._served(request)
         try:
-            # As it is: it may be the encoded file that has gone.
-            return await self._answer(request, route, served, replace(choose(served), is_whole=False))
+            # Uncompressed: the missing file may be the compressed one.
+            return await self._respond(request, route, served, replace(select_body(served), is_whole=False))
         except FileNotFoundError:
             raise _unavailable() from None
 
-    async def _answer(
+    async def _respond(
         self, request: web.Request, route: Route, served: ServedCatalog, body: ResponseBody
     ) -> web.StreamResponse:
         _check_acceptable(request, body.media_type)
         digest = served.record.digest
-        headers = {**body.headers, **_named(served)}
+        headers = {**body.headers, **_digest_header(served)}
         if route.is_encoded:
             headers["Vary"] = "Accept-Encoding"
         body = replace(self._encode(request, digest, body), headers=headers)
         since = datetime.fromisoformat(served.record.unpacked).astimezone(UTC)
-        # The same catalog is other bytes after a catalogd that writes content in another way.
-        there = Representation(body.size, f"{digest}.{CONTENT_FORMAT}{body.tag}", since)
+        # The format is part of the tag: another version of catalogd may write other bytes for the same digest.
+        representation = Representation(body.size, f"{digest}.{CONTENT_FORMAT}{body.tag}", since)
         with self._files.open(body) as file:
             try:
-                return await respond(request, there, body, file)
-            except TruncatedFile as torn:
+                return await respond(request, representation, body, file)
+            except TruncatedFile as error:
                 await self._catalog_store.report_damage(digest)
-                if torn.headers_sent:  # the client shall not take a part for the whole
-                    raise ConnectionResetError("the content on disk is torn") from None
+                if error.headers_sent:  # the client must not take the truncated body for the whole one
+                    raise ConnectionResetError("the content on disk is truncated") from None
                 raise _unavailable() from None
 
     def _encode(self, request: web.Request, digest: str, body: ResponseBody) -> ResponseBody:
-        """The form of it that the client takes. Raises HTTPError(406)."""
-        forms: Mapping[str, CompressedFile] = {}
+        """The body in the best encoding that the client accepts. Raises HTTPError(406)."""
+        compressed: Mapping[str, CompressedFile] = {}
         if self._encodings is not None and body.path is not None and body.is_whole:
-            forms = self._encodings.find(digest, body.path.name)
-        wanted = request.headers.getall("Accept-Encoding", [])
-        chosen = select_encoding(",".join(wanted) if wanted else None, tuple(forms))
-        if chosen is None:
-            offered = ", ".join((*forms, IDENTITY))
+            compressed = self._encodings.find(digest, body.path.name)
+        accepted = request.headers.getall("Accept-Encoding", [])
+        encoding = select_encoding(",".join(accepted) if accepted else None, tuple(compressed))
+        if encoding is None:
+            offered = ", ".join((*compressed, IDENTITY))
             raise HTTPError(
-                406, f"Accept-Encoding allows nothing that there is: {offered}", {"Vary": "Accept-Encoding"}
+                406, f"Accept-Encoding excludes all available encodings: {offered}", {"Vary": "Accept-Encoding"}
             )
-        if chosen == IDENTITY:
+        if encoding == IDENTITY:
             return body
-        form = forms[chosen]
-        return ResponseBody(form, form.path, [(0, form.size)], body.media_type, chosen, f"-{chosen}-{form.tag}")
+        file = compressed[encoding]
+        return ResponseBody(file, file.path, [(0, file.size)], body.media_type, encoding, f"-{encoding}-{file.tag}")
 
     def _served(self, request: web.Request) -> ServedCatalog:
         name = request.match_info["catalog"]
         served = self._catalog_store.get(name)
-        if served is None and (faults := catalog_name_errors(name)):
-            raise HTTPError(400, f"this cannot be the name of a catalog: {'; '.join(faults)}")
+        if served is None and (errors := catalog_name_errors(name)):
+            raise HTTPError(400, f"invalid catalog name: {'; '.join(errors)}")
         uid = self._uid(name)
         is_expected = name in self._catalog_store.pending_names
         if uid == "" or (uid is None and served is None and not is_expected):
-            raise HTTPError(404, "there is no such catalog")
+            raise HTTPError(404, "no such catalog")
         served = _owned(served, uid)
         if served is None:
             raise _unavailable()
@@ -317,24 +317,24 @@ class CatalogServer:
         if found is not None:
             return found
         if not self._is_leading():
-            raise HTTPError(503, "this replica does not have that content of the catalog (yet)", RETRY_AFTER_HEADER)
-        message = "the catalog does not have that content, or no longer: content that was replaced is kept 10 minutes"
+            raise HTTPError(503, "this replica does not have this content of the catalog (yet)", RETRY_AFTER_HEADER)
+        message = "the catalog does not have this content; replaced content is available for 10 minutes"
         raise HTTPError(404, message)
 
 
 def _owned(served: ServedCatalog | None, uid: str | None) -> ServedCatalog | None:
-    """What is on the store, if it belongs to the Catalog with that uid ("": there is none; None: nobody can tell)."""
+    """The content if it belongs to the Catalog with this uid ("": there is none; None: unknown)."""
     if served is None or uid is None:
         return served
     return served if uid and served.record.belongs_to(uid) else None
 
 
 def _unavailable() -> HTTPError:
-    message = "the catalog is not served: it is not read yet, cannot be read, or its availability is Unavailable"
+    message = "the catalog is not served: it was not loaded yet, cannot be loaded, or its availability is Unavailable"
     return HTTPError(503, message, RETRY_AFTER_HEADER)
 
 
-def _named(served: ServedCatalog) -> dict[str, str]:
+def _digest_header(served: ServedCatalog) -> dict[str, str]:
     return {DIGEST_HEADER: served.record.digest}
 
 
@@ -343,16 +343,16 @@ def _whole(served: ServedCatalog, route: Route) -> ResponseBody:
     return ResponseBody(served.content, served.content.blobs_path, everything, route.media_type, is_whole=True)
 
 
-def _harmless(media_type: str) -> tuple[str, dict[str, str]]:
-    """As what an icon of that type is sent, so that no browser runs what is in it."""
+def _safe_icon_headers(media_type: str) -> tuple[str, dict[str, str]]:
+    """The media type and headers with which an icon is sent, so that browsers run no scripts in it."""
     headers = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
-    plain = media_type.partition(";")[0].strip().lower()
-    if plain in _DRAWN:
-        return plain, headers
-    if plain == _SVG:
+    base_type = media_type.partition(";")[0].strip().lower()
+    if base_type in _RASTER_IMAGES:
+        return base_type, headers
+    if base_type == _SVG:
         headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
         return _SVG, headers
-    return _BYTES, {**headers, "Content-Disposition": "attachment"}
+    return _BINARY, {**headers, "Content-Disposition": "attachment"}
 
 
 def _parameters(request: web.Request, route: Route) -> dict[str, str]:
@@ -361,39 +361,39 @@ def _parameters(request: web.Request, route: Route) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in request.query.items():
         if name not in known:
-            there_are = f"known are {', '.join(known)}" if known else "there is none"
-            raise HTTPError(400, f"unknown query parameter {quoted(name)}; {there_are}")
+            hint = f"known are {', '.join(known)}" if known else "there are none"
+            raise HTTPError(400, f"unknown query parameter {quoted(name)}; {hint}")
         if name in found:
             raise HTTPError(400, f"{name} is given more than once")
         found[name] = value
     for parameter in route.parameters:
         if parameter.is_required and not found.get(parameter.name):
-            raise HTTPError(400, f"name the {parameter.name}: ?{parameter.name}=<name>")
+            raise HTTPError(400, f"the parameter {parameter.name} is required: ?{parameter.name}=<name>")
     if not re.search(PROVIDES_PATTERN, found.get("provides", "")):
-        raise HTTPError(400, "provides is written as <group>/<kind>, such as cert-manager.io/Certificate")
+        raise HTTPError(400, "provides must be <group>/<kind>, such as cert-manager.io/Certificate")
     if "digest" in found and not is_digest(found["digest"]):
-        raise HTTPError(400, "digest is no digest: write sha256:<64 hex digits>")
+        raise HTTPError(400, "digest must be sha256:<64 hex digits>")
     return found
 
 
 def _check_acceptable(request: web.Request, media_type: str) -> None:
-    wanted = request.headers.getall("Accept", [])
-    if not accepts_media_type(",".join(wanted) if wanted else None, media_type):
-        raise HTTPError(406, f"Accept does not allow what this is: {media_type}")
+    accepted = request.headers.getall("Accept", [])
+    if not accepts_media_type(",".join(accepted) if accepted else None, media_type):
+        raise HTTPError(406, f"Accept excludes the media type of this response: {media_type}")
 
 
-def _bound(route: Route, handler: Callable[[web.Request, Route], Awaitable[web.StreamResponse]]) -> Handler:
+def _bind(route: Route, handler: Callable[[web.Request, Route], Awaitable[web.StreamResponse]]) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
         return await handler(request, route)
 
     return handle
 
 
-async def _signed(_: web.Request, response: web.StreamResponse) -> None:
-    """No versions of what it is made of."""
+async def _set_server_header(_: web.Request, response: web.StreamResponse) -> None:
+    """Hide the versions of Python and aiohttp."""
     response.headers["Server"] = "catalogd"
 
 
-async def _no_continue(request: web.Request) -> web.StreamResponse | None:
-    """A client that waits before it sends a body learns at once that none is taken."""
+async def _ignore_expect(request: web.Request) -> web.StreamResponse | None:
+    """Answer a request with `Expect: 100-continue` at once: its body is not read anyway."""
     return None

@@ -39,7 +39,7 @@ LINES = [parse_blob(Document(each, b"", 1)).line for each in BLOBS]
 WHOLE = b"".join(LINES)
 UIDS = {"c": "uid-of-c", "fresh": "uid-of-fresh"}
 """Of the Catalogs that exist."""
-UNSERVED = "the catalog is not served: it is not read yet, cannot be read, or its availability is Unavailable"
+UNSERVED = "the catalog is not served: it was not loaded yet, cannot be loaded, or its availability is Unavailable"
 
 
 class Site:

@@ -128,7 +128,7 @@ async def test_what_a_client_accepts(site: Site, path: str, accept: str, status:
     assert got == status
     if status == 406:
         assert headers["Content-Type"] == "application/json"
-        assert json.loads(body)["error"].startswith("Accept does not allow what this is: ")
+        assert json.loads(body)["error"].startswith("Accept excludes the media type of this response: ")
 
 
 async def test_content_that_was_replaced_is_there_by_its_digest(site: Site) -> None:
@@ -150,7 +150,7 @@ async def test_a_replica_that_follows_may_not_have_a_digest_yet(catalog_store: C
     async with serving(catalog_store, is_leading=lambda: False) as site:
         status, body, headers = await site.ask(f"/catalogs/c/all.json?digest={OTHER}")
         assert (status, headers["Retry-After"]) == (503, "2")
-        assert json.loads(body) == {"error": "this replica does not have that content of the catalog (yet)"}
+        assert json.loads(body) == {"error": "this replica does not have this content of the catalog (yet)"}
         assert (await site.ask(f"/catalogs/c/all.json?digest={DIGEST}"))[0] == 200
 
 
@@ -215,7 +215,7 @@ async def test_others_may_mount_routes(catalog_store: CatalogStore) -> None:
     async with serving(catalog_store, mount=mount) as site:
         assert (await site.ask("/hello"))[1] == b"hello"
         status, body, _ = await site.ask("/broken")
-    assert (status, json.loads(body)) == (500, {"error": "an unexpected error, which catalogd's log tells"})
+    assert (status, json.loads(body)) == (500, {"error": "internal error, see the log of catalogd"})
 
 
 async def test_bytes_and_requests_under_way_are_counted(site: Site) -> None:

@@ -30,8 +30,8 @@ from tests.integration.catalogd.catalog_server import (
     serving,
 )
 
-NO_PATH = "there is no such path: /openapi.json names those that there are"
-NO_NAME = "this cannot be the name of a catalog: "
+NO_PATH = "no such path; /openapi.json lists the paths"
+NO_NAME = "invalid catalog name: "
 LETTERS = 'it holds other characters than lower-case letters, digits, "-" and "."'
 PARTS = "it, or a part of it between dots, does not begin and end with a letter or digit"
 
@@ -117,7 +117,7 @@ async def test_documents_of_all_packages_that_provide_a_kind(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("path", "status", "error"),
     [
-        pytest.param("/catalogs/d/all.json", 404, "there is no such catalog", id="a catalog that is not there"),
+        pytest.param("/catalogs/d/all.json", 404, "no such catalog", id="a catalog that is not there"),
         pytest.param("/catalogs/fresh/all.json", 503, UNSERVED, id="a catalog that is not read yet"),
         pytest.param("/catalogs/fresh/api/v1/resolution?package=p", 503, UNSERVED, id="and its packages"),
         pytest.param(
@@ -126,7 +126,7 @@ async def test_documents_of_all_packages_that_provide_a_kind(tmp_path: Path) -> 
         pytest.param(
             "/catalogs/c/api/v1/resolution?provides=Certificate",
             400,
-            "provides is written as <group>/<kind>, such as cert-manager.io/Certificate",
+            "provides must be <group>/<kind>, such as cert-manager.io/Certificate",
             id="a kind without its group",
         ),
         pytest.param(
@@ -142,25 +142,25 @@ async def test_documents_of_all_packages_that_provide_a_kind(tmp_path: Path) -> 
             id="a parameter without value",
         ),
         pytest.param(
-            "/openapi.json?digest=x", 400, 'unknown query parameter "digest"; there is none', id="none is known"
+            "/openapi.json?digest=x", 400, 'unknown query parameter "digest"; there are none', id="none is known"
         ),
         pytest.param(
             "/catalogs/c/api/v1/all?digest=1",
             400,
-            "digest is no digest: write sha256:<64 hex digits>",
+            "digest must be sha256:<64 hex digits>",
             id="what is no digest",
         ),
         pytest.param(
             f"/catalogs/c/api/v1/all?digest=sha256:{'2' * 64}",
             404,
-            "the catalog does not have that content, or no longer: content that was replaced is kept 10 minutes",
+            "the catalog does not have this content; replaced content is available for 10 minutes",
             id="another digest",
         ),
         pytest.param(
             "/catalogs/c/api/v1/metas?name=a&name=b", 400, "name is given more than once", id="a parameter twice"
         ),
         pytest.param(
-            "/catalogs?all=1", 400, 'unknown query parameter "all"; there is none', id="the list has no filter"
+            "/catalogs?all=1", 400, 'unknown query parameter "all"; there are none', id="the list has no filter"
         ),
         pytest.param("/catalogs/", 404, NO_PATH, id="nor do the catalogs"),
         pytest.param("/catalogs/c/", 404, NO_PATH, id="nor does one"),
@@ -197,7 +197,7 @@ async def test_errors_are_json(site: Site, path: str, status: int, error: str) -
 async def test_other_methods_are_told_which_ones_there_are(site: Site, method: str, path: str) -> None:
     status, body, headers = await site.ask(f"/catalogs/c/{path}", method)
     assert (status, headers["Allow"]) == (405, "GET,HEAD")
-    assert json.loads(body) == {"error": "only GET and HEAD are answered here"}
+    assert json.loads(body) == {"error": "only GET and HEAD are supported"}
 
 
 async def test_what_a_client_has_already_is_not_sent_again(site: Site) -> None:

@@ -162,7 +162,7 @@ async def refused(request: web.Request) -> web.StreamResponse:
 
 
 async def unknown_catalog(request: web.Request) -> web.StreamResponse:
-    return web.json_response({"error": "there is no such catalog"}, status=404)
+    return web.json_response({"error": "no such catalog"}, status=404)
 
 
 async def garbage(request: web.Request) -> web.StreamResponse:

@@ -1,4 +1,4 @@
-"""One peer that takes all the places it can get, and the clients of other addresses, which are served. Real sockets, real TLS."""
+"""A peer that takes all connection slots it can, and clients of other addresses, which are served. Real sockets, real TLS."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from tests.integration.tls import Contexts, contexts_in
 
 GREEDY, HONEST = "127.0.0.1", "127.0.0.2"
 LIMITS = ConnectionLimits(max_connections=16, handshake_timeout=600.0, header_timeout=600.0, write_stall_timeout=600.0)
-"""No time limit ends a connection: only who comes."""
+"""Timeouts end no connection: only other clients do."""
 CLIENTS = 40
-AT_ONCE = 4
+MAX_CONCURRENT_REQUESTS = 4
 BIG = "sha256:" + "b" * 64
 SIZE = 48 * 1024 * 1024
 
 
 @pytest.fixture
 def contexts(tmp_path: Path) -> Contexts:
-    """Of the server, and of a client that trusts it."""
+    """TLS contexts of the server and of a client that trusts it."""
     return contexts_in(tmp_path)
 
 
@@ -48,9 +48,9 @@ async def catalog_store(tmp_path: Path) -> CatalogStore:
 
 @contextlib.asynccontextmanager
 async def greedy(site: Site, greed: str) -> AsyncIterator[None]:
-    """A peer, in a process of its own, that has as many connections as it likes; returns once it began."""
+    """A process that opens as many connections as it can; yields once it has lost one."""
     child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.integration.catalogd.http.greed", greed, str(site.port)),
+        *(sys.executable, "-m", "tests.integration.catalogd.http.greedy_clients", greed, str(site.port)),
         cwd=REPOSITORY,
         stdout=asyncio.subprocess.PIPE,
     )
@@ -72,8 +72,8 @@ async def _all_are_answered() -> None:
 
 
 async def served(site: Site, context: ssl.SSLContext, address: str, clients: int = CLIENTS) -> Counter[str]:
-    """Clients of that address, each with one try over a connection of its own: how many got the catalog, or what instead."""
-    connector = aiohttp.TCPConnector(local_addr=(address, 0), force_close=True, limit=AT_ONCE)
+    """Clients of this address, each with one request over its own connection: how many got the catalog, or which error."""
+    connector = aiohttp.TCPConnector(local_addr=(address, 0), force_close=True, limit=MAX_CONCURRENT_REQUESTS)
     url = f"https://localhost:{site.port}/catalogs/c/all.json"
     async with aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(120)) as session:
 
@@ -90,12 +90,12 @@ async def served(site: Site, context: ssl.SSLContext, address: str, clients: int
 @pytest.mark.parametrize(
     "greed",
     [
-        pytest.param("silent", id="that never shake hands"),
-        pytest.param("idle", id="that asked once and stay"),
-        pytest.param("slow", id="that read 512 bytes a second"),
+        pytest.param("silent", id="without a handshake"),
+        pytest.param("idle", id="idle after one request"),
+        pytest.param("slow", id="reading 512 bytes per second"),
     ],
 )
-async def test_a_peer_with_many_connections_keeps_no_client_of_another_address_out(
+async def test_a_peer_with_many_connections_does_not_starve_clients_of_other_addresses(
     catalog_store: CatalogStore, contexts: Contexts, greed: str
 ) -> None:
     async with serving(catalog_store, tls=contexts[0], limits=LIMITS) as site, greedy(site, greed):
@@ -104,7 +104,7 @@ async def test_a_peer_with_many_connections_keeps_no_client_of_another_address_o
         assert await served(site, contexts[1], HONEST) == {"served": CLIENTS}
 
 
-async def test_readers_below_the_least_rate_make_room_for_who_has_their_address(
+async def test_readers_below_the_minimum_rate_yield_to_clients_of_their_address(
     catalog_store: CatalogStore, contexts: Contexts
 ) -> None:
     async with serving(catalog_store, tls=contexts[0], limits=LIMITS) as site, greedy(site, "slow"):
@@ -114,7 +114,7 @@ async def test_readers_below_the_least_rate_make_room_for_who_has_their_address(
                 pass
 
 
-async def test_a_peer_that_never_shakes_hands_does_not_keep_out_who_has_its_address(
+async def test_a_peer_without_handshakes_does_not_starve_clients_of_its_address(
     catalog_store: CatalogStore, contexts: Contexts
 ) -> None:
     """A node's proxy, or one that translates addresses, makes one peer of many."""
