@@ -1,7 +1,7 @@
-"""The process catalogd: Catalogs become content served over HTTP, and Package objects. `catalogd` or `python -m catalogd`.
+"""The process catalogd, which serves catalogs over HTTP and creates their Packages. `catalogd` or `python -m catalogd`.
 
-The flags are those of olmkit.runtime.flags and the ones below; catalogd.setup says what it is made of. What was served before
-is being verified while all of that is loaded, so imports here must be few:
+The flags are those of olmkit.runtime.flags and the ones below; catalogd.setup adds the controller and the server. The content
+on disk is verified while those are imported, so this module must import little:
 tests/integration/olmkit/runtime/test_partial_import.py.
 """
 
@@ -19,27 +19,27 @@ NAME = "catalogd"
 
 
 def add_flags(parser: ArgumentParser) -> None:
-    """Where catalogs are served, and what else is particular to catalogd."""
+    """Add the flags of catalogd."""
     add_jobs_memory(parser)
     parser.add_argument("--catalogs-server-addr", default=":8083", help="host:port that catalogs are served on")
     parser.add_argument(
         "--external-address",
-        help="host[:port] that others reach it at, for contentURL; the serving address when absent",
+        help="host[:port] at which clients reach the catalogs, for contentURL; default: the serving address",
     )
     serving.add_flags(parser)
     parser.add_argument(
         "--replica-address",
-        help="host:port at which the other replicas reach the catalogs of this one; the serving address when absent",
+        help="host:port at which the other replicas reach this one; default: the serving address",
     )
     parser.add_argument(
         "--pull-secret",
         default="",
-        help="Secret in the system namespace with credentials for all Catalogs, after those of their own",
+        help="Secret in the system namespace with credentials for all Catalogs, which come after those of their own Secrets",
     )
     parser.add_argument(
         "--bundle-metadata",
         action="store_true",
-        help="also keep a BundleMetadata object for each bundle of each catalog",
+        help="also create a BundleMetadata object for each bundle of each catalog",
     )
 
 

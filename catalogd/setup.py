@@ -1,6 +1,6 @@
-"""What catalogd is made of, wired: the store is filled and served, then the controller. Called by catalogd.__main__.
+"""Sets up catalogd: the store and its HTTP server, replication, and the controller of Catalogs. Called by catalogd.__main__.
 
-Loads everything; what must be quick comes before it.
+Imports everything; what must start quickly comes before it.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ from olmkit.tls.service import CATALOG_SERVICE
 
 
 async def build(manager: Manager, startup_verifier: StartupVerifier | None = None) -> None:
-    """Serve what was served before, then wire the controller; `startup_verifier` has started to verify it."""
+    """Serve the content on disk, which `startup_verifier` is verifying, then add the controller. Raises OlmError."""
     access, memory = _checked_access(manager), job_memory_budget(manager.settings.jobs_memory)
     store = CatalogStore(manager.settings.cache_dir, startup_verifier=startup_verifier)
-    known = manager.informer(catalogs.KIND, transform=without_managed_fields)
-    # What is restored says first what is expected: who asks before it is there is told to come again.
-    _, base_url = await asyncio.gather(store.restore(), _serve(manager, store, known, memory))
-    controller = _controller(manager, store, known, access, memory, base_url)
+    catalog_informer = manager.informer(catalogs.KIND, transform=without_managed_fields)
+    # restore() first reads the names of its catalogs: a request for one that is not verified yet gets 503, not 404.
+    _, base_url = await asyncio.gather(store.restore(), _serve(manager, store, catalog_informer, memory))
+    controller = _controller(manager, store, catalog_informer, access, memory, base_url)
     for name in {*store.names, *store.pending_names}:
-        controller.enqueue(name)  # a Catalog that was deleted meanwhile is told by nothing else
+        controller.enqueue(name)  # no event reports a Catalog that was deleted while this process was down
     store.on_catalog_change(controller.enqueue)
     manager.add_controller(controller)
 
 
-async def _serve(manager: Manager, store: CatalogStore, known: Informer, memory: MemoryBudget) -> str:
-    """Have the store kept tidy and served, to clients and to other replicas; returns the URL."""
+async def _serve(manager: Manager, store: CatalogStore, catalog_informer: Informer, memory: MemoryBudget) -> str:
+    """Serve the store to clients and to other replicas, and keep it tidy; returns the URL."""
     flags = manager.settings.extra
     manager.add_runnable(store.run)
     serving = await setup.secure_serving(
-        manager, CATALOG_SERVICE, flags.external_address or _reached_at(flags.catalogs_server_addr, 0)
+        manager, CATALOG_SERVICE, flags.external_address or _local_address(flags.catalogs_server_addr, 0)
     )
     server = CatalogServer(
         store,
-        lambda name: _uid(known, name),
+        lambda name: _uid(catalog_informer, name),
         _encodings(manager, store, memory),
         is_leading=lambda: manager.is_leading,
         mount=ReplicationRoutes(store, serving.check).add_routes if serving.peers else None,
@@ -69,13 +69,18 @@ async def _serve(manager: Manager, store: CatalogStore, known: Informer, memory:
     manager.on_close(server.close)
     port = await server.start(flags.catalogs_server_addr, serving.context, serving.authorize)
     if serving.peers:
-        address = flags.replica_address or _reached_at(flags.catalogs_server_addr, port)
-        replicas.setup(manager, store, known, address, serving.peers)
-    return f"{serving.scheme}://{flags.external_address or _reached_at(flags.catalogs_server_addr, port)}"
+        address = flags.replica_address or _local_address(flags.catalogs_server_addr, port)
+        replicas.setup(manager, store, catalog_informer, address, serving.peers)
+    return f"{serving.scheme}://{flags.external_address or _local_address(flags.catalogs_server_addr, port)}"
 
 
 def _controller(
-    manager: Manager, store: CatalogStore, known: Informer, access: Access, memory: MemoryBudget, base_url: str
+    manager: Manager,
+    store: CatalogStore,
+    catalog_informer: Informer,
+    access: Access,
+    memory: MemoryBudget,
+    base_url: str,
 ) -> Controller:
     """The controller that fills the store and reports it in the Catalogs' status and the Packages."""
 
@@ -97,7 +102,7 @@ def _controller(
     )
     actions = CatalogActions(
         client=manager.client,
-        catalogs=known,
+        catalogs=catalog_informer,
         packages=package_sync,
         bundles=bundle_sync,
         jobs=_load_jobs(manager, access, store, memory, job_ended),
@@ -106,18 +111,22 @@ def _controller(
         inputs=inputs,
         job_ended=job_ended,
     )
-    reconciler = CatalogReconciler(actions, Publisher(manager.client, catalogs.KIND, FIELD_MANAGER, known), base_url)
+    reconciler = CatalogReconciler(
+        actions, Publisher(manager.client, catalogs.KIND, FIELD_MANAGER, catalog_informer), base_url
+    )
     manager.on_started_leading(reconciler.start_leading)
-    metrics = CatalogMetrics(lambda: known.objects.values(), reconciler.last_checked, lambda: manager.is_leading)
+    metrics = CatalogMetrics(
+        lambda: catalog_informer.objects.values(), reconciler.last_checked, lambda: manager.is_leading
+    )
     metrics.register()
     manager.on_close(metrics.unregister)
     controller = Controller(FIELD_MANAGER, reconciler.steps())
-    controller.watch(known, keys_of_catalog)
+    controller.watch(catalog_informer, keys_of_catalog)
     for kind, informer in inputs.informers.items():
-        controller.watch(informer, keys_of_input(kind, inputs, known))
+        controller.watch(informer, keys_of_input(kind, inputs, catalog_informer))
     for each in (package_informer, bundle_informer):
         if each is not None:
-            controller.watch(each, keys_of_package(known))
+            controller.watch(each, keys_of_package(catalog_informer))
     return controller
 
 
@@ -148,7 +157,7 @@ def _encodings(manager: Manager, store: CatalogStore, memory: MemoryBudget) -> C
 
 
 def _checked_access(manager: Manager) -> Access:
-    """How sources are reached. What is wrong with the configuration ends the process now, and not each job later."""
+    """How sources are accessed. Raises OlmError for an invalid configuration, which would fail each job."""
     settings, flags = manager.settings, manager.settings.extra
     _check_address("--external-address", flags.external_address)
     _check_address("--replica-address", flags.replica_address)
@@ -158,7 +167,7 @@ def _checked_access(manager: Manager) -> Access:
 
 
 def _check_address(flag: str, address: str | None) -> None:
-    """What others would be told. Raises OlmError."""
+    """Raises OlmError for an address that others could not connect to."""
     if address and not is_host(address):
         raise OlmError(
             "InvalidConfiguration", f"{flag} is written as host or host:port, without a scheme: {quoted(address)}"
@@ -166,13 +175,13 @@ def _check_address(flag: str, address: str | None) -> None:
 
 
 def _uid(informer: Informer, name: str) -> str | None:
-    """The uid of the Catalog, "" when there is none that is to stay; None as long as the API server has not been asked."""
+    """The uid of the Catalog; "" if it does not exist or is being deleted; None until the informer has synced."""
     if not informer.synced.is_set():
         return None
     found = informer.get(name)
     return "" if found is None or "deletionTimestamp" in found["metadata"] else str(found["metadata"]["uid"])
 
 
-def _reached_at(address: str, port: int) -> str:
+def _local_address(address: str, port: int) -> str:
     host = address.rpartition(":")[0]
     return f"{host if host not in ('', '0.0.0.0', '[::]') else 'localhost'}:{port}"

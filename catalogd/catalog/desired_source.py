@@ -1,7 +1,7 @@
-"""What the spec of a Catalog asks for: a Source for the job that reads it, and the Wish that decisions are made on.
+"""The source that the spec of a Catalog asks for: as DesiredSource for decisions, as Source for the job that reads it.
 
-Used by catalogd.catalog.decide, catalogd.catalog.report and catalogd.catalog.reconciler. Knows no cluster: which Secrets and
-ConfigMaps there are is in the World. Pure.
+Used by catalogd.catalog.decide, source_inputs, events and metrics. Does not read the cluster: the World has the Secrets and
+ConfigMaps that exist. Pure.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SECRET, CONFIG_MAP = "Secret", "ConfigMap"
 
 
 def desired_source(world: World) -> DesiredSource | Blocked | None:
-    """What the Catalog asks for now; why that cannot be; None when it asks for nothing to be served."""
+    """The desired source; Blocked if the spec is invalid or refers to what does not exist; None if nothing is to be served."""
     if world.catalog is None or world.catalog.is_unavailable:
         return None
     source = world.catalog.spec.source
@@ -43,7 +43,7 @@ def desired_source(world: World) -> DesiredSource | Blocked | None:
         for each in input_references(source):
             if world.input_versions.get(each) is None:
                 raise missing_input(each, world.namespace)
-        return _wish(world, source)
+        return _desired_source(world, source)
     except Blocked as error:
         return error
 
@@ -55,7 +55,7 @@ def missing_input(missing: InputReference, namespace: str) -> Blocked:
 
 
 def input_references(source: CatalogSource) -> Sequence[InputReference]:
-    """The Secrets and ConfigMaps that a source names."""
+    """The Secrets and ConfigMaps that a source refers to."""
     found = [InputReference(SECRET, name)] if (name := secret_name(source)) else []
     if source.type == SourceType.CONFIG_MAPS:
         found += [InputReference(CONFIG_MAP, each.config_map.name) for each in source.config_maps or ()]
@@ -110,23 +110,25 @@ def _folder(directory: str | None) -> str:
     return (directory or "").removeprefix("./").strip("/").removeprefix(".")
 
 
-def _wish(world: World, spec: CatalogSource) -> DesiredSource:
+def _desired_source(world: World, spec: CatalogSource) -> DesiredSource:
     source = source_of(spec)
     match source:
         case ImageSource(ref):
-            words = f'the catalog image "{ref}"'
+            description = f'the catalog image "{ref}"'
         case GitSource(repository, reference):
-            words = f"the catalog at {reference} of {without_query(repository)}"
+            description = f"the catalog at {reference} of {without_query(repository)}"
         case HttpSource(url):
-            words = f"the catalog archive {without_query(url)}"
+            description = f"the catalog archive {without_query(url)}"
         case _:
             names, versions = _config_maps(world, spec)
             return DesiredSource(names, "the catalog in ConfigMaps", config_map_versions=versions)
-    return DesiredSource(identity(source), words, _access(world, spec), poll_interval(world.name, spec))
+    return DesiredSource(
+        identity(source), description, _credential_versions(world, spec), poll_interval(world.name, spec)
+    )
 
 
-def _access(world: World, spec: CatalogSource) -> str:
-    """The versions of the Secrets that the source is reached with: when one changes, what was refused is tried again."""
+def _credential_versions(world: World, spec: CatalogSource) -> str:
+    """The versions of the Secrets that the source is read with: when one changes, a failed load is tried again."""
     secret = secret_name(spec)
     own = f"secret@{world.input_versions.get(InputReference(SECRET, secret))}" if secret else ""
     shared = f"pull-secret@{world.pull_secret_version}" if world.pull_secret_version else ""
@@ -134,21 +136,21 @@ def _access(world: World, spec: CatalogSource) -> str:
 
 
 def poll_interval(name: str, spec: CatalogSource) -> timedelta | None:
-    """The time between two looks at the source of that Catalog; None for never. Raises Blocked for what is no duration."""
+    """The time between two checks of the source of that Catalog; None for never. Raises Blocked for an invalid duration."""
     match spec.type:
         case SourceType.IMAGE if spec.image is not None:
-            is_fixed, asked = _names_digest(spec.image.ref), spec.image.poll_interval
+            is_fixed, interval = _has_digest(spec.image.ref), spec.image.poll_interval
         case SourceType.GIT if spec.git is not None:
-            is_fixed, asked = bool(spec.git.ref.commit), spec.git.poll_interval
+            is_fixed, interval = bool(spec.git.ref.commit), spec.git.poll_interval
         case SourceType.HTTP if spec.http is not None:
-            is_fixed, asked = bool(spec.http.checksum), spec.http.poll_interval
+            is_fixed, interval = bool(spec.http.checksum), spec.http.poll_interval
         case _:  # ConfigMaps are watched
             return None
-    return None if is_fixed else _interval(name, asked)
+    return None if is_fixed else _with_jitter(name, interval)
 
 
 def _config_maps(world: World, spec: CatalogSource) -> tuple[str, str]:
-    """Names with paths, and versions: what the files are is known when they are read."""
+    """Names with paths, and versions. The files are read when the job starts."""
     maps = sorted((each.config_map.name, each.path or "") for each in spec.config_maps or ())
     names = " ".join(f"{name}:{path}" for name, path in maps)
     return f"configMaps {names}", " ".join(
@@ -156,20 +158,20 @@ def _config_maps(world: World, spec: CatalogSource) -> tuple[str, str]:
     )
 
 
-def _names_digest(ref: str) -> bool:
+def _has_digest(ref: str) -> bool:
     try:
         return parse(ref).digest is not None
     except BadReference:
         return False
 
 
-def _interval(name: str, text: str | None) -> timedelta | None:
-    """The time between two looks, with a jitter that is the Catalog's own; None for 0s."""
-    asked = DEFAULT_POLL_INTERVAL if text is None else parse_duration(text)
-    if asked <= timedelta(0):
+def _with_jitter(name: str, text: str | None) -> timedelta | None:
+    """The poll interval in `text`, with a jitter that depends on the name; None for 0s."""
+    interval = DEFAULT_POLL_INTERVAL if text is None else parse_duration(text)
+    if interval <= timedelta(0):
         return None
     share = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") / 2**32
-    return max(asked, MIN_POLL_INTERVAL) * (1 + POLL_JITTER * share)
+    return max(interval, MIN_POLL_INTERVAL) * (1 + POLL_JITTER * share)
 
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -180,7 +182,7 @@ def parse_duration(text: str) -> timedelta:
     """A Go duration without sign, such as 1h30m or 0. Raises Blocked for anything else."""
     parts = _PART.findall(text)
     if text != "0" and (not parts or "".join(number + unit for number, unit in parts) != text):
-        raise Blocked(Reason.BLOCKED, f'"{text}" is no duration: write it as 10m or 1h30m')
+        raise Blocked(Reason.BLOCKED, f'"{text}" is not a duration: write it as 10m or 1h30m')
     try:
         return timedelta(seconds=sum(float(number) * _UNITS[unit] for number, unit in parts))
     except OverflowError:
@@ -188,5 +190,5 @@ def parse_duration(text: str) -> timedelta:
 
 
 def references(catalog: Catalog, kind: str, name: str) -> bool:
-    """Whether the Catalog's source names that Secret or ConfigMap."""
+    """Whether the Catalog's source refers to that Secret or ConfigMap."""
     return InputReference(kind, name) in input_references(catalog.spec.source)

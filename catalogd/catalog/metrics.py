@@ -1,7 +1,7 @@
-"""What a scraper is told of each Catalog: the status as numbers, to be alerted on.
+"""Metrics of each Catalog: its status as numbers, for alerts.
 
-Registered by catalogd.setup, asked whenever /metrics is. Only the leader tells, for it alone looks at sources. Values are made
-when they are asked for, out of what the informer and the reconciler hold: a Catalog that is gone leaves no series behind.
+Registered by catalogd.setup, collected by each scrape of /metrics. Only the leader exports them, because it alone checks
+sources. Values are computed at each scrape from the informer and the reconciler: a deleted Catalog has no series.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ UP_TO_DATE_METRIC = "catalogd_catalog_up_to_date"
 LAST_CHECK_METRIC = "catalogd_catalog_last_look_success_timestamp_seconds"
 LAST_UNPACK_METRIC = "catalogd_catalog_last_unpack_timestamp_seconds"
 POLL_INTERVAL_METRIC = "catalogd_catalog_poll_interval_seconds"
-_WORDS = {
-    SERVING_METRIC: "1 while content of the Catalog is served, perhaps an older one, else 0.",
-    UP_TO_DATE_METRIC: "1 while what is served is what the source held at the last look, and that look succeeded, else 0.",
-    LAST_CHECK_METRIC: "When the source was last looked at with success, in seconds since 1970.",
+_DESCRIPTIONS = {
+    SERVING_METRIC: "1 while content of the Catalog is served, even an older one, else 0.",
+    UP_TO_DATE_METRIC: "1 if the last check of the source succeeded and the content it found is served, else 0.",
+    LAST_CHECK_METRIC: "When the source was last checked successfully, in seconds since 1970.",
     LAST_UNPACK_METRIC: "When the content that is served was unpacked, in seconds since 1970.",
-    POLL_INTERVAL_METRIC: "Time between two looks at the source; no series for a source that is not looked at again.",
+    POLL_INTERVAL_METRIC: "Time between two checks of the source; no series for a source that is not checked again.",
 }
 
 
-def metric_values(catalog: Catalog, looked: datetime | None) -> Mapping[str, float]:
-    """The values of one Catalog by metric; none for one that goes, or that shall not be served.
+def metric_values(catalog: Catalog, last_checked: datetime | None) -> Mapping[str, float]:
+    """The values of one Catalog by metric; empty for one that is being deleted or is Unavailable.
 
-    `looked`: the last look with success of this process; before there is one, the time of unpacking stands for it.
+    `last_checked`: when this process last checked the source successfully; if None, the time of unpacking is used.
     """
     if catalog.metadata.deleting or catalog.is_unavailable:
         return {}
@@ -49,7 +49,7 @@ def metric_values(catalog: Catalog, looked: datetime | None) -> Mapping[str, flo
     if catalog.status.last_unpacked:
         unpacked = datetime.fromisoformat(catalog.status.last_unpacked)
         found[LAST_UNPACK_METRIC] = unpacked.timestamp()
-        found[LAST_CHECK_METRIC] = (looked or unpacked).timestamp()
+        found[LAST_CHECK_METRIC] = (last_checked or unpacked).timestamp()
     with suppress(Blocked):
         if interval := poll_interval(catalog.metadata.name, catalog.spec.source):
             found[POLL_INTERVAL_METRIC] = interval.total_seconds()
@@ -59,43 +59,46 @@ def metric_values(catalog: Catalog, looked: datetime | None) -> Mapping[str, flo
 def _values_of(raw: Mapping[str, Any]) -> Mapping[str, float]:
     try:
         return metric_values(Catalog.load(raw), None)
-    except ValueError:  # one that cannot be read costs nobody but itself its series
+    except ValueError:  # a Catalog that cannot be parsed has no series; the others have theirs
         return {}
 
 
 @dataclass(frozen=True)
 class CatalogMetrics(Collector):
-    """`catalogs` gives the objects as last seen, `looked` the last look with success at one, by name."""
+    """`catalogs` returns the objects of the informer; `last_checked`, by name, when a source was last checked successfully."""
 
     catalogs: Callable[[], Iterable[Mapping[str, Any]]]
-    looked: Callable[[str], datetime | None]
+    last_checked: Callable[[str], datetime | None]
     is_leading: Callable[[], bool]
     _unchanged: dict[str, tuple[str, Mapping[str, float]]] = field(default_factory=dict, compare=False, repr=False)
-    """Version and values of each Catalog at the last scrape: to read a thousand of them again would hold up who is served."""
+    """By name: resourceVersion and values at the last scrape. Parsing a thousand Catalogs each time would delay HTTP requests."""
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Called for each scrape, in the event loop."""
         if not self.is_leading():
             return
-        families = {name: GaugeMetricFamily(name, words, labels=["catalog"]) for name, words in _WORDS.items()}
+        families = {
+            name: GaugeMetricFamily(name, description, labels=["catalog"])
+            for name, description in _DESCRIPTIONS.items()
+        }
         before, now = dict(self._unchanged), self._unchanged
         now.clear()
         for raw in self.catalogs():
             catalog, version = raw["metadata"]["name"], raw["metadata"]["resourceVersion"]
             known = before.get(catalog)
-            told = known[1] if known and known[0] == version else _values_of(raw)
-            now[catalog] = version, told
-            looked = self.looked(catalog)
-            for name, value in told.items():
+            values = known[1] if known and known[0] == version else _values_of(raw)
+            now[catalog] = version, values
+            last_checked = self.last_checked(catalog)
+            for name, value in values.items():
                 families[name].add_metric(
-                    [catalog], looked.timestamp() if looked and name == LAST_CHECK_METRIC else value
+                    [catalog], last_checked.timestamp() if last_checked and name == LAST_CHECK_METRIC else value
                 )
         yield from families.values()
 
     def register(self) -> None:
-        """Tell it at /metrics."""
+        """Export the metrics at /metrics."""
         REGISTRY.register(self)
 
     async def unregister(self) -> None:
-        """Tell nothing any more."""
+        """Stop exporting them."""
         REGISTRY.unregister(self)

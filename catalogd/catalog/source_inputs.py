@@ -1,7 +1,8 @@
 """What the job that reads a source needs from the cluster: the Secret with its credentials, and the files of ConfigMaps.
 
-Used by catalogd.catalog.reconciler when a job is about to start. Reads them from the API server at that moment, so that
-nothing of a Secret stays in this process; which there are, and when they change, is told by informers that see metadata only.
+Used by catalogd.catalog.act when a job starts, and by catalogd.catalog.reconciler for their versions. The data is read from the
+API server when the job starts, so that no Secret is kept in this process; informers of metadata alone report which exist and
+when they change.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class SourceInputs:
         self.pull_secret = pull_secret
 
     def versions(self, source: CatalogSource) -> Mapping[InputReference, str | None]:
-        """The resourceVersion of what a source names, None for what is not there."""
+        """The resourceVersion of each Secret and ConfigMap that a source refers to, None for one that does not exist."""
         return {each: self._version(each) for each in input_references(source)}
 
     @property
@@ -54,10 +55,10 @@ class SourceInputs:
         return None if found is None else str(found["metadata"].get("resourceVersion", ""))
 
     async def credentials(self, source: CatalogSource) -> Credentials:
-        """What may be sent to whom: the Catalog's own Secret first, then the cluster's.
+        """The credentials for each host: the Catalog's own Secret first, then the cluster-wide one.
 
-        Raises Blocked for a Secret of the Catalog's that cannot be used. The cluster's is then done without: the log says so, and
-        so does the status of a Catalog that lacks a login.
+        Raises Blocked for an own Secret that cannot be used. A cluster-wide Secret that cannot be used is logged and left out;
+        the status of a Catalog that lacks a login then names it.
         """
         own = Credentials()
         if name := secret_name(source):
@@ -81,7 +82,7 @@ class SourceInputs:
         )
 
     async def denied_hosts(self) -> tuple[str, ...]:
-        """The hosts that no source may be on: the API server's. Raises ApiError."""
+        """The hosts that no source may have: those of the API server. Raises ApiError."""
         return await self._api_servers.hosts()
 
     async def _get(self, kind: Kind, name: str) -> dict[str, object]:
@@ -92,11 +93,11 @@ class SourceInputs:
 
 
 def _unusable(error: OlmError) -> str:
-    """What every reader of a Catalog may know of a Secret that none of them named: nothing that is in it."""
+    """The error without the content of the Secret: readers of a Catalog need not be allowed to read Secrets."""
     match error:
         case BadSecret():
             return error.public_message
         case Blocked():
-            return error.message  # it is not there
+            return error.message  # it does not exist
         case _:
             return "it cannot be read; see the log of catalogd"

@@ -1,7 +1,7 @@
-"""The condition Valid of one Catalog: what is wrong with what is served, and which objects could not have their usual name.
+"""The condition Valid of one Catalog: the problems in the content that is served, and the objects without their plain name.
 
-Called by catalogd.catalog.report. Every Package object under another name is told before the samples of problems, up to the
-length that a message may have; problems are counted, and the first of them quoted. Pure.
+Called by catalogd.catalog.report. Every renamed Package object is listed before the problems, up to the maximum length of a
+message; problems are counted, and the first ones quoted. Pure.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from olmkit.sources.errors import printable, quoted
 
 MAX_QUOTED_PROBLEMS = 10
 MAX_PROBLEM_CHARACTERS = 300
-"""Characters of a sentence about a blob: a catalog gives the names in it."""
+"""Of the description of one problem, which has names from the catalog in it."""
 MAX_NAME_CHARACTERS = 100
 MAX_ERROR_BYTES = 4096
-"""Bytes of what is quoted out of a catalog's content."""
-COUNT_BYTES = 100
-"""Bytes that are kept for saying how many there are where nothing more fits."""
+"""Of text that is quoted from the content of a catalog."""
+RESERVED_COUNT_BYTES = 100
+"""For the number of renamed BundleMetadata objects when the message has no room for their names."""
 
 
-def valid_condition(world: World, nothing: str) -> DesiredCondition:
-    """The condition; `nothing` is what is said while nothing is served."""
+def valid_condition(world: World, nothing_served: str) -> DesiredCondition:
+    """The condition; `nothing_served` is its message while nothing is served."""
     served = world.served
     if served is None:
-        return DesiredCondition(ConditionType.VALID, "Unknown", Reason.NOT_READ_YET, nothing)
+        return DesiredCondition(ConditionType.VALID, "Unknown", Reason.NOT_READ_YET, nothing_served)
     summary = served.summary
-    notes = _listed(summary.notes, len(summary.notes))
+    notes = _quoted(summary.notes, len(summary.notes))
     if summary.problem_count == 0:
-        text = _told(f"all {count(summary.blob_count, 'blob')} could be read", "", notes, world)
+        text = _message(f"all {count(summary.blob_count, 'blob')} could be read", "", notes, world)
         return DesiredCondition(ConditionType.VALID, "True", Reason.ALL_BLOBS_READ, text)
-    problems = f"{count(summary.problem_count, 'problem')}: {_listed(summary.problems, summary.problem_count)}"
-    return DesiredCondition(ConditionType.VALID, "False", Reason.PROBLEMS_FOUND, _told("", problems, notes, world))
+    problems = f"{count(summary.problem_count, 'problem')}: {_quoted(summary.problems, summary.problem_count)}"
+    return DesiredCondition(ConditionType.VALID, "False", Reason.PROBLEMS_FOUND, _message("", problems, notes, world))
 
 
 def count(number: int, noun: str) -> str:
@@ -44,17 +44,19 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _told(head: str, problems: str, notes: str, world: World) -> str:
-    """Packages under other names get all the room that head, problems and notes leave, BundleMetadata what is left then."""
-    said = [each for each in (head, problems, notes) if each]
-    room = MAX_MESSAGE_BYTES - len("; ".join(said).encode())
-    packages = _renamed(world.package_diff, "Packages", room - (COUNT_BYTES if world.bundle_diff.renamed else 0))
+def _message(head: str, problems: str, notes: str, world: World) -> str:
+    """Renamed Packages get all the room that head, problems and notes leave, BundleMetadata the rest."""
+    others = [each for each in (head, problems, notes) if each]
+    room = MAX_MESSAGE_BYTES - len("; ".join(others).encode())
+    packages = _renamed(
+        world.package_diff, "Packages", room - (RESERVED_COUNT_BYTES if world.bundle_diff.renamed else 0)
+    )
     bundles = _renamed(world.bundle_diff, "BundleMetadata", room - len(packages.encode()))
     return "; ".join(each for each in (head, packages, problems, notes, bundles) if each)
 
 
 def _renamed(difference: Difference, kind: str, room: int) -> str:
-    """What is named otherwise, as pairs of true name and object, in at most `room` bytes; how many more there are is in them."""
+    """The renamed objects as pairs of subject and name, and the number of those left out, in at most `room` bytes."""
     if not difference.renamed:
         return ""
     pairs: list[str] = []
@@ -72,13 +74,13 @@ def _renamed(difference: Difference, kind: str, room: int) -> str:
     return text + ", ".join(pairs) + (f", and {more} more" if more else "")
 
 
-def _listed(sentences: Sequence[str], number: int) -> str:
-    """The first sentences in at most ERROR_LIMIT bytes, and how many more than them there are in all."""
+def _quoted(sentences: Sequence[str], number: int) -> str:
+    """The first sentences in at most MAX_ERROR_BYTES, and the number of those left out."""
     shown = truncate("; ".join(_brief(each) for each in sentences[:MAX_QUOTED_PROBLEMS]), MAX_ERROR_BYTES)
     more = max(number, len(sentences)) - min(len(sentences), MAX_QUOTED_PROBLEMS)
     return f"{shown}; and {more} more" if more > 0 else shown
 
 
 def _brief(sentence: str) -> str:
-    sentence = printable(sentence)  # it may hold any name that a catalog gives
+    sentence = printable(sentence)  # names from a catalog may have any characters
     return sentence if len(sentence) <= MAX_PROBLEM_CHARACTERS else sentence[:MAX_PROBLEM_CHARACTERS] + "…"

@@ -1,4 +1,4 @@
-"""catalogd at work in the test's process, against the real API server and a real registry behind a proxy that can misbehave."""
+"""catalogd in the process of the test, with the real API server and a real registry behind a proxy that can fail."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.servers.registry_proxy import RegistryProxy
 NAMESPACE = "catalogd-test"
 """The system namespace of these tests: Secrets and ConfigMaps."""
 ALONE = ("--no-leader-elect", "--insecure-http")
-"""The flags of the only replica there is: no lease, plain HTTP."""
+"""The flags of a single replica: no lease, plain HTTP."""
 KINDS = (catalogs.KIND, packages.KIND, bundlemetadata.KIND)
 Object = dict[str, Any]
 Answer = TypeVar("Answer")
@@ -66,7 +66,7 @@ def lines(*blobs: list[Object]) -> dict[str, bytes]:
 
 
 class World:
-    """What a test sees and does beside catalogd: the cluster, the registry, and catalogd's HTTP."""
+    """What a test uses in addition to catalogd: the cluster, the registry, and the HTTP server of catalogd."""
 
     def __init__(self, cluster: Cluster, client: Client, proxy: RegistryProxy, http: aiohttp.ClientSession) -> None:
         self.cluster, self.client, self.proxy = cluster, client, proxy
@@ -87,7 +87,7 @@ class World:
                 group.create_task(informer.run())
 
     def ref(self, version: str = ":v1") -> str:
-        """The reference of this test's image, by tag or digest, through the proxy."""
+        """The reference of this test's image, by tag or digest, at the proxy."""
         return f"{self.proxy.address}/catalogs/{self.name}{version}"
 
     async def push(self, files: Mapping[str, bytes | str], tag: str = "v1") -> str:
@@ -95,7 +95,7 @@ class World:
         return await self.push_layers([tar(files)], tag)
 
     async def push_layers(self, layers: list[bytes], tag: str = "v1", labels: Mapping[str, str] | None = None) -> str:
-        """Push an image of these layers; the catalog's label unless others are given."""
+        """Push an image of these layers; with the label of a catalog unless others are given."""
         labels = {CONFIGS_LABEL: "/configs"} if labels is None else labels
         return await asyncio.to_thread(push, self.cluster.registry, f"catalogs/{self.name}", tag, layers, labels)
 
@@ -113,13 +113,13 @@ class World:
         return name
 
     def seen(self, name: str = "") -> Object:
-        """The Catalog as last seen."""
+        """The Catalog as last observed."""
         found = self.find(name)
         assert found
         return found
 
     def find(self, name: str = "") -> Object:
-        """The Catalog as last seen, empty when there is none."""
+        """The Catalog as last observed, empty if it does not exist."""
         return self._informers[catalogs.KIND].get(name or self.name) or {}
 
     def packages(self, catalog: str = "") -> dict[str, Object]:
@@ -134,7 +134,7 @@ class World:
         return {each["metadata"]["name"]: each for each in objects if each["spec"]["catalog"]["name"] == self.name}
 
     async def until(self, what: str, condition: Callable[[], Answer | None], within: float = 60) -> Answer:
-        """What the condition says as soon as that is true, asked after each change; fails naming `what` if it takes too long."""
+        """The result of the condition as soon as it is true, evaluated after each change; fails with `what` after `within` s."""
         try:
             async with asyncio.timeout(within):
                 while not (answer := condition()):
@@ -147,59 +147,59 @@ class World:
             pytest.fail(f"not within {within:g} s: {what}\n{states}")
 
     async def remove(self, name: str) -> None:
-        """Delete a Catalog and return when it is gone."""
+        """Delete a Catalog and wait until it does not exist."""
         await self.client.delete(catalogs.KIND, name)
-        await self.until(f"{name} is gone", lambda: not self.find(name))
+        await self.until(f"{name} is deleted", lambda: not self.find(name))
 
     async def when(self, kind: str, status: str, reason: str, name: str = "", within: float = 60) -> Object:
-        """The Catalog as soon as a condition of its present generation is so."""
+        """The Catalog as soon as a condition of its current generation has that status and reason."""
 
-        def so() -> Object | None:
+        def reached() -> Object | None:
             found = self.find(name)
             if not found or found["status"]["observedGeneration"] != found["metadata"]["generation"]:
                 return None
             return found if triple(found, kind)[:2] == (status, reason) else None
 
-        return await self.until(f"{kind} {status} {reason}", so, within)
+        return await self.until(f"{kind} {status} {reason}", reached, within)
 
     async def ready(self, name: str = "") -> Object:
-        """The Catalog as soon as all that its source holds is served, and its Packages are seen here too."""
+        """The Catalog as soon as all content of its source is served, and its Packages are observed here too."""
         found = await self.when("Ready", "True", "Succeeded", name)
         count = found["status"]["packageCount"]
-        await self.until("its Packages are seen", lambda: len(self.packages(name)) >= count)
+        await self.until("its Packages are observed", lambda: len(self.packages(name)) >= count)
         return found
 
     async def serves(self, digest: str, name: str = "") -> Object:
-        """The Catalog as soon as its status names that digest and nothing is left to do."""
+        """The Catalog as soon as its status names that digest and it is not reconciling."""
 
-        def so() -> bool:
-            found = self.find(name)  # none yet, when the informer is behind the request that made it
+        def reached() -> bool:
+            found = self.find(name)  # empty if the informer has not observed it yet
             image = found.get("status", {}).get("resolvedSource", {}).get("image", {})
             return bool(image.get("ref", "").endswith(digest) and triple(found, "Reconciling") == ("", "", ""))
 
-        await self.until(f"{digest} is served", so)
+        await self.until(f"{digest} is served", reached)
         return self.seen(name)
 
     async def get(self, path: str) -> tuple[int, bytes]:
-        """What catalogd answers below /catalogs/."""
+        """The response of catalogd below /catalogs/."""
         async with self._http.get(f"http://{self.served_at}/catalogs/{path}") as answer:
             return answer.status, await answer.read()
 
     async def fetch(self, url: str) -> bytes:
-        """What is answered at another address of catalogd."""
+        """The response at another address of catalogd."""
         async with self._http.get(url) as answer:
             answer.raise_for_status()
             return await answer.read()
 
-    async def asked(self, part: str, times: int) -> None:
-        """Return when the registry has been asked that often, from now on, for something whose path contains `part`."""
+    async def wait_for_requests(self, part: str, times: int) -> None:
+        """Wait for that many further requests to the registry whose path contains `part`."""
         already = self.count(part)
         async with asyncio.timeout(60):
-            while self.count(part) < already + times:  # noqa: ASYNC110 the proxy tells nobody
+            while self.count(part) < already + times:  # noqa: ASYNC110 there is no event to await
                 await asyncio.sleep(0.05)
 
     def count(self, part: str) -> int:
-        """How often the registry was asked for something whose path contains `part`."""
+        """The number of requests to the registry whose path contains `part`."""
         return sum(part in line for line, _ in self.proxy.requests)
 
 
@@ -213,20 +213,20 @@ def system_namespace(definitions: Cluster) -> Cluster:
 
 @pytest.fixture
 async def world(system_namespace: Cluster) -> AsyncIterator[World]:
-    """A test's share of the cluster, without catalogd."""
+    """The World of one test, without catalogd."""
     async with (
         await Client.connect(str(system_namespace.kubeconfig)) as client,
         RegistryProxy(system_namespace.registry) as proxy,
         aiohttp.ClientSession() as http,
     ):
-        ours = World(system_namespace, client, proxy, http)
-        watching = asyncio.create_task(ours.watch())
+        created = World(system_namespace, client, proxy, http)
+        watching = asyncio.create_task(created.watch())
         try:
-            yield ours
+            yield created
         finally:
-            await _remove(client, catalogs.KIND, ours.name)
-            await _remove(client, packages.KIND, ours.name)
-            await _remove(client, bundlemetadata.KIND, ours.name)
+            await _remove(client, catalogs.KIND, created.name)
+            await _remove(client, packages.KIND, created.name)
+            await _remove(client, bundlemetadata.KIND, created.name)
             watching.cancel()
             await asyncio.wait({watching})
 
@@ -240,7 +240,7 @@ async def _remove(client: Client, kind: Kind, prefix: str) -> None:
 
 
 def settings_of(world: World, cache: Path, *flags: str, role: Sequence[str] = ALONE) -> Settings:
-    """What catalogd is started with: that folder, the registry's proxy, and the flags of its `role`; `flags` come last."""
+    """The settings of catalogd: that folder, the proxy of the registry, and the flags of its `role`; `flags` come last."""
     conf = cache.parent / f"{cache.name}.conf"
     conf.write_text(f'[[registry]]\nprefix = "{world.proxy.address}"\ninsecure = true\n')
     parser = make_parser("catalogd")
@@ -261,7 +261,7 @@ def settings_of(world: World, cache: Path, *flags: str, role: Sequence[str] = AL
 
 @contextlib.asynccontextmanager
 async def running(world: World, cache: Path, *flags: str, role: Sequence[str] = ALONE) -> AsyncIterator[Manager]:
-    """catalogd at work with that folder; its manager, to look at and to stop."""
+    """catalogd with that cache folder; yields its manager."""
     settings = settings_of(world, cache, *flags, role=role)
     async with await Client.connect(settings.kubeconfig) as client:
         manager = Manager("catalogd", settings, client)
@@ -279,7 +279,7 @@ async def running(world: World, cache: Path, *flags: str, role: Sequence[str] = 
 
 @pytest.fixture
 async def catalogd(world: World, tmp_path: Path) -> AsyncIterator[Path]:
-    """catalogd at work; its folder."""
+    """catalogd; yields its cache folder."""
     cache = tmp_path / "cache"
     async with running(world, cache):
         yield cache

@@ -1,4 +1,4 @@
-"""Replicas of catalogd as a cluster has them, in the test's process: under its account, over TLS, one of them with the lease."""
+"""Replicas of catalogd in the process of the test, as in a cluster: with its account, over TLS, one of them with the lease."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.cluster.proxy import Proxy
 
 @dataclass
 class Replica:
-    """A catalogd of this test's process; `proxy` is how the others reach it."""
+    """A catalogd in the process of the test; the others connect to it at `proxy`."""
 
     manager: Manager
     port: int
@@ -30,7 +30,7 @@ class Replica:
 
 
 class Replicas:
-    """Those of a test, each under the account and in the namespace that config/rbac gives them."""
+    """The replicas of a test, each with the account and namespace of config/rbac."""
 
     def __init__(self, world: World, suite: Suite, kubeconfig: Path, folder: Path, stack: AsyncExitStack) -> None:
         self.world, self.folder = world, folder
@@ -38,7 +38,7 @@ class Replicas:
         self._tls: ssl.SSLContext | None = None
 
     async def start(self, name: str, *more: str) -> Replica:
-        """One more, with these flags too."""
+        """Start another one, with these flags in addition."""
         port = free_port()
         proxy = await self._stack.enter_async_context(Proxy(("127.0.0.1", port), None))
         flags = {
@@ -48,11 +48,11 @@ class Replicas:
             "--replica-address": proxy.address,
         }
         given = [f"{flag}={value}" for flag, value in flags.items()]
-        at_work = running(self.world, self.folder / name, *given, *more, role=())
-        return Replica(await self._stack.enter_async_context(at_work), port, proxy)
+        replica = running(self.world, self.folder / name, *given, *more, role=())
+        return Replica(await self._stack.enter_async_context(replica), port, proxy)
 
     async def ask(self, replica: Replica, path: str, token: str = "") -> tuple[int, Mapping[str, str], bytes]:
-        """Status, headers and body, as a client with that token gets them; the path is sent as it is."""
+        """Status, headers and body of a request with that token; the path is sent as it is."""
         if self._tls is None:
             self._tls = await asyncio.to_thread(self._suite.tls_context)
         url = URL(f"https://127.0.0.1:{replica.port}{path}", encoded=True)
@@ -62,17 +62,17 @@ class Replicas:
             return answer.status, answer.headers, await answer.read()
 
     async def served(self, replica: Replica) -> str:
-        """The digest that it answers from; the status when it answers otherwise."""
+        """The digest of the content it serves; the HTTP status if there is none."""
         status, headers, _ = await self.ask(replica, f"/catalogs/{self.world.name}/all.json")
         return headers.get("Olm-Catalog-Digest", str(status))
 
     async def serves(self, replica: Replica, digest: str) -> None:
-        """Return when it does."""
+        """Wait until it serves that digest."""
         async with asyncio.timeout(60):
-            while await self.served(replica) != digest:  # noqa: ASYNC110 HTTP tells nobody
+            while await self.served(replica) != digest:  # noqa: ASYNC110 there is no event to await
                 await asyncio.sleep(0.05)
 
     async def give_lease(self, holder: str) -> None:
-        """Somebody else holds the lease from now on; "" frees it."""
+        """Give the lease to another holder; "" releases it."""
         spec = {"holderIdentity": holder, "leaseDurationSeconds": 3600 if holder else 1}
         await self.world.client.patch(LEASE, "catalogd", {"spec": spec}, NAMESPACE)

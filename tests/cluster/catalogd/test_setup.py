@@ -1,4 +1,4 @@
-"""Flags of catalogd that contradict one another end the process at its start, with a sentence that says what to do."""
+"""Flags of catalogd that exclude each other end the process at its start, with a message that says what to do."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from devcluster.cluster import Cluster
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         pytest.param(
             ["--insecure-http", "--no-leader-elect", "--authenticate-requests"],
             "--insecure-http and --authenticate-requests exclude each other: tokens must not be sent over plain HTTP. Remove one",
-            id="plain HTTP that asks for tokens",
+            id="plain HTTP with tokens",
         ),
         pytest.param(
             ["--insecure-http"],
             "--insecure-http is for a single replica: replication requires HTTPS. "
             "Remove it, or run one replica with --no-leader-elect",
-            id="plain HTTP of a replica that others may stand beside",
+            id="plain HTTP of one of several replicas",
         ),
     ],
 )
-def test_what_cannot_be_served_ends_the_process_at_its_start(
-    cluster: Cluster, tmp_path: Path, flags: list[str], said: str
+def test_flags_that_exclude_each_other_end_the_process_at_its_start(
+    cluster: Cluster, tmp_path: Path, flags: list[str], message: str
 ) -> None:
     given = {
         "--kubeconfig": cluster.kubeconfig,
@@ -42,4 +42,4 @@ def test_what_cannot_be_served_ends_the_process_at_its_start(
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
     last = json.loads(done.stderr.splitlines()[-1])
-    assert said in last.values()
+    assert message in last.values()

@@ -1,4 +1,4 @@
-"""What a Catalog can ask for beside an image: not to be served, a look now, ConfigMaps, a pull secret, BundleMetadata."""
+"""What the spec of a Catalog asks for: availability, a refresh, ConfigMaps, a pull secret, BundleMetadata."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ async def spec(world: World, **changes: Any) -> None:
 
 @pytest.fixture
 async def login(world: World) -> AsyncIterator[str]:
-    """The name of a Secret that is not there yet; gone afterwards."""
+    """The name of a Secret that does not exist yet; it is deleted afterwards."""
     name = f"{world.name}-login"
     yield name
     with contextlib.suppress(NotFound):
         await world.client.delete(SECRET, name, NAMESPACE)
 
 
-async def test_one_that_shall_be_unavailable_is_withdrawn_and_comes_back(world: World, catalogd: Path) -> None:
+async def test_an_unavailable_catalog_is_not_served_until_it_is_available_again(world: World, catalogd: Path) -> None:
     await world.push(lines(package("p", "1.0.0")))
     await world.catalog(world.ref())
     await world.ready()
@@ -61,7 +61,7 @@ async def test_one_that_shall_be_unavailable_is_withdrawn_and_comes_back(world: 
         "Catalog availability mode is set to Unavailable",
     )
     assert "contentURL" not in found["status"]
-    await world.until("its Packages are gone", lambda: not world.packages())
+    await world.until("its Packages are deleted", lambda: not world.packages())
     assert (await world.get(f"{world.name}/all.json"))[0] == 503
     pulled = world.count("/blobs/")
     assert not await asyncio.to_thread(lambda: list(catalogd.glob("content/sha256-*")))
@@ -71,42 +71,42 @@ async def test_one_that_shall_be_unavailable_is_withdrawn_and_comes_back(world: 
     assert world.packages()
 
 
-async def ask(world: World, value: str | None) -> None:
-    """Set the annotation that asks for a look, or take it away."""
+async def request_refresh(world: World, value: str | None) -> None:
+    """Set the annotation that requests a check, or remove it."""
     await world.client.patch(catalogs.KIND, world.name, {"metadata": {"annotations": {REFRESH: value}}})
 
 
 async def handled(world: World, value: str) -> Object:
-    """The Catalog as soon as its status says that the look of that annotation has ended."""
+    """The Catalog as soon as its status reports that the check of that annotation has ended."""
     await world.until(
-        f"the look of {value} is handled", lambda: world.seen().get("status", {}).get("lastHandledRefresh") == value
+        f"the refresh {value} is handled", lambda: world.seen().get("status", {}).get("lastHandledRefresh") == value
     )
     return world.seen()
 
 
-async def test_an_annotation_asks_for_a_look_now_and_the_status_tells_when_it_has_ended(
-    world: World, catalogd: Path
-) -> None:
+async def test_an_annotation_requests_a_check_and_the_status_reports_its_end(world: World, catalogd: Path) -> None:
     await world.push(lines(package("p", "1.0.0")))
     await world.catalog(world.ref(), poll="0s")
     assert "lastHandledRefresh" not in (await world.ready())["status"]
     before = world.count("/manifests/")
-    await ask(world, "nothing moved")
+    await request_refresh(world, "nothing moved")
     found = await handled(world, "nothing moved")
     assert triple(found, "Ready")[:2] == ("True", "Succeeded")
     assert world.count("/manifests/") == before + 1
     digest = await world.push(lines(package("p", "2.0.0")))
-    await ask(world, "moved")
+    await request_refresh(world, "moved")
     found = await handled(world, "moved")
-    assert found["status"]["contentDigest"] == digest, "that it was handled is told in one with what was found"
+    assert found["status"]["contentDigest"] == digest, (
+        "the end of the check is reported in the same update as its result"
+    )
     world.proxy.on("/manifests/", status(500))
-    await ask(world, "broken")
+    await request_refresh(world, "broken")
     found = await handled(world, "broken")
     assert triple(found, "Unpacked")[:2] == ("False", "UnpackFailed")
     assert triple(found, "Reconciling")[:2] == ("True", "Retrying")
 
 
-async def test_what_was_asked_while_it_was_down_is_done_and_what_was_handled_before_is_not_done_again(
+async def test_a_check_that_was_requested_during_downtime_is_made_and_one_that_was_handled_is_not_repeated(
     world: World, tmp_path: Path
 ) -> None:
     await world.push(lines(package("p", "1.0.0")))
@@ -114,19 +114,19 @@ async def test_what_was_asked_while_it_was_down_is_done_and_what_was_handled_bef
     async with running(world, tmp_path / "cache"):
         await world.catalog(world.ref(), poll="0s")
         await world.ready()
-        await ask(world, "x" * 5000)
+        await request_refresh(world, "x" * 5000)
         await handled(world, "x" * 1024)
-    looks = world.count("/manifests/v1")
+    checks = world.count("/manifests/v1")
     async with running(world, tmp_path / "cache"):
         await world.ready(await world.catalog(world.ref(":v2"), f"{world.name}-other"))
-        await ask(world, None)
-        await world.until("it is seen without", lambda: not world.seen()["metadata"].get("annotations"))
-        assert world.count("/manifests/v1") == looks
+        await request_refresh(world, None)
+        await world.until("the annotation is removed", lambda: not world.seen()["metadata"].get("annotations"))
+        assert world.count("/manifests/v1") == checks
         assert world.seen()["status"]["lastHandledRefresh"] == "x" * 1024
-    await ask(world, "while it was down")
+    await request_refresh(world, "while it was down")
     async with running(world, tmp_path / "cache"):
         await handled(world, "while it was down")
-    assert world.count("/manifests/v1") == looks + 1
+    assert world.count("/manifests/v1") == checks + 1
 
 
 async def test_every_catalog_has_its_name_as_a_label(world: World, catalogd: Path) -> None:
@@ -138,7 +138,7 @@ async def test_every_catalog_has_its_name_as_a_label(world: World, catalogd: Pat
     await world.until("it has the label again", lambda: world.find()["metadata"].get("labels") == label)
 
 
-async def test_config_maps_are_followed_when_they_change(world: World, catalogd: Path) -> None:
+async def test_config_maps_are_read_again_when_they_change(world: World, catalogd: Path) -> None:
     first, second = f"{world.name}-a", f"{world.name}-b"
     source = {
         "type": "configMaps",
@@ -155,21 +155,21 @@ async def test_config_maps_are_followed_when_they_change(world: World, catalogd:
     assert found["status"]["packages"] == "p,q"
     assert found["status"]["resolvedSource"]["configMaps"]["digest"].startswith("sha256:")
     await put(world, CONFIG_MAP, second, data={"r.json": text(package("r", "1.0.0"))})
-    await world.until("the new file counts", lambda: world.seen()["status"].get("packages") == "p,r")
+    await world.until("the new file is served", lambda: world.seen()["status"].get("packages") == "p,r")
     for name in (first, second):
         await world.client.delete(CONFIG_MAP, name, NAMESPACE)
     found = await world.when("Ready", "True", "ServingOldContent")
     assert found["status"]["packages"] == "p,r"
 
 
-async def test_a_pull_secret_that_appears_wakes_its_catalog(world: World, catalogd: Path, login: str) -> None:
+async def test_a_catalog_recovers_when_its_pull_secret_appears(world: World, catalogd: Path, login: str) -> None:
     await world.push(lines(package("p", "1.0.0")))
     await world.catalog_of({"source": {"type": "image", "image": {"ref": world.ref(), "pullSecret": login}}})
     found = await world.when("Stalled", "True", "Blocked")
     assert f'Secret "{login}" not found' in triple(found, "Ready")[2]
     await put(world, SECRET, login, type="kubernetes.io/basic-auth", stringData={"username": "u", "password": "hush"})
     found = await world.until(
-        "what is wrong with it is said",
+        "its error is reported",
         lambda: seen if "source-hosts" in triple(seen := world.seen(), "Stalled")[2] else None,
     )
     assert "hush" not in json.dumps(found)
@@ -180,7 +180,7 @@ async def test_a_pull_secret_that_appears_wakes_its_catalog(world: World, catalo
     await world.ready()
 
 
-async def test_bundle_metadata_is_there_only_when_it_is_asked_for(world: World, tmp_path: Path) -> None:
+async def test_bundle_metadata_exists_only_if_it_is_enabled(world: World, tmp_path: Path) -> None:
     two = [package("p", "1.0.0", "1.1.0"), package("q", "1.0.0")]
     two[1][2]["name"] = "p.v1.0.0"  # the name of a bundle of p
     two[1][1]["entries"] = [{"name": "p.v1.0.0"}]
@@ -192,12 +192,12 @@ async def test_bundle_metadata_is_there_only_when_it_is_asked_for(world: World, 
     async with running(world, tmp_path / "cache", "--bundle-metadata"):
         await world.until("each bundle has one", lambda: len(world.bundles()) == 3)
         found = await world.when("Ready", "True", "Succeeded")
-    said = world.bundles()[f"{world.name}-p.v1.1.0"]
-    assert said["spec"]["catalog"] == {"name": world.name}
-    assert [said["spec"][key] for key in ("package", "bundleName", "image")] == [
+    created = world.bundles()[f"{world.name}-p.v1.1.0"]
+    assert created["spec"]["catalog"] == {"name": world.name}
+    assert [created["spec"][key] for key in ("package", "bundleName", "image")] == [
         "p",
         "p.v1.1.0",
         "registry.example/p:1.1.0",
     ]
-    assert said["spec"]["properties"] == [{"type": "olm.package", "value": {"packageName": "p", "version": "1.1.0"}}]
-    assert said["metadata"]["ownerReferences"][0]["uid"] == found["metadata"]["uid"]
+    assert created["spec"]["properties"] == [{"type": "olm.package", "value": {"packageName": "p", "version": "1.1.0"}}]
+    assert created["metadata"]["ownerReferences"][0]["uid"] == found["metadata"]["uid"]

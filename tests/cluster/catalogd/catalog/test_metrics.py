@@ -1,4 +1,4 @@
-"""What a scraper sees of Catalogs, at /metrics of a whole catalogd."""
+"""The metrics of Catalogs at /metrics of catalogd."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ async def scraped(world: World, port: int) -> dict[str, dict[str, float]]:
 
 
 async def scraped_not_up_to_date(world: World, port: int) -> dict[str, float]:
-    """The values of this test's Catalog once they are those of a look that failed: who watches may be told before the answer
-    to the write is here, and the values are made of what catalogd has seen."""
+    """The values of this test's Catalog after a check that failed. A watch of the test may report the status before the informer
+    of catalogd, from which the values are computed."""
     async with asyncio.timeout(60):
-        while (found := (await scraped(world, port))[world.name])["up_to_date"]:  # noqa: ASYNC110 a scraper is told nothing
+        while (found := (await scraped(world, port))[world.name])["up_to_date"]:  # noqa: ASYNC110 there is no event to await
             await asyncio.sleep(0.02)
     return found
 
@@ -58,7 +58,7 @@ async def held_lease(world: World) -> AsyncIterator[None]:
         await world.client.delete(LEASE, "catalogd", NAMESPACE)
 
 
-async def test_what_is_told_of_a_catalog_until_it_is_gone(world: World, tmp_path: Path) -> None:
+async def test_the_metrics_of_a_catalog_until_it_is_deleted(world: World, tmp_path: Path) -> None:
     port, began = free_port(), int(time.time())
     await world.push(lines(package("p", "1.0.0")))
     async with running(world, tmp_path / "cache", "--metrics-bind-address", f"127.0.0.1:{port}"):
@@ -69,7 +69,7 @@ async def test_what_is_told_of_a_catalog_until_it_is_gone(world: World, tmp_path
         assert began <= first["last_unpack_timestamp_seconds"] <= time.time()
         assert 1 <= first["poll_interval_seconds"] <= 1.01
 
-        await world.asked("/manifests/", 2)
+        await world.wait_for_requests("/manifests/", 2)
         later = (await scraped(world, port))[world.name]
         assert later["last_look_success_timestamp_seconds"] > first["last_look_success_timestamp_seconds"]
         assert later["last_unpack_timestamp_seconds"] == first["last_unpack_timestamp_seconds"]
@@ -78,10 +78,10 @@ async def test_what_is_told_of_a_catalog_until_it_is_gone(world: World, tmp_path
         await world.when("Unpacked", "False", "UnpackFailed")
         failing = await scraped_not_up_to_date(world, port)
         assert (failing["serving"], failing["up_to_date"]) == (1, 0)
-        await world.asked("/manifests/", 1)
+        await world.wait_for_requests("/manifests/", 1)
         again = (await scraped(world, port))[world.name]
         key = "last_look_success_timestamp_seconds"
-        assert again[key] == failing[key], "a look that failed is none with success"
+        assert again[key] == failing[key], "a failed check does not count"
 
         other = await world.catalog(world.ref(":never"), f"{world.name}-other")
         await world.when("Reconciling", "True", "Retrying", other)
@@ -93,7 +93,7 @@ async def test_what_is_told_of_a_catalog_until_it_is_gone(world: World, tmp_path
         assert await scraped(world, port) == {}
 
 
-async def test_a_replica_that_does_not_lead_tells_nothing_of_catalogs(world: World, tmp_path: Path) -> None:
+async def test_a_replica_that_does_not_lead_exports_no_metrics_of_catalogs(world: World, tmp_path: Path) -> None:
     port = free_port()
     await world.push(lines(package("p", "1.0.0")))
     await world.catalog(world.ref())

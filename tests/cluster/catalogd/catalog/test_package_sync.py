@@ -40,7 +40,7 @@ async def test_an_object_that_waits_for_a_finalizer_is_deleted_once_although_the
         first = sync.difference(catalog, NOTHING)
         assert first.deletes == ((name, created["metadata"]["uid"]),)
         await sync.sync(catalog, first, no_content)
-        assert not sync.difference(catalog, NOTHING), "it was deleted"
+        assert not sync.difference(catalog, NOTHING), "it has been deleted"
         assert written(caplog) == ["Package objects: 1 deleted"]
     finally:
         await world.client.patch(packages.KIND, name, {"metadata": {"finalizers": None}})

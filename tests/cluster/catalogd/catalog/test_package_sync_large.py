@@ -1,4 +1,4 @@
-"""Package objects at the limit of what etcd takes: the largest that are written whole, and what larger ones lose."""
+"""Package objects of the maximum size for etcd are written whole; larger ones are written without some fields."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from catalogd.ingest.package_objects import MAX_SPEC_BYTES
 from tests.cluster.catalogd.conftest import World, lines, package
 
 ROOM = 2_000
-"""More bytes than the rest of a spec takes."""
+"""More bytes than the rest of a spec has."""
 
 
 def with_icon(name: str, size: int) -> list[dict[str, Any]]:
     return package(name, "1.0.0", icon={"base64data": "A" * (size // 4 * 4), "mediatype": "image/png"})
 
 
-async def test_packages_as_large_as_they_may_be_are_written_whole_and_larger_ones_say_what_they_lose(
+async def test_packages_of_the_maximum_size_are_written_whole_and_larger_ones_report_the_fields_they_lack(
     world: World, catalogd: Path
 ) -> None:
     edges = [{"name": f"many.v{number}.0.0", "skips": ["x" * 1000]} for number in range(MAX_SPEC_BYTES // 1000)]
@@ -27,7 +27,7 @@ async def test_packages_as_large_as_they_may_be_are_written_whole_and_larger_one
         lines(
             with_icon("fits", MAX_SPEC_BYTES - ROOM),
             with_icon("icon", MAX_SPEC_BYTES),
-            # Go writes each of them as six bytes: the largest object that there can be, on its way through the API server too.
+            # Go writes each of them as six bytes: no object that passes through the API server is larger.
             package("escaped", "1.0.0", description="<" * ((MAX_SPEC_BYTES - ROOM) // 6)),
             package("too-escaped", "1.0.0", description="<" * (MAX_SPEC_BYTES // 6)),
             many,
@@ -43,9 +43,9 @@ async def test_packages_as_large_as_they_may_be_are_written_whole_and_larger_one
     assert len(whole["escaped"]["description"]) == (MAX_SPEC_BYTES - ROOM) // 6
     assert (whole["too-escaped"]["description"], whole["too-escaped"]["channels"][0]["name"]) == ("", "stable")
     assert whole["many"]["channels"] == []
-    said = json.dumps(found["status"])
+    text = json.dumps(found["status"])
     for name, what in (("icon", "its icon"), ("too-escaped", "its description"), ("many", "its channels")):
-        assert f'the Package of \\"{name}\\" is too large and does without {what}' in said
+        assert f'the Package of \\"{name}\\" is too large and does without {what}' in text
 
 
 def _raw(world: World, package: str) -> dict[str, Any]:

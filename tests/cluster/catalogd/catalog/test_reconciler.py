@@ -1,4 +1,4 @@
-"""Catalogs on the real API server, out of a real registry: read, served, listed, moved, broken, deleted, served again."""
+"""Catalogs on the real API server, from a real registry: read, served, listed, updated, broken, deleted, served again."""
 
 from __future__ import annotations
 
@@ -71,63 +71,63 @@ async def test_a_catalog_is_read_served_and_listed_as_in_the_guide(world: World,
 async def test_a_tag_that_moves_is_found_by_polling_and_only_what_changed_is_written(
     world: World, catalogd: Path
 ) -> None:
-    await world.push(lines(package("p", "1.0.0"), package("stays", "1.0.0"), package("goes", "1.0.0")))
+    await world.push(lines(package("p", "1.0.0"), package("stays", "1.0.0"), package("removed", "1.0.0")))
     await world.catalog(world.ref(), poll="1s")
     before = await world.ready()
     untouched = world.packages()[f"{world.name}-stays"]
     seen = len(world.history)
     digest = await world.push(
-        lines(package("p", "1.0.0", "2.0.0"), package("stays", "1.0.0"), package("comes", "1.0.0"))
+        lines(package("p", "1.0.0", "2.0.0"), package("stays", "1.0.0"), package("added", "1.0.0"))
     )
     after = await world.serves(digest)
-    wanted = {f"{world.name}-{each}" for each in ("p", "stays", "comes")}
+    expected = {f"{world.name}-{each}" for each in ("p", "stays", "added")}
 
     def are_written() -> bool:
-        """They are written at the same time: that one is there says nothing of what another says."""
+        """They are written concurrently: if one is up to date, another one need not be."""
         found = world.packages()
         entries = found[f"{world.name}-p"]["spec"]["channels"][0]["entries"]
-        return found.keys() == wanted and [each["name"] for each in entries] == ["p.v1.0.0", "p.v2.0.0"]
+        return found.keys() == expected and [each["name"] for each in entries] == ["p.v1.0.0", "p.v2.0.0"]
 
     await world.until("the Packages are those of the new content", are_written)
     assert after["status"]["resolvedSource"]["image"]["ref"] == world.ref(f"@{digest}")
     assert after["status"]["lastUnpacked"] >= before["status"]["lastUnpacked"]
     assert after["status"]["bundleCount"] == 4
     assert world.packages()[f"{world.name}-stays"] == untouched
-    told = [triple(each, "Ready")[0] for each in world.history[seen:] if each["metadata"]["name"] == world.name]
-    assert set(told) <= {"True"}
+    ready = [triple(each, "Ready")[0] for each in world.history[seen:] if each["metadata"]["name"] == world.name]
+    assert set(ready) <= {"True"}
 
 
 async def test_the_log_counts_the_packages_that_are_written_and_deleted(
     world: World, catalogd: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "catalogd")
-    await world.push(lines(package("p", "1.0.0"), package("stays", "1.0.0"), package("goes", "1.0.0")))
+    await world.push(lines(package("p", "1.0.0"), package("stays", "1.0.0"), package("removed", "1.0.0")))
     await world.catalog(world.ref(), poll="1s")
     await world.ready()
-    more = lines(package("p", "1.0.0", "2.0.0"), package("stays", "1.0.0"), package("comes", "1.0.0"))
+    more = lines(package("p", "1.0.0", "2.0.0"), package("stays", "1.0.0"), package("added", "1.0.0"))
     await world.serves(await world.push(more))
     async with asyncio.timeout(60):
         while len(written(caplog)) < 2:  # noqa: ASYNC110 there is no event to await
             await asyncio.sleep(0.02)
-    await world.asked("/manifests/", 2)
-    wanted = ["Package objects: 3 created", "Package objects: 1 created, 1 changed, 1 deleted"]
-    assert written(caplog) == wanted, "a pass that writes nothing says nothing"
+    await world.wait_for_requests("/manifests/", 2)
+    expected = ["Package objects: 3 created", "Package objects: 1 created, 1 changed, 1 deleted"]
+    assert written(caplog) == expected, "a pass that writes nothing logs nothing"
 
 
 async def test_a_package_that_waits_for_a_finalizer_is_deleted_once(
     world: World, catalogd: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "catalogd")
-    await world.push(lines(package("p", "1.0.0"), package("goes", "1.0.0")))
+    await world.push(lines(package("p", "1.0.0"), package("removed", "1.0.0")))
     await world.catalog(world.ref(), poll="1s")
     await world.ready()
-    held = f"{world.name}-goes"
+    held = f"{world.name}-removed"
     await world.client.patch(packages.KIND, held, {"metadata": {"finalizers": ["example.com/held"]}})
     try:
         await world.serves(await world.push(lines(package("p", "1.0.0"))))
         await world.until("it is being deleted", lambda: "deletionTimestamp" in world.packages()[held]["metadata"])
         checks, done = world.count("/manifests/"), passes()
-        await world.asked("/manifests/", 3)
+        await world.wait_for_requests("/manifests/", 3)
         assert passes() - done <= 2 * (world.count("/manifests/") - checks + 2), (
             "its finalizer is not waited for by passes"
         )
@@ -142,15 +142,15 @@ def written(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.name == "catalogd.catalog.package_sync"]
 
 
-async def test_looking_at_a_tag_that_does_not_move_pulls_and_writes_nothing(world: World, catalogd: Path) -> None:
+async def test_checking_a_tag_that_has_not_moved_pulls_and_writes_nothing(world: World, catalogd: Path) -> None:
     await world.push(FOUR)
     await world.catalog(world.ref(), poll="1s")
     await world.ready()
-    await world.asked("/manifests/", 1)
+    await world.wait_for_requests("/manifests/", 1)
     before, pulled = world.seen()["metadata"]["resourceVersion"], world.count("/blobs/")
-    looks, done = world.count("/manifests/"), passes()
-    await world.asked("/manifests/", 3)
-    assert passes() - done <= 2 * (world.count("/manifests/") - looks + 1), "one that begins a look, one at its end"
+    checks, done = world.count("/manifests/"), passes()
+    await world.wait_for_requests("/manifests/", 3)
+    assert passes() - done <= 2 * (world.count("/manifests/") - checks + 1), "one that starts a check, one at its end"
     assert world.count("/blobs/") == pulled
     fresh = await world.client.get(catalogs.KIND, world.name)
     assert fresh["metadata"]["resourceVersion"] == before
@@ -162,18 +162,18 @@ def passes() -> float:
     return sum(each.value for each in counted if each.name.endswith("_total") and each.labels["controller"] == MANAGER)
 
 
-async def test_a_digest_is_never_looked_at_again(world: World, catalogd: Path) -> None:
+async def test_a_digest_is_never_checked_again(world: World, catalogd: Path) -> None:
     ref = world.ref(f"@{await world.push(FOUR)}")
     await world.catalog(ref, poll="1s")
     await world.ready()
     other = await world.catalog(world.ref(), f"{world.name}-tag", poll="1s")
     await world.ready(other)
-    asked = len(world.proxy.requests)
-    await world.asked("/manifests/v1", 3)
-    assert [line for line, _ in world.proxy.requests[asked:] if "/manifests/v1" not in line] == []
+    before = len(world.proxy.requests)
+    await world.wait_for_requests("/manifests/v1", 3)
+    assert [line for line, _ in world.proxy.requests[before:] if "/manifests/v1" not in line] == []
 
 
-async def test_broken_content_leaves_the_old_one_served_until_it_is_mended(world: World, catalogd: Path) -> None:
+async def test_the_old_content_is_served_until_broken_content_is_fixed(world: World, catalogd: Path) -> None:
     digest = await world.push(FOUR)
     await world.catalog(world.ref(), poll="1s")
     await world.ready()
@@ -187,25 +187,27 @@ async def test_broken_content_leaves_the_old_one_served_until_it_is_mended(world
     assert found["status"]["resolvedSource"]["image"]["ref"] == world.ref(f"@{digest}")
     assert (await world.get(f"{world.name}/api/v1/all"))[0] == 200
     pulled = world.count("/blobs/")
-    await world.asked("/manifests/v1", 2)
-    assert world.count("/blobs/") == pulled, "what was refused by its digest is not pulled again"
+    await world.wait_for_requests("/manifests/v1", 2)
+    assert world.count("/blobs/") == pulled, "content that was rejected by its digest is not pulled again"
     again = world.seen()
-    assert again["status"] == found["status"], "nor said in other words"
-    await world.asked("/manifests/v1", 2)
+    assert again["status"] == found["status"], "nor reported otherwise"
+    await world.wait_for_requests("/manifests/v1", 2)
     assert world.seen()["metadata"]["resourceVersion"] == again["metadata"]["resourceVersion"]
-    mended = await world.serves(await world.push(FIVE))
-    assert triple(mended, "Reconciling") == ("", "", "")
-    assert mended["status"]["bundleCount"] == 3
+    fixed = await world.serves(await world.push(FIVE))
+    assert triple(fixed, "Reconciling") == ("", "", "")
+    assert fixed["status"]["bundleCount"] == 3
 
 
-async def test_a_registry_that_fails_is_asked_again_and_a_new_reference_at_once(world: World, catalogd: Path) -> None:
+async def test_a_registry_that_fails_is_tried_again_and_a_new_reference_is_read_at_once(
+    world: World, catalogd: Path
+) -> None:
     await world.push(FOUR)
     world.proxy.on("/manifests/", status(500))
     await world.catalog(world.ref())
     found = await world.when("Reconciling", "True", "Retrying")
     assert triple(found, "Ready")[:2] == ("False", "UnpackFailed")
     assert "500" in triple(found, "Unpacked")[2]
-    await world.asked("/manifests/", 1)
+    await world.wait_for_requests("/manifests/", 1)
     world.proxy.on("/manifests/", None)
     digest = await world.push(FIVE, "v2")
     await world.catalog(world.ref(":v2"))
@@ -230,7 +232,7 @@ OUTSIDE = folder("configs"), file("configs/catalog.json", FOUR["configs/catalog.
 
 
 @pytest.mark.parametrize(
-    ("entries", "words"),
+    ("entries", "message"),
     [
         pytest.param([*OUTSIDE, file("../evil")], '"../evil"', id="a path with dots"),
         pytest.param([*OUTSIDE, file("/evil")], '"/evil"', id="an absolute path"),
@@ -238,7 +240,7 @@ OUTSIDE = folder("configs"), file("configs/catalog.json", FOUR["configs/catalog.
         pytest.param(
             [folder("configs")], "load FBC from filesystem: the catalog holds no blobs", id="an empty catalog"
         ),
-        pytest.param([file("other/a")], '"/configs"', id="nothing where the label points"),
+        pytest.param([file("other/a")], '"/configs"', id="no folder of that name"),
         pytest.param(
             [file("configs/a.json", '{"schema": "x"')], "a.json: line 1, column", id="JSON that does not parse"
         ),
@@ -257,13 +259,13 @@ OUTSIDE = folder("configs"), file("configs/catalog.json", FOUR["configs/catalog.
         pytest.param([file("configs/a.json", b'{"schema":"\x00"}')], "control character", id="a NUL byte"),
     ],
 )
-async def test_content_that_will_never_do_stalls_the_catalog_and_says_why(
-    world: World, catalogd: Path, entries: list[Entry], words: str
+async def test_invalid_content_stalls_the_catalog_and_is_reported(
+    world: World, catalogd: Path, entries: list[Entry], message: str
 ) -> None:
     ref = world.ref(f"@{await world.push_layers([tar(entries)])}")
     await world.catalog(ref)
     found = await world.when("Stalled", "True", "Blocked")
-    assert words in triple(found, "Unpacked")[2]
+    assert message in triple(found, "Unpacked")[2]
     assert triple(found, "Unpacked")[:2] == ("False", "UnpackFailed")
     assert triple(found, "Ready")[:2] == ("False", "UnpackFailed")
     assert (await world.get(f"{world.name}/all.json"))[0] == 503
@@ -278,7 +280,7 @@ async def test_an_image_without_the_label_is_named(world: World, catalogd: Path)
     assert f'catalog image "{ref}" is missing the required label "{label}"' in triple(found, "Unpacked")[2]
 
 
-async def test_a_blob_that_is_not_what_it_says_is_served_and_costs_its_package_only(
+async def test_a_blob_that_does_not_match_its_schema_is_served_and_affects_its_package_alone(
     world: World, catalogd: Path
 ) -> None:
     bad = package("bad", "1.0.0")
@@ -298,21 +300,19 @@ async def test_a_blob_that_is_not_what_it_says_is_served_and_costs_its_package_o
     assert len((await world.get(f"{world.name}/all.json"))[1].splitlines()) == 6
 
 
-async def test_a_catalog_that_is_deleted_is_withdrawn_and_leaves_nothing_on_disk(world: World, catalogd: Path) -> None:
+async def test_a_deleted_catalog_is_not_served_and_leaves_nothing_on_disk(world: World, catalogd: Path) -> None:
     await world.push(FOUR)
     await world.catalog(world.ref())
     await world.ready()
     await world.client.delete(catalogs.KIND, world.name)
-    await world.until("the Catalog is gone", lambda: not world.find())
+    await world.until("the Catalog is deleted", lambda: not world.find())
     async with asyncio.timeout(30):
-        while Store(catalogd / "content").digests():  # noqa: ASYNC110 the disk tells nobody
+        while Store(catalogd / "content").digests():  # noqa: ASYNC110 there is no event to await
             await asyncio.sleep(0.02)
     assert (await world.get(f"{world.name}/all.json"))[0] == 404
 
 
-async def test_a_catalog_whose_deletion_somebody_holds_up_is_withdrawn_and_waited_for(
-    world: World, catalogd: Path
-) -> None:
+async def test_a_catalog_that_waits_for_a_finalizer_is_not_served(world: World, catalogd: Path) -> None:
     await world.push(FOUR)
     await world.catalog_of(
         {"source": {"type": "image", "image": {"ref": world.ref()}}}, finalizers=["example.com/hold"]
@@ -320,35 +320,35 @@ async def test_a_catalog_whose_deletion_somebody_holds_up_is_withdrawn_and_waite
     await world.ready()
     await world.client.delete(catalogs.KIND, world.name)
     async with asyncio.timeout(30):
-        while await world_knows(world):  # noqa: ASYNC110 the disk tells nobody
+        while await is_known(world):  # noqa: ASYNC110 there is no event to await
             await asyncio.sleep(0.02)
     done = passes()
     await world.ready(await world.catalog(world.ref(), f"{world.name}-other"))
-    assert passes() - done < 30, "of the other one alone: it is no loop"
+    assert passes() - done < 30, "of the other one alone: there is no loop"
     await world.client.patch(catalogs.KIND, world.name, {"metadata": {"finalizers": None}})
-    await world.until("it is gone", lambda: not world.find())
+    await world.until("it is deleted", lambda: not world.find())
 
 
-async def test_a_catalog_that_is_deleted_while_it_is_read_stops_the_reading(world: World, catalogd: Path) -> None:
+async def test_deleting_a_catalog_stops_its_job(world: World, catalogd: Path) -> None:
     await world.push(FOUR)
     world.proxy.on("/blobs/", silence)
     await world.catalog(world.ref())
     await world.when("Unpacked", "False", "Unpacking")
     async with asyncio.timeout(30):
-        while not world.count("/blobs/"):  # noqa: ASYNC110 the proxy tells nobody
+        while not world.count("/blobs/"):  # noqa: ASYNC110 there is no event to await
             await asyncio.sleep(0.02)
     await world.client.delete(catalogs.KIND, world.name)
     staging = catalogd / "content" / ".staging"
     async with asyncio.timeout(30):
-        while await world_knows(world) or any(map(_is_locked, staging.iterdir())):  # noqa: ASYNC110 the disk tells nobody
+        while await is_known(world) or any(map(_is_locked, staging.iterdir())):  # noqa: ASYNC110 there is no event to await
             await asyncio.sleep(0.02)
     world.proxy.on("/blobs/", None)
     await world.catalog(world.ref())
     await world.ready()
 
 
-async def world_knows(world: World) -> bool:
-    """Whether catalogd still knows the Catalog."""
+async def is_known(world: World) -> bool:
+    """Whether catalogd knows the Catalog."""
     return (await world.get(f"{world.name}/all.json"))[0] != 404
 
 
@@ -376,21 +376,21 @@ async def test_a_restart_serves_again_without_the_registry(world: World, tmp_pat
         await world.catalog(world.ref(f"@{digest}"), by_digest)
         await world.ready()
         await world.ready(by_digest)
-    gone = f"{world.name}-gone"
-    settled = world.seen(by_digest)["metadata"]["resourceVersion"]
+    new = f"{world.name}-new"
+    version = world.seen(by_digest)["metadata"]["resourceVersion"]
     world.proxy.on("/", status(500))
     await world.client.delete(catalogs.KIND, world.name)
-    await world.catalog(world.ref(), gone)
+    await world.catalog(world.ref(), new)
     async with running(world, tmp_path / "cache"):
         assert (await world.get(f"{by_digest}/all.json"))[0] == 200
-        await world.when("Reconciling", "True", "Retrying", gone)
+        await world.when("Reconciling", "True", "Retrying", new)
         assert (await world.get(f"{world.name}/all.json"))[0] == 404
         fresh = await world.client.get(catalogs.KIND, by_digest)
-        assert fresh["metadata"]["resourceVersion"] == settled
+        assert fresh["metadata"]["resourceVersion"] == version
         assert Store(tmp_path / "cache" / "content").digests() == {digest}
 
 
-async def test_content_is_served_under_a_name_only_when_the_source_of_that_name_has_given_it(
+async def test_content_is_served_under_a_name_only_if_the_source_of_that_name_has_it(
     world: World, tmp_path: Path
 ) -> None:
     digest = await world.push(FOUR)
@@ -417,7 +417,9 @@ async def test_content_is_served_under_a_name_only_when_the_source_of_that_name_
         assert (await world.get(f"{nowhere}/all.json"))[0] != 200
 
 
-async def test_what_is_made_anew_under_a_name_does_not_inherit_what_was_served(world: World, tmp_path: Path) -> None:
+async def test_a_recreated_catalog_does_not_inherit_the_content_of_the_deleted_one(
+    world: World, tmp_path: Path
+) -> None:
     digest = await world.push(FOUR)
     async with running(world, tmp_path / "cache"):
         await world.catalog(world.ref(f"@{digest}"))
@@ -438,7 +440,7 @@ async def test_what_is_made_anew_under_a_name_does_not_inherit_what_was_served(w
         await world.ready()
 
 
-async def test_packages_that_somebody_changed_or_deleted_are_put_right(world: World, catalogd: Path) -> None:
+async def test_packages_that_others_changed_or_deleted_are_restored(world: World, catalogd: Path) -> None:
     await world.push(lines(package("p", "1.0.0"), package("q", "1.0.0")))
     await world.catalog(world.ref())
     await world.ready()
@@ -447,27 +449,29 @@ async def test_packages_that_somebody_changed_or_deleted_are_put_right(world: Wo
     await world.client.patch(packages.KIND, first, {"spec": {"defaultChannel": "other"}})
     await world.client.delete(packages.KIND, second)
     await world.until(
-        "the deleted one is there again",
+        "the deleted one is created again",
         lambda: world.packages().get(second, {}).get("metadata", {}).get("uid", uid) != uid,
     )
-    await world.until("the changed one is right", lambda: world.packages()[first]["spec"]["defaultChannel"] == "stable")
+    await world.until(
+        "the changed one is restored", lambda: world.packages()[first]["spec"]["defaultChannel"] == "stable"
+    )
 
 
-async def test_a_field_that_somebody_else_added_to_a_package_is_left_in_peace(world: World, catalogd: Path) -> None:
+async def test_a_field_that_others_added_to_a_package_is_left_as_it_is(world: World, catalogd: Path) -> None:
     await world.push(FOUR)
     await world.catalog(world.ref(), poll="1s")
     await world.ready()
     name = f"{world.name}-p"
     icon = {"data": "eA==", "mediatype": "image/png"}
     added = await world.client.patch(packages.KIND, name, {"spec": {"icon": icon}})
-    await world.asked("/manifests/", 3)
+    await world.wait_for_requests("/manifests/", 3)
     fresh = await world.client.get(packages.KIND, name)
     assert fresh["metadata"]["resourceVersion"] == added["metadata"]["resourceVersion"]
     assert triple(world.seen(), "Ready")[:2] == ("True", "Succeeded")
     assert triple(world.seen(), "Reconciling") == ("", "", "")
 
 
-async def test_packages_of_two_catalogs_that_want_one_name_both_get_one(world: World, catalogd: Path) -> None:
+async def test_packages_of_two_catalogs_with_the_same_object_name_both_get_one(world: World, catalogd: Path) -> None:
     await world.push(lines(package("x-p", "1.0.0")))
     await world.push(lines(package("p", "1.0.0"), package("Odd_Name", "1.0.0")), "v2")
     await world.catalog(world.ref())
@@ -478,25 +482,25 @@ async def test_packages_of_two_catalogs_that_want_one_name_both_get_one(world: W
     names = {each["spec"]["packageName"]: name for name, each in world.packages(second).items()}
     assert names["p"].startswith(f"{world.name}-x-p-")
     assert names["Odd_Name"].startswith(f"{world.name}-x-odd-name-")
-    for spoken, name in names.items():
-        assert f'"{spoken}" -> {name}' in triple(found, "Valid")[2]
+    for subject, name in names.items():
+        assert f'"{subject}" -> {name}' in triple(found, "Valid")[2]
     taken = names["p"]
-    await world.remove(world.name)  # and with it the Package that held the name
-    with suppress(NotFound):  # the garbage collector, where there is one
+    await world.remove(world.name)  # and with it the Package that had the name
+    with suppress(NotFound):  # the garbage collector may have deleted it
         await world.client.delete(packages.KIND, f"{world.name}-x-p")
     plain = {f"{world.name}-x-p", names["Odd_Name"]}
-    await world.until("the name that is free again is taken", lambda: world.packages(second).keys() == plain)
-    await world.until("and told no more", lambda: taken not in triple(world.seen(second), "Valid")[2])
+    await world.until("the free name is used", lambda: world.packages(second).keys() == plain)
+    await world.until("and is not listed in Valid", lambda: taken not in triple(world.seen(second), "Valid")[2])
 
 
-async def test_a_catalog_made_anew_under_its_old_name_takes_its_packages_over(world: World, catalogd: Path) -> None:
+async def test_a_recreated_catalog_replaces_the_packages_of_the_deleted_one(world: World, catalogd: Path) -> None:
     await world.push(FOUR)
     await world.catalog(world.ref())
     old = (await world.ready())["metadata"]["uid"]
     await world.client.delete(catalogs.KIND, world.name)
     await world.catalog(world.ref())
 
-    def anew() -> str | None:
+    def recreated() -> str | None:
         found = world.find()
         return (
             found["metadata"]["uid"]
@@ -507,11 +511,11 @@ async def test_a_catalog_made_anew_under_its_old_name_takes_its_packages_over(wo
     def owners() -> set[str]:
         return {each["metadata"]["ownerReferences"][0]["uid"] for each in world.packages().values()}
 
-    new = await world.until("the new Catalog is Ready", anew)
+    new = await world.until("the new Catalog is Ready", recreated)
     await world.until("its Packages are its own", lambda: owners() == {new})
 
 
-async def test_content_that_was_damaged_while_it_was_down_is_not_served_but_said_and_read_again(
+async def test_content_that_was_damaged_during_downtime_is_reported_and_read_again(
     world: World, tmp_path: Path
 ) -> None:
     await world.push(FOUR)
@@ -522,8 +526,8 @@ async def test_content_that_was_damaged_while_it_was_down_is_not_served_but_said
     await asyncio.to_thread(_flip_a_bit, tmp_path / "cache" / "content")
     world.proxy.on("/", status(500))
     async with running(world, tmp_path / "cache"):
-        told = await world.when("Serving", "False", "Unavailable")
-        assert triple(told, "Serving")[2].startswith("the content is damaged on disk and is read again: ")
+        found = await world.when("Serving", "False", "Unavailable")
+        assert triple(found, "Serving")[2].startswith("the content is damaged on disk and is read again: ")
         assert (await world.get(f"{world.name}/all.json"))[0] == 503
         world.proxy.on("/", None)
         await world.ready()

@@ -1,4 +1,4 @@
-"""Catalogs out of a guarded registry, a git repository and a web server, by a whole catalogd: logins, moves, faults, status."""
+"""Catalogs from a registry with logins, a git repository and a web server: credentials, updates, failures, status."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ async def listed(world: World, *names: str) -> Object:
     return await world.ready()
 
 
-def untold(found: Object) -> bool:
-    """Nothing of a password is in the object."""
+def has_no_password(found: Object) -> bool:
+    """Whether no password is in the object."""
     return PASSWORD not in json.dumps(found) and WRONG not in json.dumps(found)
 
 
-async def test_a_guarded_registry_is_asked_with_the_pull_secret_and_again_when_that_changes(
+async def test_a_registry_gets_the_credentials_of_the_pull_secret_and_again_when_that_changes(
     world: World, tmp_path: Path
 ) -> None:
     name = f"{world.name}-login"
@@ -67,14 +67,14 @@ async def test_a_guarded_registry_is_asked_with_the_pull_secret_and_again_when_t
             )
             found = await world.when("Unpacked", "False", "UnpackFailed")
             assert name in triple(found, "Unpacked")[2]
-            assert untold(found)
+            assert has_no_password(found)
             await put(world, docker_config({guarded: auth(USER, PASSWORD)}), name)
             assert (await world.ready())["status"]["packages"] == "p"
-    assert all(untold(each) for each in world.history)
+    assert all(has_no_password(each) for each in world.history)
     await world.client.delete(SECRET, name, NAMESPACE)
 
 
-async def test_the_cluster_wide_pull_secret_serves_catalogs_without_one(world: World, tmp_path: Path) -> None:
+async def test_the_cluster_wide_pull_secret_is_used_for_catalogs_without_one(world: World, tmp_path: Path) -> None:
     name = f"{world.name}-all"
     async with own_registry(tmp_path / "images") as opened:
         push(opened, "c", "v1", [tar(lines(package("p", "1.0.0")))], LABELS)
@@ -84,19 +84,19 @@ async def test_the_cluster_wide_pull_secret_serves_catalogs_without_one(world: W
         async with running(world, tmp_path / "cache", "--registries-conf", str(conf), "--pull-secret", name):
             await world.catalog_of({"source": {"type": "image", "image": {"ref": f"{guarded}/c:v1"}}})
             found = await world.when("Unpacked", "False", "UnpackFailed")
-            excuse = (
+            missing = (
                 f'; the Secret for all Catalogs cannot be used: Secret "{name}" not found in namespace "{NAMESPACE}": '
             )
-            assert excuse in triple(found, "Unpacked")[2]
+            assert missing in triple(found, "Unpacked")[2]
             await put(world, docker_config({f"{guarded}?": auth(USER, PASSWORD)}), name)
             bad = f"; the Secret for all Catalogs cannot be used: Secret {NAMESPACE}/{name} names the registry …, which is"
-            await world.until("it is told to be bad", lambda: bad in triple(world.seen(), "Unpacked")[2])
+            await world.until("its error is reported", lambda: bad in triple(world.seen(), "Unpacked")[2])
             await put(world, docker_config({guarded: auth(USER, PASSWORD)}), name)
             await world.ready()
     await world.client.delete(SECRET, name, NAMESPACE)
 
 
-async def test_a_branch_is_followed_and_its_content_outlives_the_server(world: World, tmp_path: Path) -> None:
+async def test_a_branch_is_followed_and_its_content_is_served_without_the_server(world: World, tmp_path: Path) -> None:
     name = f"{world.name}-git"
     repository = Repository(tmp_path / "repositories" / "r.git")
     first = repository.commit({"catalogs/a/catalog.json": files("p")["catalog.json"], "README.md": "not a catalog"})
@@ -120,7 +120,7 @@ async def test_a_branch_is_followed_and_its_content_outlives_the_server(world: W
         found = await world.when("Ready", "True", "ServingOldContent")
         assert found["status"]["packages"] == "p,q"
         assert (await world.get(f"{world.name}/all.json"))[0] == 200
-        assert untold(found)
+        assert has_no_password(found)
     await world.client.delete(SECRET, name, NAMESPACE)
 
 
@@ -155,17 +155,17 @@ async def test_an_archive_over_tls_is_followed_and_not_read_twice(world: World, 
     served = tmp_path / "served"
     served.mkdir()
     (served / "catalog.tar").write_bytes(tar(files("p")))
-    asked = asyncio.Event()
+    was_conditional = asyncio.Event()
 
-    async def note(request: web.Request) -> None:
+    async def record(request: web.Request) -> None:
         if "If-None-Match" in request.headers or "If-Modified-Since" in request.headers:
-            asked.set()
+            was_conditional.set()
 
     async with (
         WebServer(served, login=("robot", PASSWORD), tls=authority.server_context(tmp_path)) as server,
         running(world, tmp_path / "cache", "--pull-cas-dir", str(authority.folder(tmp_path))),
     ):
-        server.fault = note
+        server.fault = record
         values = {"username": "robot", "password": PASSWORD}
         await put(world, secret("kubernetes.io/basic-auth", values, server.address), name)
         http = {"url": f"{server.url}/catalog.tar", "auth": {"secret": {"name": name}}, "pollInterval": "1s"}
@@ -174,17 +174,15 @@ async def test_an_archive_over_tls_is_followed_and_not_read_twice(world: World, 
         assert found["status"]["resolvedSource"]["http"]["url"] == http["url"]
         version = found["metadata"]["resourceVersion"]
         for _ in range(2):
-            asked.clear()
-            await asyncio.wait_for(asked.wait(), 30)
+            was_conditional.clear()
+            await asyncio.wait_for(was_conditional.wait(), 30)
         assert (await world.client.get(catalogs.KIND, world.name))["metadata"]["resourceVersion"] == version
         (served / "catalog.tar").write_bytes(tar(files("p", "q")))
         await listed(world, "p", "q")
     await world.client.delete(SECRET, name, NAMESPACE)
 
 
-async def test_an_address_that_no_source_may_have_stalls_and_a_name_is_asked_again(
-    world: World, tmp_path: Path
-) -> None:
+async def test_a_denied_address_stalls_and_a_name_without_address_is_tried_again(world: World, tmp_path: Path) -> None:
     async with running(world, tmp_path / "cache"):
         await world.catalog_of({"source": {"type": "http", "http": {"url": "http://169.254.169.254/latest/meta-data"}}})
         found = await world.when("Stalled", "True", "Blocked")

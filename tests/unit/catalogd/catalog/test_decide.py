@@ -1,4 +1,4 @@
-"""One Catalog: what is done next."""
+"""The next step for one Catalog."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from olmkit.errors import Blocked, OlmError, Waiting
 from tests.unit.catalogd.catalog.worlds import (
     AWAY,
     BAD,
+    CHECKED,
     DIGEST,
     IMAGE_ONE,
     IMAGE_TWO,
-    LOOKED,
     MINUTE,
     NOW,
     OFF,
@@ -50,10 +50,10 @@ from tests.unit.catalogd.catalog.worlds import (
     WITH_SECRET,
     WRITES,
     WRONG,
+    desired,
     load,
     record,
     served,
-    wish,
     world,
 )
 
@@ -82,176 +82,180 @@ def now(action: Action) -> Plan:
         pytest.param(
             world(raw=None, catalog=None, served=served()),
             Plan(StopServing()),
-            id="a Catalog that is gone is withdrawn",
+            id="a Catalog that was deleted is not served",
         ),
-        pytest.param(world(deleting=True, **LOOKED), now(StopServing()), id="one that is being deleted too"),
-        pytest.param(world(deleting=True, job=LoadRunning(TAG)), now(StopServing()), id="also while it is read"),
         pytest.param(
-            world(deleting=True), Plan(Keep(), None), id="once that is done, others' finalizers are waited for"
+            world(deleting=True, **CHECKED), now(StopServing()), id="one that is being deleted is not served either"
+        ),
+        pytest.param(
+            world(deleting=True, job=LoadRunning(TAG)), now(StopServing()), id="also while its source is read"
+        ),
+        pytest.param(
+            world(deleting=True), Plan(Keep(), None), id="after that, the finalizers of others are waited for"
         ),
         pytest.param(world(), now(load()), id="a new one is read"),
         pytest.param(
             world(job=LoadRunning(TAG)),
             Plan(Keep(), None),
-            id="one that is being read is waited for: the job's end tells",
+            id="one that is being read waits for the end of the job",
         ),
         pytest.param(
             world(job=LoadRunning(TAG, is_queued=True)),
             Plan(Keep(), timedelta(seconds=5)),
-            id="its turn is told by nothing",
+            id="a queued job is checked, since nothing reports its start",
         ),
-        pytest.param(world(job=LoadRunning("other:v1")), now(load()), id="a job for what was asked before is replaced"),
-        pytest.param(world(job=LoadFinished("other:v1", "i", ONE)), now(load()), id="its result too"),
+        pytest.param(world(job=LoadRunning("other:v1")), now(load()), id="a job for another source is replaced"),
+        pytest.param(world(job=LoadFinished("other:v1", "i", ONE)), now(load()), id="so is its result"),
         pytest.param(
             world(job=LoadFinished(TAG, IMAGE_ONE, ONE)),
             now(Serve(record(unpacked=STAMP))),
-            id="what was read is served, from now",
+            id="content that was read is served, unpacked at this time",
         ),
         pytest.param(
-            world(job=LoadFinished(TAG, IMAGE_TWO, TWO), **LOOKED),
+            world(job=LoadFinished(TAG, IMAGE_TWO, TWO), **CHECKED),
             now(Serve(record(digest=TWO, unpacked=STAMP))),
-            id="what is new replaces the old",
+            id="new content replaces the old",
         ),
         pytest.param(
-            world(job=LoadFinished(TAG, IMAGE_ONE, ONE), **LOOKED),
-            Plan(ConfirmUnchanged(), wish().poll_interval),
-            id="a tag that has not moved is noted, and looked at again after its interval",
+            world(job=LoadFinished(TAG, IMAGE_ONE, ONE), **CHECKED),
+            Plan(ConfirmUnchanged(), desired().poll_interval),
+            id="a tag that has not moved is recorded, and checked again after its interval",
         ),
         pytest.param(
             world(DIGEST, job=LoadFinished(DIGEST, IMAGE_ONE, ONE), served=served(record(DIGEST))),
             Plan(ConfirmUnchanged(), None),
-            id="a digest that was looked at because a person asked is noted, and never looked at again",
+            id="a digest that was checked on request is recorded, and never checked again",
         ),
         pytest.param(
-            world(refresh_requested="now", job=LoadFinished(TAG, IMAGE_ONE, ONE), **LOOKED),
+            world(refresh_requested="now", job=LoadFinished(TAG, IMAGE_ONE, ONE), **CHECKED),
             Plan(ConfirmUnchanged(), IMMEDIATELY),
-            id="a person who asked meanwhile gets another look at once",
+            id="a check that was requested meanwhile is made at once",
         ),
         pytest.param(
-            world(package_diff=WRITES, job=LoadFinished(TAG, IMAGE_ONE, ONE), **LOOKED),
+            world(package_diff=WRITES, job=LoadFinished(TAG, IMAGE_ONE, ONE), **CHECKED),
             Plan(ConfirmUnchanged(), IMMEDIATELY),
             id="Packages that differ are written right after",
         ),
         pytest.param(
-            world(labels={}, job=LoadFinished(TAG, IMAGE_ONE, ONE), **LOOKED),
+            world(labels={}, job=LoadFinished(TAG, IMAGE_ONE, ONE), **CHECKED),
             Plan(ConfirmUnchanged(), IMMEDIATELY),
-            id="so is a label that is lost",
+            id="so is a missing label",
         ),
         pytest.param(
-            world(said=TWO, job=LoadFinished(TAG, IMAGE_ONE, ONE), **LOOKED),
+            world(reported=TWO, job=LoadFinished(TAG, IMAGE_ONE, ONE), **CHECKED),
             Plan(ConfirmUnchanged(), IMMEDIATELY),
-            id="so is what the status does not say yet",
+            id="so is a status that does not name the content yet",
         ),
         pytest.param(
-            world("registry.example/c:v2", job=LoadFinished("registry.example/c:v2", IMAGE_ONE, ONE), **LOOKED),
+            world("registry.example/c:v2", job=LoadFinished("registry.example/c:v2", IMAGE_ONE, ONE), **CHECKED),
             now(Serve(record("registry.example/c:v2"))),
             id="the same content under another tag keeps its time",
         ),
         pytest.param(
-            world("registry.example/c:v2", **LOOKED),
+            world("registry.example/c:v2", **CHECKED),
             now(load("registry.example/c:v2")),
             id="a new reference is read at once",
         ),
-        pytest.param(world(served=served()), now(load(is_confirmed=True)), id="after a restart a tag is looked at"),
+        pytest.param(world(served=served()), now(load(is_confirmed=True)), id="after a restart a tag is checked"),
         pytest.param(
             world(DIGEST, served=served(record(DIGEST))), Plan(Keep(), None), id="after a restart a digest is not"
         ),
         pytest.param(
-            world(poll="30s", **LOOKED),
+            world(poll="30s", **CHECKED),
             now(load(poll="30s", is_confirmed=True)),
-            id="a tag is looked at when its interval is over",
+            id="a tag is checked when its interval is over",
         ),
         pytest.param(world(poll="0s", served=served()), Plan(Keep(), None), id="never with an interval of 0s"),
         pytest.param(world(poll="0", served=served()), Plan(Keep(), None), id="nor with 0"),
         pytest.param(
-            world(package_diff=WRITES, **LOOKED),
+            world(package_diff=WRITES, **CHECKED),
             now(SyncPackages(Difference(WRITES.writes[:WRITE_BATCH_SIZE]))),
             id="Packages are written in batches",
         ),
         pytest.param(
-            world(package_diff=WRITES, job=LoadRunning(TAG), **LOOKED),
+            world(package_diff=WRITES, job=LoadRunning(TAG), **CHECKED),
             now(SyncPackages(Difference(WRITES.writes[:WRITE_BATCH_SIZE]))),
-            id="also while the tag is looked at",
+            id="also while the tag is checked",
         ),
         pytest.param(
-            world(package_diff=Difference(deletes=(("c-x", "u"),)), job=LoadFailed(TAG, AWAY, timedelta(0)), **LOOKED),
+            world(package_diff=Difference(deletes=(("c-x", "u"),)), job=LoadFailed(TAG, AWAY, timedelta(0)), **CHECKED),
             now(SyncPackages(Difference(deletes=(("c-x", "u"),)))),
             id="also while it cannot be read",
         ),
         pytest.param(
             world(job=LoadFailed(TAG, AWAY, timedelta(seconds=20))),
             now(load()),
-            id="a registry that was away is asked again",
+            id="an unavailable registry is tried again",
         ),
         pytest.param(
             world(job=LoadFailed("other:v1", WRONG, timedelta(0))),
             now(load()),
-            id="what was wrong with another reference does not count",
+            id="an error of another reference does not count",
         ),
         pytest.param(
             world(job=LoadFailed(TAG, BAD, timedelta(hours=1))),
             now(load(restart=True)),
-            id="bad content under a tag is looked at when polled",
+            id="bad content under a tag is checked when polled",
         ),
         pytest.param(
-            world(refresh_requested="now", **LOOKED),
+            world(refresh_requested="now", **CHECKED),
             now(load(**REFRESH, is_confirmed=True)),
-            id="a person who asks for a look gets one before its time",
+            id="a requested check is made before its time",
         ),
         pytest.param(
             world(DIGEST, refresh_requested="now", served=served(record(DIGEST))),
             now(load(DIGEST, **REFRESH, is_confirmed=True)),
-            id="also one at a digest",
+            id="also of a digest",
         ),
         pytest.param(
             world(refresh_requested="now", job=LoadFailed(TAG, WRONG, timedelta(0))),
             now(load(**REFRESH)),
-            id="also one at what was refused",
+            id="also of a source that failed for good",
         ),
         pytest.param(
-            world(refresh_requested="now", job=LoadRunning(TAG), **LOOKED),
+            world(refresh_requested="now", job=LoadRunning(TAG), **CHECKED),
             Plan(Keep(), None),
-            id="but not while one is under way",
+            id="but not while one is running",
         ),
         pytest.param(
-            world(job=LoadFinished(TAG, "", ""), **LOOKED),
-            Plan(ConfirmUnchanged(), wish().poll_interval),
-            id="a server that says nothing is new is believed",
+            world(job=LoadFinished(TAG, "", ""), **CHECKED),
+            Plan(ConfirmUnchanged(), desired().poll_interval),
+            id="a server that reports nothing new is believed",
         ),
         pytest.param(
-            world(refresh_requested="now", refresh_started="now", **LOOKED),
-            Plan(Keep(), time_to_check(world(**LOOKED))),
-            id="nor one more for the same",
+            world(refresh_requested="now", refresh_started="now", **CHECKED),
+            Plan(Keep(), time_to_check(world(**CHECKED))),
+            id="nor a second one for the same request",
         ),
         pytest.param(
-            world(refresh_requested="now", handled="now", **LOOKED),
-            Plan(Keep(), time_to_check(world(**LOOKED))),
-            id="nor again after a restart",
+            world(refresh_requested="now", handled="now", **CHECKED),
+            Plan(Keep(), time_to_check(world(**CHECKED))),
+            id="nor a second one after a restart",
         ),
         pytest.param(
-            world(refresh_requested="", handled="now", **LOOKED),
-            Plan(Keep(), time_to_check(world(**LOOKED))),
-            id="an annotation that is taken away asks nothing",
+            world(refresh_requested="", handled="now", **CHECKED),
+            Plan(Keep(), time_to_check(world(**CHECKED))),
+            id="an annotation that is removed requests nothing",
         ),
         pytest.param(
-            world(refresh_requested="now", refresh_started="before", handled="before", **LOOKED),
+            world(refresh_requested="now", refresh_started="before", handled="before", **CHECKED),
             now(load(**REFRESH, is_confirmed=True)),
-            id="another value asks for another look",
+            id="another value requests another check",
         ),
         pytest.param(
-            world(said=TWO, package_diff=WRITES, **LOOKED),
+            world(reported=TWO, package_diff=WRITES, **CHECKED),
             Plan(Keep(), timedelta(0)),
-            id="that content is served is said before its Packages are written",
+            id="that content is served is reported before its Packages are written",
         ),
         pytest.param(
             world(DIGEST, lacks_bundle_metadata=True, served=served(record(DIGEST))),
             now(load(DIGEST, is_confirmed=True)),
-            id="what lacks a part is read again",
+            id="content without BundleMetadata is read again",
         ),
         pytest.param(
-            world(lacks_bundle_metadata=True, job=LoadFinished(TAG, IMAGE_ONE, ONE), **LOOKED),
+            world(lacks_bundle_metadata=True, job=LoadFinished(TAG, IMAGE_ONE, ONE), **CHECKED),
             now(Serve(record())),
-            id="and opened again",
+            id="and served again",
         ),
         pytest.param(
             world(
@@ -276,12 +280,12 @@ def now(action: Action) -> Plan:
                 served=served(record("configMaps m:")),
             ),
             Plan(Keep(), None),
-            id="ConfigMaps that have not are not",
+            id="ConfigMaps that have not changed are not read",
         ),
         pytest.param(
             world(poll="0s", served=served(replace(record(), uid="u")), serves_deleted_catalog=False),
             now(load(poll="0s")),
-            id="content that was noted for another object is asked for, though it is never looked at again",
+            id="content that was recorded for another Catalog object is requested, although it is never polled",
         ),
         pytest.param(
             world(
@@ -290,12 +294,12 @@ def now(action: Action) -> Plan:
                 served=served(replace(record(), uid="u", access="secret@1")),
             ),
             now(Serve(Record(TAG, IMAGE_ONE, ONE, "2026-01-01T00:00:00Z"))),
-            id="when its source has answered that is noted, with the Secrets it was asked with",
+            id="when its source has confirmed it, that is recorded with the Secrets that were used",
         ),
         pytest.param(
             world(**WITH_SECRET, input_versions={SECRET: "7"}, job=LoadFinished(f"{TAG} secret@7", IMAGE_ONE, ONE)),
             now(Serve(Record(TAG, IMAGE_ONE, ONE, STAMP, access="secret@7"))),
-            id="also for content that is new",
+            id="also for new content",
         ),
         pytest.param(
             world(
@@ -317,45 +321,55 @@ def now(action: Action) -> Plan:
             id="but not to the job of another source",
         ),
         pytest.param(
-            world(package_diff=WRITES, poll="30s", **LOOKED),
+            world(package_diff=WRITES, poll="30s", **CHECKED),
             Plan(load(poll="30s", is_confirmed=True), IMMEDIATELY),
             id="Packages are written while the job runs",
         ),
         pytest.param(
             world(serves_deleted_catalog=True),
             now(StopServing()),
-            id="what an object of the same name served that is gone is withdrawn",
+            id="content of a deleted Catalog of the same name is not served",
         ),
         pytest.param(
-            world(serves_deleted_catalog=True, deleting=True), now(StopServing()), id="also by one that goes itself"
+            world(serves_deleted_catalog=True, deleting=True),
+            now(StopServing()),
+            id="also if the new one is being deleted",
         ),
         pytest.param(world(labels={}), now(load()), id="a new Catalog is read before it gets its label"),
         pytest.param(world(labels={}, job=LoadRunning(TAG)), now(SetLabel()), id="while it is read it gets its label"),
         pytest.param(
-            world(labels={NAME_LABEL: "d"}, **LOOKED), now(SetLabel()), id="a label with another name is put right"
+            world(labels={NAME_LABEL: "d"}, **CHECKED), now(SetLabel()), id="a label with another name is corrected"
         ),
-        pytest.param(world(**OFF, **LOOKED), now(StopServing()), id="one that shall be unavailable is withdrawn"),
-        pytest.param(world(**OFF, job=LoadRunning(TAG)), now(StopServing()), id="also while it is read"),
+        pytest.param(world(**OFF, **CHECKED), now(StopServing()), id="an Unavailable Catalog is not served"),
+        pytest.param(world(**OFF, job=LoadRunning(TAG)), now(StopServing()), id="also while its source is read"),
         pytest.param(
             world(**OFF, package_diff=Difference(deletes=(("c-x", "u"),))),
             now(SyncPackages(Difference(deletes=(("c-x", "u"),)))),
-            id="then its Packages go",
+            id="then its Packages are deleted",
         ),
-        pytest.param(world(**OFF), Plan(Keep(), None), id="and then nothing is done for it"),
+        pytest.param(world(**OFF), Plan(Keep(), None), id="and then nothing is done"),
         pytest.param(
             world(**WITH_SECRET, input_versions={SECRET: "7"}),
-            now(Load(DesiredSource(TAG, f'the catalog image "{TAG}"', "secret@7", poll_interval=wish().poll_interval))),
-            id="a pull secret's version belongs to the wish",
+            now(
+                Load(
+                    DesiredSource(TAG, f'the catalog image "{TAG}"', "secret@7", poll_interval=desired().poll_interval)
+                )
+            ),
+            id="the version of a pull secret is part of the desired source",
         ),
         pytest.param(
             world(**WITH_SECRET, input_versions={SECRET: "8"}, job=LoadFailed(f"{TAG} secret@7", AWAY, timedelta(0))),
-            now(Load(DesiredSource(TAG, f'the catalog image "{TAG}"', "secret@8", poll_interval=wish().poll_interval))),
-            id="a pull secret that changes has the source asked again at once",
+            now(
+                Load(
+                    DesiredSource(TAG, f'the catalog image "{TAG}"', "secret@8", poll_interval=desired().poll_interval)
+                )
+            ),
+            id="a failed load is tried again at once when its pull secret changes",
         ),
         pytest.param(
-            world(**WITH_SECRET, input_versions={SECRET: "8"}, **LOOKED),
-            Plan(Keep(), time_to_check(world(**LOOKED))),
-            id="but not while all is well",
+            world(**WITH_SECRET, input_versions={SECRET: "8"}, **CHECKED),
+            Plan(Keep(), time_to_check(world(**CHECKED))),
+            id="but not a successful one",
         ),
         pytest.param(
             world(
@@ -367,24 +381,27 @@ def now(action: Action) -> Plan:
             now(
                 Load(
                     DesiredSource(
-                        TAG, f'the catalog image "{TAG}"', "secret@7 pull-secret@2", poll_interval=wish().poll_interval
+                        TAG,
+                        f'the catalog image "{TAG}"',
+                        "secret@7 pull-secret@2",
+                        poll_interval=desired().poll_interval,
                     )
                 )
             ),
-            id="so does the cluster-wide one, also where nothing was tried any more",
+            id="also when the cluster-wide one changes, even after a failure for good",
         ),
         pytest.param(
-            world(pull_secret_version="2", **LOOKED),
-            Plan(Keep(), time_to_check(world(**LOOKED))),
-            id="that one neither while all is well",
+            world(pull_secret_version="2", **CHECKED),
+            Plan(Keep(), time_to_check(world(**CHECKED))),
+            id="but again not a successful one",
         ),
         pytest.param(
-            world(**WITH_SECRET, input_versions={SECRET: None}, package_diff=WRITES, **LOOKED),
+            world(**WITH_SECRET, input_versions={SECRET: None}, package_diff=WRITES, **CHECKED),
             now(SyncPackages(Difference(WRITES.writes[:WRITE_BATCH_SIZE]))),
-            id="without its pull secret its Packages are written still",
+            id="Packages are written even if the pull secret is missing",
         ),
         pytest.param(
-            world(bundle_diff=WRITES, **LOOKED),
+            world(bundle_diff=WRITES, **CHECKED),
             now(SyncPackages(Difference(), Difference(WRITES.writes[:WRITE_BATCH_SIZE]))),
             id="BundleMetadata is written as Packages are",
         ),
@@ -403,28 +420,32 @@ def test_plans(given: World, plan: Plan) -> None:
             id="no image in the spec",
         ),
         pytest.param(
-            world(**WITH_SECRET, input_versions={SECRET: None}, **LOOKED),
+            world(**WITH_SECRET, input_versions={SECRET: None}, **CHECKED),
             Blocked(
                 "Blocked",
                 'Secret "login" not found in namespace "the-suite": create it there, or name another one',
             ),
-            id="a pull secret that is not there",
+            id="a missing pull secret",
         ),
         pytest.param(
             world(job=LoadFailed(TAG, AWAY, timedelta(seconds=5))),
             Waiting("RegistryUnavailable", "the registry does not answer", timedelta(seconds=15)),
-            id="a registry that is away is given its time",
-        ),
-        pytest.param(world(job=LoadFailed(TAG, WRONG, timedelta(days=1))), WRONG, id="a wrong reference stays wrong"),
-        pytest.param(
-            world(DIGEST, job=LoadFailed(DIGEST, BAD, timedelta(days=1))), BAD, id="bad content by digest stays bad"
+            id="an unavailable registry is tried again later",
         ),
         pytest.param(
-            world(poll="0s", job=LoadFailed(TAG, BAD, timedelta(days=1))), BAD, id="so does a tag that is not polled"
+            world(job=LoadFailed(TAG, WRONG, timedelta(days=1))), WRONG, id="an invalid reference is not tried again"
+        ),
+        pytest.param(
+            world(DIGEST, job=LoadFailed(DIGEST, BAD, timedelta(days=1))), BAD, id="nor bad content by digest"
+        ),
+        pytest.param(
+            world(poll="0s", job=LoadFailed(TAG, BAD, timedelta(days=1))),
+            BAD,
+            id="nor bad content under a tag that is not polled",
         ),
     ],
 )
-def test_errors_that_stand(given: World, error: OlmError) -> None:
+def test_errors_when_no_step_can_be_taken(given: World, error: OlmError) -> None:
     found = decide(given).plan
     assert isinstance(found, OlmError)
     assert (type(found), str(found), getattr(found, "after", None)) == (
@@ -440,15 +461,15 @@ def test_bad_content_under_a_tag_waits_for_the_next_check() -> None:
 
 
 def test_the_jitter_is_at_most_one_percent_and_differs_between_catalogs() -> None:
-    looks = {time_to_check(world(name=f"c{number}", served=served(), last_checked=NOW)) for number in range(50)}
-    assert len(looks) == 50
-    assert all(look is not None and DEFAULT_POLL_INTERVAL <= look <= DEFAULT_POLL_INTERVAL * 1.01 for look in looks)
+    delays = {time_to_check(world(name=f"c{number}", served=served(), last_checked=NOW)) for number in range(50)}
+    assert len(delays) == 50
+    assert all(delay is not None and DEFAULT_POLL_INTERVAL <= delay <= DEFAULT_POLL_INTERVAL * 1.01 for delay in delays)
 
 
-def test_no_interval_is_so_short_that_it_is_a_loop() -> None:
-    look = time_to_check(world(poll="1ms", served=served(), last_checked=NOW))
-    assert look is not None
-    assert look >= timedelta(seconds=1)
+def test_the_poll_interval_is_at_least_a_second() -> None:
+    delay = time_to_check(world(poll="1ms", served=served(), last_checked=NOW))
+    assert delay is not None
+    assert delay >= timedelta(seconds=1)
 
 
 @pytest.mark.parametrize(
@@ -469,10 +490,10 @@ def test_durations(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "10", "m", "10 m", "-1s", "1d", "1h30", "1,5h"])
-def test_what_is_no_duration(text: str) -> None:
-    with pytest.raises(Blocked, match="is no duration"):
+def test_invalid_durations(text: str) -> None:
+    with pytest.raises(Blocked, match="is not a duration"):
         parse_duration(text)
 
 
-def test_a_duration_beyond_time_is_long() -> None:
+def test_a_duration_beyond_the_range_of_timedelta_is_long() -> None:
     assert parse_duration("9" * 400 + "h") > timedelta(days=365_000)

@@ -1,4 +1,4 @@
-"""What a spec asks for: identities, words, times and what it needs."""
+"""The source that a spec asks for: identity, description, poll interval, and the Secrets and ConfigMaps it refers to."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ SOURCES = [
         of_maps("a", "b"),
         None,
         (InputReference("ConfigMap", "a"), InputReference("ConfigMap", "b")),
-        id="ConfigMaps, read later",
+        id="ConfigMaps, read when the job starts",
     ),
     pytest.param(
         {**of_maps("a"), "image": {"ref": "r/c:v1", "pullSecret": "login"}},
         *(None, (InputReference("ConfigMap", "a"),)),
-        id="members that the type does not name do not count",
+        id="fields of other types do not count",
     ),
 ]
 
@@ -80,7 +80,7 @@ def test_sources(spec: dict[str, Any], source: Any, needs: tuple[InputReference,
     assert secret_name(model) == next((each.name for each in needs if each.kind == "Secret"), "")
 
 
-WISHES = [
+DESIRED_SOURCES = [
     pytest.param(
         {"type": "image", "image": {"ref": "r/c:v1"}}, True, 'the catalog image "r/c:v1"', id="a tag is polled"
     ),
@@ -88,7 +88,7 @@ WISHES = [
         {"type": "image", "image": {"ref": f"r/c@{DIGEST}"}},
         False,
         f'the catalog image "r/c@{DIGEST}"',
-        id="a digest never",
+        id="a digest is not",
     ),
     pytest.param(of_git(), True, f"the catalog at branch main of {REPOSITORY}", id="a branch is polled"),
     pytest.param(of_git(ref={"tag": "v1"}), True, f"the catalog at tag v1 of {REPOSITORY}", id="so is a tag"),
@@ -96,13 +96,13 @@ WISHES = [
         of_git(ref={"commit": "c" * 40}),
         False,
         f"the catalog at commit {'c' * 40} of {REPOSITORY}",
-        id="a commit never",
+        id="a commit is not",
     ),
     pytest.param(
-        of_git(pollInterval="0s"), False, f"the catalog at branch main of {REPOSITORY}", id="nor a branch with 0s"
+        of_git(pollInterval="0s"), False, f"the catalog at branch main of {REPOSITORY}", id="a branch with 0s is not"
     ),
     pytest.param(of_http(), True, f"the catalog archive {URL}", id="an archive is polled"),
-    pytest.param(of_http(checksum=DIGEST), False, f"the catalog archive {URL}", id="not with a checksum"),
+    pytest.param(of_http(checksum=DIGEST), False, f"the catalog archive {URL}", id="an archive with a checksum is not"),
     pytest.param(
         of_http(url=f"{URL}?token=x"), True, f"the catalog archive {URL}", id="the query of an address is not shown"
     ),
@@ -110,39 +110,39 @@ WISHES = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "polled", "words"), WISHES)
-def test_wishes(spec: dict[str, Any], polled: bool, words: str) -> None:
-    wish = desired_source(world(source=spec, input_versions={InputReference("ConfigMap", "a"): "1"}))
-    assert isinstance(wish, DesiredSource)
-    assert (wish.poll_interval is not None, wish.description) == (polled, words)
-    assert "token" not in wish.identity
+@pytest.mark.parametrize(("spec", "is_polled", "description"), DESIRED_SOURCES)
+def test_desired_sources(spec: dict[str, Any], is_polled: bool, description: str) -> None:
+    desired = desired_source(world(source=spec, input_versions={InputReference("ConfigMap", "a"): "1"}))
+    assert isinstance(desired, DesiredSource)
+    assert (desired.poll_interval is not None, desired.description) == (is_polled, description)
+    assert "token" not in desired.identity
 
 
-def test_a_config_map_that_changes_is_the_same_source_and_another_look() -> None:
-    def wish(version: str) -> DesiredSource | Blocked | None:
+def test_a_config_map_that_changes_is_the_same_source_and_another_job() -> None:
+    def desired(version: str) -> DesiredSource | Blocked | None:
         return desired_source(world(source=of_maps("a"), input_versions={InputReference("ConfigMap", "a"): version}))
 
-    first, second = wish("1"), wish("2")
+    first, second = desired("1"), desired("2")
     assert isinstance(first, DesiredSource)
     assert isinstance(second, DesiredSource)
     assert (first.identity, first.job_identity != second.job_identity) == (second.identity, True)
 
 
-def test_an_interval_of_a_member_that_the_type_does_not_name_does_not_count() -> None:
+def test_the_interval_of_a_source_of_another_type_does_not_count() -> None:
     spec = CatalogSource.load({**of_http(), "image": {"ref": "r/c:v1", "pollInterval": "1m"}})
     found = poll_interval("c", spec)
     assert found is not None
     assert found >= timedelta(minutes=10)
 
 
-def test_an_interval_is_as_asked() -> None:
-    wish = desired_source(world(source=of_git(pollInterval="1m")))
-    assert isinstance(wish, DesiredSource)
-    assert wish.poll_interval is not None
-    assert timedelta(minutes=1) <= wish.poll_interval <= timedelta(minutes=1) * 1.01
+def test_the_interval_of_the_spec_is_used() -> None:
+    desired = desired_source(world(source=of_git(pollInterval="1m")))
+    assert isinstance(desired, DesiredSource)
+    assert desired.poll_interval is not None
+    assert timedelta(minutes=1) <= desired.poll_interval <= timedelta(minutes=1) * 1.01
 
 
-def test_a_config_map_that_is_not_there_is_named() -> None:
-    wish = desired_source(world(source=of_maps("a"), input_versions={InputReference("ConfigMap", "a"): None}))
-    assert isinstance(wish, Blocked)
-    assert wish.message == 'ConfigMap "a" not found in namespace "the-suite": create it there'
+def test_a_missing_config_map_is_named() -> None:
+    desired = desired_source(world(source=of_maps("a"), input_versions={InputReference("ConfigMap", "a"): None}))
+    assert isinstance(desired, Blocked)
+    assert desired.message == 'ConfigMap "a" not found in namespace "the-suite": create it there'

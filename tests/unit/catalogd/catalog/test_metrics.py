@@ -1,4 +1,4 @@
-"""What a scraper is told of one Catalog."""
+"""The metrics of one Catalog."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from catalogd.catalog.metrics import (
 )
 from olmkit.api.catalogs import Catalog
 
-UNPACKED_AT, LOOKED_AT = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
+UNPACKED_AT, CHECKED_AT = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
 STAMP = "2026-01-01T00:00:00Z"
 DIGEST = "sha256:" + "a" * 64
 
@@ -43,19 +43,19 @@ ALL = ("Ready", "Serving", "Unpacked")
 
 
 @pytest.mark.parametrize(
-    ("given", "looked", "expected"),
+    ("given", "last_checked", "expected"),
     [
         pytest.param(
             catalog(*ALL, poll="30s"),
-            LOOKED_AT,
+            CHECKED_AT,
             {
                 SERVING_METRIC: 1,
                 UP_TO_DATE_METRIC: 1,
-                LAST_CHECK_METRIC: LOOKED_AT.timestamp(),
+                LAST_CHECK_METRIC: CHECKED_AT.timestamp(),
                 LAST_UNPACK_METRIC: UNPACKED_AT.timestamp(),
                 POLL_INTERVAL_METRIC: 30,
             },
-            id="one that is served and looked at",
+            id="one that is served and was checked",
         ),
         pytest.param(
             catalog("Ready", "Serving", poll="30s"),
@@ -67,29 +67,29 @@ ALL = ("Ready", "Serving", "Unpacked")
                 LAST_UNPACK_METRIC: UNPACKED_AT.timestamp(),
                 POLL_INTERVAL_METRIC: 30,
             },
-            id="after a restart that could not look yet, what is known of looks is that it was unpacked",
+            id="before the first check after a restart, the time of unpacking is used",
         ),
         pytest.param(
             catalog(*ALL, ref=f"r/c@{DIGEST}"),
-            LOOKED_AT,
+            CHECKED_AT,
             {
                 SERVING_METRIC: 1,
                 UP_TO_DATE_METRIC: 1,
-                LAST_CHECK_METRIC: LOOKED_AT.timestamp(),
+                LAST_CHECK_METRIC: CHECKED_AT.timestamp(),
                 LAST_UNPACK_METRIC: UNPACKED_AT.timestamp(),
             },
-            id="a digest has no interval: it is not looked at again",
+            id="a digest has no interval, because it is not checked again",
         ),
         pytest.param(
             catalog(*ALL, poll="0s"),
-            LOOKED_AT,
+            CHECKED_AT,
             {
                 SERVING_METRIC: 1,
                 UP_TO_DATE_METRIC: 1,
-                LAST_CHECK_METRIC: LOOKED_AT.timestamp(),
+                LAST_CHECK_METRIC: CHECKED_AT.timestamp(),
                 LAST_UNPACK_METRIC: UNPACKED_AT.timestamp(),
             },
-            id="nor has a tag that is never polled",
+            id="nor does a tag that is never polled",
         ),
         pytest.param(
             catalog(unpacked=False, poll="30s"),
@@ -99,22 +99,27 @@ ALL = ("Ready", "Serving", "Unpacked")
         ),
         pytest.param(
             catalog(spec={"availability": "Unavailable"}),
-            LOOKED_AT,
+            CHECKED_AT,
             {},
-            id="of what shall not be served nothing is told",
+            id="an Unavailable Catalog has no series",
         ),
-        pytest.param(catalog(*ALL, metadata={"deletionTimestamp": STAMP}), LOOKED_AT, {}, id="nor of what goes"),
+        pytest.param(
+            catalog(*ALL, metadata={"deletionTimestamp": STAMP}),
+            CHECKED_AT,
+            {},
+            id="nor does one that is being deleted",
+        ),
     ],
 )
-def test_values(given: Catalog, looked: datetime | None, expected: dict[str, float]) -> None:
-    told = metric_values(given, looked)
-    if POLL_INTERVAL_METRIC in told:  # with the Catalog's own jitter
-        assert 30 <= told[POLL_INTERVAL_METRIC] <= 30.3
-        told = {**told, POLL_INTERVAL_METRIC: 30}
-    assert told == expected
+def test_values(given: Catalog, last_checked: datetime | None, expected: dict[str, float]) -> None:
+    values = metric_values(given, last_checked)
+    if POLL_INTERVAL_METRIC in values:  # with jitter
+        assert 30 <= values[POLL_INTERVAL_METRIC] <= 30.3
+        values = {**values, POLL_INTERVAL_METRIC: 30}
+    assert values == expected
 
 
-def test_the_default_interval_is_told_too() -> None:
+def test_the_default_interval_is_exported_too() -> None:
     assert 600 <= metric_values(catalog(*ALL), None)[POLL_INTERVAL_METRIC] <= 606
 
 
@@ -124,30 +129,30 @@ def raw(of: Catalog, name: str, version: str) -> dict[str, Any]:
     return {**body, "metadata": {**body["metadata"], "name": name, "resourceVersion": version}}
 
 
-def test_every_scrape_tells_what_is_so_now() -> None:
-    seen: list[dict[str, Any]] = []
-    looks: dict[str, datetime] = {}
+def test_every_scrape_exports_the_current_state() -> None:
+    known: list[dict[str, Any]] = []
+    checks: dict[str, datetime] = {}
     leads = True
-    told = CatalogMetrics(lambda: seen, looks.get, lambda: leads)
+    metrics = CatalogMetrics(lambda: known, checks.get, lambda: leads)
 
     def scrape(metric: str) -> dict[str, float]:
         return {
             sample.labels["catalog"]: sample.value
-            for family in told.collect()
+            for family in metrics.collect()
             for sample in family.samples
             if sample.name == metric
         }
 
     assert scrape(SERVING_METRIC) == {}
-    seen[:] = [raw(catalog(*ALL), "a", "1"), raw(catalog(unpacked=False), "b", "2")]
+    known[:] = [raw(catalog(*ALL), "a", "1"), raw(catalog(unpacked=False), "b", "2")]
     assert scrape(SERVING_METRIC) == {"a": 1, "b": 0}
     assert scrape(LAST_CHECK_METRIC) == {"a": UNPACKED_AT.timestamp()}
-    looks["a"] = looks["b"] = LOOKED_AT
-    assert scrape(LAST_CHECK_METRIC) == {"a": LOOKED_AT.timestamp()}, "the version is the same, the look is new"
-    seen[:] = [raw(catalog("Serving"), "b", "3")]
-    assert (scrape(SERVING_METRIC), scrape(LAST_CHECK_METRIC)) == ({"b": 1}, {"b": LOOKED_AT.timestamp()})
-    seen[:] = [{"metadata": {"name": "c", "resourceVersion": "4"}, "spec": {"source": 5}}]
-    assert scrape(SERVING_METRIC) == {}, "what cannot be read has no series"
-    seen[:] = [raw(catalog(*ALL), "a", "1")]
+    checks["a"] = checks["b"] = CHECKED_AT
+    assert scrape(LAST_CHECK_METRIC) == {"a": CHECKED_AT.timestamp()}, "the version is the same, the check is new"
+    known[:] = [raw(catalog("Serving"), "b", "3")]
+    assert (scrape(SERVING_METRIC), scrape(LAST_CHECK_METRIC)) == ({"b": 1}, {"b": CHECKED_AT.timestamp()})
+    known[:] = [{"metadata": {"name": "c", "resourceVersion": "4"}, "spec": {"source": 5}}]
+    assert scrape(SERVING_METRIC) == {}, "a Catalog that cannot be parsed has no series"
+    known[:] = [raw(catalog(*ALL), "a", "1")]
     leads = False
     assert scrape(SERVING_METRIC) == {}

@@ -1,4 +1,4 @@
-"""One Catalog: what is said about it."""
+"""The status of one Catalog."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from olmkit.sources.source import GitReference, GitSource, RefKind, identity
 from tests.unit.catalogd.catalog.worlds import (
     AWAY,
     BAD,
+    CHECKED,
     DIGEST,
     IMAGE_ONE,
-    LOOKED,
     MINUTE,
     NOW,
     OFF,
@@ -69,7 +69,7 @@ OLD = f'serving "{IMAGE_ONE}" until newer content can be read: '
 
 
 def not_unpacked(reason: str, message: str) -> list[tuple[str, str, str, str]]:
-    """What is said while nothing is served."""
+    """The conditions while nothing is served."""
     return [
         ("Unpacked", "False", reason, message),
         NOT_SERVING,
@@ -79,7 +79,7 @@ def not_unpacked(reason: str, message: str) -> list[tuple[str, str, str, str]]:
 
 
 def failing(message: str) -> list[tuple[str, str, str, str]]:
-    """What is said while an older content is served."""
+    """The conditions while older content is served."""
     return [
         *(("Unpacked", "False", "UnpackFailed", message), SERVING, VALID),
         ("Ready", "True", "ServingOldContent", OLD + message),
@@ -109,31 +109,31 @@ REPORTS = [
     pytest.param(
         *(world(job=LoadRunning(TAG)), KEPT, "Unpacking"),
         [*not_unpacked("Unpacking", READING_TEXT), ("Reconciling", "True", "Unpacking", READING_TEXT)],
-        id="one that is being read says so",
+        id="one whose source is being read is unpacking",
     ),
     pytest.param(
-        *(world(**LOOKED), KEPT, "Unpacked"), [UNPACKED, SERVING, VALID, READY], id="one that is served is done"
+        *(world(**CHECKED), KEPT, "Unpacked"), [UNPACKED, SERVING, VALID, READY], id="one that is served is ready"
     ),
     pytest.param(
-        *(world(job=LoadRunning(TAG), **LOOKED), KEPT, "Unpacked"),
+        *(world(job=LoadRunning(TAG), **CHECKED), KEPT, "Unpacked"),
         [UNPACKED, SERVING, VALID, READY],
-        id="a look at the tag changes nothing",
+        id="a check of the tag changes nothing",
     ),
     pytest.param(
-        *(world(package_diff=WRITES, **LOOKED), SYNC, "Unpacked"),
+        *(world(package_diff=WRITES, **CHECKED), SYNC, "Unpacked"),
         [
             *(UNPACKED, SERVING, VALID, ("Ready", "False", "WritingPackages", "writing the Package objects")),
             ("Reconciling", "True", "WritingPackages", "writing the Package objects"),
         ],
-        id="the first time it is not ready before its Packages are there",
+        id="at first it is not ready before its Packages exist",
     ),
     pytest.param(
-        *(world(ready=True, package_diff=WRITES, **LOOKED), SYNC, "Unpacked"),
+        *(world(ready=True, package_diff=WRITES, **CHECKED), SYNC, "Unpacked"),
         [UNPACKED, SERVING, VALID, READY, ("Reconciling", "True", "WritingPackages", "writing the Package objects")],
         id="later it stays ready while Packages change",
     ),
     pytest.param(
-        *(world(package_diff=WRITES, **LOOKED), Unavailable(503, "", "the API server is busy"), "Unpacked"),
+        *(world(package_diff=WRITES, **CHECKED), Unavailable(503, "", "the API server is busy"), "Unpacked"),
         [
             *(
                 UNPACKED,
@@ -146,40 +146,40 @@ REPORTS = [
         id="Packages that cannot be written are tried again",
     ),
     pytest.param(
-        *(world(**LOOKED), ZeroDivisionError("x"), "Unpacked"),
+        *(world(**CHECKED), ZeroDivisionError("x"), "Unpacked"),
         [
             *(UNPACKED, SERVING, VALID, READY),
             ("Reconciling", "True", "Retrying", "unexpected ZeroDivisionError; see the log of catalogd"),
         ],
-        id="what nobody expected is named, not quoted",
+        id="an unexpected error is named, not quoted",
     ),
     pytest.param(
         *(world(job=LoadFailed(TAG, AWAY, timedelta(0))), AWAY, "Failing"),
         [*not_unpacked("UnpackFailed", AWAY_TEXT), ("Reconciling", "True", "Retrying", AWAY_TEXT)],
-        id="a registry that is away is tried again",
+        id="an unavailable registry is tried again",
     ),
     pytest.param(
         *(world(job=LoadRunning(TAG, previous_error=AWAY)), KEPT, "Failing"),
         [*not_unpacked("UnpackFailed", AWAY_TEXT), ("Reconciling", "True", "Retrying", AWAY_TEXT)],
-        id="while it is tried again the failure still stands",
+        id="while it is tried again the failure is reported",
     ),
     pytest.param(
         *(
-            world(ready=True, job=LoadFailed(TAG, BAD, timedelta(0)), **LOOKED),
+            world(ready=True, job=LoadFailed(TAG, BAD, timedelta(0)), **CHECKED),
             Waiting("x", BAD_TEXT, MINUTE),
             "Failing",
         ),
         [*failing(BAD_TEXT), ("Reconciling", "True", "Retrying", BAD_TEXT)],
-        id="the old content is served while what the tag means now is broken",
+        id="the old content is served while the new content of the tag is broken",
     ),
     pytest.param(
-        *(world(DIGEST, ready=True, job=LoadFailed(DIGEST, BAD, timedelta(0)), **LOOKED), BAD, "Failing"),
+        *(world(DIGEST, ready=True, job=LoadFailed(DIGEST, BAD, timedelta(0)), **CHECKED), BAD, "Failing"),
         [*failing(BAD_TEXT), ("Stalled", "True", "Blocked", BAD_TEXT)],
-        id="by digest it stays broken",
+        id="broken content by digest stalls",
     ),
     pytest.param(
         *(
-            world("registry.example/c:v2", ready=True, job=LoadRunning("registry.example/c:v2"), **LOOKED),
+            world("registry.example/c:v2", ready=True, job=LoadRunning("registry.example/c:v2"), **CHECKED),
             KEPT,
             "Unpacking",
         ),
@@ -197,7 +197,7 @@ REPORTS = [
     pytest.param(
         *(world(job=LoadFailed(TAG, WRONG, timedelta(0))), WRONG, "Failing"),
         [*not_unpacked("UnpackFailed", WRONG.message), ("Stalled", "True", "Blocked", WRONG.message)],
-        id="a wrong reference stalls",
+        id="an invalid reference stalls",
     ),
     pytest.param(
         *(world(ref=None), Blocked("Blocked", "set spec.source.image: a source of type image needs it"), "Failing"),
@@ -210,7 +210,7 @@ REPORTS = [
     pytest.param(
         *(world(served=served(problem_count=12, problems=("first", "second")), last_checked=NOW), KEPT, "Unpacked"),
         [UNPACKED, SERVING, ("Valid", "False", "ProblemsFound", "12 problems: first; second; and 10 more"), READY],
-        id="blobs that cannot be read are counted and named, and do not keep it from being served",
+        id="blobs that cannot be read are counted and named, and the content is served",
     ),
     pytest.param(
         *(
@@ -232,7 +232,7 @@ REPORTS = [
                 + '…" -> c-a-1234abcd; 1 problem: a\\nb\\x1b\\u202e',
             ),
         ],
-        id="names that are not to be printed are not, and long ones are cut",
+        id="unprintable names are escaped, and long ones truncated",
     ),
     pytest.param(
         *(
@@ -252,7 +252,7 @@ REPORTS = [
                 'all 1 blob could be read; Packages whose objects have other names: "A" -> c-a-1234abcd; too large',
             ),
         ],
-        id="names and sizes that had to give way are told",
+        id="renamed objects and notes are reported",
     ),
     pytest.param(
         *(world(job=LoadRunning(TAG), corruption=DAMAGE), KEPT, "Unpacking"),
@@ -263,7 +263,7 @@ REPORTS = [
             ("Ready", "False", "Unpacking", READING_TEXT),
             ("Reconciling", "True", "Unpacking", READING_TEXT),
         ],
-        id="content that was damaged on disk is told of until it is read again",
+        id="content that was damaged on disk is reported until it is read again",
     ),
     pytest.param(
         *(world(**OFF), KEPT, None),
@@ -273,25 +273,25 @@ REPORTS = [
             ("Valid", "Unknown", "UserSpecifiedUnavailable", OFF_TEXT),
             ("Ready", "True", "UserSpecifiedUnavailable", OFF_TEXT),
         ],
-        id="one that shall be unavailable and is, is as it should be",
+        id="an Unavailable Catalog that is not served is ready",
     ),
     pytest.param(
-        *(world(**OFF, **LOOKED), Waiting("DiskFull", "the disk is full", MINUTE), None),
+        *(world(**OFF, **CHECKED), Waiting("DiskFull", "the disk is full", MINUTE), None),
         [
             *(("Unpacked", "False", "UserSpecifiedUnavailable", OFF_TEXT), SERVING, VALID),
             ("Ready", "False", "UserSpecifiedUnavailable", OFF_TEXT),
             ("Reconciling", "True", "Retrying", "the disk is full"),
         ],
-        id="one that shall be unavailable says that it is served as long as it is",
+        id="an Unavailable Catalog reports that it is served as long as it is",
     ),
     pytest.param(
         *(
-            world(ready=True, **WITH_SECRET, input_versions={SECRET: None}, **LOOKED),
+            world(ready=True, **WITH_SECRET, input_versions={SECRET: None}, **CHECKED),
             Blocked("Blocked", NO_SECRET),
             "Failing",
         ),
         [*failing(NO_SECRET), ("Stalled", "True", "Blocked", NO_SECRET)],
-        id="a pull secret that is not there stalls it, and the old content is served",
+        id="a missing pull secret stalls it, and the old content is served",
     ),
     pytest.param(
         *(world(served=served(GIT_RECORD), source=GIT, last_checked=NOW), KEPT, "Unpacked"),
@@ -318,91 +318,91 @@ def test_reports(
     assert {each.observed_generation for each in status.conditions} == {3}
 
 
-ASKED: dict[str, Any] = {"refresh_requested": "now", "refresh_started": "now", "handled": "before"}
+REQUESTED: dict[str, Any] = {"refresh_requested": "now", "refresh_started": "now", "handled": "before"}
 NEW_TAG = "registry.example/c:v2"
 
 
 @pytest.mark.parametrize(
     ("given", "outcome", "handled"),
     [
-        pytest.param(world(**LOOKED), KEPT, None, id="nobody asked"),
+        pytest.param(world(**CHECKED), KEPT, None, id="no request"),
         pytest.param(
-            world(refresh_requested="now", handled="before", **LOOKED),
+            world(refresh_requested="now", handled="before", **CHECKED),
             Done(Plan(load())),
             "before",
-            id="a look that begins is not handled",
+            id="a check that starts is not handled",
         ),
-        pytest.param(world(**ASKED, job=LoadRunning(TAG), **LOOKED), KEPT, "before", id="nor one that is under way"),
+        pytest.param(world(**REQUESTED, job=LoadRunning(TAG), **CHECKED), KEPT, "before", id="nor one that is running"),
         pytest.param(
-            world(**ASKED, job=LoadRunning(TAG, is_queued=True), **LOOKED),
+            world(**REQUESTED, job=LoadRunning(TAG, is_queued=True), **CHECKED),
             KEPT,
             "before",
-            id="nor one that waits for its turn",
+            id="nor one that is queued",
         ),
         pytest.param(
-            world(**ASKED, job=LoadFinished(TAG, IMAGE_ONE, ONE), **LOOKED),
+            world(**REQUESTED, job=LoadFinished(TAG, IMAGE_ONE, ONE), **CHECKED),
             Done(Plan(ConfirmUnchanged())),
             "now",
             id="one that found nothing new is",
         ),
         pytest.param(
-            world(**ASKED, job=LoadFinished(TAG, IMAGE_ONE, TWO), **LOOKED),
+            world(**REQUESTED, job=LoadFinished(TAG, IMAGE_ONE, TWO), **CHECKED),
             Done(Plan(Serve(record()))),
             "before",
-            id="what it found new is to be served first",
+            id="new content is served first",
         ),
-        pytest.param(world(**ASKED, **LOOKED), KEPT, "now", id="and then told in one with it"),
+        pytest.param(world(**REQUESTED, **CHECKED), KEPT, "now", id="and then reported in the same update"),
         pytest.param(
-            world(**ASKED, job=LoadFailed(TAG, AWAY, timedelta(0)), **LOOKED),
+            world(**REQUESTED, job=LoadFailed(TAG, AWAY, timedelta(0)), **CHECKED),
             AWAY,
             "now",
             id="one that failed is handled",
         ),
         pytest.param(
-            world(**ASKED, job=LoadFailed(TAG, WRONG, timedelta(0))),
+            world(**REQUESTED, job=LoadFailed(TAG, WRONG, timedelta(0))),
             WRONG,
             "now",
-            id="so is one that was refused for good",
+            id="so is one that failed for good",
         ),
         pytest.param(
-            world(**ASKED, job=LoadFinished(TAG, IMAGE_ONE, TWO), **LOOKED),
+            world(**REQUESTED, job=LoadFinished(TAG, IMAGE_ONE, TWO), **CHECKED),
             Waiting("DiskFull", "the disk is full", MINUTE),
             "now",
             id="and one whose content cannot be served",
         ),
         pytest.param(
-            world(refresh_requested="now", handled="before", **WITH_SECRET, input_versions={SECRET: None}, **LOOKED),
+            world(refresh_requested="now", handled="before", **WITH_SECRET, input_versions={SECRET: None}, **CHECKED),
             Blocked("Blocked", NO_SECRET),
             "now",
-            id="one that cannot be made is handled: the conditions say why",
+            id="one that cannot be made is handled: the conditions report why",
         ),
         pytest.param(
             world(refresh_requested="now", handled="before", **OFF),
             KEPT,
             "now",
-            id="nothing is to be looked at while it is Unavailable",
+            id="there is nothing to check while it is Unavailable",
         ),
         pytest.param(
-            world(refresh_requested="later", refresh_started="now", handled="before", **LOOKED),
+            world(refresh_requested="later", refresh_started="now", handled="before", **CHECKED),
             Done(Plan(Keep(), timedelta(0))),
             "now",
-            id="who asked first is told, though another asked meanwhile",
+            id="the first request is handled, although another one was made meanwhile",
         ),
         pytest.param(
-            world(NEW_TAG, **ASKED, job=LoadFinished(TAG, IMAGE_ONE, ONE), **LOOKED),
+            world(NEW_TAG, **REQUESTED, job=LoadFinished(TAG, IMAGE_ONE, ONE), **CHECKED),
             Done(Plan(load(NEW_TAG))),
             "before",
-            id="a look at what the spec asked for before is made again",
+            id="a check of an earlier source is made again",
         ),
         pytest.param(
-            world(refresh_requested="", handled="before", **LOOKED),
+            world(refresh_requested="", handled="before", **CHECKED),
             KEPT,
             "before",
-            id="it stays when the annotation goes",
+            id="it stays when the annotation is removed",
         ),
     ],
 )
-def test_a_look_that_a_person_asked_for_is_handled_once_it_has_ended(
+def test_a_requested_check_is_handled_once_it_has_ended(
     given: World, outcome: Done | Exception, handled: str | None
 ) -> None:
     assert report(given, outcome).status.last_handled_refresh == handled
@@ -410,7 +410,7 @@ def test_a_look_that_a_person_asked_for_is_handled_once_it_has_ended(
 
 def test_the_status_names_what_is_served_and_nothing_else() -> None:
     status = report(
-        world("registry.example/c:v2", job=LoadRunning("registry.example/c:v2"), **LOOKED), KEPT
+        world("registry.example/c:v2", job=LoadRunning("registry.example/c:v2"), **CHECKED), KEPT
     ).status.dump()
     assert status["resolvedSource"] == {"type": "image", "image": {"ref": IMAGE_ONE}}
     assert status["contentURL"] == "http://x/catalogs/c/all.json"
@@ -420,19 +420,19 @@ def test_the_status_names_what_is_served_and_nothing_else() -> None:
 
 
 def test_content_that_replaces_another_is_worth_an_event() -> None:
-    told = report(world(said=TWO, ready=True, **LOOKED), KEPT)
-    again = world(said=ONE, ready=True, **LOOKED)
-    conditions = told.status.conditions
+    first = report(world(reported=TWO, ready=True, **CHECKED), KEPT)
+    again = world(reported=ONE, ready=True, **CHECKED)
+    conditions = first.status.conditions
     assert again.catalog is not None
-    seen = World(
+    observed = World(
         **{
-            **vars(world(said=TWO, ready=True, **LOOKED)),
+            **vars(world(reported=TWO, ready=True, **CHECKED)),
             "catalog": again.catalog.model_copy(
-                update={"status": told.status.model_copy(update={"content_digest": TWO, "conditions": conditions})}
+                update={"status": first.status.model_copy(update={"content_digest": TWO, "conditions": conditions})}
             ),
         }
     )
-    (moved,) = report(seen, KEPT).transitions
+    (moved,) = report(observed, KEPT).transitions
     assert (moved.type, moved.reason, moved.message) == ("Serving", "Available", f'serving "{IMAGE_ONE}"')
 
 
@@ -440,10 +440,12 @@ LONG = Blocked("InvalidDocument", "load FBC from filesystem: a.yaml: " + "é" * 
 LONG_BY_TYPE = {"Unpacked": 4096, "Ready": 1024, "Reconciling": 1024, "Stalled": 1024}
 
 
-@pytest.mark.parametrize("before", [pytest.param({}, id="nothing served"), pytest.param(LOOKED, id="something served")])
-def test_what_is_wrong_with_a_source_is_told_in_a_few_lines(before: dict[str, Any]) -> None:
-    told = report(world(job=LoadFailed(TAG, LONG, timedelta(0)), **before), LONG).status.conditions
-    long = {each.type: each.message for each in told if each.type in LONG_BY_TYPE}
+@pytest.mark.parametrize(
+    "before", [pytest.param({}, id="nothing served"), pytest.param(CHECKED, id="something served")]
+)
+def test_messages_about_a_source_have_a_maximum_length(before: dict[str, Any]) -> None:
+    conditions = report(world(job=LoadFailed(TAG, LONG, timedelta(0)), **before), LONG).status.conditions
+    long = {each.type: each.message for each in conditions if each.type in LONG_BY_TYPE}
     assert long.keys() == {"Unpacked", "Ready", "Stalled"}
     for kind, message in long.items():
         assert len(message.encode()) <= LONG_BY_TYPE[kind]
@@ -452,10 +454,10 @@ def test_what_is_wrong_with_a_source_is_told_in_a_few_lines(before: dict[str, An
 
 def test_names_of_packages_end_where_the_field_does() -> None:
     names = tuple(f"package-{number:05}" for number in range(10_000))
-    told = report(world(served=served(package_names=names), last_checked=NOW), KEPT).status.packages
-    assert told is not None
-    assert len(told) <= 65_536
-    assert told.split(",") == list(names[: told.count(",") + 1])
+    listed = report(world(served=served(package_names=names), last_checked=NOW), KEPT).status.packages
+    assert listed is not None
+    assert len(listed) <= 65_536
+    assert listed.split(",") == list(names[: listed.count(",") + 1])
 
 
 def test_every_reason_is_used() -> None:
@@ -467,7 +469,7 @@ def test_every_reason_is_used() -> None:
     assert used == set(Reason)
 
 
-def test_what_is_said_of_a_catalog_that_is_gone_is_nothing() -> None:
+def test_nothing_is_reported_of_a_deleted_catalog() -> None:
     assert report(world(raw=None, catalog=None), Done(Plan(StopServing()))).transitions == ()
 
 
@@ -484,45 +486,45 @@ JOBS = st.sampled_from(
 )
 SERVED = st.sampled_from([None, served(), served(record(digest=TWO)), served(record("o:1"))])
 WORLDS = st.builds(
-    lambda job, what, poll, ready, looked, packages, asked: world(
-        poll=poll, ready=ready, job=job, served=what, last_checked=looked, package_diff=packages, **asked
+    lambda job, what, poll, ready, checked, packages, requested: world(
+        poll=poll, ready=ready, job=job, served=what, last_checked=checked, package_diff=packages, **requested
     ),
     *(JOBS, SERVED, st.sampled_from([None, "0s", "1h"]), st.booleans(), st.sampled_from([None, NOW - MINUTE])),
     st.sampled_from([Difference(), WRITES]),
-    st.sampled_from([{}, {"refresh_requested": "now"}, ASKED, {"refresh_requested": "now", "handled": "now"}]),
+    st.sampled_from([{}, {"refresh_requested": "now"}, REQUESTED, {"refresh_requested": "now", "handled": "now"}]),
 )
 
 
 @settings(deadline=None)
 @given(WORLDS)
-def test_whatever_is_seen_the_status_follows_the_contract(seen: World) -> None:
+def test_in_every_world_the_status_follows_the_contract(observed: World) -> None:
     """DESIGN 3: Ready always; Reconciling and Stalled only while True, never both; one that is not Ready is one of the two."""
     outcome: Done | Exception
-    plan = decide(seen).plan
+    plan = decide(observed).plan
     outcome = plan if isinstance(plan, OlmError) else Done(plan)
-    told = report(seen, outcome).status
-    by_type = {each.type: each for each in told.conditions}
+    status = report(observed, outcome).status
+    by_type = {each.type: each for each in status.conditions}
     assert {ConditionType.READY, ConditionType.UNPACKED, ConditionType.SERVING, ConditionType.VALID} <= set(by_type)
-    trouble = [by_type[kind] for kind in (ConditionType.RECONCILING, ConditionType.STALLED) if kind in by_type]
-    assert len(trouble) <= 1
-    assert all(each.status == "True" for each in trouble)
+    progress = [by_type[kind] for kind in (ConditionType.RECONCILING, ConditionType.STALLED) if kind in by_type]
+    assert len(progress) <= 1
+    assert all(each.status == "True" for each in progress)
     if by_type[ConditionType.READY].status != "True":
-        assert trouble
-    assert (by_type[ConditionType.SERVING].status == "True") == (told.resolved_source is not None)
+        assert progress
+    assert (by_type[ConditionType.SERVING].status == "True") == (status.resolved_source is not None)
 
 
 @settings(deadline=None)
 @given(WORLDS)
-def test_a_second_look_at_the_same_says_the_same(seen: World) -> None:
+def test_a_second_pass_over_the_same_world_reports_the_same(observed: World) -> None:
     """A status that differs each pass is a hot loop."""
     outcome = Done(Plan(Keep()))
-    first = report(seen, outcome)
-    assert seen.catalog is not None
+    first = report(observed, outcome)
+    assert observed.catalog is not None
     again = report(
-        World(**{**vars(seen), "catalog": seen.catalog.model_copy(update={"status": first.status})}), outcome
+        World(**{**vars(observed), "catalog": observed.catalog.model_copy(update={"status": first.status})}), outcome
     )
-    same_ready = {each.type: each.status for each in seen.catalog.status.conditions}.get("Ready") == "True"
-    if same_ready or not seen.package_diff:
+    same_ready = {each.type: each.status for each in observed.catalog.status.conditions}.get("Ready") == "True"
+    if same_ready or not observed.package_diff:
         assert again.status == first.status
         assert again.transitions == ()
 
@@ -530,7 +532,7 @@ def test_a_second_look_at_the_same_says_the_same(seen: World) -> None:
 @pytest.mark.parametrize(
     ("names", "expected"),
     [
-        pytest.param(("a", "b\n\x1b"), r"a,b\n\x1b", id="what cannot be printed is escaped"),
+        pytest.param(("a", "b\n\x1b"), r"a,b\n\x1b", id="unprintable characters are escaped"),
         pytest.param(("a", "b" * 70_000), "a", id="a name that does not fit"),
         pytest.param(("b" * 70_000, "c"), "", id="a first name that does not fit"),
     ],
@@ -541,10 +543,10 @@ def test_names_of_packages_fit_into_their_field(names: tuple[str, ...], expected
 
 
 def test_a_world_that_cannot_be_evaluated_keeps_its_conditions_and_reports_the_failure() -> None:
-    given = world(ready=True, **LOOKED)
-    told = reports.report(given, None, ZeroDivisionError("x")).status
-    assert [(each.type, each.status, each.reason) for each in told.conditions] == [
+    given = world(ready=True, **CHECKED)
+    status = reports.report(given, None, ZeroDivisionError("x")).status
+    assert [(each.type, each.status, each.reason) for each in status.conditions] == [
         ("Ready", "True", "Succeeded"),
         ("Reconciling", "True", "Retrying"),
     ]
-    assert told.content_digest == ONE
+    assert status.content_digest == ONE

@@ -1,4 +1,4 @@
-"""Valid: every object under another name is told, and problems are quoted in a few lines."""
+"""Valid: every renamed object is listed, and problems are quoted up to a maximum length."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tests.unit.catalogd.catalog.worlds import NOW, served, world
 def valid_of(**changes: Any) -> str:
     """The message of Valid."""
     given = world(last_checked=NOW, **changes)
-    told = report(given, evaluate(given), Done(Plan(Keep()))).status.conditions
-    return next(each.message for each in told if each.type == "Valid")
+    conditions = report(given, evaluate(given), Done(Plan(Keep()))).status.conditions
+    return next(each.message for each in conditions if each.type == "Valid")
 
 
 def renamed(number: int, prefix: str = "A") -> Difference:
     return Difference(renamed=tuple((f"{prefix}{each:05}", f"c-a{each:05}-1234abcd") for each in range(number)))
 
 
-def test_problems_of_long_names_are_quoted_in_a_few_lines() -> None:
+def test_problems_with_long_names_are_quoted_up_to_a_maximum_length() -> None:
     problems = tuple("😀" * 400 for _ in range(12))
     message = valid_of(served=served(problem_count=40, problems=problems, notes=problems))
     assert len(message.encode()) < 10_000
@@ -33,7 +33,7 @@ def test_problems_of_long_names_are_quoted_in_a_few_lines() -> None:
     assert message.endswith("…; and 2 more")
 
 
-def test_every_package_whose_object_has_another_name_is_told_before_the_problems() -> None:
+def test_every_package_whose_object_has_another_name_is_listed_before_the_problems() -> None:
     problems = tuple(f"problem {number}" for number in range(20))
     message = valid_of(
         served=served(problem_count=20, problems=problems, notes=("too large",) * 12), package_diff=renamed(400)
@@ -45,28 +45,28 @@ def test_every_package_whose_object_has_another_name_is_told_before_the_problems
 
 
 @pytest.mark.parametrize(
-    ("bundles", "told"),
+    ("bundles", "end"),
     [
         pytest.param(renamed(0, "b"), "; and 10 more", id="no bundles"),
         pytest.param(renamed(10, "b"), '"b00000" -> c-a00000-1234abcd, and 9 more', id="a few bundles"),
         pytest.param(
             Difference(renamed=(("é" * 100, "x" * 253),)),
             "BundleMetadata whose objects have other names: 1",
-            id="a bundle whose names fit nowhere",
+            id="a bundle whose names do not fit",
         ),
     ],
 )
-def test_of_more_than_a_message_holds_the_rest_is_counted(bundles: Difference, told: str) -> None:
+def test_what_does_not_fit_into_a_message_is_counted(bundles: Difference, end: str) -> None:
     message = valid_of(
         served=served(problem_count=20, problems=("é" * 300,) * 20), package_diff=renamed(9_000), bundle_diff=bundles
     )
     assert 32_000 < len(message.encode()) <= 32_768
     packages = message.partition("; 20 problems: ")[0]
     assert packages.endswith(f", and {9_000 - packages.count(' -> ')} more")
-    assert message.endswith(told)
+    assert message.endswith(end)
 
 
-def test_bundles_whose_objects_have_other_names_are_told_last() -> None:
+def test_bundles_whose_objects_have_other_names_are_listed_last() -> None:
     message = valid_of(served=served(), package_diff=renamed(1), bundle_diff=renamed(5_000, "b"))
     head, _, bundles = message.partition("; BundleMetadata whose objects have other names: ")
     assert head.endswith('"A00000" -> c-a00000-1234abcd')

@@ -1,4 +1,4 @@
-"""Catalogs in all states they can be seen in, for the tests of decide and report."""
+"""Worlds of Catalogs in every state, for the tests of decide and report."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def served(of: Record | None = None, **changes: Any) -> ServedContent:
 def world(
     ref: str | None = TAG, poll: str | None = None, *, ready: bool = False, deleting: bool = False, **changes: Any
 ) -> World:
-    """A Catalog that was made and of which nothing is known yet, but for what is said."""
+    """A Catalog that was just created, except for what is given."""
     handled = changes.pop("handled", "")
     image = {"ref": ref, **({"pollInterval": poll} if poll else {})} if ref else None
     source = {"type": "image", **({"image": image} if image else {})}
-    said = changes.pop("said", changes["served"].record.digest if changes.get("served") else "")
+    reported = changes.pop("reported", changes["served"].record.digest if changes.get("served") else "")
     condition = {"type": "Ready", "status": "True", "reason": "Succeeded", "message": "", "lastTransitionTime": STAMP}
     raw = {
         "metadata": {
@@ -55,7 +55,7 @@ def world(
         "spec": {"source": changes.pop("source", source), **changes.pop("spec", {})},
         "status": {
             **{"observedGeneration": 2, "conditions": [condition] if ready else []},
-            **({"contentDigest": said} if said else {}),
+            **({"contentDigest": reported} if reported else {}),
             **({"lastHandledRefresh": handled} if handled else {}),
         },
     }
@@ -72,22 +72,22 @@ def world(
     return World(**{**values, **changes})
 
 
-def wish(ref: str = TAG, poll: str | None = None) -> DesiredSource:
-    """What a Catalog of an image asks for."""
-    asked = desired_source(world(ref, poll))
-    assert isinstance(asked, DesiredSource)
-    return asked
+def desired(ref: str = TAG, poll: str | None = None) -> DesiredSource:
+    """The desired source of a Catalog of an image."""
+    found = desired_source(world(ref, poll))
+    assert isinstance(found, DesiredSource)
+    return found
 
 
 def load(ref: str = TAG, poll: str | None = None, **changes: Any) -> Load:
     """The action that loads it."""
-    return replace(Load(wish(ref, poll)), **changes)
+    return replace(Load(desired(ref, poll)), **changes)
 
 
 WRITES = Difference(
     writes=tuple(ObjectWrite(f"c-{number:03}", f"{number:03}") for number in range(WRITE_BATCH_SIZE + 1))
 )
-LOOKED: dict[str, Any] = {"served": served(), "last_checked": NOW - MINUTE}
+CHECKED: dict[str, Any] = {"served": served(), "last_checked": NOW - MINUTE}
 OFF: dict[str, Any] = {"spec": {"availability": "Unavailable"}}
 SECRET = InputReference("Secret", "login")
 WITH_SECRET: dict[str, Any] = {"source": {"type": "image", "image": {"ref": TAG, "pullSecret": "login"}}}
