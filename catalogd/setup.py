@@ -12,6 +12,7 @@ from catalogd.catalog import package_diff
 from catalogd.catalog.act import FIELD_MANAGER, CatalogActions
 from catalogd.catalog.events import keys_of_catalog, keys_of_input, keys_of_package
 from catalogd.catalog.metrics import CatalogMetrics
+from catalogd.catalog.package_diff import SyncedKind
 from catalogd.catalog.package_sync import PackageSync
 from catalogd.catalog.reconciler import CatalogReconciler
 from catalogd.catalog.source_inputs import CONFIG_MAPS, SECRETS, SourceInputs
@@ -23,7 +24,7 @@ from catalogd.replication import setup as replicas
 from catalogd.replication.server import ReplicationRoutes
 from catalogd.storage.catalog_store import CatalogStore
 from catalogd.storage.startup_verifier import StartupVerifier
-from olmkit.api import bundlemetadata, catalogs, packages
+from olmkit.api import catalogs
 from olmkit.errors import OlmError
 from olmkit.jobs import Jobs, MemoryBudget, Sandbox
 from olmkit.jobs.memory_budget import job_memory_budget
@@ -62,7 +63,7 @@ async def _serve(manager: Manager, store: CatalogStore, catalog_informer: Inform
     server = CatalogServer(
         store,
         lambda name: _uid(catalog_informer, name),
-        _encodings(manager, store, memory),
+        _compressed_files(manager, store, memory),
         is_leading=lambda: manager.is_leading,
         mount=ReplicationRoutes(store, serving.check).add_routes if serving.peers else None,
     )
@@ -88,17 +89,10 @@ def _controller(
         reconciler.log_failure(name)
         controller.enqueue(name)
 
-    flags = manager.settings.extra
     inputs = _source_inputs(manager)
-    package_informer = manager.informer(packages.KIND, transform=package_diff.transform)
-    bundle_informer = (
-        manager.informer(bundlemetadata.KIND, transform=package_diff.transform) if flags.bundle_metadata else None
-    )
-    package_sync = PackageSync(manager.client, package_diff.PACKAGES, package_informer, FIELD_MANAGER)
+    package_sync = _package_sync(manager, package_diff.PACKAGES)
     bundle_sync = (
-        PackageSync(manager.client, package_diff.BUNDLE_METADATA, bundle_informer, FIELD_MANAGER)
-        if bundle_informer
-        else None
+        _package_sync(manager, package_diff.BUNDLE_METADATA) if manager.settings.extra.bundle_metadata else None
     )
     actions = CatalogActions(
         client=manager.client,
@@ -107,27 +101,35 @@ def _controller(
         bundles=bundle_sync,
         jobs=_load_jobs(manager, access, store, memory, job_ended),
         store=store,
-        load_tasks=LoadTaskFactory(store.content_folder, access, flags.bundle_metadata),
+        load_tasks=LoadTaskFactory(store.content_folder, access, manager.settings.extra.bundle_metadata),
         inputs=inputs,
         job_ended=job_ended,
     )
-    reconciler = CatalogReconciler(
-        actions, Publisher(manager.client, catalogs.KIND, FIELD_MANAGER, catalog_informer), base_url
-    )
+    publisher = Publisher(manager.client, catalogs.KIND, FIELD_MANAGER, catalog_informer)
+    reconciler = CatalogReconciler(actions, publisher, base_url)
     manager.on_started_leading(reconciler.start_leading)
+    _export_metrics(manager, catalog_informer, reconciler)
+    controller = Controller(FIELD_MANAGER, reconciler.steps())
+    controller.watch(catalog_informer, keys_of_catalog)
+    for kind, informer in inputs.informers.items():
+        controller.watch(informer, keys_of_input(kind, inputs, catalog_informer))
+    for sync in filter(None, (package_sync, bundle_sync)):
+        controller.watch(sync.informer, keys_of_package(catalog_informer))
+    return controller
+
+
+def _package_sync(manager: Manager, kind: SyncedKind) -> PackageSync:
+    informer = manager.informer(kind.kind, transform=package_diff.transform)
+    return PackageSync(manager.client, kind, informer, FIELD_MANAGER)
+
+
+def _export_metrics(manager: Manager, catalog_informer: Informer, reconciler: CatalogReconciler) -> None:
+    """Export the metrics of each Catalog as long as this process leads."""
     metrics = CatalogMetrics(
         lambda: catalog_informer.objects.values(), reconciler.last_checked, lambda: manager.is_leading
     )
     metrics.register()
     manager.on_close(metrics.unregister)
-    controller = Controller(FIELD_MANAGER, reconciler.steps())
-    controller.watch(catalog_informer, keys_of_catalog)
-    for kind, informer in inputs.informers.items():
-        controller.watch(informer, keys_of_input(kind, inputs, catalog_informer))
-    for each in (package_informer, bundle_informer):
-        if each is not None:
-            controller.watch(each, keys_of_package(catalog_informer))
-    return controller
 
 
 def _source_inputs(manager: Manager) -> SourceInputs:
@@ -148,12 +150,12 @@ def _load_jobs(
     return jobs
 
 
-def _encodings(manager: Manager, store: CatalogStore, memory: MemoryBudget) -> CompressedFiles:
-    """gzip and zstd of what is in the store, made on every replica."""
-    encodings = CompressedFiles(manager.settings.cache_dir, store, memory)
-    manager.on_close(encodings.close)
-    manager.add_runnable(encodings.run)
-    return encodings
+def _compressed_files(manager: Manager, store: CatalogStore, memory: MemoryBudget) -> CompressedFiles:
+    """The gzip and zstd files of the content in the store, which every replica makes."""
+    compressed_files = CompressedFiles(manager.settings.cache_dir, store, memory)
+    manager.on_close(compressed_files.close)
+    manager.add_runnable(compressed_files.run)
+    return compressed_files
 
 
 def _checked_access(manager: Manager) -> Access:

@@ -63,7 +63,17 @@ def evaluate(world: World) -> Evaluation:
     if desired is None:
         return Evaluation()
     time_to_check = _time_to_check(world, desired)
-    return Evaluation(desired, _load_error(world, desired, time_to_check), time_to_check)
+    return Evaluation(
+        desired,
+        source_error=_load_error(world, desired, time_to_check),
+        time_to_check=time_to_check,
+        is_reading=_is_reading(_job(world, desired)),
+        is_served=world.served is not None and world.served.record.ref == desired.identity,
+    )
+
+
+def _is_reading(job: LoadState | None) -> bool:
+    return isinstance(job, LoadFinished) or (isinstance(job, LoadRunning) and not job.is_queued)
 
 
 def _load_error(world: World, desired: DesiredSource, time_to_check: timedelta | None) -> OlmError | None:

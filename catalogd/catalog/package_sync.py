@@ -38,7 +38,7 @@ class PackageSync:
     def __init__(self, client: Client, kind: SyncedKind, informer: Informer, manager: str) -> None:
         self._client = client
         self._kind = kind
-        self._informer = informer
+        self.informer = informer
         self._manager = manager
         self._accepted_versions: dict[str, str] = {}
         """By name: the resourceVersion of an object some fields of which others own; it is left as it is."""
@@ -49,12 +49,12 @@ class PackageSync:
         name = catalog.metadata.name
         existing = (
             package_diff.existing_object(self._kind, obj, self._accepted_versions.get(obj["metadata"]["name"]))
-            for obj in self._informer.by_index(CATALOG_INDEX, name)
+            for obj in self.informer.by_index(CATALOG_INDEX, name)
         )
         return package_diff.difference(self._kind, (name, catalog.metadata.uid), desired, existing, self._subject_of)
 
     def _subject_of(self, name: str) -> tuple[str, str] | None:
-        obj = self._informer.get(name)
+        obj = self.informer.get(name)
         if obj is None:
             return None
         found = package_diff.existing_object(self._kind, obj)
@@ -91,7 +91,7 @@ class PackageSync:
             self._accepted_versions.pop(write.name, None)
         else:
             self._accepted_versions[write.name] = written["metadata"]["resourceVersion"]
-        self._informer.record_write(written)
+        self.informer.record_write(written)
         verb = CHANGED if write.uid else CREATED
         log.debug("%s %s %s", verb, self._kind.kind.kind, write.name)
         return verb
@@ -102,11 +102,11 @@ class PackageSync:
         try:
             remaining = await self._client.delete(self._kind.kind, name, uid=uid)
         except NotFound:
-            self._informer.record_deletion(name, uid)
+            self.informer.record_deletion(name, uid)
             return ""
         if remaining is None:
-            self._informer.record_deletion(name, uid)
+            self.informer.record_deletion(name, uid)
         else:
-            self._informer.record_write(remaining)  # its deletionTimestamp counts at once: it is not deleted again
+            self.informer.record_write(remaining)  # its deletionTimestamp counts at once: it is not deleted again
         log.debug("%s %s %s", DELETED, self._kind.kind.kind, name)
         return DELETED

@@ -7,15 +7,12 @@ load what the spec asks for, and the two together. Pure.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from catalogd.catalog.valid_condition import MAX_ERROR_BYTES, count, valid_condition
 from catalogd.catalog.world import (
-    DesiredSource,
     Done,
     Evaluation,
     Load,
-    LoadFinished,
     LoadRunning,
     Serve,
     ServedContent,
@@ -53,13 +50,14 @@ def report(world: World, evaluation: Evaluation | None, outcome: Done | Exceptio
     catalog = world.catalog
     if catalog is None:
         return StatusReport(CatalogStatus())
-    attempt = None if evaluation is None else _Attempt.of(world, catalog, evaluation, outcome)
-    desired = _unchanged_conditions(catalog, outcome) if attempt is None else _conditions(world, catalog, attempt)
+    error = outcome if isinstance(outcome, Exception) else None
+    if evaluation is None:
+        desired, handled = _unchanged_conditions(catalog, error), catalog.status.last_handled_refresh
+    else:
+        desired = _conditions(world, catalog, evaluation, evaluation.source_error or error)
+        handled = _handled_refresh(world, catalog, evaluation, outcome)
     generation = catalog.metadata.generation
     conditions, transitions = merge_conditions(catalog.status.conditions, desired, generation, world.now)
-    handled = (
-        catalog.status.last_handled_refresh if attempt is None else _handled_refresh(world, catalog, attempt, outcome)
-    )
     status = CatalogStatus(
         observed_generation=generation,
         conditions=conditions,
@@ -82,9 +80,9 @@ def _content_transition(world: World, catalog: Catalog, transitions: Sequence[Tr
     return (Transition(serving.type, serving.status, serving.reason, serving.message),)
 
 
-def _handled_refresh(world: World, catalog: Catalog, attempt: _Attempt, outcome: Done | Exception) -> str | None:
+def _handled_refresh(world: World, catalog: Catalog, evaluation: Evaluation, outcome: Done | Exception) -> str | None:
     """The requested check that has ended, with or without success: written in one update with its result."""
-    if world.refresh_requested and attempt.desired is None:
+    if world.refresh_requested and evaluation.desired is None:
         return world.refresh_requested  # there is no source to check, and the conditions report that
     continues = isinstance(outcome, Done) and isinstance(outcome.plan.action, Load | Serve)
     if world.refresh_started and not continues and not isinstance(world.job, LoadRunning):
@@ -107,63 +105,34 @@ def _content(served: ServedContent, content_url: str) -> dict[str, object]:
     }
 
 
-@dataclass(frozen=True)
-class _Attempt:
-    """The state of the attempt to load the desired source; `error` is what prevents it, `of_source` when the source causes it.
-
-    `desired` is None when nothing is to be served, or when the spec is invalid or refers to what does not exist.
-    """
-
-    desired: DesiredSource | None
-    is_unavailable: bool
-    error: Exception | None
-    of_source: bool
-    is_reading: bool
-
-    @classmethod
-    def of(cls, world: World, catalog: Catalog, evaluation: Evaluation, outcome: Done | Exception) -> _Attempt:
-        """An error of the source comes before one of the cluster."""
-        desired, source_error = evaluation.desired, evaluation.source_error
-        failed = outcome if isinstance(outcome, Exception) else None
-        is_current = desired is not None and world.job is not None and world.job.job_identity == desired.job_identity
-        match world.job:
-            case LoadRunning(is_queued=is_queued):
-                is_reading = is_current and not is_queued
-            case LoadFinished():
-                is_reading = is_current  # and is about to be served
-            case _:
-                is_reading = False
-        error, of_source = source_error or failed, source_error is not None
-        return cls(desired, catalog.is_unavailable, error, of_source, is_reading)
-
-
-def _unchanged_conditions(catalog: Catalog, outcome: Done | Exception) -> list[DesiredCondition]:
-    """The conditions as they are, and why nothing can be evaluated."""
+def _unchanged_conditions(catalog: Catalog, error: Exception | None) -> list[DesiredCondition]:
+    """The conditions as they are, and the error that prevented an evaluation."""
     changing = (ConditionType.STALLED, ConditionType.RECONCILING)
     kept = [each for each in catalog.status.conditions if each.type not in changing]
-    error = outcome if isinstance(outcome, Exception) else RuntimeError()
     return [
         *(DesiredCondition(each.type, each.status, each.reason, each.message) for each in kept),
         DesiredCondition(ConditionType.RECONCILING, "True", Reason.RETRYING, _message(error)),
     ]
 
 
-def _conditions(world: World, catalog: Catalog, attempt: _Attempt) -> list[DesiredCondition]:
-    """Unpacked comes first."""
-    if attempt.is_unavailable:
-        return [*_unavailable(world), *_progress(world, attempt, None)]
-    unpacked = _unpacked(world, attempt)
-    ready = _ready(world, catalog, attempt, unpacked)
+def _conditions(
+    world: World, catalog: Catalog, evaluation: Evaluation, error: Exception | None
+) -> list[DesiredCondition]:
+    """`error` is that of the source, else that of the pass."""
+    if catalog.is_unavailable:
+        return [*_unavailable(world), *_progress(world, error, None)]
+    unpacked = _unpacked(world, evaluation)
+    ready = _ready(world, catalog, error, unpacked)
     valid = valid_condition(world, NOTHING_UNPACKED_MESSAGE)
-    return [unpacked, _serving(world), valid, ready, *_progress(world, attempt, unpacked)]
+    return [unpacked, _serving(world), valid, ready, *_progress(world, error, unpacked)]
 
 
-def _progress(world: World, attempt: _Attempt, unpacked: DesiredCondition | None) -> list[DesiredCondition]:
+def _progress(world: World, error: Exception | None, unpacked: DesiredCondition | None) -> list[DesiredCondition]:
     """Stalled or Reconciling, or neither."""
-    if isinstance(attempt.error, Blocked):
-        return [DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, attempt.error.message)]
-    if attempt.error is not None:
-        return [DesiredCondition(ConditionType.RECONCILING, "True", Reason.RETRYING, _message(attempt.error))]
+    if isinstance(error, Blocked):
+        return [DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, error.message)]
+    if error is not None:
+        return [DesiredCondition(ConditionType.RECONCILING, "True", Reason.RETRYING, _message(error))]
     if unpacked is not None and unpacked.status != "True":
         return [DesiredCondition(ConditionType.RECONCILING, "True", Reason.UNPACKING, unpacked.message)]
     if unpacked is None and world.served is not None:
@@ -190,25 +159,25 @@ def _unavailable(world: World) -> list[DesiredCondition]:
     ]
 
 
-def _message(error: Exception) -> str:
+def _message(error: Exception | None) -> str:
     """The message of an OlmError or ApiError; only the type of any other error."""
     message = getattr(error, "message", None)
     return message if isinstance(message, str) else f"unexpected {type(error).__name__}; see the log of catalogd"
 
 
-def _unpacked(world: World, attempt: _Attempt) -> DesiredCondition:
+def _unpacked(world: World, evaluation: Evaluation) -> DesiredCondition:
     def unpacked(status: ConditionValue, reason: Reason, message: str) -> DesiredCondition:
         return DesiredCondition(ConditionType.UNPACKED, status, reason, truncate(message, MAX_ERROR_BYTES))
 
-    if attempt.of_source and attempt.error is not None:
-        return unpacked("False", Reason.UNPACK_FAILED, _message(attempt.error))
-    if attempt.desired is None:
+    if evaluation.source_error is not None:
+        return unpacked("False", Reason.UNPACK_FAILED, evaluation.source_error.message)
+    if evaluation.desired is None:
         return unpacked("False", Reason.UNPACK_PENDING, NOTHING_UNPACKED_MESSAGE)
-    if world.served is not None and world.served.record.ref == attempt.desired.identity:
+    if evaluation.is_served:
         return unpacked("True", Reason.UNPACK_SUCCESSFUL, _successfully(world))
-    if attempt.is_reading:
-        return unpacked("False", Reason.UNPACKING, f"reading {attempt.desired.description}")
-    return unpacked("False", Reason.UNPACK_PENDING, f"waiting to read {attempt.desired.description}")
+    if evaluation.is_reading:
+        return unpacked("False", Reason.UNPACKING, f"reading {evaluation.desired.description}")
+    return unpacked("False", Reason.UNPACK_PENDING, f"waiting to read {evaluation.desired.description}")
 
 
 def _successfully(world: World) -> str:
@@ -229,7 +198,7 @@ def _serving(world: World) -> DesiredCondition:
     )
 
 
-def _ready(world: World, catalog: Catalog, attempt: _Attempt, unpacked: DesiredCondition) -> DesiredCondition:
+def _ready(world: World, catalog: Catalog, error: Exception | None, unpacked: DesiredCondition) -> DesiredCondition:
     """Once content was served with all its Package objects, the Catalog stays Ready as long as any content is served.
 
     While none is, Ready has the reason of Unpacked, because lists show Ready.
@@ -239,8 +208,7 @@ def _ready(world: World, catalog: Catalog, attempt: _Attempt, unpacked: DesiredC
         return DesiredCondition(ConditionType.READY, "False", unpacked.reason, unpacked.message)
     was_ready = is_condition_true(catalog.status.conditions, ConditionType.READY)
     if (world.package_diff or world.bundle_diff) and not was_ready:
-        failed = _message(attempt.error) if attempt.error else ""
-        text = f"{WRITING_PACKAGES_MESSAGE}: {failed}" if failed else WRITING_PACKAGES_MESSAGE
+        text = f"{WRITING_PACKAGES_MESSAGE}: {_message(error)}" if error else WRITING_PACKAGES_MESSAGE
         return DesiredCondition(ConditionType.READY, "False", Reason.WRITING_PACKAGES, text)
     if unpacked.status != "True":
         text = f'serving "{served.record.resolved_ref}" until newer content can be read: {unpacked.message}'

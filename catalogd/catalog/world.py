@@ -221,11 +221,15 @@ class Evaluation:
     `desired` is None when nothing is to be served, or when the spec is invalid or refers to what does not exist: then
     `source_error` is set. `source_error`: why the source could not be loaded; Waiting if it is tried again, else Blocked.
     `time_to_check`: how long until the source is to be checked; None for not before something else changes, zero or less for now.
+    `is_reading`: a job reads the desired source, or has read it and its content is about to be served. `is_served`: the content
+    that is served is that of the desired source.
     """
 
     desired: DesiredSource | None = None
     source_error: OlmError | None = None
     time_to_check: timedelta | None = None
+    is_reading: bool = False
+    is_served: bool = False
 
 
 # --- Done
