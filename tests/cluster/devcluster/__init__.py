@@ -1,1 +1,1 @@
-"""devcluster itself: clusters that come, serve, are disturbed, and go without a trace."""
+"""devcluster with real clusters: start, use, faults and removal."""

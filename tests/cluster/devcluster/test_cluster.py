@@ -1,4 +1,4 @@
-"""Clusters from the inside: what runs in one, what survives a disturbance, that two do not meet."""
+"""Running clusters: their components, recovery after faults, and isolation."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def eventually(holds: Callable[[], bool], seconds: float = 30) -> None:
         time.sleep(0.05)
 
 
-def test_the_server_says_which_version_it_is(own: Cluster) -> None:
+def test_the_server_has_the_expected_version(own: Cluster) -> None:
     if os.environ.get("KUBEBUILDER_ASSETS"):
         pytest.skip("KUBEBUILDER_ASSETS may hold any version")
     assert own.server_version() == KUBERNETES_VERSION
@@ -51,7 +51,7 @@ def test_a_deployment_becomes_available_on_a_fake_node(cluster: Cluster) -> None
     cluster.kubectl("delete", "namespace", "devcluster-deployment", "--wait=false")
 
 
-def test_a_call_to_a_fake_pod_fails_at_once(own: Cluster) -> None:
+def test_a_connection_to_a_fake_pod_fails_at_once(own: Cluster) -> None:
     if os.geteuid() != 0 or shutil.which("ip") is None:
         pytest.skip("unreachable routes need root and ip")
     began = time.monotonic()
@@ -61,7 +61,7 @@ def test_a_call_to_a_fake_pod_fails_at_once(own: Cluster) -> None:
     assert time.monotonic() - began < 20
 
 
-def test_the_aggregation_layer_publishes_whom_it_trusts(own: Cluster) -> None:
+def test_the_aggregation_layer_publishes_its_client_ca(own: Cluster) -> None:
     found = json.loads(
         own.kubectl("get", "configmap", "extension-apiserver-authentication", "--namespace=kube-system", "-o", "json")
     )
@@ -69,7 +69,7 @@ def test_the_aggregation_layer_publishes_whom_it_trusts(own: Cluster) -> None:
     assert found["data"]["requestheader-allowed-names"] == '["front-proxy-client"]'
 
 
-def test_a_token_kubeconfig_acts_as_its_service_account_and_no_more(cluster: Cluster) -> None:
+def test_a_token_kubeconfig_has_the_permissions_of_its_service_account(cluster: Cluster) -> None:
     cluster.kubectl("create", "serviceaccount", "devcluster-somebody")
     path = cluster.token_kubeconfig("default", "devcluster-somebody")
     assert path.stat().st_mode & 0o777 == 0o600
@@ -84,7 +84,7 @@ def test_a_token_kubeconfig_acts_as_its_service_account_and_no_more(cluster: Clu
     "signal_number",
     [pytest.param(signal.SIGKILL, id="killed between two writes"), pytest.param(signal.SIGTERM, id="stopped in order")],
 )
-def test_the_api_server_comes_back_with_its_data(own: Cluster, signal_number: signal.Signals) -> None:
+def test_a_restarted_api_server_has_its_data(own: Cluster, signal_number: signal.Signals) -> None:
     name = f"kept-{signal_number.name.lower()}"
     own.kubectl("create", "configmap", name)
     identity = own.kubectl("get", "configmap", name, "-o", "jsonpath={.metadata.uid}")
@@ -94,7 +94,7 @@ def test_the_api_server_comes_back_with_its_data(own: Cluster, signal_number: si
     assert load_components(own)["kube-apiserver"] != process
 
 
-def test_a_halted_component_stays_away_until_it_is_resumed(own: Cluster) -> None:
+def test_a_stopped_component_stays_stopped_until_it_is_resumed(own: Cluster) -> None:
     own.stop_component("registry")
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(f"http://{own.registry}/v2/")
@@ -102,13 +102,13 @@ def test_a_halted_component_stays_away_until_it_is_resumed(own: Cluster) -> None
     eventually(lambda: reaches(own.registry))
 
 
-def test_a_component_that_falls_is_started_again(own: Cluster) -> None:
+def test_a_component_that_exits_is_restarted(own: Cluster) -> None:
     fallen = load_components(own)["kube-scheduler"]
     os.kill(fallen, signal.SIGKILL)
     eventually(lambda: load_components(own).get("kube-scheduler", fallen) != fallen)
 
 
-def test_the_registry_takes_an_image_and_gives_it_back(cluster: Cluster) -> None:
+def test_the_registry_stores_an_image(cluster: Cluster) -> None:
     base = f"http://{cluster.registry}/v2/devcluster/image"
     config = b"{}"
     digest = f"sha256:{sha256(config).hexdigest()}"
@@ -129,7 +129,7 @@ def test_the_registry_takes_an_image_and_gives_it_back(cluster: Cluster) -> None
 
 
 def test_two_clusters_run_side_by_side(own: Cluster) -> None:
-    with start(ClusterOptions(f"beside-{os.getpid()}", nodes=2), print) as other:
+    with start(ClusterOptions(f"second-{os.getpid()}", nodes=2), print) as other:
         assert not set(other.state.ranges) & set(own.state.ranges)
         assert {other.registry, other.state.server}.isdisjoint({own.registry, own.state.server})
         other.kubectl("create", "namespace", "only-here")
@@ -137,7 +137,7 @@ def test_two_clusters_run_side_by_side(own: Cluster) -> None:
         assert other.kubectl("get", "nodes", "-o", "name").split() == ["node/node-1", "node/node-2"]
 
 
-def test_a_cluster_of_the_users_is_used_as_it_is(own: Cluster) -> None:
+def test_an_external_cluster_is_used_unchanged(own: Cluster) -> None:
     wanted = ClusterOptions(f"borrowed-{os.getpid()}", kubeconfig=own.kubeconfig, registry=own.registry)
     with start(wanted, print) as borrowed:
         assert borrowed.state.components == {}
@@ -147,13 +147,13 @@ def test_a_cluster_of_the_users_is_used_as_it_is(own: Cluster) -> None:
     assert own.kubectl("get", "--raw", "/readyz") == "ok"
 
 
-def test_a_name_that_runs_is_refused(own: Cluster) -> None:
+def test_the_name_of_a_running_cluster_is_refused(own: Cluster) -> None:
     with pytest.raises(DevclusterError, match=f"A cluster named '{own.state.name}' is running"):
         start(ClusterOptions(own.state.name), print)
     assert own.kubectl("get", "--raw", "/readyz") == "ok"
 
 
-def test_a_component_that_cannot_start_is_named_with_its_log(
+def test_a_component_that_cannot_start_is_reported_with_its_log(
     own: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = tmp_path / "programs"

@@ -1,4 +1,4 @@
-"""Building the programs with Go when that goes wrong; that it goes right, every other test of the cluster shows."""
+"""Errors of building the programs with Go. Every test with a cluster shows the success."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from devcluster.errors import DevclusterError
 
 
 @pytest.mark.skipif(find_go(os.environ) is None, reason="there is no Go to fail")
-def test_a_machine_without_network_gets_the_words_of_go(tmp_path: Path) -> None:
+def test_without_a_network_the_error_of_go_is_reported(tmp_path: Path) -> None:
     kept = {name: value for name, value in os.environ.items() if name not in ("KUBEBUILDER_ASSETS", "GOFLAGS")}
     nothing = {"OLM_CACHE": str(tmp_path / "cache"), "GOMODCACHE": str(tmp_path / "modules"), "GOPROXY": "off"}
     with pytest.raises(

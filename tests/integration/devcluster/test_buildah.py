@@ -1,4 +1,4 @@
-"""buildah where it cannot be installed. tests/e2e/test_plain_bundles.py uses an installed one."""
+"""Installing buildah. tests/e2e/test_plain_bundles.py uses it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from devcluster import buildah
 from devcluster.errors import DevclusterError
 
 
-def test_without_buildah_and_apt_get_the_error_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_buildah_and_apt_get_the_error_has_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(DevclusterError, match=r"not installed, and there is no apt-get .* `make buildah` as root"):
         buildah.find_or_install(print)
@@ -27,7 +27,7 @@ exit 0
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root installs")
-def test_it_is_installed_without_a_question_and_what_was_configured_stays(
+def test_buildah_is_installed_without_a_prompt_and_existing_configuration_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The arguments of apt-get. A real one would change the machine."""

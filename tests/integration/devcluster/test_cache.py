@@ -1,4 +1,4 @@
-"""Filling the cache from several processes, and after one that was killed."""
+"""Filling the cache from several processes, and after one was killed."""
 
 import subprocess
 import sys
@@ -23,21 +23,21 @@ print((publish_once(target, fill) / "file").read_text())
 """
 
 
-def test_of_several_processes_one_fills_and_all_see_it_whole(tmp_path: Path) -> None:
+def test_one_of_several_processes_fills_an_entry_and_all_see_it_complete(tmp_path: Path) -> None:
     command = [sys.executable, "-c", FILL_SLOWLY, str(tmp_path / "target"), str(tmp_path / "mark")]
     started = [subprocess.Popen(command, env=python_environment(), stdout=subprocess.PIPE, text=True) for _ in range(3)]
     assert [process.communicate()[0] for process in started] == ["whole\n"] * 3
     assert (tmp_path / "mark").read_text() == "x"
 
 
-def test_what_a_killed_one_left_half_done_is_removed(tmp_path: Path) -> None:
+def test_the_incomplete_entry_of_a_killed_process_is_removed(tmp_path: Path) -> None:
     left = tmp_path / f"{STAGING_PREFIX}left"
     left.mkdir()
     publish_once(tmp_path / "target", lambda folder: (folder / "file").touch())
     assert not left.exists()
 
 
-def test_a_failure_leaves_nothing_and_may_be_tried_again(tmp_path: Path) -> None:
+def test_a_failed_fill_leaves_nothing_and_can_be_retried(tmp_path: Path) -> None:
     def fail(folder: Path) -> None:
         (folder / "half").touch()
         raise OSError("disk full")

@@ -29,7 +29,7 @@ def archives(source: Path, into: Path) -> Path:
     return into
 
 
-def test_folders_are_used_where_they_are(tmp_path: Path) -> None:
+def test_folders_are_used_in_place(tmp_path: Path) -> None:
     folder = corpus_folder(tmp_path / "corpus")
     assert open_corpus(folder) == folder
 
@@ -57,12 +57,14 @@ def test_other_archives_are_another_corpus(tmp_path: Path) -> None:
     ("content", "words"),
     [
         pytest.param(
-            None, "holds no catalog with its bundles: give a folder with", id="an empty folder says what it lacks"
+            None,
+            "holds no catalog with its bundles: give a folder with",
+            id="an empty folder is reported with what is missing",
         ),
-        pytest.param(b"no archive", "cannot be unpacked", id="a file that is no archive is named"),
+        pytest.param(b"no archive", "cannot be unpacked", id="an invalid archive is named"),
     ],
 )
-def test_what_is_no_corpus_is_refused_in_words(tmp_path: Path, content: bytes | None, words: str) -> None:
+def test_an_invalid_corpus_is_refused(tmp_path: Path, content: bytes | None, words: str) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     if content is not None:
@@ -72,7 +74,7 @@ def test_what_is_no_corpus_is_refused_in_words(tmp_path: Path, content: bytes | 
         open_corpus(folder)
 
 
-def test_a_folder_that_is_not_there_is_said_to_be_none(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DevclusterError, match=r"none is no folder: give a folder with catalog/<package>/"):
         open_corpus(tmp_path / "none")
 

@@ -1,4 +1,4 @@
-"""The command that pushes a catalog: what is wrong with a call is said in one sentence, with exit status 1."""
+"""The command that pushes a catalog: errors are one sentence, with exit status 1."""
 
 from pathlib import Path
 
@@ -21,21 +21,21 @@ def refusal(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 1
-    told = capsys.readouterr()
-    assert told.out == ""
-    return told.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    return output.err
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told = refusal([NOBODY, str(tmp_path / "none"), "x:latest"], capsys)
-    assert told.startswith(f"There is no folder {tmp_path / 'none' / 'catalog'}: the folder with the catalog holds ")
+def test_a_missing_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = refusal([NOBODY, str(tmp_path / "none"), "x:latest"], capsys)
+    assert output.startswith(f"There is no folder {tmp_path / 'none' / 'catalog'}: the folder with the catalog holds ")
 
 
 def test_a_catalog_without_packages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "catalog").mkdir()
     (tmp_path / "bundles").mkdir()
-    told = refusal([NOBODY, str(tmp_path), "x:latest"], capsys)
-    assert told == f"{tmp_path / 'catalog'} holds no folder of a package.\n"
+    output = refusal([NOBODY, str(tmp_path), "x:latest"], capsys)
+    assert output == f"{tmp_path / 'catalog'} holds no folder of a package.\n"
 
 
 @pytest.mark.parametrize(
@@ -51,25 +51,23 @@ def test_a_catalog_without_packages(tmp_path: Path, capsys: pytest.CaptureFixtur
         ),
     ],
 )
-def test_a_file_that_is_no_catalog_is_named(tmp_path: Path, name: str, text: str, words: str) -> None:
+def test_an_invalid_catalog_file_is_named(tmp_path: Path, name: str, text: str, words: str) -> None:
     folder = folder_with(tmp_path, text, name)
-    with pytest.raises(DevclusterError, match=words) as told:
+    with pytest.raises(DevclusterError, match=words) as output:
         Content(folder / "catalog", folder / "bundles").blobs("p")
-    assert str(told.value).startswith(str(folder / "catalog" / "p" / name))
+    assert str(output.value).startswith(str(folder / "catalog" / "p" / name))
 
 
 @pytest.mark.parametrize(
     ("registry", "words"),
     [(NOBODY, f"The registry {NOBODY} does not answer"), ("a:b", "There is no registry at 'a:b', as host:port")],
 )
-def test_a_registry_that_is_not_there(
-    registry: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unreachable_registry(registry: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = folder_with(tmp_path, '{"schema": "olm.package", "name": "p"}')
     assert words in refusal([registry, str(folder), "x:latest"], capsys)
 
 
-def test_a_bundle_that_cannot_be_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_excluded_bundle_that_does_not_exist(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = folder_with(tmp_path, '{"schema": "olm.package", "name": "p"}')
-    told = refusal([NOBODY, str(folder), "x:latest", "--without", "p.v1"], capsys)
-    assert told == "The catalog has no bundle 'p.v1' that could be left out: 0 bundles have other names.\n"
+    output = refusal([NOBODY, str(folder), "x:latest", "--without", "p.v1"], capsys)
+    assert output == "The catalog has no bundle 'p.v1' that could be left out: 0 bundles have other names.\n"

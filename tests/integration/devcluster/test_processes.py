@@ -1,4 +1,4 @@
-"""Processes that are tied to the one that started them."""
+"""Processes that end with the process that started them."""
 
 import os
 import select
@@ -30,7 +30,7 @@ sys.stdin.readline()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ties a process to its parent")
-def test_a_child_outlives_the_thread_that_asked_for_it_and_not_the_process() -> None:
+def test_a_child_outlives_the_thread_that_started_it_but_not_the_process() -> None:
     command = [sys.executable, "-c", START_FROM_A_THREAD]
     with subprocess.Popen(
         command, env=python_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -1,1 +1,1 @@
-"""Pure parts of devcluster: texts, command lines, shares of ports and ranges."""
+"""Pure parts of devcluster: generated texts, command lines, and allocations of ports and ranges."""

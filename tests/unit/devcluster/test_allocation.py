@@ -1,4 +1,4 @@
-"""Allocations of ports and ranges, and the reading of a routing table."""
+"""Allocations of ports and ranges, and parsing of the routing table."""
 
 from ipaddress import IPv4Network
 
@@ -18,7 +18,7 @@ def test_no_two_allocations_share_a_port_or_an_address() -> None:
     assert all(IPv4Network(range_).prefixlen == 16 for range_ in ranges)
 
 
-def test_the_service_kubernetes_has_the_first_address_of_the_service_range() -> None:
+def test_the_kubernetes_service_has_the_first_address_of_the_service_range() -> None:
     assert allocation_of(0).first_service_address == "10.181.0.1"
 
 
@@ -33,7 +33,7 @@ def test_the_service_kubernetes_has_the_first_address_of_the_service_range() -> 
         pytest.param(
             "eth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0",
             [],
-            id="the default route leads anywhere: none",
+            id="the default route is ignored",
         ),
         pytest.param(
             "*\t0000B40A\t00000000\t0201\t0\t0\t0\t0000FFFF\t0\t0\t0", [], id="an unreachable route is one of ours"
@@ -54,8 +54,8 @@ def test_routes_of_the_machine(line: str, expected: list[str]) -> None:
     [
         pytest.param("10.0.0.0/8", True, id="a route to all of 10 takes the range"),
         pytest.param("10.180.7.0/24", True, id="a route to a part of the range takes it"),
-        pytest.param("10.182.0.0/16", False, id="a route beside the range leaves it"),
+        pytest.param("10.182.0.0/16", False, id="a route outside the range is ignored"),
     ],
 )
-def test_a_range_that_leads_elsewhere_is_not_taken(network: str, expected: bool) -> None:
+def test_a_range_with_an_existing_route_is_not_used(network: str, expected: bool) -> None:
     assert overlaps("10.180.0.0/16", [IPv4Network(network)]) is expected

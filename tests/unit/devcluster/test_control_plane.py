@@ -1,4 +1,4 @@
-"""Command lines of the control plane and kwok: what DESIGN asks of them."""
+"""Command lines of the control plane and kwok."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ CONTROLLER_MANAGER = control_plane.controller_manager(LAYOUT)
     ("component", "argument"),
     [
         pytest.param(control_plane.etcd(LAYOUT), "--unsafe-no-fsync", id="etcd does not wait for the disk"),
-        pytest.param(API_SERVER, "--authorization-mode=RBAC", id="the API server asks RBAC"),
+        pytest.param(API_SERVER, "--authorization-mode=RBAC", id="the API server authorizes with RBAC"),
         pytest.param(API_SERVER, "--token-auth-file=/run/keys/tokens.csv", id="the admin has a token"),
         pytest.param(
             API_SERVER, "--enable-aggregator-routing=true", id="aggregated APIs are reached by their endpoints"
@@ -45,7 +45,7 @@ def test_arguments(component: Component, argument: str) -> None:
 
 
 @pytest.mark.parametrize("component", [control_plane.etcd(LAYOUT), API_SERVER], ids=["etcd", "kube-apiserver"])
-def test_every_listener_is_on_loopback_and_in_the_claim(component: Component) -> None:
+def test_every_listener_is_on_loopback_with_an_allocated_port(component: Component) -> None:
     addresses = [part for argument in component.arguments for part in argument.split("://")[1:]]
     assert all(address.startswith("127.0.0.1:") for address in addresses if not address.startswith("kubernetes."))
     assert all(
@@ -56,23 +56,25 @@ def test_every_listener_is_on_loopback_and_in_the_claim(component: Component) ->
 @pytest.mark.parametrize(
     ("conditions", "taints", "expected"),
     [
-        pytest.param([], [], False, id="a node nobody looks after is not ready"),
-        pytest.param([{"type": "Ready", "status": "False"}], [], False, id="a node that says so is not ready"),
+        pytest.param([], [], False, id="a node without heartbeats is not ready"),
+        pytest.param([{"type": "Ready", "status": "False"}], [], False, id="a node with Ready false is not ready"),
         pytest.param(
             [{"type": "Ready", "status": "True"}],
             [{"key": "node.kubernetes.io/not-ready"}],
             False,
-            id="a tainted node takes no pods",
+            id="a tainted node is not ready",
         ),
         pytest.param([{"type": "Ready", "status": "True"}], [], True, id="a Ready node without taints is ready"),
     ],
 )
-def test_when_a_node_is_ready(conditions: list[dict[str, str]], taints: list[dict[str, str]], expected: bool) -> None:
+def test_the_ready_condition_of_a_node(
+    conditions: list[dict[str, str]], taints: list[dict[str, str]], expected: bool
+) -> None:
     node = {"spec": {"taints": taints}, "status": {"conditions": conditions}}
     assert nodes.is_ready(node) is expected
 
 
-def test_a_node_has_room_for_a_thousand_pods_and_says_what_machine_it_is() -> None:
+def test_a_node_allows_a_thousand_pods_and_has_labels_of_its_machine() -> None:
     node = nodes.node(1, "arm64")
     assert node["metadata"]["annotations"] == {"kwok.x-k8s.io/node": "fake"}
     assert node["metadata"]["labels"]["kubernetes.io/arch"] == "arm64"

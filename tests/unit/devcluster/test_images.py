@@ -1,4 +1,4 @@
-"""Bundles and catalogs as images: what is in the layer, what is filled in, what is left out."""
+"""Bundles and catalogs as images: the layer, the images that are set, and excluded bundles."""
 
 import io
 import json
@@ -22,7 +22,7 @@ def _channel(name: str, *versions: str) -> dict[str, Any]:
     return {"schema": "olm.channel", "package": "p", "name": name, "entries": [{"name": f"p.v{v}"} for v in versions]}
 
 
-def test_a_layer_holds_the_files_and_their_folders_sorted() -> None:
+def test_a_layer_contains_files_and_folders_in_order() -> None:
     with tarfile.open(fileobj=io.BytesIO(layer({"b/c/x": b"2", "a": b"1"}))) as tar:
         assert [(entry.name, entry.isdir()) for entry in tar] == [
             ("b", True),
@@ -36,7 +36,7 @@ def test_the_same_files_make_the_same_layer_in_any_order() -> None:
     assert layer({"a": b"1", "b": b"2"}) == layer({"b": b"2", "a": b"1"})
 
 
-def test_a_bundle_that_is_left_out_leaves_the_channels_too() -> None:
+def test_an_excluded_bundle_is_removed_from_channels() -> None:
     blobs = [
         PACKAGE,
         _channel("stable", "1.0.0", "2.0.0"),
@@ -47,7 +47,7 @@ def test_a_bundle_that_is_left_out_leaves_the_channels_too() -> None:
     assert _without(blobs, {"p.v2.0.0"}) == [PACKAGE, _channel("stable", "1.0.0"), _bundle("1.0.0")]
 
 
-def test_images_are_filled_in_where_they_were_pushed_and_nowhere_else() -> None:
+def test_images_are_set_only_for_pushed_bundles() -> None:
     lines = _lines([PACKAGE, _bundle("1.0.0"), _bundle("2.0.0")], {("p", "p.v1.0.0"): "new"}).decode().splitlines()
     assert [json.loads(line).get("image") for line in lines] == [None, "new", "old"]
 
@@ -70,14 +70,14 @@ def test_the_version_is_that_of_the_package_property() -> None:
 
 
 @pytest.mark.parametrize("name", ["samples", "catalogs/samples:latest", "a.b/c_d/e--f:V1.0_x", "a__b:1"])
-def test_a_name_that_registries_take(name: str) -> None:
+def test_repository_names(name: str) -> None:
     _check_image_name(name)
 
 
 @pytest.mark.parametrize(
     "name", ["", "Catalogs/samples", "/a", "a//b", "a:b:c", "host:5000/a:b", "a b", "a:", "-a", "ä"]
 )
-def test_a_name_that_no_registry_takes_is_refused_before_anything_is_pushed(name: str) -> None:
+def test_an_invalid_repository_name_is_refused_before_the_push(name: str) -> None:
     with pytest.raises(DevclusterError, match="is no name of an image in a registry: it is written like"):
         _check_image_name(name)
 
@@ -91,7 +91,7 @@ def test_a_name_that_no_registry_takes_is_refused_before_anything_is_pushed(name
         pytest.param("zzz", "no bundle 'zzz' that could be left out: 2 bundles have other names", id="far"),
     ],
 )
-def test_a_bundle_that_cannot_be_left_out_is_said_not_to_be_there(wrong: str, words: str) -> None:
+def test_an_excluded_bundle_that_does_not_exist_is_reported(wrong: str, words: str) -> None:
     known = ["p.v1.0.0", "q.v2.0.0"]
     _check_names(["q.v2.0.0"], known)
     with pytest.raises(DevclusterError, match=words):

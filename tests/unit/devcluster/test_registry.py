@@ -1,4 +1,4 @@
-"""The texts that the registry and its clients read."""
+"""The configuration of the registry and its clients."""
 
 import tomllib
 from pathlib import Path
@@ -19,16 +19,16 @@ def test_registries_conf_is_version_2_with_one_table_per_registry() -> None:
 @pytest.mark.parametrize(
     "host",
     [
-        pytest.param(host, id=f"{host} is answered here, without TLS")
+        pytest.param(host, id=f"{host} is served by this registry without TLS")
         for host in (LOCAL, "quay.io", "registry.redhat.io")
     ],
 )
-def test_nothing_is_dialled_outside(host: str) -> None:
+def test_no_external_registry_is_reached(host: str) -> None:
     (table,) = [table for table in tomllib.loads(registries_conf(LOCAL))["registry"] if table["prefix"] == host]
     assert table == {"prefix": host, "location": LOCAL, "insecure": True}
 
 
-def test_the_registry_listens_where_it_is_told_and_lets_images_be_deleted() -> None:
+def test_the_registry_listens_on_its_address_and_allows_deletion() -> None:
     config = yaml.safe_load(configuration(Path("/run"), LOCAL))
     assert config["http"]["addr"] == LOCAL
     assert config["storage"]["delete"] == {"enabled": True}

@@ -1,4 +1,4 @@
-"""Reading conditions out of objects."""
+"""Conditions of objects."""
 
 from typing import Any
 
@@ -22,11 +22,11 @@ def _object(**found: Any) -> dict[str, Any]:
         pytest.param(_object(status="False"), False, id="false"),
     ],
 )
-def test_a_condition_counts_only_for_the_present_generation(object_: dict[str, Any] | None, expected: bool) -> None:
+def test_a_condition_of_an_older_generation_is_ignored(object_: dict[str, Any] | None, expected: bool) -> None:
     assert is_true(object_, "Ready") is expected
 
 
-def test_a_condition_that_is_not_there_is_unknown() -> None:
+def test_a_missing_condition_is_unknown() -> None:
     assert condition(_object(), "Stalled")["status"] == "Unknown"
 
 

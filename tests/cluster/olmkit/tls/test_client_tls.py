@@ -1,4 +1,4 @@
-"""Whom a client trusts: CAs in a real file or a ConfigMap of the real API server, tried on a real TLS server."""
+"""CAs that a client trusts, from a file or a ConfigMap of the real API server, with a real TLS server."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def server() -> AsyncIterator[Server]:
         yield Server(tls, site, material)
 
 
-async def test_a_file_is_followed(server: Server, tmp_path: Path) -> None:
+async def test_a_changed_file_is_read_again(server: Server, tmp_path: Path) -> None:
     file = tmp_path / "ca.crt"
     file.write_text(server.bundle)
     trust = ClientTls(file, clock=lambda: server.time[0])
@@ -73,7 +73,7 @@ async def test_a_file_is_followed(server: Server, tmp_path: Path) -> None:
     assert await server.believes(await trust.context())
 
 
-async def test_after_a_server_that_is_not_believed_the_file_is_looked_at_at_once_but_not_for_each(
+async def test_after_a_failed_verification_the_file_is_read_at_once_but_at_a_limited_rate(
     server: Server, tmp_path: Path
 ) -> None:
     file = tmp_path / "ca.crt"
@@ -92,8 +92,8 @@ async def test_after_a_server_that_is_not_believed_the_file_is_looked_at_at_once
     [
         pytest.param(None, "No such file or directory", id="no file"),
         pytest.param("", "it contains no PEM certificates", id="an empty file"),
-        pytest.param("nothing", "it contains no PEM certificates", id="a file of something else"),
-        pytest.param("-----BEGIN CERTIFICATE-----\nAAAA\n", "it contains no PEM certificates", id="a file that is cut"),
+        pytest.param("nothing", "it contains no PEM certificates", id="a file without certificates"),
+        pytest.param("-----BEGIN CERTIFICATE-----\nAAAA\n", "it contains no PEM certificates", id="a truncated file"),
     ],
 )
 async def test_an_invalid_file_fails_the_start(tmp_path: Path, content: str | None, said: str) -> None:

@@ -1,4 +1,4 @@
-"""Bearer tokens that the real API server knows or not, checked before a real server answers."""
+"""Bearer tokens, reviewed by the real API server, at a real HTTP server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.servers.https_site import Site, serve
 
 @dataclass
 class World:
-    """A server whose clients are checked through a proxy to the API server; time is the test's."""
+    """A server that reviews tokens through a proxy to the API server; the test sets the time."""
 
     cluster: Cluster
     namespace: str
@@ -51,19 +51,19 @@ class World:
         return (await self.get(path, f"Bearer {token}"))[0]
 
     def token(self, account: str) -> str:
-        """A token of a ServiceAccount that is made for it."""
+        """Create a ServiceAccount and return a token of it."""
         self.cluster.kubectl("create", "serviceaccount", account, f"--namespace={self.namespace}")
         return self.cluster.kubectl("create", "token", account, f"--namespace={self.namespace}").strip()
 
 
-class Counting(Client):
-    """Notes what it is asked."""
+class RecordingClient(Client):
+    """A client that records its requests."""
 
     asked: list[str]
 
     async def request(self, method: str, path: str, **options: object) -> dict[str, object]:
         self.asked.append(path.rpartition("/")[2])
-        return await super().request(method, path, **options)  # type: ignore[arg-type]  # as they came
+        return await super().request(method, path, **options)  # type: ignore[arg-type]  # passed on
 
 
 @pytest.fixture
@@ -84,10 +84,10 @@ async def world(cluster: Cluster, namespace: str, tmp_path: Path) -> AsyncIterat
         proxy, admin = await stack.enter_async_context(proxied(cluster, tmp_path))
         may_read = {"verb": "get", "path": "/catalogs/any"}
         await until_allowed(admin, f"{namespace}:reader", nonResourceAttributes=may_read)
-        client = await stack.enter_async_context(await Counting.connect(str(proxy.kubeconfig)))
+        client = await stack.enter_async_context(await RecordingClient.connect(str(proxy.kubeconfig)))
         client.asked = []
         time = [1000.0]
-        # Hundreds of clients in this process take their time.
+        # Hundreds of concurrent clients in one process are slow.
         check = DelegatedAuth(client, lambda: time[0], timeout=60.0)
         site = await stack.enter_async_context(serve(None, [check.middleware]))
         http = await stack.enter_async_context(aiohttp.ClientSession())
@@ -98,7 +98,7 @@ async def world(cluster: Cluster, namespace: str, tmp_path: Path) -> AsyncIterat
 
 
 @pytest.mark.parametrize("path", ["/catalogs/c/all.json", "/catalogs/c/api/v1/metas?schema=olm.package"])
-async def test_an_account_with_the_role_is_let_through(world: World, path: str) -> None:
+async def test_an_account_with_the_role_is_allowed(world: World, path: str) -> None:
     assert await world.status(world.allowed, path) == 200
     async with world.http.head(
         f"http://127.0.0.1:{world.site.port}{path}", headers={"Authorization": f"bearer {world.allowed}"}
@@ -112,34 +112,36 @@ async def test_an_account_with_the_role_is_let_through(world: World, path: str) 
         pytest.param(None, "send a token: Authorization: Bearer <token>", id="no header"),
         pytest.param("", "send a token: Authorization: Bearer <token>", id="an empty header"),
         pytest.param("Bearer", "send a token: Authorization: Bearer <token>", id="no token"),
-        pytest.param("Bearer  ", "send a token: Authorization: Bearer <token>", id="blanks"),
+        pytest.param("Bearer  ", "send a token: Authorization: Bearer <token>", id="blanks only"),
         pytest.param("Basic dTpw", "send a token: Authorization: Bearer <token>", id="a password"),
         pytest.param("Bearer nonsense", "the token is not valid or has expired", id="nonsense"),
-        pytest.param("Bearer \xff\xfe", "the token is not valid or has expired", id="bytes that are no text"),
-        pytest.param(f"Bearer {'x' * 7000}", "the token is not valid or has expired", id="a long one"),
+        pytest.param("Bearer \xff\xfe", "the token is not valid or has expired", id="bytes that are not text"),
+        pytest.param(f"Bearer {'x' * 7000}", "the token is not valid or has expired", id="a long token"),
     ],
 )
-async def test_who_is_unknown_is_asked_for_a_token(world: World, authorization: str | None, said: str) -> None:
+async def test_a_request_without_a_valid_token_is_unauthorized(
+    world: World, authorization: str | None, said: str
+) -> None:
     status, reason, headers = await world.get(authorization=authorization)
     assert (status, reason, headers["WWW-Authenticate"]) == (401, said, "Bearer")
     assert not world.site.asked
 
 
 @pytest.mark.parametrize("path", ["/replication/v1/records", "/catalogs", "/catalogsandmore", "/"])
-async def test_what_the_role_does_not_name_is_refused(world: World, path: str) -> None:
+async def test_a_path_that_the_role_does_not_name_is_forbidden(world: World, path: str) -> None:
     status, reason, _ = await world.get(path, f"Bearer {world.allowed}")
     name = f"system:serviceaccount:{world.namespace}:reader"
     assert (status, reason) == (403, f"{name} may not get this path: a ClusterRole with nonResourceURLs grants it")
     assert not world.site.asked
 
 
-async def test_an_account_without_the_role_is_refused(world: World) -> None:
+async def test_an_account_without_the_role_is_forbidden(world: World) -> None:
     token = await asyncio.to_thread(world.token, "stranger")
     assert await world.status(token) == 403
     assert not world.site.asked
 
 
-async def test_what_is_allowed_counts_for_a_minute_also_while_the_api_server_is_away(world: World) -> None:
+async def test_an_allowed_review_is_cached_for_a_minute_also_without_the_api_server(world: World) -> None:
     assert await world.status(world.allowed) == 200
     world.proxy.close()
     world.proxy.cut()
@@ -153,7 +155,7 @@ async def test_what_is_allowed_counts_for_a_minute_also_while_the_api_server_is_
     assert await world.status(world.allowed) == 200
 
 
-async def test_what_is_denied_counts_for_ten_seconds(world: World) -> None:
+async def test_a_denied_review_is_cached_for_ten_seconds(world: World) -> None:
     token = await asyncio.to_thread(world.token, "late")
     assert await world.status(token) == 403
     asked = len(world.reviews)
@@ -166,37 +168,37 @@ async def test_what_is_denied_counts_for_ten_seconds(world: World) -> None:
         f"--serviceaccount={world.namespace}:late",
     )
     try:
-        async with asyncio.timeout(20):  # the API server's authorizer follows within a moment
+        async with asyncio.timeout(20):  # the API server's authorizer is updated with a short delay
             while await world.status(token) != 200:
                 world.time[0] += DENIED_TTL_SECONDS
     finally:
         await asyncio.to_thread(world.cluster.kubectl, "delete", "clusterrolebinding", name)
 
 
-async def test_an_account_that_is_deleted_is_let_through_for_a_minute_at_most(world: World) -> None:
+async def test_a_deleted_account_is_allowed_for_a_minute_at_most(world: World) -> None:
     token = world.allowed
     assert await world.status(token) == 200
     await asyncio.to_thread(
         world.cluster.kubectl, "delete", "serviceaccount", "reader", f"--namespace={world.namespace}"
     )
     world.time[0] += ALLOWED_TTL_SECONDS
-    async with asyncio.timeout(30):  # the API server itself remembers tokens for ten seconds
+    async with asyncio.timeout(30):  # the API server caches tokens for ten seconds
         while await world.status(token) != 401:
             await asyncio.sleep(0.2)
             world.time[0] += ALLOWED_TTL_SECONDS
 
 
-async def test_many_requests_at_once_ask_once(world: World) -> None:
+async def test_concurrent_requests_share_one_review(world: World) -> None:
     found = await asyncio.gather(*(world.status(world.allowed) for _ in range(50)))
     assert set(found) == {200}
     assert sorted(world.reviews) == ["subjectaccessreviews", "tokenreviews"]
 
 
-async def test_a_client_that_goes_away_stops_nobody_else(world: World) -> None:
+async def test_a_client_that_disconnects_does_not_cancel_the_review(world: World) -> None:
     world.proxy.silence()
     gone, stays = (asyncio.create_task(world.status(world.allowed)) for _ in range(2))
     async with asyncio.timeout(20):
-        while not world.reviews:  # noqa: ASYNC110 the client tells nobody
+        while not world.reviews:  # noqa: ASYNC110 there is no event for a review
             await asyncio.sleep(0.02)
     gone.cancel()
     await asyncio.wait({gone})
@@ -204,7 +206,7 @@ async def test_a_client_that_goes_away_stops_nobody_else(world: World) -> None:
     assert await stays == 200
 
 
-async def test_an_api_server_that_is_silent_does_not_hold_requests(world: World) -> None:
+async def test_a_review_without_response_times_out(world: World) -> None:
     check = DelegatedAuth(world.client, timeout=0.3)
     world.proxy.silence()
     async with serve(None, [check.middleware]) as site:
@@ -219,7 +221,7 @@ async def test_an_api_server_that_is_silent_does_not_hold_requests(world: World)
                         return
 
 
-async def test_a_flood_of_strangers_does_not_push_out_who_is_known(world: World) -> None:
+async def test_invalid_tokens_do_not_displace_cached_users(world: World) -> None:
     assert await world.status(world.allowed) == 200
     await asyncio.gather(*(world.status(f"stranger-{number}") for number in range(5 * MAX_CONCURRENT_REVIEWS)))
     world.proxy.close()
@@ -227,7 +229,7 @@ async def test_a_flood_of_strangers_does_not_push_out_who_is_known(world: World)
     assert await world.status(world.allowed) == 200
 
 
-async def test_a_flood_of_strangers_costs_the_api_server_a_few_reviews(world: World) -> None:
+async def test_token_reviews_are_rate_limited(world: World) -> None:
     asked = world.reviews.count("tokenreviews")
     answers = await asyncio.gather(*(world.get(authorization=f"Bearer stranger-{number}") for number in range(200)))
     reviews = world.reviews.count("tokenreviews") - asked
@@ -240,7 +242,7 @@ async def test_a_flood_of_strangers_costs_the_api_server_a_few_reviews(world: Wo
     assert found.count(401) == TOKEN_REVIEW_RATES.rate
 
 
-async def test_who_was_let_through_does_not_wait_for_strangers(world: World) -> None:
+async def test_a_valid_token_is_exempt_from_the_rate_limit(world: World) -> None:
     assert await world.status(world.allowed) == 200
     await asyncio.gather(*(world.status(f"stranger-{number}") for number in range(100)))
     assert await world.status("one-more") == 429
@@ -250,20 +252,20 @@ async def test_who_was_let_through_does_not_wait_for_strangers(world: World) -> 
     assert await world.status("one-more-later") == 429
     asked = world.reviews.count("tokenreviews")
     assert await world.status(world.allowed) == 200
-    assert world.reviews.count("tokenreviews") == asked + 1, "it is reviewed again, without waiting"
+    assert world.reviews.count("tokenreviews") == asked + 1, "it is reviewed again, without a limit"
 
 
-async def test_strangers_at_the_catalogs_leave_replicas_their_share(world: World) -> None:
+async def test_replication_has_a_rate_limit_of_its_own(world: World) -> None:
     await asyncio.gather(*(world.status(f"stranger-{number}") for number in range(100)))
     assert await world.status(world.allowed) == 429
-    assert await world.status(world.allowed, "/replication/v1/records") == 403, "reviewed: the account may not"
+    assert await world.status(world.allowed, "/replication/v1/records") == 403, "it is reviewed, and forbidden"
 
 
 OTHER_PATHS = 3 * ACCESS_REVIEW_RATES.burst
 
 
 async def flood(world: World, token: str, prefix: str) -> list[tuple[int, str, dict[str, str]]]:
-    """Answers for paths that nobody has asked for before."""
+    """Responses for new paths."""
     paths = [f"{prefix}-{number}" for number in range(OTHER_PATHS)]
     return list(await asyncio.gather(*(world.get(path, f"Bearer {token}") for path in paths)))
 
@@ -271,11 +273,11 @@ async def flood(world: World, token: str, prefix: str) -> list[tuple[int, str, d
 @pytest.mark.parametrize(
     ("prefix", "answered"),
     [
-        pytest.param("/elsewhere", 403, id="that the account may not get"),
-        pytest.param("/catalogs/absent", 404, id="that it may get and that are not there"),
+        pytest.param("/elsewhere", 403, id="forbidden"),
+        pytest.param("/catalogs/absent", 404, id="allowed but missing"),
     ],
 )
-async def test_a_flood_of_paths_costs_the_api_server_a_few_reviews(world: World, prefix: str, answered: int) -> None:
+async def test_access_reviews_are_rate_limited(world: World, prefix: str, answered: int) -> None:
     assert await world.status(world.allowed) == 200
     asked = world.reviews.count("subjectaccessreviews")
     answers = await flood(world, world.allowed, prefix)
@@ -290,24 +292,24 @@ async def test_a_flood_of_paths_costs_the_api_server_a_few_reviews(world: World,
     assert [status for status, _, _ in found].count(answered) == ACCESS_REVIEW_RATES.rate
 
 
-async def test_a_flood_of_paths_shuts_nobody_out_who_asks_for_what_is_there(world: World) -> None:
+async def test_existing_paths_are_exempt_from_the_rate_limit(world: World) -> None:
     other = await asyncio.to_thread(world.token, "other")
     assert await world.status(world.allowed) == 200
     world.time[0] += ALLOWED_TTL_SECONDS
     await flood(world, world.allowed, "/catalogs/absent")
     assert await world.status(world.allowed, "/catalogs/absent") == 429
     asked = world.reviews.count("subjectaccessreviews")
-    assert await world.status(world.allowed) == 200, "what it got before"
-    assert world.reviews.count("subjectaccessreviews") == asked + 1, "it is reviewed again, without waiting"
-    assert await world.status(other, "/elsewhere") == 403, "another account has its own share"
+    assert await world.status(world.allowed) == 200, "an existing path"
+    assert world.reviews.count("subjectaccessreviews") == asked + 1, "it is reviewed again, without a limit"
+    assert await world.status(other, "/elsewhere") == 403, "each account has its own limit"
 
 
-async def test_who_asks_for_what_is_there_is_not_limited(world: World) -> None:
+async def test_requests_for_existing_paths_are_not_limited(world: World) -> None:
     for number in range(OTHER_PATHS):
         assert await world.status(world.allowed, f"/catalogs/c/api/v1/packages/{number}/icon") == 200
 
 
-async def test_another_token_of_the_same_account_asks_nothing_anew(world: World) -> None:
+async def test_tokens_of_one_account_share_access_reviews(world: World) -> None:
     again = await asyncio.to_thread(
         world.cluster.kubectl, "create", "token", "reader", f"--namespace={world.namespace}"
     )
@@ -316,7 +318,7 @@ async def test_another_token_of_the_same_account_asks_nothing_anew(world: World)
     assert sorted(world.reviews) == ["subjectaccessreviews", "tokenreviews", "tokenreviews"]
 
 
-async def test_no_token_is_logged_or_kept(world: World, caplog: pytest.LogCaptureFixture) -> None:
+async def test_no_token_is_logged(world: World, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     world.proxy.close()
     world.proxy.cut()

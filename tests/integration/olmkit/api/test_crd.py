@@ -1,4 +1,4 @@
-"""olmkit.api.crd: what the models say becomes structural schemas that stay small and readable."""
+"""olmkit.api.crd: the models become structural schemas that stay small and readable."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def definitions() -> list[dict[str, Any]]:
     return [yaml.safe_load(text) for name, text in crd.render().items() if name != "kustomization.yaml"]
 
 
-def test_the_committed_files_are_what_the_models_say() -> None:
+def test_the_committed_files_match_the_models() -> None:
     assert crd.main(["--check", str(REPOSITORY / "config" / "crd")]) == 0
 
 
-def test_a_folder_that_differs_is_refused_and_written_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_differs_is_reported_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "stale.yaml").write_text("kind: Nothing\n")
     assert crd.main(["--check", str(tmp_path)]) == 1
     assert "make generate" in capsys.readouterr().err
@@ -59,7 +59,7 @@ def test_a_folder_that_differs_is_refused_and_written_anew(tmp_path: Path, capsy
     assert crd.main(["--check", str(tmp_path)]) == 0
 
 
-def test_a_wrong_call_says_how_to_call_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_call_prints_the_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert crd.main([]) == 2
     assert "usage" in capsys.readouterr().err
 
@@ -69,7 +69,7 @@ def test_each_file_is_small_enough_for_a_client_side_apply(text: str) -> None:
     assert len(text.encode()) < crd.MAX_CRD_BYTES
 
 
-def test_nothing_is_filled_into_a_spec() -> None:
+def test_a_spec_has_no_defaults() -> None:
     for definition in definitions():
         spec = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
         assert not [schema for schema in schemas(spec) if "default" in schema]
@@ -83,7 +83,7 @@ def test_every_field_of_a_spec_is_described() -> None:
                 assert field.get("description"), f"{definition['metadata']['name']}: {name}"
 
 
-def test_a_reconciled_kind_starts_with_a_generation_nobody_has_observed() -> None:
+def test_the_initial_observed_generation_is_not_that_of_the_object() -> None:
     for definition in definitions():
         status = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
         expected = (
@@ -92,17 +92,17 @@ def test_a_reconciled_kind_starts_with_a_generation_nobody_has_observed() -> Non
         assert status["default"] == expected
 
 
-def test_no_column_asks_for_several_values_because_only_the_first_would_be_shown() -> None:
+def test_no_column_selects_several_values() -> None:
     columns = {(each.kind.kind, column.name): column.path for each in crd.CRD_DEFINITIONS for column in each.columns}
     assert [which for which, path in columns.items() if "*" in path or ".." in path] == []
 
 
-def test_the_content_of_a_catalog_is_shown_whatever_its_source() -> None:
+def test_the_content_of_a_catalog_is_shown_for_every_type_of_source() -> None:
     (catalogs,) = (each for each in crd.CRD_DEFINITIONS if each.kind.kind == "Catalog")
     assert {column.name: column.path for column in catalogs.columns}["Content"] == ".status.contentDigest"
 
 
-def test_short_names_are_free_and_all_kinds_share_a_category() -> None:
+def test_short_names_are_unique_and_all_kinds_share_a_category() -> None:
     names = [name for definition in definitions() for name in definition["spec"]["names"]["shortNames"]]
     assert len(names) == len(set(names))
     assert not set(names) & TAKEN
@@ -120,7 +120,7 @@ def test_short_names_are_free_and_all_kinds_share_a_category() -> None:
             "Bundle",
             "Package",
             r".metadata.annotations.operators\.operatorframework\.io/package",
-            id="whose Bundle it is",
+            id="the owner of a Bundle",
         ),
         pytest.param(
             "Bundle",
@@ -136,6 +136,6 @@ def test_short_names_are_free_and_all_kinds_share_a_category() -> None:
         ),
     ],
 )
-def test_lists_show(kind: str, column: str, path: str) -> None:
+def test_columns_of_lists(kind: str, column: str, path: str) -> None:
     (definition,) = (each for each in crd.CRD_DEFINITIONS if each.kind.kind == kind)
     assert {each.name: each.path for each in definition.columns}[column] == path

@@ -1,4 +1,4 @@
-"""An image behind a proxy that can misbehave, for tests of registries that fail."""
+"""An image behind a proxy that injects faults, for tests of failing registries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of git, http and configMaps sources do again and again: open, unpack, look at the files or at the sentence."""
+"""Opens and unpacks git, http and configMaps sources for tests, and returns the files or the error."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ SHORT_TIMEOUTS = Timeouts(connect=5, read=1, min_rate_window=0.3, min_rate_bytes
 
 @dataclass
 class SourceHarness:
-    """Where sources are opened; servers on loopback are allowed."""
+    """Opens sources with an Access that allows servers on loopback."""
 
     folder: Path
     access: Access = field(default_factory=lambda: Access(allowed_cidrs=("127.0.0.0/8",)))
     limits: ContentLimits = CATALOG_LIMITS
     lines: list[str] = field(default_factory=list)
-    """Progress that was told."""
+    """Reported progress."""
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
 
-    def give(self, *secrets: Mapping[str, Any], shared: Mapping[str, Any] | None = None) -> None:
-        """Credentials of these Secrets, the object's own one first, in place of others; `shared` is the one for all objects."""
+    def use_secrets(self, *secrets: Mapping[str, Any], shared: Mapping[str, Any] | None = None) -> None:
+        """Use the credentials of these Secrets, the object's own one first; `shared` is the Secret for all objects."""
         credentials = Credentials.from_secret(secrets[0]) if secrets else Credentials()
         for each in (*secrets[1:], *((shared,) if shared else ())):
             credentials = Credentials.merged(credentials, Credentials.from_secret(each))
         self.access = self.access.with_credentials(credentials)
 
-    def hurry(self) -> None:
-        """No patience with servers."""
+    def use_short_timeouts(self) -> None:
+        """Use short timeouts."""
         self.access = replace(self.access, timeouts=SHORT_TIMEOUTS)
 
     async def files(self, source: Source) -> dict[str, str]:
-        """Path below the root of the content -> text. The source goes through JSON first, as it does on its way to a job."""
+        """The text of each file by its path below the root. The source is encoded and decoded first, as for a job."""
         into = self.folder / f"into-{next(self._numbers)}"
         into.mkdir()
         async with open_source(codec.decode(type(source), codec.encode(source)), self.access) as opened:
@@ -59,16 +59,16 @@ class SourceHarness:
             if path.is_file()
         }
 
-    async def refusal(self, source: Source) -> OlmError:
-        """The error that opening or unpacking ends with; it holds no secret of ours in whatever way it is looked at."""
+    async def error(self, source: Source) -> OlmError:
+        """The error of opening or unpacking; asserts that no output contains a secret."""
         with pytest.raises(OlmError) as raised:
             await self.files(source)
         shown = "".join((str(raised.value), repr(raised.value), repr(source), repr(self.access), *self.lines))
         for layer in self.access.credentials.layers:
-            for grant in layer:
+            for rule in layer:
                 for name in ("password", "private_key", "basic"):
-                    secret = getattr(grant.value, name, "")
-                    assert not secret or secret not in shown, f"the {name} is told"
+                    secret = getattr(rule.value, name, "")
+                    assert not secret or secret not in shown, f"the {name} is shown"
         return raised.value
 
 

@@ -1,4 +1,4 @@
-"""Layers merged below a folder, and what is there then; for the tests of tree.py and layers.py."""
+"""Merges layers into a folder and lists the result, for the tests of tree.py and layers.py."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tests.images import Entry, tar
 def merge(
     into: Path,
     layers: Iterable[Sequence[Entry] | bytes],
-    wanted: Sequence[str] = ("",),
+    selection: Sequence[str] = ("",),
     limits: ContentLimits = CATALOG_LIMITS,
 ) -> Tree:
-    """Layers, lowest first, below `into`."""
+    """Merge layers, lowest first, below `into`."""
     into.mkdir(exist_ok=True)
-    tree = Tree(into, wanted, limits)
+    tree = Tree(into, selection, limits)
     budget = Budget(limits.bytes, limits.files)
     for number, layer in enumerate(layers, start=1):
         tree.layer = number
@@ -31,7 +31,7 @@ def merge(
 
 
 def files(root: Path) -> dict[str, str]:
-    """Every file by its path; asserts that there is nothing else but folders."""
+    """The text of every file by its path; asserts that there are only files and folders."""
     found = {}
     for path in root.rglob("*"):
         assert not path.is_symlink()

@@ -1,4 +1,4 @@
-"""An image behind a proxy that can misbehave, and the rules that lead to it."""
+"""An image behind a proxy that injects faults, and the registries that use it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TEXT = os.urandom(100_000).hex()
 
 @dataclass(frozen=True)
 class ProxiedImage:
-    """A proxy in front of the real registry, an image behind it, and the rules that lead there."""
+    """A proxy in front of the real registry, an image behind it, and the registries that use the proxy."""
 
     proxy: RegistryProxy
     registries: Registries
@@ -36,8 +36,8 @@ class ProxiedImage:
     def tag(self) -> str:
         return f"{self.proxy.address}/{self.repository}:v1"
 
-    def sentence(self, error: Waiting) -> str:
-        """The message with what differs from run to run by name."""
+    def message(self, error: Waiting) -> str:
+        """The message with placeholders for what differs from run to run."""
         text = error.message.replace(self.tag, "IMAGE").replace(self.proxy.address, "REGISTRY")
         return text.replace(self.digest, "DIGEST")
 

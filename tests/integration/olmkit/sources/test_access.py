@@ -1,4 +1,4 @@
-"""What a job may use reaches it whole, and is refused before it starts when it cannot be used."""
+"""Access is passed to a job completely; invalid configuration is reported before a job starts."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ FULL = Access(
 
 
 @pytest.mark.parametrize("access", [FULL, Access()], ids=["everything", "nothing"])
-def test_it_reaches_a_job_as_json(access: Access) -> None:
+def test_access_is_passed_to_a_job_as_json(access: Access) -> None:
     assert codec.decode(Access, orjson.loads(orjson.dumps(codec.encode(access)))) == access
 
 
-def test_neither_it_nor_the_job_it_goes_to_shows_a_secret() -> None:
+def test_no_repr_contains_a_secret() -> None:
     task = Task(Job("a:b", Access, Access), FULL)
     for shown in (repr(FULL), str(FULL), repr(task), f"{task}"):
         assert "Sesame" not in shown
         assert auth("u", "Sesame")["auth"] not in shown
 
 
-def test_it_becomes_what_images_are_pulled_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_registries_have_the_configuration_and_credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
     (tmp_path / "registries.conf").write_text('[[registry]]\nlocation = "quay.io"\n')
     access = Access(tmp_path / "registries.conf", tmp_path, ("127.0.0.0/8",), timeouts=Timeouts(connect=3))
@@ -43,7 +43,7 @@ def test_it_becomes_what_images_are_pulled_with(tmp_path: Path, monkeypatch: pyt
     assert registries.timeouts.connect == 3
     assert registries.proxies.choose("https", "quay.io", 443) is not None
     assert registries.tokens == {}
-    assert access.registries().tokens is not registries.tokens, "what a registry gave one job is not another's"
+    assert access.registries().tokens is not registries.tokens, "jobs do not share tokens"
 
 
 @pytest.mark.parametrize(
@@ -54,14 +54,14 @@ def test_it_becomes_what_images_are_pulled_with(tmp_path: Path, monkeypatch: pyt
         pytest.param(Access(allowed_cidrs=("ten",)), "--allow-source-cidr", id="a CIDR"),
     ],
 )
-def test_configuration_that_cannot_be_used_is_said(access: Access, words: str) -> None:
+def test_invalid_configuration_is_reported(access: Access, words: str) -> None:
     with pytest.raises(Blocked) as raised:
         access.check()
     assert raised.value.reason == "InvalidConfiguration"
     assert words in raised.value.message
 
 
-def test_a_proxy_that_is_none_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_proxy_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "socks5://proxy:1")
     with pytest.raises(Blocked, match="HTTP_PROXY is not the URL of a proxy"):
         Access().check()

@@ -1,4 +1,4 @@
-"""Folders of authorities: read as they are, or refused with the name of the file."""
+"""Folders of certificate authorities: trusted, or refused with the name of the file."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def authority(name: str) -> str:
 
 
 def names(trust: CABundle) -> set[str]:
-    """The authorities that are believed beside the system's."""
+    """The authorities that are trusted in addition to the system's."""
     mine, systems = trust.context().get_ca_certs(), CABundle().context().get_ca_certs()
     return {certificate["subject"][0][0][1] for certificate in mine if certificate not in systems}
 
 
-def test_all_certificates_of_a_folder_are_believed(tmp_path: Path) -> None:
+def test_all_certificates_of_a_folder_are_trusted(tmp_path: Path) -> None:
     (tmp_path / "one.crt").write_text(f"# a comment in ä\n{authority('one')}{authority('two')}")
     (tmp_path / "three.pem").write_text("before\r\n" + authority("three").replace("\n", "\r\n"))
     (tmp_path / "not.txt").write_text("no certificate")
@@ -63,7 +63,7 @@ def test_a_mounted_configmap_is_read_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        pytest.param(b"", "it does not contain a PEM certificate", id="nothing"),
+        pytest.param(b"", "it does not contain a PEM certificate", id="empty"),
         pytest.param(b"\x30\x82\xff", "it does not contain a PEM certificate", id="DER"),
         pytest.param(
             b"-----BEGIN PRIVATE KEY-----\nQQ==\n-----END PRIVATE KEY-----\n",
@@ -73,16 +73,16 @@ def test_a_mounted_configmap_is_read_once(tmp_path: Path) -> None:
         pytest.param(
             b"-----BEGIN CERTIFICATE-----\nQQ==\n-----END CERTIFICATE-----\n",
             "the text between BEGIN and END CERTIFICATE is not a certificate",
-            id="rubbish",
+            id="invalid base64",
         ),
         pytest.param(
             b"-----BEGIN CERTIFICATE-----\nQQ==\n",
             "the text between BEGIN and END CERTIFICATE is not a certificate",
-            id="half a certificate",
+            id="a truncated certificate",
         ),
     ],
 )
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, text: bytes, why: str) -> None:
+def test_an_invalid_file_is_named(tmp_path: Path, text: bytes, why: str) -> None:
     (tmp_path / "good.crt").write_text(authority("one"))
     (tmp_path / "x.pem").write_bytes(text)
     with pytest.raises(Blocked) as raised:
@@ -91,12 +91,12 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, text: bytes, why: s
     assert raised.value.message == f"certificate authorities of {tmp_path}/x.pem cannot be read: {why}"
 
 
-def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(Blocked, match="absent cannot be read: no such file or directory"):
         CABundle.load(tmp_path / "absent")
 
 
-def test_without_verification_every_certificate_is_taken() -> None:
+def test_without_verification_every_certificate_is_accepted() -> None:
     context = CABundle().context(verified=False)
     assert (context.verify_mode, context.check_hostname) == (ssl.CERT_NONE, False)
     strict = CABundle().context()

@@ -1,4 +1,4 @@
-"""Archives, out of a real web server over http and https."""
+"""Archives from a real web server over http and https."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def url(server: WebServer) -> str:
         pytest.param(zstandard.compress(tar(FILES)), id="zstd"),
     ],
 )
-async def test_an_archive_by_what_it_is_and_not_by_its_name(
+async def test_the_compression_of_an_archive_is_detected(
     harness: SourceHarness, shelf: Path, server: WebServer, data: bytes
 ) -> None:
     (shelf / "download").write_bytes(data)
     assert await harness.files(HttpSource(f"{server.url}/download")) == FILES
 
 
-async def test_what_is_resolved_is_told(harness: SourceHarness, url: str) -> None:
+async def test_an_opened_source_has_the_resolved_digest(harness: SourceHarness, url: str) -> None:
     async with open_source(HttpSource(f"{url}?token=s3cret"), harness.access) as opened:
         assert opened.digest == content_digest(digest_of(ARCHIVE))
         assert opened.ref == f"{url}@{digest_of(ARCHIVE)}"
@@ -83,7 +83,7 @@ async def test_what_is_resolved_is_told(harness: SourceHarness, url: str) -> Non
         assert not opened.unchanged
 
 
-async def test_an_archive_that_did_not_change_is_not_sent_again(harness: SourceHarness, shelf: Path, url: str) -> None:
+async def test_an_unchanged_archive_is_not_downloaded_again(harness: SourceHarness, shelf: Path, url: str) -> None:
     async with open_source(HttpSource(url), harness.access) as opened:
         validator = opened.validator
     assert "ETag" in validator
@@ -97,7 +97,7 @@ async def test_an_archive_that_did_not_change_is_not_sent_again(harness: SourceH
         assert opened.validator != validator
 
 
-async def test_a_server_that_only_tells_the_time(harness: SourceHarness, server: WebServer, url: str) -> None:
+async def test_a_server_with_last_modified_only(harness: SourceHarness, server: WebServer, url: str) -> None:
     when = "Tue, 14 Nov 2023 22:13:20 GMT"
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -112,7 +112,7 @@ async def test_a_server_that_only_tells_the_time(harness: SourceHarness, server:
         assert opened.unchanged
 
 
-async def test_a_validator_counts_for_its_own_source_only(
+async def test_a_validator_applies_to_its_own_source_only(
     harness: SourceHarness, server: WebServer, shelf: Path, url: str
 ) -> None:
     (shelf / "b.tar.gz").write_bytes(ARCHIVE)
@@ -123,18 +123,16 @@ async def test_a_validator_counts_for_its_own_source_only(
     assert "If-None-Match" not in server.requests[-1].headers
 
 
-async def test_a_server_that_says_unchanged_to_nobodys_question(
-    harness: SourceHarness, server: WebServer, url: str
-) -> None:
+async def test_an_unrequested_304_is_an_error(harness: SourceHarness, server: WebServer, url: str) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         return web.Response(status=304)
 
     server.fault = answer
-    error = await harness.refusal(HttpSource(url))
+    error = await harness.error(HttpSource(url))
     assert error.message == f'web server {server.address} answered 304 Not Modified when asked for archive "/a.tar.gz"'
 
 
-async def test_with_a_checksum_nothing_is_asked_until_it_is_unpacked(
+async def test_with_a_checksum_nothing_is_requested_before_fetch(
     harness: SourceHarness, server: WebServer, url: str
 ) -> None:
     source = HttpSource(url, digest_of(ARCHIVE))
@@ -143,21 +141,21 @@ async def test_with_a_checksum_nothing_is_asked_until_it_is_unpacked(
         assert server.requests == []
     assert await harness.files(source) == FILES
     wrong = "sha256:" + "a" * 64
-    error = await harness.refusal(HttpSource(url, wrong))
+    error = await harness.error(HttpSource(url, wrong))
     assert (error.reason, isinstance(error, Waiting)) == ("DigestMismatch", True)
     assert error.message == f"archive {url} is {digest_of(ARCHIVE)}, and the checksum in the spec is {wrong}"
 
 
 @pytest.mark.parametrize("tls", [False, True], ids=["plain HTTP", "a certificate that is not looked at"])
-async def test_a_login_goes_where_others_can_read_it_only_if_its_secret_says_so(
+async def test_a_login_is_sent_without_verified_tls_only_if_its_secret_allows_it(
     harness: SourceHarness, shelf: Path, tmp_path: Path, tls: bool
 ) -> None:
     context = Authority().server_context(tmp_path) if tls else None
     async with WebServer(shelf, login=("reader", PASSWORD), tls=context) as server:
         source = HttpSource(f"{server.url}/a.tar.gz", insecure_skip_verify=tls)
         values = {"username": "reader", "password": PASSWORD}
-        harness.give(secret("kubernetes.io/basic-auth", values, server.address))
-        error = await harness.refusal(source)
+        harness.use_secrets(secret("kubernetes.io/basic-auth", values, server.address))
+        error = await harness.error(source)
         assert error.reason == "Unauthorized"
         assert error.message.endswith(
             "and those of Secret olm-suite-system/login are sent neither by plain HTTP nor with insecureSkipVerify, where"
@@ -165,24 +163,24 @@ async def test_a_login_goes_where_others_can_read_it_only_if_its_secret_says_so(
             " olm.operatorframework.io/insecure-source-hosts too"
         )
         assert [each.headers.get("Authorization") for each in server.requests] == [None] * len(server.requests)
-        harness.give(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
+        harness.use_secrets(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
         assert await harness.files(source) == FILES
 
 
-async def test_a_login_goes_to_the_host_that_its_secret_names(harness: SourceHarness, shelf: Path) -> None:
+async def test_a_login_is_sent_to_the_hosts_of_its_secret_only(harness: SourceHarness, shelf: Path) -> None:
     async with WebServer(shelf, login=("reader", PASSWORD)) as server, WebServer(shelf) as other:
         source = HttpSource(f"{server.url}/a.tar.gz")
-        error = await harness.refusal(source)
+        error = await harness.error(source)
         words = f'web server {server.address} requires a user and a password for archive "/a.tar.gz" (401): name a Secret in auth'
         assert (error.reason, error.message) == ("Unauthorized", words)
         values = {"username": "reader", "password": PASSWORD}
-        harness.give(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
+        harness.use_secrets(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
         assert await harness.files(source) == FILES
         assert await harness.files(HttpSource(f"{other.url}/a.tar.gz")) == FILES
         assert "Authorization" not in other.requests[-1].headers
 
         server.fault = redirect(f"{other.url}/a.tar.gz", 307)
-        harness.give(
+        harness.use_secrets(
             secret(
                 "kubernetes.io/basic-auth",
                 values,
@@ -199,7 +197,7 @@ async def test_certificates(harness: SourceHarness, shelf: Path, tmp_path: Path)
     authority = Authority()
     async with WebServer(shelf, tls=authority.server_context(tmp_path)) as server, WebServer(shelf) as plain:
         source = HttpSource(f"{server.url}/a.tar.gz")
-        error = await harness.refusal(source)
+        error = await harness.error(source)
         assert error.reason == "SourceUnavailable"
         assert f"web server {server.address} presents a certificate that is not trusted" in error.message
         assert await harness.files(structs.replace(source, insecure_skip_verify=True)) == FILES
@@ -207,10 +205,10 @@ async def test_certificates(harness: SourceHarness, shelf: Path, tmp_path: Path)
         assert await harness.files(source) == FILES
 
         server.fault = redirect(f"{plain.url}/a.tar.gz", 307)
-        error = await harness.refusal(source)
+        error = await harness.error(source)
         words = f"redirects from https to http, to {plain.address}, which is refused"
         assert error.message == f"web server {server.address} {words}"
-        error = await harness.refusal(HttpSource(f"https://{plain.address}/a.tar.gz"))
+        error = await harness.error(HttpSource(f"https://{plain.address}/a.tar.gz"))
         assert error.message == f"web server {plain.address} does not speak TLS"
 
 
@@ -218,18 +216,18 @@ async def test_certificates(harness: SourceHarness, shelf: Path, tmp_path: Path)
     "location",
     ["http://169.254.169.254/a", "http://[fe80::1]/a", "http://100.100.100.200/a", "http://2852039166/a", "//[::1]/a"],
 )
-async def test_redirects_to_addresses_that_are_nobody_elses_business(
+async def test_redirects_to_refused_addresses(
     harness: SourceHarness, server: WebServer, url: str, location: str
 ) -> None:
     server.fault = redirect(location)
-    error = await harness.refusal(HttpSource(url))
-    assert (type(error), error.reason) == (AddressRefused, "AddressRefused"), "the server may send us elsewhere one day"
+    error = await harness.error(HttpSource(url))
+    assert (type(error), error.reason) == (AddressRefused, "AddressRefused"), "the redirect may change"
 
 
 @pytest.mark.parametrize("location", ["file:///etc/passwd", "ftp://example.com/x", "", "http://[x"])
-async def test_redirects_that_are_none(harness: SourceHarness, server: WebServer, url: str, location: str) -> None:
+async def test_invalid_redirects(harness: SourceHarness, server: WebServer, url: str, location: str) -> None:
     server.fault = redirect(location)
-    error = await harness.refusal(HttpSource(url))
+    error = await harness.error(HttpSource(url))
     assert error.message == f"web server {server.address} redirects to an address that is not http or https"
 
 
@@ -238,12 +236,12 @@ async def test_addresses_of_this_machine_are_refused_unless_allowed(
 ) -> None:
     harness.access = replace(harness.access, allowed_cidrs=())
     for each in (url, url.replace("127.0.0.1", "localhost"), url.replace("127.0.0.1", "127.1")):
-        error = await harness.refusal(HttpSource(each))
+        error = await harness.error(HttpSource(each))
         assert error.reason == "AddressRefused"
-        # A name may get another address; what is written as an address never does.
+        # A name may resolve to another address later; a literal address does not change.
         assert type(error) is (AddressRefused if "localhost" in each else BadReference)
     assert server.requests == []
-    error = await harness.refusal(HttpSource("http://169.254.169.254/latest/meta-data"))
+    error = await harness.error(HttpSource("http://169.254.169.254/latest/meta-data"))
     assert isinstance(error, BadReference)
     assert error.message == (
         "web server 169.254.169.254 has the address 169.254.169.254, which is link-local, as metadata services are: such "
@@ -266,14 +264,14 @@ async def test_addresses_of_this_machine_are_refused_unless_allowed(
         "https://[::1/a",
     ],
 )
-async def test_urls_that_are_none(harness: SourceHarness, url: str) -> None:
-    error = await harness.refusal(HttpSource(url))
+async def test_invalid_urls(harness: SourceHarness, url: str) -> None:
+    error = await harness.error(HttpSource(url))
     assert (error.reason, isinstance(error, Blocked)) == ("InvalidReference", True)
     assert "s3cret" not in error.message.replace("X: s3cret", "")
 
 
-async def test_what_is_not_there_is_said(harness: SourceHarness, server: WebServer) -> None:
-    error = await harness.refusal(HttpSource(f"{server.url}/gone?token=s3cret"))
+async def test_a_missing_archive_is_reported(harness: SourceHarness, server: WebServer) -> None:
+    error = await harness.error(HttpSource(f"{server.url}/gone?token=s3cret"))
     assert error.reason == "SourceNotFound"
     assert error.message == f'web server {server.address} has no archive "/gone", or does not allow access to it (404)'
 
@@ -281,31 +279,31 @@ async def test_what_is_not_there_is_said(harness: SourceHarness, server: WebServ
 @pytest.mark.parametrize(
     ("data", "reason", "words"),
     [
-        pytest.param(b"", "UnsupportedContent", "is empty", id="nothing"),
+        pytest.param(b"", "UnsupportedContent", "is empty", id="empty"),
         pytest.param(
             b"<!DOCTYPE html>\n<html>Log in",
             "UnsupportedContent",
             "is not an archive but text, such as a page, an error or a pointer to other storage: check what the URL returns",
-            id="a page",
+            id="an HTML page",
         ),
         pytest.param(
             b'{"token": "s3cret of somebody else"}',
             "UnsupportedContent",
             "is not an archive but text, such as a page",
-            id="an answer that is for others, of which nothing is told",
+            id="a response whose text is not quoted",
         ),
         pytest.param(lzma.compress(tar(FILES)), "UnsupportedContent", "is packed with xz, which is not read", id="xz"),
         pytest.param(
-            ARCHIVE[: len(ARCHIVE) // 2], "UnsupportedContent", "is not a complete tar archive", id="half of it"
+            ARCHIVE[: len(ARCHIVE) // 2], "UnsupportedContent", "is not a complete tar archive", id="truncated"
         ),
-        pytest.param(tar([file("../a", b"x")]), "UnsafeContent", "a path outside the archive", id="a path out"),
+        pytest.param(tar([file("../a", b"x")]), "UnsafeContent", "a path outside the archive", id="a path outside"),
         pytest.param(tar([file("/etc/a", b"x")]), "UnsafeContent", "an absolute path", id="an absolute path"),
-        pytest.param(tar([link("a", "../../etc/passwd")]), "UnsafeContent", "outside the archive", id="a link out"),
+        pytest.param(tar([link("a", "../../etc/passwd")]), "UnsafeContent", "outside the archive", id="a link outside"),
         pytest.param(
             tar([link("a", "/etc"), file("a/passwd", b"x")]), "UnsafeContent", "which is a link", id="through a link"
         ),
         pytest.param(
-            tar([hard_link("a", "/etc/passwd")]), "UnsafeContent", "which is not a file", id="a hard link out"
+            tar([hard_link("a", "/etc/passwd")]), "UnsafeContent", "which is not a file", id="a hard link outside"
         ),
         pytest.param(tar([device("a")]), "UnsafeContent", "which is a device", id="a device"),
         pytest.param(
@@ -317,7 +315,7 @@ async def test_archives_that_are_refused(
     harness: SourceHarness, shelf: Path, url: str, data: bytes, reason: str, words: str
 ) -> None:
     (shelf / "a.tar.gz").write_bytes(data)
-    error = await harness.refusal(HttpSource(url))
+    error = await harness.error(HttpSource(url))
     assert isinstance(error, BadContent)
     assert (error.reason, error.ref) == (reason, f"{url}@{digest_of(data)}")
     assert error.message.startswith(f"archive {url}@{digest_of(data)} ")
@@ -325,17 +323,17 @@ async def test_archives_that_are_refused(
     assert words in error.message
 
 
-async def test_a_zip_archive_is_refused_with_words(harness: SourceHarness, shelf: Path, url: str) -> None:
+async def test_a_zip_archive_is_refused_with_a_hint(harness: SourceHarness, shelf: Path, url: str) -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("a", "x")
     (shelf / "a.tar.gz").write_bytes(packed.getvalue())
-    error = await harness.refusal(HttpSource(url))
+    error = await harness.error(HttpSource(url))
     words = "is a zip archive, which is not read: make it a tar archive, plain or packed with gzip or zstd"
     assert words in error.message
 
 
-async def test_bombs(harness: SourceHarness, shelf: Path, url: str) -> None:
+async def test_decompression_bombs(harness: SourceHarness, shelf: Path, url: str) -> None:
     harness.limits = ContentLimits(bytes=10_000_000, files=1000)
     for data in (
         gzip.compress(tar([file("a", bytes(11_000_000))])),
@@ -345,7 +343,7 @@ async def test_bombs(harness: SourceHarness, shelf: Path, url: str) -> None:
         gzip.compress(tar([folder("/".join("d" * 70))])),
     ):
         (shelf / "a.tar.gz").write_bytes(data)
-        error = await harness.refusal(HttpSource(url))
+        error = await harness.error(HttpSource(url))
         assert (error.reason, isinstance(error, BadContent)) == ("TooLarge", True)
 
 
@@ -372,9 +370,7 @@ async def test_an_archive_larger_than_allowed_is_not_read_to_its_end(
     assert sent < 100 * 1024**2
 
 
-async def test_servers_that_lie_stall_trickle_and_break_off(
-    harness: SourceHarness, server: WebServer, url: str
-) -> None:
+async def test_faults_of_servers(harness: SourceHarness, server: WebServer, url: str) -> None:
     async def silence(request: web.Request) -> web.StreamResponse:
         await server.closing()
         return web.Response()
@@ -411,15 +407,13 @@ async def test_servers_that_lie_stall_trickle_and_break_off(
         (trickle, f"{who} sends too slowly (less than 50 KiB in 0.3 s)"),
     ):
         if fault is silence:  # from here on they stall
-            harness.hurry()
+            harness.use_short_timeouts()
         server.fault = fault
-        error = await harness.refusal(HttpSource(url))
+        error = await harness.error(HttpSource(url))
         assert (error.reason, error.message) == ("SourceUnavailable", words)
 
 
-async def test_a_server_that_calls_the_packing_of_a_file_an_encoding(
-    harness: SourceHarness, server: WebServer, url: str
-) -> None:
+async def test_a_content_encoding_of_the_archive_itself(harness: SourceHarness, server: WebServer, url: str) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         return web.Response(body=ARCHIVE, headers={"Content-Encoding": "x-gzip"})
 
@@ -430,7 +424,7 @@ async def test_a_server_that_calls_the_packing_of_a_file_an_encoding(
 
 
 @pytest.mark.parametrize("value", ['"' + "x" * 2000 + '"', '"\u00e9"'])
-async def test_a_validator_that_is_none_is_not_kept(
+async def test_an_invalid_validator_is_not_kept(
     harness: SourceHarness, server: WebServer, url: str, value: str
 ) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:

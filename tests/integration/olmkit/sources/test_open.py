@@ -1,4 +1,4 @@
-"""One door to all sources: files of ConfigMaps, images, and all of it in a job with a job's limits."""
+"""open_source for ConfigMaps and images, and all types of sources in jobs with limits."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ async def test_files_of_configmaps(harness: SourceHarness) -> None:
         assert (opened.validator, opened.unchanged) == ("", False)
 
 
-async def test_files_of_configmaps_under_limits(harness: SourceHarness) -> None:
+async def test_limits_apply_to_files_of_configmaps(harness: SourceHarness) -> None:
     harness.limits = ContentLimits(bytes=10)
     source = ConfigMapsSource((("a", b"x" * 11),))
-    error = await harness.refusal(source)
+    error = await harness.error(source)
     assert isinstance(error, BadContent)
     assert error.reason == "TooLarge"
     assert error.message.startswith(
@@ -99,8 +99,8 @@ async def test_an_image(local_registry: LocalRegistry, harness: SourceHarness) -
         assert not (into / "etc").exists()
 
 
-async def test_all_of_it_in_jobs(office: Office, harness: SourceHarness) -> None:
-    """A job has 768 MB of addresses, threads included."""
+async def test_all_types_of_sources_in_jobs(office: Office, harness: SourceHarness) -> None:
+    """A job has an address space of 768 MB, including its threads."""
     big = "x" * 20_000_000
     repository = Repository(harness.folder / "repositories" / "x.git")
     repository.commit({"catalog/a": big, "catalog/b": "2"})
@@ -124,7 +124,7 @@ async def test_all_of_it_in_jobs(office: Office, harness: SourceHarness) -> None
             assert sorted(state.result.files) == ["a", "b"]
 
 
-async def test_a_bomb_ends_its_own_job_and_is_said(office: Office, harness: SourceHarness) -> None:
+async def test_a_decompression_bomb_fails_its_own_job_only(office: Office, harness: SourceHarness) -> None:
     repository = Repository(harness.folder / "repositories" / "x.git")
     repository.commit({"a": bytes(140_000_000)})
     async with GitServer(harness.folder / "repositories") as git:
@@ -134,7 +134,7 @@ async def test_a_bomb_ends_its_own_job_and_is_said(office: Office, harness: Sour
     assert "holds a file of 140,000,000 bytes" in state.error.message
 
 
-async def test_a_job_that_is_cancelled_in_the_middle_of_a_fetch(office: Office, harness: SourceHarness) -> None:
+async def test_a_job_that_is_cancelled_during_a_fetch(office: Office, harness: SourceHarness) -> None:
     repository = Repository(harness.folder / "repositories" / "x.git")
     repository.commit({"a": "1"})
     asked = asyncio.Event()
@@ -153,13 +153,13 @@ async def test_a_job_that_is_cancelled_in_the_middle_of_a_fetch(office: Office, 
         await office.jobs.close()
 
 
-async def test_opening_that_is_cancelled_leaves_no_thread_behind(harness: SourceHarness) -> None:
+async def test_cancelling_open_source_leaves_no_thread_behind(harness: SourceHarness) -> None:
     repository = Repository(harness.folder / "repositories" / "x.git")
     repository.commit({"a": "1"})
     folder = harness.folder / "repositories"
     async with GitServer(folder) as git, GitSshServer(folder) as ssh:
         keys = {"ssh-privatekey": ssh.private_key, "ssh-knownhosts": ssh.known_hosts}
-        harness.give(secret("kubernetes.io/ssh-auth", keys, ssh.address))
+        harness.use_secrets(secret("kubernetes.io/ssh-auth", keys, ssh.address))
         asked = asyncio.Event()
 
         async def stall(request: object) -> None:
@@ -176,16 +176,16 @@ async def test_opening_that_is_cancelled_leaves_no_thread_behind(harness: Source
             running.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await running
-        # The threads of asyncio.to_thread end with what they waited for.
+        # The threads of asyncio.to_thread end with the operation that they wait for.
         async with asyncio.timeout(60):
             await asyncio.get_running_loop().shutdown_default_executor()
 
 
-async def test_a_source_that_is_away_is_waited_for(harness: SourceHarness) -> None:
+async def test_an_unavailable_source_is_waiting(harness: SourceHarness) -> None:
     async with WebServer(harness.folder) as web:
         pass
     for source in (HttpSource(f"{web.url}/a"), branch(f"{web.url}/x.git")):
-        error = await harness.refusal(source)
+        error = await harness.error(source)
         assert isinstance(error, Waiting)
         assert error.reason == "SourceUnavailable"
         assert error.message.endswith(f"{web.address} does not answer: connection refused")

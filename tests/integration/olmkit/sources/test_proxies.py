@@ -1,4 +1,4 @@
-"""Registries that only a proxy can reach, as HTTP_PROXY and HTTPS_PROXY name it."""
+"""Registries that are reached through HTTP_PROXY and HTTPS_PROXY."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def through(registries: Registries, proxy: str, **more: str) -> Registries:
     return replace(registries, proxies=Proxies.load({"HTTP_PROXY": proxy, "HTTPS_PROXY": proxy, **more}))
 
 
-async def test_https_goes_through_a_tunnel_and_is_verified_at_its_end(
+async def test_https_uses_a_tunnel_and_verifies_the_registry(
     proxied: ProxiedImage, local_registry: LocalRegistry, tmp_path: Path
 ) -> None:
     keys = make_keys(tmp_path, NAME)
@@ -54,9 +54,7 @@ async def test_https_goes_through_a_tunnel_and_is_verified_at_its_end(
             await image.resolve(ref, replace(registries, ca_bundle=CABundle()))
 
 
-async def test_a_proxy_that_speaks_tls_itself(
-    proxied: ProxiedImage, local_registry: LocalRegistry, tmp_path: Path
-) -> None:
+async def test_a_proxy_with_tls(proxied: ProxiedImage, local_registry: LocalRegistry, tmp_path: Path) -> None:
     keys = make_keys(tmp_path, NAME)
     async with RegistryProxy(local_registry.address, tls=server_context(keys)) as registry:
         forward = ForwardProxy({f"{NAME}:443": registry.address}, login=LOGIN)
@@ -65,7 +63,7 @@ async def test_a_proxy_that_speaks_tls_itself(
             assert (await image.resolve(f"{NAME}/{proxied.repository}:v1", registries)).digest == proxied.digest
 
 
-async def test_plain_http_goes_through_it_too(local_registry: LocalRegistry, tmp_path: Path) -> None:
+async def test_plain_http_uses_the_proxy(local_registry: LocalRegistry, tmp_path: Path) -> None:
     folder = tmp_path / "images"
     async with own_registry(folder) as address:
         digest = images.push(address, "a/b", "v1", [tar({"a": "1"})], {})
@@ -78,8 +76,8 @@ async def test_plain_http_goes_through_it_too(local_registry: LocalRegistry, tmp
             pulled = await image.pull(f"{NAME}:80/a/b:v1", empty_folder(tmp_path), registries)
             assert pulled.digest == digest
             assert any(line.startswith(f"GET http://{NAME}/v2/a/b/manifests/v1 ") for line in proxy.requests)
-            assert all(told.startswith("Basic ") for told in proxy.authorizations)
-            assert any(told.startswith("Basic ") for told in proxy.passed_on)
+            assert all(each.startswith("Basic ") for each in proxy.authorizations)
+            assert any(each.startswith("Basic ") for each in proxy.passed_on)
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -91,7 +89,7 @@ async def test_plain_http_goes_through_it_too(local_registry: LocalRegistry, tmp
     ],
     ids=["no login", "a wrong one"],
 )
-async def test_a_proxy_that_lets_nobody_in_is_told_from_the_registry(scheme: str, login: str, sentence: str) -> None:
+async def test_a_denial_of_the_proxy_differs_from_that_of_the_registry(scheme: str, login: str, sentence: str) -> None:
     registries = PLAIN if scheme == "http" else Registries()
     ref = f"{NAME}:80/a:v1" if scheme == "http" else f"{NAME}/a:v1"
     async with ForwardProxy({}, login=LOGIN).running() as proxy:
@@ -102,7 +100,7 @@ async def test_a_proxy_that_lets_nobody_in_is_told_from_the_registry(scheme: str
         assert raised.value.reason == "RegistryUnavailable"
 
 
-async def test_a_host_that_the_proxy_does_not_reach_is_said() -> None:
+async def test_a_host_that_the_proxy_cannot_reach_is_reported() -> None:
     async with ForwardProxy({}).running() as proxy:
         with pytest.raises(Waiting) as raised:
             await image.resolve(f"{NAME}/a:v1", through(Registries(), f"http://u:Sesame@{proxy.address}"))
@@ -136,8 +134,8 @@ async def test_a_host_that_the_proxy_does_not_reach_is_said() -> None:
         "0.0.0.0",
     ],
 )
-async def test_a_proxy_is_not_asked_for_what_is_refused(proxied: ProxiedImage, tmp_path: Path, host: str) -> None:
-    """The proxy stands in another place: what it reaches there is not for authors of Catalogs either."""
+async def test_a_refused_host_is_not_requested_from_the_proxy(proxied: ProxiedImage, tmp_path: Path, host: str) -> None:
+    """The proxy is in another network, whose internal hosts are refused for authors of Catalogs too."""
     async with ForwardProxy({}).running() as proxy:
         proxied.proxy.on("/blobs/", redirect(f"http://{host}/x"))
         with pytest.raises(AddressRefused):
@@ -147,7 +145,7 @@ async def test_a_proxy_is_not_asked_for_what_is_refused(proxied: ProxiedImage, t
         assert proxy.requests == []
 
 
-async def test_what_no_proxy_names_is_asked_directly(proxied: ProxiedImage) -> None:
+async def test_hosts_of_no_proxy_are_requested_directly(proxied: ProxiedImage) -> None:
     async with ForwardProxy({}).running() as proxy:
         registries = through(proxied.registries, f"http://{proxy.address}", NO_PROXY="no-such-host.invalid")
         assert (await image.resolve(proxied.tag, registries)).digest == proxied.digest, "loopback needs no entry"

@@ -1,4 +1,4 @@
-"""Where requests go: addresses, redirects, mirrors, TLS, and what answers there that is no registry."""
+"""Addresses, mirrors, TLS, and servers that are not registries."""
 
 from __future__ import annotations
 
@@ -33,34 +33,32 @@ MANIFEST_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/vnd.oci.image.man
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        pytest.param(b"", "closed the connection in the middle of a response", id="nothing"),
+        pytest.param(b"", "closed the connection in the middle of a response", id="empty"),
         pytest.param(b"SSH-2.0-OpenSSH_9.2\r\n\r\n", "does not answer with HTTP", id="another protocol"),
-        pytest.param(b"HTTP/1.1 two hundred\r\n\r\n", "does not answer with HTTP", id="a status in words"),
+        pytest.param(b"HTTP/1.1 two hundred\r\n\r\n", "does not answer with HTTP", id="a status that is not a number"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nA: " + b"x" * 100_000, "does not answer with HTTP", id="an endless header"),
         pytest.param(
-            b"HTTP/1.1 200 OK\r\nA: " + b"x" * 100_000, "does not answer with HTTP", id="a header without end"
-        ),
-        pytest.param(
-            MANIFEST_HEAD + b"Content-Length: -1\r\n\r\n", "does not answer with HTTP", id="a length below zero"
+            MANIFEST_HEAD + b"Content-Length: -1\r\n\r\n", "does not answer with HTTP", id="a negative length"
         ),
         pytest.param(
             MANIFEST_HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
             "does not answer with HTTP",
-            id="chunks that are none",
+            id="invalid chunks",
         ),
         pytest.param(
             MANIFEST_HEAD + b"Content-Length: 99\r\n\r\n{}",
             "closed the connection in the middle",
-            id="less than its length",
+            id="shorter than its length",
         ),
         pytest.param(
             b"HTTP/1.1 302 Found\r\nLocation: http://[::1/x\r\n\r\n",
             "not http or https",
-            id="a redirect that is no URL",
+            id="a redirect that is not a URL",
         ),
         pytest.param(
             b"HTTP/1.1 302 Found\r\nLocation: http://a\xff..b/x\r\n\r\n",
             "not http or https",
-            id="a redirect to a host that is no name",
+            id="a redirect to an invalid host",
         ),
         pytest.param(
             b"HTTP/1.1 302 Found\r\nLocation: http://a:99999/x\r\n\r\n",
@@ -69,7 +67,7 @@ MANIFEST_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/vnd.oci.image.man
         ),
     ],
 )
-async def test_what_is_no_registry_is_said(answer: bytes, sentence: str, tmp_path: Path) -> None:
+async def test_a_server_that_is_not_a_registry_is_reported(answer: bytes, sentence: str, tmp_path: Path) -> None:
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         line = await reader.readline()
         if line.startswith(b"GET"):
@@ -85,7 +83,7 @@ async def test_what_is_no_registry_is_said(answer: bytes, sentence: str, tmp_pat
     assert sentence in raised.value.message
 
 
-async def test_a_port_where_nobody_listens_is_said() -> None:
+async def test_a_closed_port_is_reported() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -102,24 +100,24 @@ async def test_addresses_of_this_machine_are_refused_unless_allowed(proxied: Pro
     for host in ("127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]"):
         with pytest.raises(OlmError, match="which is loopback") as raised:
             await image.resolve(f"{host}:{port}/a:v1", Registries())
-        # A name may get another address; what is written as an address never does.
+        # A name may resolve to another address later; a literal address does not change.
         assert type(raised.value) is (AddressRefused if host == "localhost" else BadReference)
         with pytest.raises(AddressRefused) as again:
             await image.resolve(f"{host}:{port}/a:v1", Registries(parse(DEAD_MIRROR)))
-        assert again.value.message.startswith("registry 127.0.0.1:1 does not answer: "), "a mirror may answer later"
+        assert again.value.message.startswith("registry 127.0.0.1:1 does not answer: "), "a mirror may succeed later"
     assert proxied.proxy.requests == []
     allowed = replace(proxied.registries, rules=(), addresses=SourceAddresses.load(["127.0.0.0/8"]))
     with pytest.raises(Waiting, match="does not speak TLS"):
         await image.resolve(proxied.tag, allowed)
 
 
-async def test_a_host_that_only_a_wildcard_names_is_judged_like_any_other(proxied: ProxiedImage) -> None:
+async def test_the_address_of_a_host_that_only_a_wildcard_matches_is_checked(proxied: ProxiedImage) -> None:
     registries = Registries(parse('[[registry]]\nprefix = "*"\ninsecure = true\n'))
     with pytest.raises(BadReference, match="which is loopback"):
         await image.resolve(proxied.tag, registries)
 
 
-async def test_mirrors_are_asked_in_order_and_then_the_registry_itself(
+async def test_mirrors_are_tried_in_order_before_the_registry(
     proxied: ProxiedImage, local_registry: LocalRegistry, tmp_path: Path
 ) -> None:
     async with RegistryProxy(local_registry.address) as mirror:
@@ -132,11 +130,11 @@ async def test_mirrors_are_asked_in_order_and_then_the_registry_itself(
         ref = f"registry.example.com/{proxied.repository}:v1"
         pulled = await image.pull(ref, empty_folder(tmp_path), registries)
         assert pulled.ref_by_digest == f"registry.example.com/{proxied.repository}@{proxied.digest}"
-        assert proxied.proxy.requests == [], "the mirror has it all"
+        assert proxied.proxy.requests == [], "the mirror has all blobs"
 
         mirror.on("/blobs/", status(404))
         await image.pull(ref, empty_folder(tmp_path), registries)
-        assert any("/blobs/" in path for path in proxied.proxy.paths()), "a blob that the mirror lacks"
+        assert any("/blobs/" in path for path in proxied.proxy.paths()), "the blob that the mirror does not have"
 
         proxied.proxy.on("/blobs/", changed(lambda body: body[:-1]))
         with pytest.raises(Waiting) as raised:
@@ -159,7 +157,7 @@ async def test_mirrors_are_asked_in_order_and_then_the_registry_itself(
 
 
 @pytest.mark.parametrize("code", [404, 500, 503, 429, 401])
-async def test_a_mirror_that_has_nothing_is_passed_over(
+async def test_a_mirror_without_the_image_is_skipped(
     proxied: ProxiedImage, local_registry: LocalRegistry, code: int
 ) -> None:
     async with RegistryProxy(local_registry.address) as mirror:
@@ -171,7 +169,7 @@ async def test_a_mirror_that_has_nothing_is_passed_over(
         assert mirror.paths() == [f"HEAD /v2/{proxied.repository}/manifests/v1"]
 
 
-async def test_a_mirror_for_digests_is_not_asked_about_tags(
+async def test_a_mirror_for_digests_is_not_used_for_tags(
     proxied: ProxiedImage, local_registry: LocalRegistry, tmp_path: Path
 ) -> None:
     async with RegistryProxy(local_registry.address) as mirror:
@@ -185,7 +183,7 @@ async def test_a_mirror_for_digests_is_not_asked_about_tags(
         assert len(proxied.proxy.requests) == before
 
 
-async def test_a_certificate_of_nobody_is_said_and_insecure_takes_it(
+async def test_an_untrusted_certificate_is_reported_and_accepted_by_an_insecure_registry(
     proxied: ProxiedImage, local_registry: LocalRegistry, tmp_path: Path
 ) -> None:
     keys = make_keys(tmp_path)

@@ -1,4 +1,4 @@
-"""What an image's layers mean when they are merged, and what is refused of them."""
+"""Layers merged into a tree, and layers that are refused."""
 
 from __future__ import annotations
 
@@ -23,31 +23,36 @@ from tests.integration.olmkit.sources.merging import files, merge
         pytest.param(
             [[file("a", "1"), folder("b"), file("b/c", "2")]], "", {"a": "1", "b/c": "2"}, id="files and folders"
         ),
-        pytest.param([[file("a/b/c", "1")]], "", {"a/b/c": "1"}, id="folders that no entry names"),
+        pytest.param([[file("a/b/c", "1")]], "", {"a/b/c": "1"}, id="implicit folders"),
         pytest.param(
-            [[file("./a", "1"), folder("./b/"), file("b//c", "2")]], "", {"a": "1", "b/c": "2"}, id="other spellings"
+            [[file("./a", "1"), folder("./b/"), file("b//c", "2")]], "", {"a": "1", "b/c": "2"}, id="other notations"
         ),
         pytest.param([[folder("./")], [file("./a", "1")]], "", {"a": "1"}, id="the root itself"),
-        pytest.param([[file("a", "1"), file("a", "2")]], "", {"a": "2"}, id="the last of two wins"),
+        pytest.param([[file("a", "1"), file("a", "2")]], "", {"a": "2"}, id="the last entry wins"),
         pytest.param([[file("a", "1")], [file("a", "2")]], "", {"a": "2"}, id="the upper layer wins"),
         pytest.param([[file("a/b", "1")], [file("a", "2")]], "", {"a": "2"}, id="a file in place of a folder"),
         pytest.param(
             [[file("a", "1")], [folder("a"), file("a/b", "2")]], "", {"a/b": "2"}, id="a folder in place of a file"
         ),
-        pytest.param([[file("a/b", "1")], [folder("a")]], "", {"a/b": "1"}, id="a folder again keeps what it holds"),
-        pytest.param([[file("x/a", "1"), file("y", "2")]], "x", {"x/a": "1"}, id="only what is below the wanted path"),
+        pytest.param([[file("a/b", "1")], [folder("a")]], "", {"a/b": "1"}, id="a repeated folder keeps its files"),
+        pytest.param([[file("x/a", "1"), file("y", "2")]], "x", {"x/a": "1"}, id="only files below the selected path"),
         pytest.param([[file("x/a", "1"), file("xy/b", "2")]], "x", {"x/a": "1"}, id="a longer name is not below it"),
-        pytest.param([[file("x", "1")]], "x", {"x": "1"}, id="the wanted path is a file"),
+        pytest.param([[file("x", "1")]], "x", {"x": "1"}, id="the selected path is a file"),
         pytest.param(
-            [[device("dev/null"), pipe("run/p"), file("x/a", "1")]], "x", {"x/a": "1"}, id="devices elsewhere"
+            [[device("dev/null"), pipe("run/p"), file("x/a", "1")]],
+            "x",
+            {"x/a": "1"},
+            id="devices outside the selection",
         ),
-        pytest.param([[link("etc/a", "../../.."), file("x/a", "1")]], "x", {"x/a": "1"}, id="links elsewhere"),
+        pytest.param(
+            [[link("etc/a", "../../.."), file("x/a", "1")]], "x", {"x/a": "1"}, id="links outside the selection"
+        ),
         pytest.param([[file("a", "1"), file("b", "2")], [file(".wh.a")]], "", {"b": "2"}, id="a whiteout of a file"),
         pytest.param(
             [[file("a/b/c", "1"), file("d", "2")], [file(".wh.a")]], "", {"d": "2"}, id="a whiteout of a folder"
         ),
         pytest.param([[file(".wh.a"), file("a", "1")]], "", {"a": "1"}, id="a whiteout is for lower layers only"),
-        pytest.param([[file("a", "1"), file(".wh.a")]], "", {"a": "1"}, id="also when it comes after"),
+        pytest.param([[file("a", "1"), file(".wh.a")]], "", {"a": "1"}, id="also after the file"),
         pytest.param(
             [[file("a/b", "1"), file("a/c", "2")], [file("a/d", "3"), file("a/.wh..wh..opq")]],
             "",
@@ -65,22 +70,22 @@ from tests.integration.olmkit.sources.merging import files, merge
             [[file("x/a", "1")], [file(".wh.x"), file("x/b", "2")]],
             "x",
             {"x/b": "2"},
-            id="a whiteout of the wanted path",
+            id="a whiteout of the selected path",
         ),
         pytest.param(
             [[file("x/y/a", "1")], [file(".wh.x"), file("x/y/b", "2")]],
             "x/y",
             {"x/y/b": "2"},
-            id="a whiteout above the wanted path",
+            id="a whiteout above the selected path",
         ),
         pytest.param(
             [[file("x/y/a", "1")], [file("x", "")], [folder("x"), file("x/y/b", "2")]],
             "x/y",
             {"x/y/b": "2"},
-            id="a file in place of a folder above the wanted path",
+            id="a file in place of a folder above the selected path",
         ),
         pytest.param(
-            [[file("a", "1")], [file(".wh.b"), file("c/.wh.d")]], "", {"a": "1"}, id="whiteouts of what is not there"
+            [[file("a", "1")], [file(".wh.b"), file("c/.wh.d")]], "", {"a": "1"}, id="whiteouts of missing files"
         ),
         pytest.param(
             [[file("a", "1"), file(".wh..wh.plnk/7", "2")]], "", {"a": "1"}, id="what old union file systems leave"
@@ -123,7 +128,7 @@ from tests.integration.olmkit.sources.merging import files, merge
         pytest.param([[file("ä\n", "1")]], "", {"ä\n": "1"}, id="a name that is unusual"),
     ],
 )
-def test_what_layers_mean(tmp_path: Path, layers: list[list[Entry]], wanted: str, expected: dict[str, str]) -> None:
+def test_layers_are_merged(tmp_path: Path, layers: list[list[Entry]], wanted: str, expected: dict[str, str]) -> None:
     tree = merge(tmp_path / "into", layers, (wanted,))
     assert files(tmp_path / "into") == expected
     assert tree.files == len(expected)
@@ -145,7 +150,7 @@ def test_what_layers_mean(tmp_path: Path, layers: list[list[Entry]], wanted: str
             [[file("/etc/a")]],
             SourceReason.UNSAFE,
             'holds "/etc/a": an absolute path',
-            id="one that is not wanted, too",
+            id="unselected ones too",
         ),
         pytest.param(
             [[file("../.wh.x")]], SourceReason.UNSAFE, "a path outside the image", id="a whiteout that climbs"
@@ -174,7 +179,7 @@ def test_what_layers_mean(tmp_path: Path, layers: list[list[Entry]], wanted: str
             "which is outside the content",
             id="a link to what was skipped",
         ),
-        pytest.param([[link("x/a", "b")]], SourceReason.UNSAFE, "which is not there", id="a link to nothing"),
+        pytest.param([[link("x/a", "b")]], SourceReason.UNSAFE, "which is not there", id="a link to a missing file"),
         pytest.param([[link("x/a", "")]], SourceReason.UNSAFE, "which is a folder", id="a link without a target"),
         pytest.param(
             [[link("x/a", "b"), link("x/b", "a")]], SourceReason.UNSAFE, "which is a loop", id="links in a circle"
@@ -198,7 +203,7 @@ def test_what_layers_mean(tmp_path: Path, layers: list[list[Entry]], wanted: str
             [[link("x", "/etc"), file("x/passwd")]],
             SourceReason.UNSAFE,
             "which is a link",
-            id="the wanted path is a link",
+            id="the selected path is a link",
         ),
         pytest.param([[file("x/a"), file("x/a/b")]], SourceReason.UNSAFE, "which is a file", id="a file below a file"),
         pytest.param(
@@ -214,7 +219,7 @@ def test_what_layers_mean(tmp_path: Path, layers: list[list[Entry]], wanted: str
             [[hard_link("x/a", "x/b")]],
             SourceReason.UNSAFE,
             "which is not a file of the content",
-            id="a hard link to nothing",
+            id="a hard link to a missing file",
         ),
         pytest.param(
             [[folder("x/b"), hard_link("x/a", "x/b")]],
@@ -235,14 +240,14 @@ def test_what_layers_mean(tmp_path: Path, layers: list[list[Entry]], wanted: str
             [[file("x/" + "a/" * 64 + "b")]], SourceReason.TOO_LARGE, "more than 64 folders deep", id="folders too deep"
         ),
         pytest.param(
-            [[file("a/" * 5000 + "b")]], SourceReason.TOO_LARGE, "a path too long", id="a path too long, unwanted"
+            [[file("a/" * 5000 + "b")]], SourceReason.TOO_LARGE, "a path too long", id="a path too long, not selected"
         ),
         pytest.param(
             [[file("x/\udcff")]], SourceReason.UNSAFE, "a name that is not UTF-8", id="a name that is not UTF-8"
         ),
     ],
 )
-def test_what_is_refused(tmp_path: Path, layers: list[list[Entry]], reason: SourceReason, words: str) -> None:
+def test_unsafe_layers_are_refused(tmp_path: Path, layers: list[list[Entry]], reason: SourceReason, words: str) -> None:
     with pytest.raises(TreeError) as raised:
         merge(tmp_path / "into", layers, ("x",))
     assert raised.value.reason == reason
@@ -252,7 +257,7 @@ def test_what_is_refused(tmp_path: Path, layers: list[list[Entry]], reason: Sour
     assert sorted(os.listdir(tmp_path)) == ["into", *(f"layer-{number}" for number in range(1, len(layers) + 1))]
 
 
-def test_a_link_is_blamed_on_its_layer(tmp_path: Path) -> None:
+def test_the_error_of_a_link_names_its_layer(tmp_path: Path) -> None:
     with pytest.raises(TreeError) as raised:
         merge(tmp_path / "into", [[file("a")], [link("b", "c")], [file("d")]])
     assert raised.value.layer == 2
@@ -302,9 +307,7 @@ def model(layers: Iterable[Iterable[Entry]]) -> dict[str, str] | None:
 
 @settings(max_examples=300, deadline=None)
 @given(some.lists(some.lists(ENTRY, max_size=6), max_size=4))
-def test_layers_mean_what_the_specification_says(
-    tmp_path_factory: pytest.TempPathFactory, layers: list[list[Entry]]
-) -> None:
+def test_layers_are_merged_as_specified(tmp_path_factory: pytest.TempPathFactory, layers: list[list[Entry]]) -> None:
     """Whiteouts hide lower layers only, wherever they stand in their own layer (OCI image-spec, layer.md)."""
     into = tmp_path_factory.mktemp("model") / "into"
     expected = model(layers)

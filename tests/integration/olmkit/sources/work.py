@@ -1,4 +1,4 @@
-"""The jobs of test_in_jobs.py and test_open.py: pull an image into a store, open any source."""
+"""The jobs of test_image_in_jobs.py and test_open.py: pull an image into a store, open a source."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class OpenRequest:
 
 @dataclass(frozen=True)
 class OpenResult:
-    """The content's name for people, and the paths of its files."""
+    """The name of the content in messages, and the paths of its files."""
 
     ref: str
     files: list[str]
@@ -54,7 +54,7 @@ class OpenResult:
 
 @dataclass(frozen=True)
 class UnpackRequest:
-    """What was fetched."""
+    """The facts of a Fetched."""
 
     facts: dict[str, Any]
 
@@ -83,7 +83,7 @@ async def pull(request: PullRequest, context: JobContext) -> PullResult:
 
 
 async def open_and_unpack(request: OpenRequest, context: JobContext) -> OpenResult:
-    """Open any source and have it unpacked by the parser: the job of test_open.py."""
+    """Open a source and unpack it in a parser process."""
     async with open_source(request.source, request.access, scratch=request.into) as opened:
         fetched = await opened.fetch(request.into, progress=context.progress)
         unpacked = await context.parse(UNPACK, UnpackRequest(dict(fetched.facts)), fetched.files, request.into)
@@ -91,7 +91,7 @@ async def open_and_unpack(request: OpenRequest, context: JobContext) -> OpenResu
 
 
 def unpack_apart(request: UnpackRequest, context: JobContext) -> UnpackResult:
-    """The other half."""
+    """Unpack, in the parser process."""
     root = unpack(Fetched(request.facts, tuple(context.files)), context.folder, CATALOG_LIMITS, context.progress)
     return UnpackResult([str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()])
 

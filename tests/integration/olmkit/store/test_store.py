@@ -90,7 +90,7 @@ def test_stored_content_is_not_replaced_by_publish(store: Store, tmp_path: Path)
         pytest.param("added", "c", "c was never published", id="a file that is new"),
         pytest.param("linked", "a.json", "a link", id="a link in place of a file, even to the same bytes"),
         pytest.param("linked", "deep", "a link", id="a link in place of a folder, even to the same files"),
-        pytest.param("piped", "a.json", "a device", id="a pipe in place of a file, which nobody waits for"),
+        pytest.param("piped", "a.json", "a device", id="a pipe in place of a file, which is not opened"),
         pytest.param("removed", "../manifest.json", "No such file", id="no checksums file"),
         pytest.param("truncated", "../manifest.json", "is truncated", id="a truncated checksums file"),
         pytest.param("emptied", "../manifest.json", "is truncated", id="an empty checksums file"),

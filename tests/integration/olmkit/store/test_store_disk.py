@@ -1,4 +1,4 @@
-"""Publishing on a disk that is full or read-only at each step: a real one, small, mounted for the test."""
+"""Publishing on a real disk that is full or read-only at each step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A CA of our own over ten years: what is renewed when, and that no step leaves a client behind."""
+"""Rotation of a CA over ten years: each step keeps every client connected."""
 
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -45,34 +45,34 @@ def handshake(material: CertificateSet, trusted: bytes, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_client_that_trusts_the_ca_believes_the_certificate_for_each_name(name: str) -> None:
+def test_a_client_that_trusts_the_ca_accepts_the_certificate_for_each_name(name: str) -> None:
     made = create(NAMES, datetime.now(UTC))
     handshake(made, made.ca_bundle(), name)
 
 
-def test_no_other_name_is_believed() -> None:
+def test_no_other_name_is_accepted() -> None:
     made = create(NAMES, datetime.now(UTC))
     with pytest.raises(ssl.SSLCertVerificationError, match="Hostname mismatch"):
         handshake(made, made.ca_bundle(), "catalogs.other.svc")
 
 
-def test_a_client_that_trusts_another_ca_does_not_believe_it() -> None:
+def test_a_client_that_trusts_another_ca_rejects_the_certificate() -> None:
     with pytest.raises(ssl.SSLCertVerificationError):
         handshake(create(NAMES, datetime.now(UTC)), make_ca(datetime.now(UTC)).chain, "localhost")
 
 
-def test_the_lives_are_ten_years_and_ninety_days() -> None:
+def test_the_ca_is_valid_for_ten_years_and_the_certificate_for_ninety_days() -> None:
     made = create(NAMES, NOW)
     assert (made.ca.not_after, made.leaf.not_after) == (NOW + CA_LIFETIME, NOW + LEAF_LIFETIME)
     assert names_of(made.leaf.certificate) == NAMES
 
 
-def test_a_fresh_one_stays_as_it_is() -> None:
+def test_a_new_certificate_is_not_rotated() -> None:
     made = create(NAMES, NOW)
     assert rotate(made, reversed(NAMES), NOW + timedelta(days=50), made.ca_bundle()) is made
 
 
-def test_the_certificate_is_renewed_from_the_same_ca_before_two_thirds_of_its_life() -> None:
+def test_the_same_ca_renews_the_certificate_before_two_thirds_of_its_lifetime() -> None:
     made = create(NAMES, NOW)
     renewed = rotate(made, NAMES, NOW + LEAF_LIFETIME * 2 / 3, made.ca_bundle())
     assert renewed.leaf != made.leaf
@@ -80,7 +80,7 @@ def test_the_certificate_is_renewed_from_the_same_ca_before_two_thirds_of_its_li
     assert is_issued_by(renewed.leaf, made.ca)
 
 
-def test_other_names_mean_another_certificate() -> None:
+def test_changed_names_require_a_new_certificate() -> None:
     made = create(NAMES, NOW)
     renewed = rotate(made, (*NAMES, "catalogs.example.com"), NOW, made.ca_bundle())
     assert names_of(renewed.leaf.certificate) == tuple(sorted((*NAMES, "catalogs.example.com")))
@@ -101,7 +101,7 @@ def test_an_expired_ca_is_replaced_at_once() -> None:
     assert not again.old_ca
 
 
-def test_over_thirty_years_every_client_that_is_a_day_behind_trusts_what_is_served() -> None:
+def test_over_thirty_years_a_client_that_is_a_day_behind_trusts_the_served_certificate() -> None:
     """Day by day: a server that follows at once and one that follows a day late, clients that follow at once and a day late."""
     material = create(NAMES, NOW)
     yesterday = material
@@ -121,18 +121,18 @@ def test_over_thirty_years_every_client_that_is_a_day_behind_trusts_what_is_serv
     assert len(read_certificates(material.ca_bundle())) <= 2
 
 
-def test_the_key_is_not_switched_before_clients_are_told_of_the_new_ca() -> None:
+def test_the_new_ca_is_not_used_before_it_is_published() -> None:
     made = create(NAMES, NOW)
     late = NOW + CA_LIFETIME * 0.61
     with_next = rotate(rotate(made, NAMES, late, made.ca_bundle()), NAMES, late, made.ca_bundle())
     assert with_next.next_ca is not None
-    told = rotate(with_next, NAMES, late + CA_OVERLAP, with_next.ca_bundle())
-    assert told.ca == with_next.next_ca
-    untold = rotate(with_next, NAMES, late + CA_OVERLAP, made.ca_bundle())
-    assert untold.ca == made.ca
+    rotated = rotate(with_next, NAMES, late + CA_OVERLAP, with_next.ca_bundle())
+    assert rotated.ca == with_next.next_ca
+    unrotated = rotate(with_next, NAMES, late + CA_OVERLAP, made.ca_bundle())
+    assert unrotated.ca == made.ca
 
 
-def test_what_was_trusted_before_stays_trusted_for_a_while_when_all_is_made_again() -> None:
+def test_after_a_new_start_the_previous_ca_stays_trusted_for_the_overlap() -> None:
     old = create(NAMES, NOW)
     again = create(NAMES, NOW, old.ca_bundle())
     assert contains_ca(again.ca_bundle(), old.ca)
@@ -144,15 +144,15 @@ def test_what_was_trusted_before_stays_trusted_for_a_while_when_all_is_made_agai
     "trusted",
     [
         pytest.param(b"nothing of that sort", id="no PEM"),
-        pytest.param(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", id="a broken certificate"),
+        pytest.param(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", id="a corrupt certificate"),
         pytest.param(make_ca(NOW - CA_LIFETIME * 2).chain, id="one that has expired"),
     ],
 )
-def test_what_is_no_use_is_not_trusted_on(trusted: bytes) -> None:
+def test_invalid_and_expired_cas_do_not_stay_trusted(trusted: bytes) -> None:
     assert create(NAMES, NOW, trusted).old_ca == b""
 
 
-def test_it_survives_being_stored() -> None:
+def test_a_certificate_set_survives_dump_and_read() -> None:
     made = create(NAMES, NOW, make_ca(NOW).chain)
     late = rotate(create(NAMES, NOW), NAMES, NOW + CA_LIFETIME * 0.6, b"")
     for each in (made, late):
@@ -195,7 +195,7 @@ OTHER = create(NAMES, NOW).dump()
         pytest.param(rsa_ca(), "the CA's key is not an elliptic curve key", id="a person's CA"),
     ],
 )
-def test_what_cannot_be_served_with_is_refused_without_a_word_of_the_key(change: dict[str, bytes], said: str) -> None:
+def test_an_invalid_key_pair_is_refused_without_quoting_the_key(change: dict[str, bytes], said: str) -> None:
     with pytest.raises(BadKeyPair, match=said) as refused:
         CertificateSet.read({**GOOD, **change})
     assert "BEGIN" not in str(refused.value)

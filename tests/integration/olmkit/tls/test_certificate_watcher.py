@@ -1,4 +1,4 @@
-"""Serving with a folder's certificate that is replaced in every way: real files, real TLS connections on loopback."""
+"""A certificate in a folder that is replaced, with real files and real TLS connections."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Running:
 
     async def until_shown(self, wanted: KeyPair) -> None:
         async with asyncio.timeout(20):
-            while await self.shows() != der(wanted):  # noqa: ASYNC110 a server tells nobody what it loaded
+            while await self.shows() != der(wanted):  # noqa: ASYNC110 there is no event for a loaded certificate
                 await asyncio.sleep(0.02)
 
 
@@ -111,7 +111,7 @@ async def test_a_replaced_secret_is_served_to_the_next_connection(running: Runni
     await running.until_shown(second)
 
 
-async def test_a_download_goes_on_while_the_certificate_changes(running: Running) -> None:
+async def test_a_download_continues_while_the_certificate_changes(running: Running) -> None:
     async with session(CA.chain) as client, client.get(f"{running.site.url}/slow") as answer:
         assert await answer.content.readline() == b"0\n"
         second = pair()
@@ -124,7 +124,7 @@ async def test_a_download_goes_on_while_the_certificate_changes(running: Running
         assert await answer.content.read() == b""
 
 
-async def test_a_connection_that_is_kept_serves_the_next_request_too(running: Running) -> None:
+async def test_an_open_connection_serves_further_requests(running: Running) -> None:
     async with session(CA.chain) as client:
         for _ in range(3):
             async with client.get(running.site.url) as answer:
@@ -134,7 +134,7 @@ async def test_a_connection_that_is_kept_serves_the_next_request_too(running: Ru
             await running.until_shown(renewed)
 
 
-async def test_a_key_of_another_kind_leaves_nothing_of_the_old_one(running: Running) -> None:
+async def test_a_key_of_another_type_replaces_the_certificate_completely(running: Running) -> None:
     other = rsa_pair()
     running.mount.put(other.chain, other.key)
     await running.until_shown(other)
@@ -167,7 +167,7 @@ async def test_a_key_of_another_kind_leaves_nothing_of_the_old_one(running: Runn
         ),
     ],
 )
-async def test_what_cannot_be_used_is_logged_once_and_the_old_one_stays(
+async def test_an_invalid_certificate_is_logged_once_and_the_current_one_stays(
     running: Running, caplog: pytest.LogCaptureFixture, chain: bytes, key: bytes, said: str
 ) -> None:
     running.mount.put(chain, key)
@@ -190,7 +190,7 @@ def complaints(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [str(vars(one).get("error")) for one in caplog.records if "cannot be used" in one.getMessage()]
 
 
-async def test_two_files_that_are_written_one_after_the_other_are_no_trouble(
+async def test_files_that_are_written_one_after_the_other_cause_no_error(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     first, second, tls = pair(), pair(), ServerTls()
@@ -207,7 +207,7 @@ async def test_two_files_that_are_written_one_after_the_other_are_no_trouble(
     assert not complaints(caplog)
 
 
-async def test_a_folder_that_goes_away_changes_nothing(running: Running, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_missing_folder_changes_nothing(running: Running, caplog: pytest.LogCaptureFixture) -> None:
     (running.mount.folder / "..data").unlink()
     for _ in range(3):
         running.folder.sync(datetime.now(UTC))
@@ -215,7 +215,7 @@ async def test_a_folder_that_goes_away_changes_nothing(running: Running, caplog:
     assert len([one for one in caplog.records if "cannot be used" in one.getMessage()]) == 1
 
 
-def test_a_certificate_that_expires_while_it_is_served_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_expiry_of_a_served_certificate_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     tls = ServerTls()
     tls.use(pair())
     for days in (80, 84, 85, 91, 92):
@@ -226,7 +226,7 @@ def test_a_certificate_that_expires_while_it_is_served_is_said_once(caplog: pyte
     assert "expired on" in said[1][1]
 
 
-def test_an_expired_certificate_is_better_than_none_and_is_said(
+def test_an_expired_certificate_is_served_and_logged_if_there_is_no_other(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     old = pair(NOW - LEAF_LIFETIME * 2)
@@ -253,7 +253,7 @@ def test_without_a_certificate_the_process_does_not_start(tmp_path: Path, chain:
     assert "must hold tls.crt and tls.key" in str(refused.value)
 
 
-async def test_before_there_is_a_certificate_handshakes_fail() -> None:
+async def test_without_a_certificate_handshakes_fail() -> None:
     tls = ServerTls()
     async with serve(tls.context) as site:
         with pytest.raises((ssl.SSLError, ConnectionError)):
@@ -271,7 +271,7 @@ async def test_before_there_is_a_certificate_handshakes_fail() -> None:
     ],
 )
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion")
-async def test_what_is_weak_is_refused(running: Running, newest: ssl.TLSVersion, ciphers: str) -> None:
+async def test_weak_protocols_and_ciphers_are_refused(running: Running, newest: ssl.TLSVersion, ciphers: str) -> None:
     context = ssl.create_default_context(cadata=CA.chain.decode())
     context.set_ciphers(ciphers)
     context.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
@@ -290,7 +290,7 @@ async def test_http_2_is_not_offered(running: Running) -> None:
         writer.transport.abort()
 
 
-async def test_replicas_with_the_same_folder_know_one_another_by_the_certificate_itself(running: Running) -> None:
+async def test_peers_with_the_same_folder_verify_the_certificate_itself(running: Running) -> None:
     peers = Peers(running.tls)
     async with session(CA.chain) as client, client.get(running.site.url, **await peers.request_options()) as answer:
         assert answer.status == 200

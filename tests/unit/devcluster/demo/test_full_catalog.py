@@ -22,36 +22,36 @@ OBJECTS = {
 }
 
 
-def test_installed_operators_are_counted_and_each_other_one_has_its_reason() -> None:
+def test_installed_operators_are_counted_and_the_others_have_a_reason() -> None:
     outcome = Outcome(["a", "b", "d"], refused={"d": "d is no name"}, objects=OBJECTS)
     assert outcome.installed() == ["a"]
     assert outcome.reasons() == {"b": "b says so", "d": "d is no name"}
     assert outcome.is_settled()
 
 
-def test_an_operator_that_is_still_at_work_is_not_settled() -> None:
+def test_a_progressing_operator_is_not_settled() -> None:
     assert not Outcome(["a", "c"], objects=OBJECTS).is_settled()
 
 
-def test_an_operator_that_never_appeared_is_not_settled_and_is_reported() -> None:
+def test_a_missing_operator_is_not_settled_and_is_reported() -> None:
     outcome = Outcome(["e"], objects=OBJECTS)
     assert not outcome.is_settled()
     assert outcome.reasons() == {"e": "it does not exist"}
 
 
-def test_the_time_to_installed_is_from_the_first_sight_to_the_first_installation() -> None:
+def test_the_time_to_installed_ends_with_the_first_installation() -> None:
     outcome = Outcome(["a"])
     for at, installed in ((10.0, "Unknown"), (12.5, "True"), (20.0, "True")):
         outcome.record(Event(at, "a", _operator("a", Installed=installed)))
     assert outcome.seconds == {"a": 2.5}
 
 
-def test_a_refusal_goes_to_the_operator_it_names() -> None:
+def test_a_refusal_is_assigned_to_the_operator_that_it_names() -> None:
     words = 'Error from server: The Operator "b" is invalid: spec.packageName: too long\n'
     assert _refusals(words, ["a", "b"]) == {"b": words.strip()}
 
 
-def test_names_end_where_an_operators_name_ends() -> None:
+def test_names_are_matched_completely() -> None:
     assert operator_name("x" * 44 + "-y") == "x" * 44
     assert len(operator_name("y" * 60)) == 45
 

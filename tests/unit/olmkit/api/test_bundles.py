@@ -1,4 +1,4 @@
-"""What is read from a Bundle."""
+"""Functions that read a Bundle."""
 
 from typing import Any
 
@@ -16,5 +16,5 @@ from olmkit.api.bundles import resolved_digest
         pytest.param({"status": {"resolvedSource": {"image": {"ref": "r/a@sha256:1"}}}}, "sha256:1", id="a digest"),
     ],
 )
-def test_the_digest_a_bundle_wants(raw: dict[str, Any], digest: str) -> None:
+def test_the_requested_digest_of_a_bundle(raw: dict[str, Any], digest: str) -> None:
     assert resolved_digest(raw) == digest

@@ -1,4 +1,4 @@
-"""merge: the only place where conditions are made out of what was and what is wanted."""
+"""merge_conditions and cut."""
 
 from __future__ import annotations
 
@@ -30,21 +30,25 @@ def had(status: str = "True", reason: str = "Fine", message: str = "fine", type:
 
 
 @pytest.mark.parametrize(
-    ("old", "want", "moved_at", "told"),
+    ("old", "want", "moved_at", "reported"),
     [
-        pytest.param([], DesiredCondition("Ready", "True", "Fine", "fine"), NOW, True, id="a type that is new is told"),
+        pytest.param([], DesiredCondition("Ready", "True", "Fine", "fine"), NOW, True, id="a new type is a transition"),
         pytest.param(
             [had()], DesiredCondition("Ready", "True", "Fine", "fine"), THEN, False, id="nothing new: time stays"
         ),
         pytest.param(
-            [had()], DesiredCondition("Ready", "True", "Fine", "better"), THEN, False, id="a new message is not told"
+            [had()],
+            DesiredCondition("Ready", "True", "Fine", "better"),
+            THEN,
+            False,
+            id="a new message is no transition",
         ),
         pytest.param(
             [had()],
             DesiredCondition("Ready", "True", "Other", "fine"),
             THEN,
             True,
-            id="a new reason is told, time stays",
+            id="a new reason is a transition, the time stays",
         ),
         pytest.param(
             [had()],
@@ -69,7 +73,7 @@ def had(status: str = "True", reason: str = "Fine", message: str = "fine", type:
         ),
     ],
 )
-def test_time_and_transition(old: list[Condition], want: DesiredCondition, moved_at: str, told: bool) -> None:
+def test_time_and_transition(old: list[Condition], want: DesiredCondition, moved_at: str, reported: bool) -> None:
     (condition,), transitions = merge_conditions(old, [want], 7, NOON)
     assert condition.last_transition_time == moved_at
     assert condition.observed_generation == 7
@@ -77,16 +81,16 @@ def test_time_and_transition(old: list[Condition], want: DesiredCondition, moved
         *(want.type, want.status, want.reason),
         want.message,
     )
-    assert transitions == ((Transition(want.type, want.status, want.reason, want.message),) if told else ())
+    assert transitions == ((Transition(want.type, want.status, want.reason, want.message),) if reported else ())
 
 
-def test_types_not_wanted_go_and_the_rest_is_sorted() -> None:
+def test_other_types_are_removed_and_the_rest_is_sorted() -> None:
     wanted = [DesiredCondition("Serving", "True", "A", "a"), DesiredCondition("Ready", "True", "B", "b")]
     conditions, _ = merge_conditions([had(type="Stalled")], wanted, 1, NOON)
     assert [condition.type for condition in conditions] == ["Ready", "Serving"]
 
 
-def test_a_type_wanted_twice_is_a_mistake_of_the_caller() -> None:
+def test_a_duplicate_type_is_an_error() -> None:
     with pytest.raises(ValueError, match="Ready is wanted twice"):
         merge_conditions(
             [], [DesiredCondition("Ready", "True", "A", "a"), DesiredCondition("Ready", "False", "B", "b")], 1, NOON
@@ -102,9 +106,9 @@ def test_times_are_utc_to_the_second() -> None:
     [
         pytest.param("short", 5, "short", id="what fits stays"),
         pytest.param("longer", 5, "lo…", id="what does not fit is cut, and three dots say so"),
-        pytest.param("aéé", 4, "a…", id="a character that does not fit whole goes whole"),
+        pytest.param("aéé", 4, "a…", id="a character that does not fit is removed completely"),
         pytest.param("a😀bcd", 7, "a…", id="also one of four bytes"),
-        pytest.param("ab", 1, "a", id="where the dots do not fit there are none"),
+        pytest.param("ab", 1, "a", id="without dots when they do not fit"),
     ],
 )
 def test_cut(message: str, limit: int, expected: str) -> None:
@@ -112,7 +116,7 @@ def test_cut(message: str, limit: int, expected: str) -> None:
 
 
 @given(st.text(max_size=50), st.integers(3, 60))
-def test_cut_is_a_beginning_that_fits_and_the_longest_one(message: str, limit: int) -> None:
+def test_cut_returns_the_longest_prefix_that_fits(message: str, limit: int) -> None:
     result = truncate(message, limit)
     assert len(result.encode()) <= limit
     assert truncate(result, limit) == result
@@ -128,15 +132,15 @@ def test_cut_is_a_beginning_that_fits_and_the_longest_one(message: str, limit: i
         pytest.param("Ready", 1024, id="Ready is for people: 1 KB"),
         pytest.param("Reconciling", 1024, id="so is Reconciling"),
         pytest.param("Stalled", 1024, id="and Stalled"),
-        pytest.param("Unpacked", MAX_MESSAGE_BYTES, id="the others tell everything, up to what the API server takes"),
+        pytest.param("Unpacked", MAX_MESSAGE_BYTES, id="other types are limited by the API server only"),
     ],
 )
-def test_no_message_is_longer_than_its_type_may_have(type: str, limit: int) -> None:
+def test_no_message_is_longer_than_the_limit(type: str, limit: int) -> None:
     text = "é" * 500_000
-    (condition,), (told,) = merge_conditions([], [DesiredCondition(type, "True", "Fine", text)], 1, NOON)
+    (condition,), (reported,) = merge_conditions([], [DesiredCondition(type, "True", "Fine", text)], 1, NOON)
     assert limit - 4 < len(condition.message.encode()) <= limit
     assert condition.message == "é" * (len(condition.message) - 1) + "…"
-    assert told.message == condition.message
+    assert reported.message == condition.message
 
 
 WANTED = st.lists(
@@ -152,9 +156,7 @@ WANTED = st.lists(
 
 
 @given(before=WANTED, wanted=WANTED, generation=st.integers(0, 5))
-def test_merging_twice_is_merging_once(
-    before: list[DesiredCondition], wanted: list[DesiredCondition], generation: int
-) -> None:
+def test_merging_is_idempotent(before: list[DesiredCondition], wanted: list[DesiredCondition], generation: int) -> None:
     """The same wants an hour later give the same conditions and no transition."""
     old, _ = merge_conditions([], before, 1, NOON - timedelta(days=1))
     once, _ = merge_conditions(old, wanted, generation, NOON)

@@ -16,7 +16,7 @@ from olmkit.api.names import is_digest, is_dns1123_label, is_dns1123_subdomain, 
         pytest.param("0", True, True, id="a digit"),
         pytest.param("a-b", True, True, id="a hyphen inside"),
         pytest.param("a.b", False, True, id="a dot makes a subdomain"),
-        pytest.param("", False, False, id="nothing"),
+        pytest.param("", False, False, id="empty"),
         pytest.param("-a", False, False, id="a hyphen first"),
         pytest.param("a-", False, False, id="a hyphen last"),
         pytest.param("a..b", False, False, id="an empty label"),
@@ -36,13 +36,13 @@ def test_checks(name: str, label: bool, subdomain: bool) -> None:
 
 
 @given(name=st.text(max_size=300), identity=st.text(max_size=20), limit=st.integers(20, 253))
-def test_a_safe_name_is_one_and_fits(name: str, identity: str, limit: int) -> None:
+def test_a_safe_name_is_valid_and_short_enough(name: str, identity: str, limit: int) -> None:
     result = safe_name(name, identity, limit)
     assert is_dns1123_subdomain(result)
     assert len(result) <= limit
 
 
-def test_a_safe_name_belongs_to_its_identity() -> None:
+def test_a_safe_name_is_unique_for_its_identity() -> None:
     assert safe_name("My_Package", "catalog/My_Package") == safe_name("My_Package", "catalog/My_Package")
     assert safe_name("My_Package", "catalog/My_Package") != safe_name("My_Package", "catalog/my-package")
     assert safe_name("My_Package", "x").startswith("my-package-")
@@ -69,9 +69,9 @@ def test_digests(text: str, expected: bool) -> None:
     [(0, "0 old replicas"), (1, "1 old replica"), (2, "2 old replicas")],
     ids=["none", "one", "two"],
 )
-def test_a_noun_with_its_number(number: int, words: str) -> None:
+def test_a_count_with_its_noun(number: int, words: str) -> None:
     assert pluralize(number, "old replica") == words
 
 
-def test_a_noun_with_a_plural_of_its_own() -> None:
+def test_a_count_with_an_irregular_plural() -> None:
     assert [pluralize(number, "entry", "entries") for number in (1, 2)] == ["1 entry", "2 entries"]

@@ -1,4 +1,4 @@
-"""Which addresses are refused, in every way of writing them."""
+"""Addresses that are refused, in every notation."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from olmkit.sources.errors import BadReference
         ("ff02::1", "multicast"),
     ],
 )
-def test_what_is_refused(address: str, why: str) -> None:
+def test_refused_addresses(address: str, why: str) -> None:
     refusal = SourceAddresses().refusal_of_address(address, 443)
     assert refusal is not None
     assert why in refusal
@@ -55,11 +55,11 @@ def test_what_is_refused(address: str, why: str) -> None:
     "address",
     ["10.0.0.1", "192.168.1.1", "172.16.0.1", "100.64.0.1", "8.8.8.8", "fd00::1", "2001:4860::1", "64:ff9b::808:808"],
 )
-def test_what_is_fine(address: str) -> None:
+def test_allowed_addresses(address: str) -> None:
     assert SourceAddresses().refusal_of_address(address, 443) is None
 
 
-def test_the_api_server_is_refused_at_its_port_or_at_all() -> None:
+def test_the_api_server_is_refused_at_its_port_or_at_every_port() -> None:
     addresses = SourceAddresses.load(
         deny=["10.96.0.1", "192.168.1.10:6443", "[fd00::1]:6443", "no-such-host.invalid:1"]
     )
@@ -71,7 +71,7 @@ def test_the_api_server_is_refused_at_its_port_or_at_all() -> None:
     assert addresses.refusal_of_address("fd00::1", 443) is None
 
 
-def test_a_range_lifts_it_for_that_range_only() -> None:
+def test_an_allowed_range_applies_to_that_range_only() -> None:
     addresses = SourceAddresses.load(["127.0.0.2/32", "169.254.0.0/24"])
     assert addresses.refusal_of_address("127.0.0.2", 1) is None
     assert addresses.refusal_of_address("127.0.0.1", 1) is not None
@@ -79,12 +79,12 @@ def test_a_range_lifts_it_for_that_range_only() -> None:
     assert addresses.refusal_of_address("169.254.1.7", 1) is not None
 
 
-def test_a_range_that_cannot_be_read_is_said() -> None:
+def test_an_invalid_range_is_reported() -> None:
     with pytest.raises(Blocked, match="--allow-source-cidr: 'ten'"):
         SourceAddresses.load(["ten"])
 
 
-def test_the_guard_refuses_before_there_is_a_socket() -> None:
+def test_the_guard_refuses_before_creating_a_socket() -> None:
     guard = AddressGuard(SourceAddresses())
     with pytest.raises(PermissionError):
         guard((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 80)))
@@ -94,7 +94,7 @@ def test_the_guard_refuses_before_there_is_a_socket() -> None:
 
 
 @given(some.ip_addresses(v=4))
-def test_an_ipv6_address_that_wraps_an_ipv4_one_is_judged_like_it(plain: ipaddress.IPv4Address) -> None:
+def test_an_embedded_ipv4_address_is_checked(plain: ipaddress.IPv4Address) -> None:
     addresses = SourceAddresses()
     expected = addresses.refusal_of_address(str(plain), 80)
     mapped = ipaddress.IPv6Address(0xFFFF_0000_0000 + int(plain))
@@ -106,7 +106,7 @@ def test_an_ipv6_address_that_wraps_an_ipv4_one_is_judged_like_it(plain: ipaddre
 
 
 @given(some.ip_addresses(v=4))
-def test_an_address_is_one_in_every_way_of_writing_it(plain: ipaddress.IPv4Address) -> None:
+def test_every_notation_of_an_address_is_recognized(plain: ipaddress.IPv4Address) -> None:
     value, parts = int(plain), plain.packed
     for written in (
         str(plain),
@@ -124,7 +124,7 @@ def test_an_address_is_one_in_every_way_of_writing_it(plain: ipaddress.IPv4Addre
 @pytest.mark.parametrize(
     "host", ["quay.io", "a", "1.2.3.4.5", "1.2.3.4 x", "256.1.1.1", "0xg", "1e3", "", "4294967296"]
 )
-def test_a_name_is_no_address(host: str) -> None:
+def test_a_name_is_not_an_address(host: str) -> None:
     assert literal_address(host) is None
 
 
@@ -141,12 +141,12 @@ def test_a_name_is_no_address(host: str) -> None:
         ("10.96.0.1", "the address 10.96.0.1, which is the API server's"),
     ],
 )
-def test_what_a_url_says_is_enough_to_refuse_some_hosts(host: str, what: str) -> None:
+def test_some_hosts_are_refused_without_resolving_them(host: str, what: str) -> None:
     assert SourceAddresses.load(deny=["10.96.0.1:443"]).refusal_of_host(host, 443) == what
 
 
 @pytest.mark.parametrize("host", ["quay.io", "notlocalhost", "10.0.0.1", "localhost.example.com", "[fd00::1]"])
-def test_others_cannot_be_refused_without_a_lookup(host: str) -> None:
+def test_other_names_are_not_refused_without_resolving_them(host: str) -> None:
     assert SourceAddresses().refusal_of_host(host, 443) is None
     lifted = SourceAddresses.load(["127.0.0.0/8"])
     assert lifted.refusal_of_host("localhost", 443) is None
@@ -164,7 +164,7 @@ def test_others_cannot_be_refused_without_a_lookup(host: str) -> None:
         pytest.param("metadata.google.internal", "", id="any name"),
     ],
 )
-def test_a_spec_that_names_a_refused_address_must_change(host: str, refused: str) -> None:
+def test_a_refused_address_in_a_spec_is_a_bad_reference(host: str, refused: str) -> None:
     addresses = SourceAddresses.load(deny=["192.168.1.10"])
     try:
         addresses.check_literal(host, 443, "web server X")

@@ -48,9 +48,9 @@ def test_keys_become_files_below_their_folder() -> None:
             [(config_map("a", {"x": "1"}), ""), (config_map("b", {"y": "1"}), "x")],
             "DuplicatePath",
             'configmap b has files in the folder "x", which is a file of configmap a',
-            id="a file where a folder is",
+            id="a file in place of a folder",
         ),
-        pytest.param([(config_map("a", {"x": "1"}), "../d")], "InvalidReference", "path", id="a path out"),
+        pytest.param([(config_map("a", {"x": "1"}), "../d")], "InvalidReference", "path", id="a path outside"),
         pytest.param(
             [(config_map("a", {"..": "1"}), "")], "UnsafeContent", "which is not a file name", id="a key that climbs"
         ),
@@ -61,17 +61,17 @@ def test_keys_become_files_below_their_folder() -> None:
             [({"metadata": {"name": "a"}, "binaryData": {"x": "not base64"}}, "")],
             "UnsupportedContent",
             'configmap a has invalid base64 at the key "x"',
-            id="bytes that are none",
+            id="invalid base64",
         ),
         pytest.param(
             [(config_map(str(number), {f"k{number}": "x" * 1024**2}), "") for number in range(9)],
             "TooLarge",
             f"the configmaps hold 9,437,184 bytes; at most {MAX_CONTENT_BYTES:,} are read",
-            id="too much",
+            id="too large",
         ),
     ],
 )
-def test_what_is_refused(maps: list[tuple[dict[str, Any], str]], reason: str, words: str) -> None:
+def test_invalid_configmaps_are_refused(maps: list[tuple[dict[str, Any], str]], reason: str, words: str) -> None:
     with pytest.raises(Blocked) as raised:
         gather(maps)
     assert raised.value.reason == reason

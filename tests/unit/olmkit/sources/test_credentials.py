@@ -1,4 +1,4 @@
-"""Which host gets what out of which Secret, and what is said about one that cannot be used."""
+"""The credentials of Secrets for a host, and errors of invalid Secrets."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def passwords(auths: Mapping[str, str]) -> Credentials:
         pytest.param({"quay.io": "a"}, "quay.io:80", "x/y", None, id="not the port of plain HTTP"),
         pytest.param({"quay.io": "a"}, "quay.io:443", "x/y", "a", id="the usual port may be written"),
         pytest.param({"quay.io:443": "a"}, "quay.io", "x/y", "a", id="the usual port may be left out"),
-        pytest.param({"reg:5000": "a"}, "reg", "x/y", None, id="a port that is named is meant"),
+        pytest.param({"reg:5000": "a"}, "reg", "x/y", None, id="a port must match"),
         pytest.param({"reg:5000": "a"}, "reg:5000", "x/y", "a", id="a port"),
         pytest.param({"QUAY.io": "a"}, "Quay.IO", "x/y", "a", id="case does not count"),
-        pytest.param({"https://quay.io": "a"}, "quay.io", "x/y", "a", id="a scheme is no part of it"),
+        pytest.param({"https://quay.io": "a"}, "quay.io", "x/y", "a", id="a scheme is ignored"),
         pytest.param({"https://quay.io/v2/": "a"}, "quay.io", "x/y", "a", id="the version of the API neither"),
         pytest.param({"quay.io/v1": "a"}, "quay.io", "x/y", "a", id="also without a slash at its end"),
         pytest.param({"quay.io/v2/x": "a"}, "quay.io", "x/y", "a", id="a path after the version"),
@@ -57,8 +57,8 @@ def passwords(auths: Mapping[str, str]) -> Credentials:
         pytest.param({"quay.io/x/y": "c"}, "quay.io", "x", None, id="not what is above"),
         pytest.param({"*.example.com": "a"}, "reg.example.com", "x", "a", id="a star is one part"),
         pytest.param({"*.example.com": "a"}, "a.reg.example.com", "x", None, id="and not two"),
-        pytest.param({"*.example.com": "a"}, "example.com", "x", None, id="and not none"),
-        pytest.param({"*.example.com": "a"}, "reg.example.com.evil.org", "x", None, id="and the rest is meant"),
+        pytest.param({"*.example.com": "a"}, "example.com", "x", None, id="without the part it does not match"),
+        pytest.param({"*.example.com": "a"}, "reg.example.com.evil.org", "x", None, id="and the rest must match"),
         pytest.param({"reg-*.example.com": "a"}, "reg-1.example.com", "x", "a", id="or some of a part"),
         pytest.param({"*.example.com:5000": "a"}, "reg.example.com:5000", "x", "a", id="with a port"),
         pytest.param({"*.a.b": "1", "c.a.b": "2"}, "c.a.b", "x", "2", id="a host by its name wins"),
@@ -68,10 +68,12 @@ def passwords(auths: Mapping[str, str]) -> Credentials:
         pytest.param({"docker.io": "a"}, "registry-1.docker.io", "library/x", "a", id="Docker Hub by its short name"),
         pytest.param({"registry-1.docker.io": "a"}, "docker.io", "library/x", "a", id="and by its long one"),
         pytest.param({"docker.io/library": "a"}, "registry-1.docker.io", "other/x", None, id="a path at Docker Hub"),
-        pytest.param({"https://index.docker.io/v1/": "a"}, "quay.io", "x", None, id="Docker Hub's is no default"),
+        pytest.param(
+            {"https://index.docker.io/v1/": "a"}, "quay.io", "x", None, id="a rule for Docker Hub is not a default"
+        ),
     ],
 )
-def test_a_login_is_for_the_host_and_path_that_its_key_names(
+def test_a_login_matches_the_host_and_path_of_its_key(
     auths: Mapping[str, str], host: str, repository: str, password: str | None
 ) -> None:
     found = passwords(auths).for_registry(host, repository)
@@ -79,7 +81,7 @@ def test_a_login_is_for_the_host_and_path_that_its_key_names(
 
 
 @given(st.text(st.characters(codec="ascii", categories=["L", "N"], include_characters=".-:*[]/"), max_size=40))
-def test_no_other_host_is_ever_named(host: str) -> None:
+def test_a_login_matches_no_other_host(host: str) -> None:
     """A login for quay.io is for quay.io, whatever else is asked for."""
     found = passwords({"quay.io": "a"}).for_registry(host, "x/y")
     assert found is None or host.lower() in ("quay.io", "quay.io:443")
@@ -107,7 +109,7 @@ ENTRIES = [
 
 
 @pytest.mark.parametrize(("entry", "login"), ENTRIES)
-def test_both_forms_of_a_docker_config_are_read(entry: Mapping[str, str], login: Login) -> None:
+def test_both_formats_of_docker_configs_are_read(entry: Mapping[str, str], login: Login) -> None:
     new = Credentials.from_secret(docker_config({"quay.io": entry}))
     old = Credentials.from_secret(secret("kubernetes.io/dockercfg", {".dockercfg": json.dumps({"quay.io": entry})}))
     assert new.for_registry("quay.io", "x") == old.for_registry("quay.io", "x") == login
@@ -133,7 +135,7 @@ def test_a_login_becomes_a_header() -> None:
         ("x.git.example.com", False),
     ],
 )
-def test_a_user_and_password_are_for_the_hosts_of_the_annotation(host: str, found: bool) -> None:
+def test_a_login_matches_the_hosts_of_the_annotation(host: str, found: bool) -> None:
     values = {"username": "u", "password": "p\n"}
     for kind in ("kubernetes.io/basic-auth", "Opaque"):
         login = Credentials.from_secret(secret(kind, values, HOSTS)).basic_auth(host)
@@ -145,7 +147,7 @@ def test_a_user_and_password_are_for_the_hosts_of_the_annotation(host: str, foun
     ("host", "found"),
     [("git.example.com", True), ("git.example.com:22", True), ("git.example.com:443", False), ("example.com", False)],
 )
-def test_a_key_is_for_the_hosts_of_the_annotation(host: str, found: bool) -> None:
+def test_a_key_matches_the_hosts_of_the_annotation(host: str, found: bool) -> None:
     for kind in ("kubernetes.io/ssh-auth", "Opaque"):
         made = Credentials.from_secret(secret(kind, {"ssh-privatekey": KEY, "ssh-knownhosts": "git …"}, HOSTS))
         key = made.ssh_key(host)
@@ -153,14 +155,14 @@ def test_a_key_is_for_the_hosts_of_the_annotation(host: str, found: bool) -> Non
         assert made.for_registry(host, "x") is None
 
 
-def test_a_user_and_password_do_for_a_registry_that_the_annotation_names() -> None:
+def test_a_login_matches_a_registry_of_the_annotation() -> None:
     made = Credentials.from_secret(secret("kubernetes.io/basic-auth", {"username": "u", "password": "p"}, "quay.io"))
     login = made.for_registry("quay.io", "x/y")
     assert login is not None
     assert login.password == "p"
 
 
-def test_the_objects_own_secret_comes_before_the_clusters() -> None:
+def test_the_own_secret_takes_precedence_over_the_common_one() -> None:
     own, clusters = passwords({"quay.io": "own"}), passwords({"quay.io/x": "cluster", "ghcr.io": "cluster"})
     both = Credentials.merged(own, clusters)
     for host, expected in (("quay.io", "own"), ("ghcr.io", "cluster")):
@@ -179,7 +181,7 @@ def test_the_objects_own_secret_comes_before_the_clusters() -> None:
         ("example.com", False),
     ],
 )
-def test_only_hosts_of_the_second_annotation_get_a_password_in_the_clear(host: str, found: bool) -> None:
+def test_only_insecure_hosts_get_a_password_without_verified_tls(host: str, found: bool) -> None:
     values = {"username": "u", "password": "p"}
     raw = secret("kubernetes.io/basic-auth", values, HOSTS, insecure="files.example.com:8443")
     made = Credentials.from_secret(raw)
@@ -188,7 +190,7 @@ def test_only_hosts_of_the_second_annotation_get_a_password_in_the_clear(host: s
         assert each.basic_auth("git.example.com") is not None
 
 
-def test_a_host_of_the_second_annotation_alone_is_an_error() -> None:
+def test_an_insecure_host_must_be_in_both_annotations() -> None:
     values = {"username": "u", "password": "p"}
     with pytest.raises(
         Blocked, match=r'has "other\.example" in its annotation .*insecure-source-hosts, which .* does not name'
@@ -227,20 +229,22 @@ def of_key(hosts: str, name: str) -> Credentials:
             *(("a.example",), ("a.example",), ""),
             id="hosts of keys neither",
         ),
-        pytest.param(passwords({"quay.io": "p"}), (), (), "olm-suite-system/login", id="registries are told by Secret"),
+        pytest.param(
+            passwords({"quay.io": "p"}), (), (), "olm-suite-system/login", id="registry logins are named by Secret"
+        ),
         pytest.param(
             Credentials.merged(Credentials(), passwords({"quay.io": "p"})), *((), (), ""), id="also only its own"
         ),
     ],
 )
-def test_sentences_name_hosts_of_the_objects_own_secret_only(
+def test_messages_name_hosts_of_the_own_secret_only(
     made: Credentials, hosts: tuple[str, ...], ssh_hosts: tuple[str, ...], registries_of: str
 ) -> None:
     for each in (made, through_json(made)):
         assert (each.hosts, each.ssh_hosts, each.registry_only_secret) == (hosts, ssh_hosts, registries_of)
 
 
-def test_a_secret_for_all_that_cannot_be_used_is_told_where_a_login_is_missing() -> None:
+def test_an_unusable_common_secret_is_reported_where_a_login_is_missing() -> None:
     made = Credentials.merged(
         passwords({"quay.io": "p"}), Credentials(common_secret_error="Secret all has no key password")
     )
@@ -249,7 +253,7 @@ def test_a_secret_for_all_that_cannot_be_used_is_told_where_a_login_is_missing()
     assert passwords({"quay.io": "p"}).common_secret_hint == ""
 
 
-def test_credentials_reach_a_job_as_json() -> None:
+def test_credentials_are_passed_to_a_job_as_json() -> None:
     both = Credentials.merged(
         passwords({"quay.io/x": "p", "*.example.com:5000": "q"}),
         Credentials.from_secret(
@@ -282,7 +286,7 @@ FAULTS: list[Any] = [
     pytest.param(
         secret("kubernetes.io/dockerconfigjson", {".dockerconfigjson": b"\xff\xfe"}),
         "a value that is not text",
-        id="no text",
+        id="not text",
     ),
     pytest.param(docker_config({}), "does not name a registry at the key .dockerconfigjson", id="no entry"),
     pytest.param(docker_config({"": auth("u", "Sesame")}), 'names the registry "", which is not host', id="no host"),
@@ -339,7 +343,7 @@ FAULTS: list[Any] = [
 
 
 @pytest.mark.parametrize(("made", "words"), FAULTS)
-def test_a_secret_that_cannot_be_used_is_named_with_what_is_missing(made: Mapping[str, Any], words: str) -> None:
+def test_an_invalid_secret_is_named_with_what_is_missing(made: Mapping[str, Any], words: str) -> None:
     with pytest.raises(Blocked) as raised:
         Credentials.from_secret(made)
     assert raised.value.reason == "InvalidSecret"
@@ -365,18 +369,18 @@ def test_a_secret_that_cannot_be_used_is_named_with_what_is_missing(made: Mappin
         pytest.param(
             secret("kubernetes.io/dockerconfigjson", {".dockerconfigjson": "{Sesame"}),
             "Secret olm-suite-system/login has invalid JSON at the key .dockerconfigjson",
-            id="nothing of it is in the message anyway",
+            id="a message without a value",
         ),
     ],
 )
-def test_to_others_nothing_out_of_a_bad_secret_is_told(made: Mapping[str, Any], plain: str) -> None:
+def test_a_public_message_contains_nothing_of_an_invalid_secret(made: Mapping[str, Any], plain: str) -> None:
     with pytest.raises(BadSecret) as raised:
         Credentials.from_secret(made)
     assert raised.value.public_message == plain
     assert "esame" not in plain
 
 
-def test_no_repr_shows_a_value() -> None:
+def test_no_repr_contains_a_value() -> None:
     made = [
         passwords({"quay.io": "Sesame"}),
         Credentials.from_secret(docker_config({"quay.io": {"identitytoken": "Sesame"}})),

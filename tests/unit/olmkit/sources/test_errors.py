@@ -1,4 +1,4 @@
-"""Errors of sources: their text is safe to show, and they cross a process boundary whole."""
+"""Errors of sources: their messages are safe to show, and they survive pickling."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from olmkit.sources.errors import BadContent, BadReference, ImageNotFound, Sourc
         pytest.param("x" * 300, '"' + "x" * 200 + '…"', id="a long text is cut"),
     ],
 )
-def test_how_text_of_others_is_shown(text: str, expected: str) -> None:
+def test_untrusted_text_is_quoted(text: str, expected: str) -> None:
     assert quoted(text) == expected
 
 
 @given(some.text(some.characters(exclude_categories=()), max_size=400))
-def test_any_text_can_be_shown(text: str) -> None:
+def test_any_text_can_be_quoted(text: str) -> None:
     shown = quoted(text)
     assert shown.isprintable()
     assert len(shown.encode()) <= 4 * 203
@@ -58,5 +58,5 @@ def test_a_copy_is_the_same(error: OlmError) -> None:
         pytest.param("a" * 60 + "/" + "b" * 60, "a" * 50 + "…" + "b" * 50, id="a long one without its middle"),
     ],
 )
-def test_paths_are_shown_so_that_they_are_found(path: str, expected: str) -> None:
+def test_paths_are_quoted_unchanged_where_possible(path: str, expected: str) -> None:
     assert shown_path(path, 100) == expected

@@ -1,4 +1,4 @@
-"""HTTP_PROXY, HTTPS_PROXY and NO_PROXY as Go's programs read them."""
+"""HTTP_PROXY, HTTPS_PROXY and NO_PROXY with the semantics of Go."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BOTH = {"HTTP_PROXY": "http://proxy:3128", "HTTPS_PROXY": "http://secure:3129"}
         pytest.param({"http_proxy": "http://lower:1"}, "http", "http://lower:1", id="in lower case"),
         pytest.param({"http_proxy": "http://lower:1", **BOTH}, "http", "http://proxy:3128", id="upper case first"),
         pytest.param({"HTTP_PROXY": "http://proxy:3128"}, "https", None, id="one scheme is not the other"),
-        pytest.param({"ALL_PROXY": "http://all:1"}, "https", None, id="ALL_PROXY is not asked"),
+        pytest.param({"ALL_PROXY": "http://all:1"}, "https", None, id="ALL_PROXY is ignored"),
         pytest.param({"HTTPS_PROXY": "proxy:3128"}, "https", "http://proxy:3128", id="without a scheme"),
         pytest.param({"HTTPS_PROXY": "proxy"}, "https", "http://proxy:80", id="without a port"),
         pytest.param({"HTTPS_PROXY": "https://proxy/"}, "https", "https://proxy:443", id="a proxy that speaks TLS"),
@@ -34,7 +34,7 @@ def test_each_scheme_has_its_proxy(environment: Mapping[str, str], scheme: str, 
     assert (proxy.url if proxy else None) == expected
 
 
-def test_a_login_of_a_proxy_is_kept_apart_and_shown_nowhere() -> None:
+def test_the_login_of_a_proxy_is_in_no_repr() -> None:
     proxies = Proxies.load({"HTTPS_PROXY": "http://us%40er:Ses%3Aame@proxy:3128"})
     assert proxies.https == Proxy("http://proxy:3128", "Basic dXNAZXI6U2VzOmFtZQ==")
     assert "ame" not in repr(proxies)
@@ -44,9 +44,9 @@ def test_a_login_of_a_proxy_is_kept_apart_and_shown_nowhere() -> None:
 @pytest.mark.parametrize(
     ("no_proxy", "host", "port", "direct"),
     [
-        pytest.param("", "quay.io", 443, False, id="nothing"),
+        pytest.param("", "quay.io", 443, False, id="empty"),
         pytest.param("*", "quay.io", 443, True, id="everything"),
-        pytest.param("a.com, *", "quay.io", 443, True, id="everything among others"),
+        pytest.param("a.com, *", "quay.io", 443, True, id="a star among other entries"),
         pytest.param("quay.io", "quay.io", 443, True, id="a domain"),
         pytest.param("quay.io", "cdn.quay.io", 443, True, id="what is below a domain"),
         pytest.param("quay.io", "myquay.io", 443, False, id="not what ends the same"),
@@ -55,7 +55,7 @@ def test_a_login_of_a_proxy_is_kept_apart_and_shown_nowhere() -> None:
         pytest.param("*.quay.io", "cdn.quay.io", 443, True, id="a star and a suffix"),
         pytest.param("*.quay.io", "quay.io", 443, False, id="which is not the domain either"),
         pytest.param("QUAY.io", "Quay.IO", 443, True, id="case does not count"),
-        pytest.param(" a.com , quay.io ", "quay.io", 443, True, id="blanks"),
+        pytest.param(" a.com , quay.io ", "quay.io", 443, True, id="blanks only"),
         pytest.param("quay.io:8443", "quay.io", 8443, True, id="a port"),
         pytest.param("quay.io:8443", "quay.io", 443, False, id="another port"),
         pytest.param("10.0.0.0/8", "10.1.2.3", 443, True, id="a CIDR"),
@@ -69,12 +69,12 @@ def test_a_login_of_a_proxy_is_kept_apart_and_shown_nowhere() -> None:
         pytest.param("fd00::1", "fd00::1", 443, True, id="an IPv6 address"),
         pytest.param("[fd00::1]:5000", "fd00::1", 5000, True, id="an IPv6 address with a port"),
         pytest.param("10.0.0.0/99,:80,", "quay.io", 80, False, id="what makes no sense is passed over"),
-        pytest.param("", "localhost", 443, True, id="localhost is never asked of a proxy"),
+        pytest.param("", "localhost", 443, True, id="localhost is always direct"),
         pytest.param("", "127.0.0.9", 443, True, id="nor is loopback"),
         pytest.param("", "[::1]", 443, True, id="nor its IPv6 form"),
     ],
 )
-def test_some_hosts_are_asked_directly(no_proxy: str, host: str, port: int, direct: bool) -> None:
+def test_hosts_of_no_proxy_are_direct(no_proxy: str, host: str, port: int, direct: bool) -> None:
     for name in ("NO_PROXY", "no_proxy"):
         proxies = Proxies.load({**BOTH, name: no_proxy})
         assert (proxies.choose("https", host, port) is None) == direct
@@ -83,7 +83,7 @@ def test_some_hosts_are_asked_directly(no_proxy: str, host: str, port: int, dire
 @pytest.mark.parametrize(
     "text", ["socks5://u:Sesame@proxy:1", "http://u:Sesame@", "http://u:Sesame@proxy:port", "http://"]
 )
-def test_a_proxy_that_is_none_is_said_without_its_value(text: str) -> None:
+def test_an_invalid_proxy_is_reported_without_its_value(text: str) -> None:
     with pytest.raises(Blocked) as raised:
         Proxies.load({"HTTPS_PROXY": text})
     assert raised.value.reason == "InvalidConfiguration"

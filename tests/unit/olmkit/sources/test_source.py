@@ -1,4 +1,4 @@
-"""Sources as values: on their way to a job, and as the text that tells one from another."""
+"""Sources as values: encoding, identity and digest."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class Request:
 
 
 @given(SOURCES)
-def test_a_source_survives_its_way_to_a_job(source: Source) -> None:
+def test_a_source_survives_encoding(source: Source) -> None:
     made = Request(source)
     assert codec.decode(Request, json.loads(json.dumps(codec.encode(made)))) == made
 
 
 @given(SOURCES, SOURCES)
-def test_what_differs_has_another_identity(one: Source, other: Source) -> None:
+def test_different_sources_have_different_identities(one: Source, other: Source) -> None:
     sorted_files = [tuple(sorted(each.files)) if isinstance(each, ConfigMapsSource) else each for each in (one, other)]
     assert (identity(one) == identity(other)) == (sorted_files[0] == sorted_files[1])
 
@@ -61,7 +61,7 @@ def test_what_differs_has_another_identity(one: Source, other: Source) -> None:
         (ConfigMapsSource((("a", b"s3cret"),)), "configMaps sha256:"),
     ],
 )
-def test_an_identity_is_short_and_tells_no_secret(source: Source, beginning: str) -> None:
+def test_an_identity_is_short_and_contains_no_secret(source: Source, beginning: str) -> None:
     assert identity(source).startswith(beginning)
     assert "s3cret" not in identity(source)
     assert len(identity(source)) < 200
@@ -71,7 +71,7 @@ def test_files_are_not_in_a_repr() -> None:
     assert repr(ConfigMapsSource((("a", b"text"),))) == "ConfigMapsSource()"
 
 
-def test_the_digest_of_files_is_of_paths_and_bytes_in_any_order() -> None:
+def test_the_digest_of_files_does_not_depend_on_their_order() -> None:
     one, two = ("a", b"1"), ("b", b"2")
     assert digest_of_files([one, two]) == digest_of_files([two, one])
     assert len({digest_of_files(each) for each in ([one], [two], [one, two], [("a", b"2"), ("b", b"1")])}) == 4
@@ -86,10 +86,10 @@ def test_the_digest_of_files_is_of_paths_and_bytes_in_any_order() -> None:
         ("u:p@a.example:b", "u:p@a.example:b"),
     ],
 )
-def test_what_of_a_url_may_be_shown(url: str, shown: str) -> None:
+def test_the_query_and_login_of_a_url_are_removed(url: str, shown: str) -> None:
     assert without_query(url) == shown
 
 
-def test_a_source_of_a_kind_to_come_is_refused() -> None:
+def test_an_unknown_type_of_source_is_refused() -> None:
     with pytest.raises(ValueError, match="Invalid value 'upload'"):
         codec.decode(Request, {"source": {"type": "upload"}})

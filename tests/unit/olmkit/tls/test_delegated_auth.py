@@ -1,4 +1,4 @@
-"""What of a token check needs no server."""
+"""The cache of reviews, and names in status lines."""
 
 import tracemalloc
 
@@ -14,14 +14,14 @@ from olmkit.tls.delegated_auth import MAX_CACHED_REVIEWS, MAX_NAME_LENGTH, Expir
         pytest.param("jane doe@example.com", "jane doe@example.com", id="a person"),
         pytest.param("J\xf8rgen", "J?rgen", id="letters of other languages"),
         pytest.param("x\r\nSet-Cookie: a=b", "x??Set-Cookie: a=b", id="the end of a line"),
-        pytest.param("x" * 5000, "x" * MAX_NAME_LENGTH, id="a long one"),
+        pytest.param("x" * 5000, "x" * MAX_NAME_LENGTH, id="a long token"),
     ],
 )
-def test_a_name_is_quoted_as_a_status_line_can_hold_it(name: str, expected: str) -> None:
+def test_a_name_is_limited_to_characters_of_a_status_line(name: str, expected: str) -> None:
     assert for_status_line(name) == expected
 
 
-def test_a_value_is_remembered_for_its_time() -> None:
+def test_a_value_expires() -> None:
     now = [0.0]
     kept: ExpiringCache[str] = ExpiringCache(lambda: now[0])
     kept.put("a", "x", 10)
@@ -31,7 +31,7 @@ def test_a_value_is_remembered_for_its_time() -> None:
     assert kept.get("a") is None
 
 
-def test_a_long_key_takes_no_more_room_than_a_short_one() -> None:
+def test_a_long_key_takes_no_more_memory_than_a_short_one() -> None:
     kept: ExpiringCache[bool] = ExpiringCache(lambda: 0.0)
     tracemalloc.start()
     try:
@@ -45,7 +45,7 @@ def test_a_long_key_takes_no_more_room_than_a_short_one() -> None:
     assert kept.get("7 \udc80") is None
 
 
-def test_of_too_many_the_one_that_was_used_longest_ago_goes() -> None:
+def test_the_least_recently_used_value_is_dropped() -> None:
     kept: ExpiringCache[int] = ExpiringCache(lambda: 0.0)
     for number in range(MAX_CACHED_REVIEWS):
         kept.put(str(number), number, 10)

@@ -1,4 +1,4 @@
-"""How many reviews there are of what nobody has asked before: per client and in all."""
+"""Rate limits of reviews, per client and in total."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ def test_a_client_has_its_burst_and_then_its_rate(rates: ReviewRates) -> None:
 
 
 @BOTH
-def test_a_client_that_is_refused_leaves_the_others_what_there_is(rates: ReviewRates) -> None:
+def test_a_refused_client_does_not_use_up_the_total(rates: ReviewRates) -> None:
     limits = ReviewRateLimiter(rates)
     assert taken(limits, 0.0, "a") == rates.burst
     assert limits.take("b", 0.0)
 
 
 @BOTH
-def test_all_clients_together_have_a_limit(rates: ReviewRates) -> None:
+def test_the_total_of_all_clients_is_limited(rates: ReviewRates) -> None:
     limits = ReviewRateLimiter(rates)
     many = [str(number) for number in range(50)]
     assert taken(limits, 0.0, *many, times=20) == rates.total_burst
     assert taken(limits, 1.0, *many, times=20) == rates.total_rate
 
 
-def test_what_is_given_back_can_be_taken_again_and_no_more() -> None:
+def test_a_refunded_review_can_be_taken_again() -> None:
     limits = ReviewRateLimiter(ACCESS_REVIEW_RATES)
     assert taken(limits, 0.0, "a") == ACCESS_REVIEW_RATES.burst
     limits.refund("a")
@@ -70,10 +70,10 @@ def test_what_is_given_back_can_be_taken_again_and_no_more() -> None:
             "::ffff:192.0.2.1", "::ffff:192.0.2.2", False, id="IPv4 addresses written as IPv6 are not one network"
         ),
         pytest.param("fe80::1%eth0", "fe80::2%eth1", True, id="zones do not count"),
-        pytest.param("", "", True, id="an address that is not known"),
+        pytest.param("", "", True, id="an unknown address"),
     ],
 )
-def test_whose_share_it_is(first: str, second: str, is_one: bool) -> None:
+def test_the_client_of_an_address(first: str, second: str, is_one: bool) -> None:
     assert (client_of(first) == client_of(second)) is is_one
 
 

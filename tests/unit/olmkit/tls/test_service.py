@@ -1,4 +1,4 @@
-"""Under which names a service is reached."""
+"""The names of a Service, and addresses in URLs."""
 
 import pytest
 
@@ -14,13 +14,13 @@ OWN = (
     ("addresses", "more"),
     [
         pytest.param((), (), id="no other address"),
-        pytest.param(("",), (), id="an address that is not set"),
+        pytest.param(("",), (), id="an empty address"),
         pytest.param(("catalogs.example.com:8443",), ("catalogs.example.com",), id="a host with a port"),
         pytest.param(("10.0.0.7:8083", "[fd00::7]:8083"), ("10.0.0.7", "fd00::7"), id="addresses of both sorts"),
         pytest.param(("catalogd-catalogserver.olm.svc",), (), id="a name that it has anyway"),
     ],
 )
-def test_a_certificate_is_for_the_service_the_machine_and_the_addresses_it_is_given(
+def test_a_certificate_has_the_names_of_the_service_localhost_and_the_given_addresses(
     addresses: tuple[str, ...], more: tuple[str, ...]
 ) -> None:
     assert CATALOG_SERVICE.names("olm", *addresses) == tuple(sorted({*OWN, *more}))
@@ -53,5 +53,5 @@ def test_the_host_of_an_address(address: str, host: str) -> None:
         ("[fd00::7]:8443", "[fd00::7]:8443"),
     ],
 )
-def test_an_ipv6_address_of_a_pod_can_stand_in_a_url(address: str, expected: str) -> None:
+def test_an_ipv6_address_is_bracketed_in_a_url(address: str, expected: str) -> None:
     assert netloc(address) == expected

@@ -1,4 +1,4 @@
-"""A repository behind a git server, for tests that need one of each."""
+"""A git server with a repository."""
 
 from __future__ import annotations
 

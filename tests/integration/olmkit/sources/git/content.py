@@ -1,4 +1,4 @@
-"""Files that tests of git sources commit, and the login that their servers want."""
+"""Files that tests of git sources commit, and the logins of their servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Git servers over http and https: who gets a login, where redirects lead, and what answers there."""
+"""Git servers over http and https: logins, redirects and invalid responses."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ from tests.servers.git_ssh_server import GitSshServer
 from tests.servers.web_server import redirect
 
 
-async def test_a_login_goes_to_the_host_that_its_secret_names(
+async def test_a_login_is_sent_to_the_hosts_of_its_secret_only(
     harness: SourceHarness, repository: Repository, folder: Path
 ) -> None:
     repository.commit(FILES)
     async with GitServer(folder, login=("reader", PASSWORD)) as server:
         url = f"{server.url}/team/x.git"
         what = f'git server {server.address} requires a user and a password for git repository "/team/x.git" (401)'
-        error = await harness.refusal(branch(url))
+        error = await harness.error(branch(url))
         assert (error.reason, error.message) == ("Unauthorized", f"{what}: name a Secret in auth")
 
         values = {"username": "reader", "password": PASSWORD}
-        harness.give(secret("kubernetes.io/basic-auth", values, "git.example.com"))
-        error = await harness.refusal(branch(url))
+        harness.use_secrets(secret("kubernetes.io/basic-auth", values, "git.example.com"))
+        error = await harness.error(branch(url))
         assert error.message == f"{what}, and the Secret is for other hosts: git.example.com"
         assert set(server.authorizations) == {None}
 
-        harness.give(
+        harness.use_secrets(
             secret(
                 "kubernetes.io/ssh-auth", {"ssh-privatekey": "K3y-Sesame", "ssh-knownhosts": "h0sts"}, server.address
             )
         )
-        error = await harness.refusal(branch(url))
+        error = await harness.error(branch(url))
         words = (
             "Secret olm-suite-system/login has a key, which is for ssh: "
             "name a Secret of type kubernetes.io/basic-auth in auth"
         )
         assert error.message == f"{what}, and {words}"
 
-        harness.give(
+        harness.use_secrets(
             secret(
                 "kubernetes.io/basic-auth",
                 values | {"password": "Wr0ng-Sesame"},
@@ -60,27 +60,27 @@ async def test_a_login_goes_to_the_host_that_its_secret_names(
                 insecure=server.address,
             )
         )
-        error = await harness.refusal(branch(url))
+        error = await harness.error(branch(url))
         words = "does not accept the user and password of Secret olm-suite-system/login"
         assert error.message == f'git server {server.address} {words} for git repository "/team/x.git" (401)'
 
-        harness.give(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
+        harness.use_secrets(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
         assert await harness.files(branch(url, directory="catalog")) == WANTED
 
 
-async def test_a_login_goes_by_plain_http_only_if_its_secret_says_so(
+async def test_a_login_is_sent_over_plain_http_only_if_its_secret_allows_it(
     harness: SourceHarness, repository: Repository, folder: Path
 ) -> None:
     repository.commit(FILES)
     values = {"username": "reader", "password": PASSWORD}
     async with GitServer(folder, login=("reader", PASSWORD)) as server:
-        harness.give(secret("kubernetes.io/basic-auth", values, server.address))
-        error = await harness.refusal(branch(f"{server.url}/team/x.git"))
+        harness.use_secrets(secret("kubernetes.io/basic-auth", values, server.address))
+        error = await harness.error(branch(f"{server.url}/team/x.git"))
         assert "are sent neither by plain HTTP nor with insecureSkipVerify" in error.message
         assert set(server.authorizations) == {None}
 
 
-async def test_a_server_confirms_a_commit_to_who_may_read_its_repository(
+async def test_access_to_a_commit_requires_access_to_its_repository(
     harness: SourceHarness, repository: Repository, folder: Path
 ) -> None:
     name = repository.commit(FILES)
@@ -93,7 +93,7 @@ async def test_a_server_confirms_a_commit_to_who_may_read_its_repository(
 
         with pytest.raises(Waiting, match="requires a user and a password"):
             await confirm("x")
-        harness.give(
+        harness.use_secrets(
             secret(
                 "kubernetes.io/basic-auth",
                 values | {"password": "Wr0ng-Sesame"},
@@ -103,7 +103,7 @@ async def test_a_server_confirms_a_commit_to_who_may_read_its_repository(
         )
         with pytest.raises(Waiting, match="does not accept the user and password"):
             await confirm("x")
-        harness.give(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
+        harness.use_secrets(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
         await confirm("x")
         with pytest.raises(Waiting):
             await confirm("y")
@@ -117,16 +117,16 @@ async def test_hosts_of_a_secret_that_the_object_does_not_name_are_not_disclosed
     async with GitServer(folder, login=("reader", PASSWORD)) as server:
         url = f"{server.url}/team/x.git"
         what = f'git server {server.address} requires a user and a password for git repository "/team/x.git" (401)'
-        everybodys = docker_config({"registry.hidden.example": auth("u", PASSWORD)}, name="all")
-        harness.give(secret("kubernetes.io/basic-auth", values, "git.example.com"), shared=everybodys)
-        error = await harness.refusal(branch(url))
+        common_secret = docker_config({"registry.hidden.example": auth("u", PASSWORD)}, name="all")
+        harness.use_secrets(secret("kubernetes.io/basic-auth", values, "git.example.com"), shared=common_secret)
+        error = await harness.error(branch(url))
         assert error.message == f"{what}, and the Secret is for other hosts: git.example.com", (
             "not those of another Secret"
         )
-        harness.give(shared=everybodys)
-        assert (await harness.refusal(branch(url))).message == f"{what}: name a Secret in auth"
-        harness.give(docker_config({server.address: auth("reader", PASSWORD)}))
-        error = await harness.refusal(branch(url))
+        harness.use_secrets(shared=common_secret)
+        assert (await harness.error(branch(url))).message == f"{what}: name a Secret in auth"
+        harness.use_secrets(docker_config({server.address: auth("reader", PASSWORD)}))
+        error = await harness.error(branch(url))
         words = (
             "has logins for registries, which are not sent to other servers: "
             "name a Secret of type kubernetes.io/basic-auth in auth"
@@ -144,7 +144,7 @@ async def test_a_login_does_not_follow_a_redirect(harness: SourceHarness, reposi
 
         here.fault = send_on
         values = {"username": "reader", "password": PASSWORD}
-        harness.give(
+        harness.use_secrets(
             secret(
                 "kubernetes.io/basic-auth",
                 values,
@@ -155,7 +155,9 @@ async def test_a_login_does_not_follow_a_redirect(harness: SourceHarness, reposi
         assert await harness.files(branch(f"{here.url}/team/x.git", directory="catalog")) == WANTED
         assert None not in here.authorizations
         assert set(there.authorizations) == {None}
-        assert all(line.startswith("GET ") for line in here.lines), "what follows is asked where the first was sent to"
+        assert all(line.startswith("GET ") for line in here.lines), (
+            "later requests are sent to the target of the first redirect"
+        )
 
 
 @pytest.mark.parametrize(
@@ -166,11 +168,11 @@ async def test_a_login_does_not_follow_a_redirect(harness: SourceHarness, reposi
         "http://[::1]:1/info/refs?service=git-upload-pack",
     ],
 )
-async def test_redirects_to_addresses_that_are_nobody_elses_business(
+async def test_redirects_to_refused_addresses(
     harness: SourceHarness, server: GitServer, url: str, location: str
 ) -> None:
     server.fault = redirect(location)
-    error = await harness.refusal(branch(url))
+    error = await harness.error(branch(url))
     assert error.reason == "AddressRefused"
 
 
@@ -181,11 +183,11 @@ async def test_redirects_to_addresses_that_are_nobody_elses_business(
         pytest.param("/elsewhere", "SourceUnavailable", "redirects more than 5 times", id="in a circle"),
     ],
 )
-async def test_redirects_that_lead_nowhere(
+async def test_invalid_redirects(
     harness: SourceHarness, server: GitServer, url: str, location: str, reason: str, words: str
 ) -> None:
     server.fault = redirect(location)
-    error = await harness.refusal(branch(url))
+    error = await harness.error(branch(url))
     assert error.reason == reason
     assert words in error.message
     assert "registry" not in error.message
@@ -197,14 +199,14 @@ async def test_loopback_is_refused_unless_allowed(
     repository.commit(FILES)
     harness.access = replace(harness.access, allowed_cidrs=())
     for each in (url, url.replace("127.0.0.1", "localhost"), url.replace("127.0.0.1", "0x7f000001")):
-        error = await harness.refusal(branch(each))
+        error = await harness.error(branch(each))
         assert error.reason == "AddressRefused"
         assert "which is loopback" in error.message
         assert type(error) is (AddressRefused if "localhost" in each else BadReference)
     assert server.requests == []
     async with GitSshServer(repository.folder.parents[1]) as ssh:
-        harness.give(ssh_secret(ssh))
-        error = await harness.refusal(branch(f"ssh://git@{ssh.address}/team/x.git"))
+        harness.use_secrets(ssh_secret(ssh))
+        error = await harness.error(branch(f"ssh://git@{ssh.address}/team/x.git"))
         assert (type(error), error.reason) == (BadReference, "AddressRefused")
         assert ssh.users == []
 
@@ -213,24 +215,24 @@ async def test_loopback_is_refused_unless_allowed(
 @pytest.mark.parametrize(
     ("body", "kind"),
     [
-        pytest.param(b"", "", id="nothing"),
-        pytest.param(b"<html>", "text/html", id="a page"),
+        pytest.param(b"", "", id="empty"),
+        pytest.param(b"<html>", "text/html", id="an HTML page"),
         pytest.param(b"zzzz", "", id="no git protocol"),
-        pytest.param(b"0003", "", id="a length that is none"),
-        pytest.param(b"fff0abc", "", id="less than its length"),
-        pytest.param(b"001e# service=git-upload-pack\n0000000eversion 7\n0000", "", id="a version to come"),
+        pytest.param(b"0003", "", id="an invalid length"),
+        pytest.param(b"fff0abc", "", id="shorter than its length"),
+        pytest.param(b"001e# service=git-upload-pack\n0000000eversion 7\n0000", "", id="an unknown version"),
         pytest.param(b"001e# service=git-upload-pack\n00000008ab\n0000", "", id="a branch without a name"),
         pytest.param(b"0029ERR you sent Basic cmVhZGVyOk9wM24=\n0000", "", id="an error"),
-        pytest.param(b"000dpackfile\n0009\x03no\n0000", "", id="an error beside the pack"),
-        pytest.param(b"000dpackfile\n000a\x01PACK\x00\x00", "", id="a pack that breaks off"),
+        pytest.param(b"000dpackfile\n0009\x03no\n0000", "", id="an error in addition to the pack"),
+        pytest.param(b"000dpackfile\n000a\x01PACK\x00\x00", "", id="a truncated pack"),
         pytest.param(
             b"0012packfile-uris\n" + b"0035" + b"http://169.254.169.254/x sha1 " + b"a" * 19 + b"000dpackfile\n0000",
             "",
-            id="a pack that is elsewhere",
+            id="a pack at another address",
         ),
     ],
 )
-async def test_answers_that_no_git_server_gives(
+async def test_invalid_responses(
     harness: SourceHarness, repository: Repository, server: GitServer, url: str, method: str, body: bytes, kind: str
 ) -> None:
     repository.commit(FILES)
@@ -243,7 +245,7 @@ async def test_answers_that_no_git_server_gives(
         return web.Response(body=body, headers={"Content-Type": kind or usual}) if request.method == method else None
 
     server.fault = answer
-    error = await harness.refusal(branch(url))
+    error = await harness.error(branch(url))
     assert isinstance(error, Waiting)
     assert error.reason in ("SourceUnavailable", "SourceNotFound")
     assert error.message.startswith(("git repository ", "git server "))
@@ -254,7 +256,7 @@ async def test_a_password_that_the_server_sends_back_is_not_in_the_message(
 ) -> None:
     repository.commit(FILES)
     values = {"username": "reader", "password": PASSWORD}
-    harness.give(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
+    harness.use_secrets(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
 
     async def answer(request: web.Request) -> web.StreamResponse | None:
         if request.method == "GET":
@@ -264,11 +266,11 @@ async def test_a_password_that_the_server_sends_back_is_not_in_the_message(
         return web.Response(text=body, content_type="application/x-git-upload-pack-result")
 
     server.fault = answer
-    error = await harness.refusal(branch(url))
+    error = await harness.error(branch(url))
     assert error.message == f"git repository {url} does not answer as a git server, or closed the connection"
 
 
-async def test_a_list_of_branches_without_end(harness: SourceHarness, server: GitServer, url: str) -> None:
+async def test_an_endless_list_of_branches(harness: SourceHarness, server: GitServer, url: str) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         kind = "application/x-git-upload-pack-advertisement"
         response = web.StreamResponse(headers={"Content-Type": kind})
@@ -280,13 +282,13 @@ async def test_a_list_of_branches_without_end(harness: SourceHarness, server: Gi
         return response
 
     server.fault = answer
-    error = await harness.refusal(branch(url))
+    error = await harness.error(branch(url))
     assert error.reason == "TooLarge"
     words = "sends more than 33,554,432 bytes, the most that is read of its branches and tags"
     assert error.message == f"git repository {url} {words}"
 
 
-async def test_a_pack_without_end(harness: SourceHarness, repository: Repository, server: GitServer, url: str) -> None:
+async def test_an_endless_pack(harness: SourceHarness, repository: Repository, server: GitServer, url: str) -> None:
     repository.commit(FILES)
     harness.limits = ContentLimits(bytes=1_000_000)
 
@@ -301,16 +303,16 @@ async def test_a_pack_without_end(harness: SourceHarness, repository: Repository
         return response
 
     server.fault = answer
-    error = await harness.refusal(branch(url))
+    error = await harness.error(branch(url))
     assert (error.reason, isinstance(error, BadContent)) == ("TooLarge", True)
     assert error.message == f"git repository {url} sends more than 1,000,000 bytes, the most that is read"
 
 
-async def test_a_server_that_says_nothing_or_trickles(
+async def test_a_server_that_is_silent_or_slow(
     harness: SourceHarness, repository: Repository, server: GitServer, url: str
 ) -> None:
     repository.commit(FILES)
-    harness.hurry()
+    harness.use_short_timeouts()
 
     async def silence(request: web.Request) -> web.StreamResponse:
         await server.closing()
@@ -326,10 +328,10 @@ async def test_a_server_that_says_nothing_or_trickles(
         return response
 
     server.fault = silence
-    error = await harness.refusal(branch(url))
+    error = await harness.error(branch(url))
     assert error.message == f"git server {server.address} does not answer: nothing within 1 s"
     server.fault = trickle
-    error = await harness.refusal(branch(url))
+    error = await harness.error(branch(url))
     assert error.message == f"git server {server.address} sends too slowly (less than 50 KiB in 0.3 s)"
     assert error.reason == "SourceUnavailable"
 
@@ -339,7 +341,7 @@ async def test_certificates(harness: SourceHarness, repository: Repository, fold
     authority = Authority()
     async with GitServer(folder, tls=authority.server_context(tmp_path)) as server:
         source = branch(f"{server.url}/team/x.git", directory="catalog")
-        error = await harness.refusal(source)
+        error = await harness.error(source)
         assert error.reason == "SourceUnavailable"
         assert f"git server {server.address} presents a certificate that is not trusted" in error.message
         assert await harness.files(structs.replace(source, insecure_skip_verify=True)) == WANTED

@@ -1,4 +1,4 @@
-"""Folders of git repositories: what is fetched over http, and what is refused of what a repository holds."""
+"""Folders of git repositories over http: what is fetched, and what is refused."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ async def test_a_branch_a_tag_and_a_commit_over_http(
         assert await harness.files(branch(url.removesuffix(".git") + ".git/", directory="catalog/")) == {"c": "new"}
 
 
-async def test_what_is_resolved_is_told(harness: SourceHarness, repository: Repository, url: str) -> None:
+async def test_an_opened_source_has_the_resolved_commit(
+    harness: SourceHarness, repository: Repository, url: str
+) -> None:
     made = repository.commit(FILES)
     async with open_source(branch(url, directory="catalog"), harness.access) as opened:
         assert opened.ref == f"{url}@{made}:catalog"
@@ -46,7 +48,7 @@ async def test_what_is_resolved_is_told(harness: SourceHarness, repository: Repo
         assert (opened.validator, opened.unchanged) == ("", False)
 
 
-async def test_looking_for_a_new_commit_fetches_none(
+async def test_resolving_a_commit_fetches_nothing(
     harness: SourceHarness, repository: Repository, server: GitServer, url: str
 ) -> None:
     repository.commit(FILES)
@@ -59,12 +61,10 @@ async def test_looking_for_a_new_commit_fetches_none(
     server.requests.clear()
     async with open_source(commit(url, "a" * 40), harness.access):
         pass
-    assert server.requests == [], "a commit can mean nothing else"
+    assert server.requests == [], "a commit needs no request"
 
 
-async def test_only_one_commit_is_fetched_and_not_its_history(
-    harness: SourceHarness, repository: Repository, url: str
-) -> None:
+async def test_the_history_of_a_commit_is_not_fetched(harness: SourceHarness, repository: Repository, url: str) -> None:
     last = ""
     for number in range(30):
         last = repository.commit({"a": str(number), f"old-{number}": "x" * 1000}, on=last)
@@ -73,7 +73,7 @@ async def test_only_one_commit_is_fetched_and_not_its_history(
     assert await harness.files(branch(url)) == {"a": "newest"}
 
 
-async def test_a_commit_that_an_http_server_gives_out_only_with_its_branch(
+async def test_a_commit_that_an_http_server_serves_only_with_its_branch(
     harness: SourceHarness, repository: Repository, folder: Path
 ) -> None:
     first = repository.commit(FILES)
@@ -94,23 +94,21 @@ async def test_a_commit_that_an_http_server_gives_out_only_with_its_branch(
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param("a" * 40, id="any other hash"),
+        pytest.param("a" * 40, id="another hash"),
         pytest.param("f" * 40, id="the last hash"),
-        pytest.param("0" * 40, id="the one that to git means none"),
-        pytest.param("0" * 64, id="the same by sha256"),
+        pytest.param("0" * 40, id="the null hash"),
+        pytest.param("0" * 64, id="the null hash of sha256"),
     ],
 )
-async def test_a_commit_that_is_not_there(harness: SourceHarness, repository: Repository, url: str, name: str) -> None:
+async def test_a_missing_commit(harness: SourceHarness, repository: Repository, url: str, name: str) -> None:
     repository.commit(FILES)
-    error = await harness.refusal(commit(url, name))
+    error = await harness.error(commit(url, name))
     assert isinstance(error, Waiting)
     assert (error.reason, error.after.total_seconds()) == ("SourceNotFound", 300)
     assert error.message == f"git repository {url} has no commit {name}, or does not allow access to it"
 
 
-async def test_repositories_that_name_objects_by_sha256(
-    harness: SourceHarness, folder: Path, server: GitServer
-) -> None:
+async def test_repositories_with_sha256_objects(harness: SourceHarness, folder: Path, server: GitServer) -> None:
     repository = Repository(folder / "long.git", "sha256")
     made = repository.commit(FILES)
     assert len(made) == 64
@@ -138,33 +136,33 @@ async def test_symbolic_links_become_copies(harness: SourceHarness, repository: 
 @pytest.mark.parametrize(
     ("target", "words"),
     [
-        pytest.param("../../../etc/passwd", "which is outside the repository", id="out of the repository"),
+        pytest.param("../../../etc/passwd", "which is outside the repository", id="outside the repository"),
         pytest.param("/etc/passwd", "which is", id="an absolute path"),
-        pytest.param("../README", "which is outside the content", id="out of the wanted folder"),
+        pytest.param("../README", "which is outside the content", id="outside the selected folder"),
         pytest.param("link", "which is a loop", id="to itself"),
-        pytest.param("nowhere", "which is not there", id="to nothing"),
+        pytest.param("nowhere", "which is not there", id="to a missing file"),
         pytest.param("a", "only links to files are followed", id="to a folder"),
     ],
 )
-async def test_symbolic_links_that_lead_elsewhere(
+async def test_symbolic_links_outside_the_content_are_refused(
     harness: SourceHarness, repository: Repository, url: str, target: str, words: str
 ) -> None:
     files = FILES | {"catalog/link": ("120000", repository.blob(target))}
     made = repository.commit(files)
-    error = await harness.refusal(branch(url, directory="catalog"))
+    error = await harness.error(branch(url, directory="catalog"))
     assert isinstance(error, BadContent)
     assert (error.reason, error.ref) == ("UnsafeContent", f"{url}@{made}:catalog")
     assert words in error.message
     assert error.message.startswith(f'commit {made} of git repository {url} holds "catalog/link", a link to ')
 
 
-async def test_a_submodule_is_refused_where_content_is_wanted(
+async def test_a_submodule_is_refused_within_the_selected_folder(
     harness: SourceHarness, repository: Repository, url: str
 ) -> None:
     files = FILES | {"vendor/lib": ("160000", "b" * 40)}
     repository.commit(files)
     assert await harness.files(branch(url, directory="catalog")) == WANTED
-    error = await harness.refusal(branch(url))
+    error = await harness.error(branch(url))
     assert error.reason == "UnsupportedContent"
     assert 'holds "vendor/lib", a submodule: submodules are not fetched' in error.message
 
@@ -184,16 +182,16 @@ async def test_a_submodule_is_refused_where_content_is_wanted(
         b".git::$INDEX_ALLOCATION",
     ],
 )
-async def test_names_that_git_allows_nobody(
+async def test_names_that_git_does_not_allow(
     harness: SourceHarness, repository: Repository, url: str, name: bytes
 ) -> None:
     text = repository.blob("x")
     repository.commit(repository.raw_tree([("100644", b"ok", text), ("100644", name, text)]))
-    error = await harness.refusal(branch(url))
+    error = await harness.error(branch(url))
     assert (error.reason, "a name that git does not allow" in error.message) == ("UnsafeContent", True)
 
 
-async def test_names_and_modes_that_are_none(harness: SourceHarness, repository: Repository, url: str) -> None:
+async def test_invalid_names_and_modes(harness: SourceHarness, repository: Repository, url: str) -> None:
     text = repository.blob("x")
     for entry, words in (
         (("100644", b"\xff\xfe", text), "a name that is not UTF-8"),
@@ -201,7 +199,7 @@ async def test_names_and_modes_that_are_none(harness: SourceHarness, repository:
         (("10644", b"pipe", text), "neither a file nor a folder"),
     ):
         repository.commit(repository.raw_tree([entry]))
-        error = await harness.refusal(branch(url))
+        error = await harness.error(branch(url))
         assert words in error.message
     # A name of no bytes, and a folder whose text is broken off.
     for broken in (
@@ -211,25 +209,25 @@ async def test_names_and_modes_that_are_none(harness: SourceHarness, repository:
         b"9 a\0" + bytes(20),
     ):
         repository.commit(repository.raw("tree", broken))
-        error = await harness.refusal(branch(url))
+        error = await harness.error(branch(url))
         assert error.reason in ("UnsupportedContent", "UnsafeContent", "SourceUnavailable")
 
 
-async def test_folders_within_folders_without_end(harness: SourceHarness, repository: Repository, url: str) -> None:
+async def test_too_many_nested_folders(harness: SourceHarness, repository: Repository, url: str) -> None:
     """Ten folders that each hold the same one ten times: a trillion files in a pack of a kilobyte."""
     below = repository.tree({f"f{number}": "x" for number in range(10)})
     for _ in range(12):
         below = repository.raw_tree([("40000", b"d%d" % number, below) for number in range(10)])
     made = repository.commit(below)
     harness.limits = ContentLimits(files=2000)
-    error = await harness.refusal(branch(url))
+    error = await harness.error(branch(url))
     assert (error.reason, "more than 2,000 files and folders" in error.message) == ("TooLarge", True)
     deep = repository.tree({"x": "x"})
     for _ in range(70):
         deep = repository.raw_tree([("40000", b"d", deep)])
     made = repository.commit(deep)
     harness.limits = ContentLimits()
-    error = await harness.refusal(branch(url))
+    error = await harness.error(branch(url))
     assert (error.reason, "a path more than 64 folders deep" in error.message) == ("TooLarge", True)
     assert error.message.startswith(f"commit {made} of git repository {url} ")
 
@@ -237,24 +235,24 @@ async def test_folders_within_folders_without_end(harness: SourceHarness, reposi
 async def test_limits_on_bytes(harness: SourceHarness, repository: Repository, url: str) -> None:
     repository.commit({"a": bytes(3_000_000)})
     harness.limits = ContentLimits(bytes=2_000_000)
-    error = await harness.refusal(branch(url))
+    error = await harness.error(branch(url))
     assert (error.reason, isinstance(error, BadContent)) == ("TooLarge", True)
     assert error.message == f"git repository {url} holds more than 2,000,000 bytes, the most that is read"
     # 200 names of one file of 20 kB: small as a pack, large on disk.
     text = repository.blob(bytes(20_000))
     repository.commit({f"f{number}": ("100644", text) for number in range(200)})
-    error = await harness.refusal(branch(url))
+    error = await harness.error(branch(url))
     assert (error.reason, "larger than 2,000,000 bytes" in error.message) == ("TooLarge", True)
 
 
 async def test_one_file_too_large_for_memory(harness: SourceHarness, repository: Repository, url: str) -> None:
     repository.commit({"a": bytes(129 * 1024**2)})
-    error = await harness.refusal(branch(url))
+    error = await harness.error(branch(url))
     assert error.reason == "TooLarge"
     assert "holds a file of 135,266,304 bytes; at most 134,217,728 are read of one" in error.message
 
 
-async def test_what_is_not_there_is_said(
+async def test_a_missing_branch_or_folder_is_reported(
     harness: SourceHarness, repository: Repository, url: str, server: GitServer
 ) -> None:
     made = repository.commit(FILES)
@@ -278,14 +276,14 @@ async def test_what_is_not_there_is_said(
             f'commit {made} of git repository {url} has no folder "README"',
         ),
     ):
-        error = await harness.refusal(source)
+        error = await harness.error(source)
         assert (error.reason, error.message) == (reason, words)
 
 
-async def test_a_tag_of_something_else_than_a_commit(harness: SourceHarness, repository: Repository, url: str) -> None:
+async def test_a_tag_that_is_not_of_a_commit(harness: SourceHarness, repository: Repository, url: str) -> None:
     repository.commit(FILES)
     repository.git("tag", "file", repository.blob("x"))
-    error = await harness.refusal(tag(url, "file"))
+    error = await harness.error(tag(url, "file"))
     assert (error.reason, error.message) == (
         "MissingContent",
         f'git repository {url}: tag "file" does not point to a commit',
@@ -310,8 +308,8 @@ async def test_a_tag_of_something_else_than_a_commit(harness: SourceHarness, rep
         pytest.param("https://example.com/x\nHost: y", "cannot be read", id="a line break"),
     ],
 )
-async def test_addresses_that_are_no_repository(harness: SourceHarness, url: str, words: str) -> None:
-    error = await harness.refusal(branch(url))
+async def test_addresses_without_a_repository(harness: SourceHarness, url: str, words: str) -> None:
+    error = await harness.error(branch(url))
     assert isinstance(error, Blocked)
     assert error.reason == "InvalidReference"
     assert words in error.message
@@ -321,7 +319,7 @@ async def test_addresses_that_are_no_repository(harness: SourceHarness, url: str
 @pytest.mark.parametrize(
     "name", ["--upload-pack=x", "-x", "a..b", "a b", "a\nb", "a~1", "", "/a", "a/", "a.lock", "@{-1}", "a:b"]
 )
-async def test_names_that_no_branch_has(harness: SourceHarness, name: str, url: str, server: GitServer) -> None:
-    error = await harness.refusal(branch(url, name))
+async def test_invalid_names_of_branches(harness: SourceHarness, name: str, url: str, server: GitServer) -> None:
+    error = await harness.error(branch(url, name))
     assert (type(error).__name__, error.reason) == ("BadReference", "InvalidReference")
     assert server.requests == []

@@ -1,6 +1,6 @@
-"""A name that means another address each time it is asked for; run by test_rebinding.py in namespaces of its own, as a program.
+"""DNS rebinding: names whose address changes with each query. test_image_rebinding.py runs this program in its own namespaces.
 
-Port 53 and /etc/resolv.conf are this program's own there, and nothing but its loopback can be reached. It prints what happened.
+Port 53 and /etc/resolv.conf are private there, and only loopback is reachable. The result is written to seen.json.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from olmkit.sources.oci.registries_conf import Registries, parse
 OUTSIDE, INSIDE = "10.99.0.1", "127.0.0.1"
 PORT = 8080
 PLAIN = Registries(parse('[[registry]]\nprefix = "*"\ninsecure = true\n'))
-"""Every registry may speak plain HTTP; a wildcard names no host, so all are judged."""
+"""Every registry may speak plain HTTP. A wildcard does not name a host, so all addresses are checked."""
 
 
 class Names(asyncio.DatagramProtocol):
-    """Answers for A records: `addresses` by name, in turn, the last one for ever; None is a pair of both."""
+    """A name server for A records: each query of a name gets the next of its `addresses`, and then always the last."""
 
     def __init__(self, addresses: dict[str, list[list[str]]]) -> None:
         self._addresses = addresses
 
     def connection_made(self, transport: asyncio.DatagramTransport) -> None:  # type: ignore[override]
-        """Called once."""
+        """See asyncio.DatagramProtocol."""
         self._transport = transport
 
     def datagram_received(self, data: bytes, address: tuple[str, int]) -> None:
-        """One question."""
+        """Respond to a query."""
         end = data.index(b"\0", 12)
         name, kind = _name(data[12:end]), struct.unpack(">H", data[end + 1 : end + 3])[0]
         turns = self._addresses.get(name, [[]])
@@ -66,7 +66,7 @@ async def _listen(host: str, hits: list[str]) -> web.AppRunner:
     return runner
 
 
-async def _said(host: str) -> str:
+async def _error_of(host: str) -> str:
     try:
         await image.resolve(f"{host}:{PORT}/a:v1", PLAIN)
     except Waiting as error:
@@ -75,9 +75,9 @@ async def _said(host: str) -> str:
 
 
 async def main(folder: Path) -> None:
-    """Prints JSON: what was said for each name, and who was asked."""
+    """Write the errors for each name, and the requests, as JSON."""
     loop = asyncio.get_running_loop()
-    # One lookup finds out whether it speaks TLS, on a connection that is kept.
+    # The first query is for the detection of TLS, whose connection is kept.
     names = {
         "rebind.test": [[OUTSIDE], [INSIDE]],
         "both.test": [[INSIDE, OUTSIDE]],
@@ -86,14 +86,14 @@ async def main(folder: Path) -> None:
     await loop.create_datagram_endpoint(lambda: Names(names), local_addr=(INSIDE, 53))
     hits: list[str] = []
     runners = [await _listen(host, hits) for host in (OUTSIDE, INSIDE)]
-    said = {name: [await _said(name), await _said(name)] for name in names}
+    errors = {name: [await _error_of(name), await _error_of(name)] for name in names}
     for runner in runners:
         await runner.cleanup()
-    (folder / "seen.json").write_text(json.dumps({"said": said, "hits": hits}))
+    (folder / "seen.json").write_text(json.dumps({"errors": errors, "hits": hits}))
 
 
 def prepare(folder: Path) -> None:
-    """Loopback up, an address that is not loopback's, and a resolver."""
+    """Set up loopback, an address outside the loopback range, and the resolver."""
     for command in (("link", "set", "lo", "up"), ("address", "add", f"{OUTSIDE}/32", "dev", "lo")):
         subprocess.run(["ip", *command], check=True)
     (folder / "resolv.conf").write_text(f"nameserver {INSIDE}\noptions timeout:1 attempts:1\n")

@@ -1,4 +1,4 @@
-"""Pull secrets at registries that ask for them: to whom a login goes, how often, and what is said when it does not help."""
+"""Pull secrets at registries with authentication: where a login is sent, how often, and the errors."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ WRONG = auth(USER, "wr0ng-Sesame")
 
 @dataclass(frozen=True)
 class Kept:
-    """Images in a folder, for registries over it."""
+    """A folder with images, for registries that serve it."""
 
     folder: Path
     repository: str
@@ -64,14 +64,14 @@ async def kept(cluster_programs: Path, tmp_path: Path) -> Kept:
 
 
 def known(addresses: tuple[str, ...], auths: Mapping[str, Mapping[str, str]]) -> Registries:
-    """Insecure registries, and logins by host."""
+    """Registries without TLS, with logins by host."""
     loopback = SourceAddresses.load(["127.0.0.0/8"])
     registries = Registries(parse("".join(insecure_rule(each) for each in addresses)), addresses=loopback)
     return replace(registries, credentials=Credentials.from_secret(docker_config(auths))) if auths else registries
 
 
-def told(proxy: RegistryProxy) -> list[str]:
-    """The kinds of authorization of all requests but those that look for TLS."""
+def sent_types(proxy: RegistryProxy) -> list[str]:
+    """The types of authorization of all requests, except those that detect TLS."""
     return [
         headers.get("Authorization", "none").partition(" ")[0]
         for line, headers in proxy.requests
@@ -87,7 +87,7 @@ async def behind_basic(kept: Kept) -> AsyncIterator[RegistryProxy]:
 
 @asynccontextmanager
 async def behind_tokens(kept: Kept, service: TokenService) -> AsyncIterator[tuple[RegistryProxy, str]]:
-    """A proxy in front of a registry that wants tokens, and where they are given."""
+    """A proxy in front of a registry that requires tokens, and its token service."""
     async with (
         served(service.answer) as realm,
         own_registry(kept.folder, token_auth(f"http://{realm}/token", kept.keys)) as address,
@@ -96,18 +96,18 @@ async def behind_tokens(kept: Kept, service: TokenService) -> AsyncIterator[tupl
         yield proxy, realm
 
 
-async def test_a_password_is_told_when_it_is_asked_for_and_once(kept: Kept, tmp_path: Path) -> None:
+async def test_a_password_is_sent_once_and_after_a_challenge_only(kept: Kept, tmp_path: Path) -> None:
     async with behind_basic(kept) as proxy:
         registries = known((proxy.address,), {proxy.address: LOGIN})
         ref = f"{proxy.address}/{kept.repository}:v1"
         assert (await image.resolve(ref, registries)).digest == kept.digest
-        assert told(proxy) == ["none", "Basic"]
+        assert sent_types(proxy) == ["none", "Basic"]
         assert (await image.resolve(ref, registries)).digest == kept.digest
-        assert told(proxy) == ["none", "Basic", "Basic"], "a look for a moved tag is one request in the same job"
+        assert sent_types(proxy) == ["none", "Basic", "Basic"], "resolving again takes one request in the same job"
         into = empty_folder(tmp_path)
         await image.pull(ref, into, registries)
         assert sorted(each.name for each in into.iterdir()) == ["a", "b"]
-        assert told(proxy).count("none") == 1
+        assert sent_types(proxy).count("none") == 1
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ async def test_a_password_is_told_when_it_is_asked_for_and_once(kept: Kept, tmp_
             {"identitytoken": "1dentity"},
             'registry HOST requires credentials for "IMAGE" of a kind that Secret olm-suite-system/login does not '
             "hold (401)",
-            id="a token where a password is wanted",
+            id="a token instead of a password",
         ),
         *(
             pytest.param(
@@ -151,7 +151,7 @@ async def test_a_password_is_told_when_it_is_asked_for_and_once(kept: Kept, tmp_
         ),
     ],
 )
-async def test_a_login_that_does_not_help_is_said_without_its_value(
+async def test_a_refused_login_is_reported_without_its_value(
     kept: Kept, named: str, entry: Mapping[str, str], sentence: str
 ) -> None:
     async with behind_basic(kept) as proxy:
@@ -162,7 +162,7 @@ async def test_a_login_that_does_not_help_is_said_without_its_value(
         assert raised.value.message.replace(ref, "IMAGE").replace(proxy.address, "HOST") == sentence
         assert raised.value.reason == "Unauthorized"
         sent = "refuses" in sentence
-        assert ("Basic" in told(proxy)) == sent, "a login goes only where its Secret says"
+        assert ("Basic" in sent_types(proxy)) == sent, "a login is sent only to the hosts of its Secret"
 
 
 async def test_the_longest_path_wins(kept: Kept) -> None:
@@ -172,8 +172,8 @@ async def test_the_longest_path_wins(kept: Kept) -> None:
         assert (await image.resolve(ref, known((proxy.address,), auths))).digest == kept.digest
 
 
-async def test_a_password_stays_where_it_was_meant_for(kept: Kept, tmp_path: Path) -> None:
-    """Neither a redirect to another port, nor what stands there and asks for it, nor the way back gets to see it."""
+async def test_a_password_is_not_sent_to_the_target_of_a_redirect(kept: Kept, tmp_path: Path) -> None:
+    """Neither the target of a redirect, nor its challenge, nor a redirect back gets the password."""
     async with behind_basic(kept) as proxy, behind_basic(kept) as other:
         registries = known((proxy.address, other.address), {proxy.address: LOGIN})
         proxy.on("/blobs/", redirect_to(other.address))
@@ -183,21 +183,21 @@ async def test_a_password_stays_where_it_was_meant_for(kept: Kept, tmp_path: Pat
         ref = f"{proxy.address}/{kept.repository}:v1"
         sent = f"{other.address}, to which registry {proxy.address} redirects,"
         assert raised.value.message == f'{sent} requires credentials for "{ref}" (401): credentials are not sent there'
-        assert set(told(other)) == {"none"}
+        assert set(sent_types(other)) == {"none"}
 
         other.on("/blobs/", redirect(f"http://{proxy.address}/v2/{kept.repository}/manifests/v1"))
         proxy.requests.clear()
         with pytest.raises(Waiting):
             await image.pull(f"{proxy.address}/{kept.repository}:v1", empty_folder(tmp_path), registries)
         assert "Basic" not in [headers.get("Authorization", "") for _, headers in other.requests]
-        assert told(proxy)[-1] == "none", "who was sent back comes as nobody"
+        assert sent_types(proxy)[-1] == "none", "a redirect back gets no login"
 
 
 @pytest.mark.parametrize("entry", [LOGIN, {"identitytoken": "r3fresh"}], ids=["a password", "an identity token"])
-async def test_where_a_registry_redirects_nobody_is_believed_about_tokens(
+async def test_challenges_of_the_target_of_a_redirect_are_ignored(
     kept: Kept, local_registry: LocalRegistry, entry: Mapping[str, str]
 ) -> None:
-    """All of it over TLS that verifies: what counts is who says where tokens are."""
+    """All connections use verified TLS: what matters is which host names the token service."""
     heard: list[Mapping[str, str]] = []
 
     async def greedy(request: web.Request) -> web.StreamResponse:
@@ -217,18 +217,18 @@ async def test_where_a_registry_redirects_nobody_is_believed_about_tokens(
     assert "Authorization" not in heard[0]
 
 
-async def test_a_token_is_had_with_the_password_and_kept_for_the_job(kept: Kept, tmp_path: Path) -> None:
+async def test_a_token_is_requested_with_the_password_and_cached_for_the_job(kept: Kept, tmp_path: Path) -> None:
     service = TokenService(kept.keys)
     async with behind_tokens(kept, service) as (proxy, realm):
         registries = known((proxy.address,), {proxy.address: LOGIN, realm: LOGIN})
         ref = f"{proxy.address}/{kept.repository}:v1"
         resolved = await image.resolve(ref, registries)
         assert resolved.digest == kept.digest
-        assert told(proxy) == ["none", "Bearer"]
+        assert sent_types(proxy) == ["none", "Bearer"]
         await image.resolve(ref, registries)
-        assert told(proxy) == ["none", "Bearer", "Bearer"], "a look for a moved tag is one request in the same job"
+        assert sent_types(proxy) == ["none", "Bearer", "Bearer"], "resolving again takes one request in the same job"
         await image.pull(resolved.ref_by_digest, empty_folder(tmp_path), registries)
-        assert set(told(proxy)[1:]) == {"Bearer"}, "the registry sees no password"
+        assert set(sent_types(proxy)[1:]) == {"Bearer"}, "the registry sees no password"
         ((method, asked, headers),) = service.requests
         assert (method, headers["Authorization"].partition(" ")[0]) == ("GET", "Basic")
         assert asked == {"service": "own registry", "scope": "repository:team/app:pull"}
@@ -252,7 +252,7 @@ async def test_an_identity_token_is_exchanged_for_a_token(kept: Kept, tmp_path: 
     [WRONG, {"identitytoken": "st4le"}, {"registrytoken": "st4le"}],
     ids=["a password", "an identity token", "a token"],
 )
-async def test_a_token_service_that_says_no_is_told_from_one_that_is_away(kept: Kept, entry: Mapping[str, str]) -> None:
+async def test_a_denial_of_the_token_service_differs_from_its_failure(kept: Kept, entry: Mapping[str, str]) -> None:
     async with behind_tokens(kept, TokenService(kept.keys)) as (proxy, realm):
         registries = known((proxy.address,), {proxy.address: entry, realm: entry})
         with pytest.raises(Waiting) as raised:
@@ -262,7 +262,7 @@ async def test_a_token_service_that_says_no_is_told_from_one_that_is_away(kept: 
         assert "st4le" not in raised.value.message
 
 
-async def test_without_a_login_anybody_may_have_what_is_public(kept: Kept, tmp_path: Path) -> None:
+async def test_a_public_image_needs_no_login(kept: Kept, tmp_path: Path) -> None:
     service = TokenService(kept.keys)
     async with behind_tokens(kept, service) as (proxy, _):
         registries = known((proxy.address,), {})
@@ -272,7 +272,7 @@ async def test_without_a_login_anybody_may_have_what_is_public(kept: Kept, tmp_p
             await image.resolve(f"{proxy.address}/{kept.repository}:v1", registries)
 
 
-async def test_a_token_that_ends_in_the_middle_is_had_again(kept: Kept, tmp_path: Path) -> None:
+async def test_an_expired_token_is_requested_again(kept: Kept, tmp_path: Path) -> None:
     service = TokenService(kept.keys)
     async with behind_tokens(kept, service) as (proxy, realm):
         seen: set[str] = set()
@@ -292,7 +292,7 @@ async def test_a_token_that_ends_in_the_middle_is_had_again(kept: Kept, tmp_path
         assert len(service.requests) == 2
 
 
-async def test_a_registry_without_tls_is_not_believed_about_where_tokens_are(kept: Kept) -> None:
+async def test_the_token_service_of_a_registry_without_tls_is_not_trusted(kept: Kept) -> None:
     service = TokenService(kept.keys)
     async with behind_tokens(kept, service) as (proxy, realm):
         registries = known((proxy.address,), {proxy.address: LOGIN})
@@ -307,14 +307,14 @@ async def test_a_registry_without_tls_is_not_believed_about_where_tokens_are(kep
         assert service.requests == []
 
 
-async def test_over_tls_the_token_service_that_a_registry_names_gets_the_login(kept: Kept, tmp_path: Path) -> None:
+async def test_the_token_service_of_a_registry_with_tls_gets_the_login(kept: Kept, tmp_path: Path) -> None:
     service = TokenService(kept.keys)
     trust = CABundle.load(kept.keys)
     async with (
         served(service.answer, server_context(kept.keys)) as realm,
         own_registry(kept.folder, {**token_auth(f"https://{realm}/token", kept.keys), **tls(kept.keys)}) as address,
     ):
-        # The realm is no registry of registries.conf, so its address would be refused as loopback.
+        # The realm is not in registries.conf, so its address would be refused as loopback.
         rules = parse(f'[[registry]]\nlocation = "{address}"\n[[registry]]\nlocation = "{realm}"')
         credentials = Credentials.from_secret(docker_config({address: LOGIN}))
         registries = Registries(rules, ca_bundle=trust, credentials=credentials)
@@ -322,7 +322,7 @@ async def test_over_tls_the_token_service_that_a_registry_names_gets_the_login(k
         assert [headers["Authorization"].partition(" ")[0] for _, _, headers in service.requests] == ["Basic"]
 
 
-async def test_a_token_service_without_tls_gets_no_login_of_a_registry_with_it(kept: Kept) -> None:
+async def test_a_token_service_without_tls_gets_no_login(kept: Kept) -> None:
     service = TokenService(kept.keys)
     trust = CABundle.load(kept.keys)
     async with (
@@ -341,7 +341,7 @@ async def test_a_token_service_without_tls_gets_no_login_of_a_registry_with_it(k
 
 
 @pytest.mark.parametrize("entry", [LOGIN, {"identitytoken": "r3fresh"}], ids=["a password", "an identity token"])
-async def test_a_token_service_that_redirects_takes_no_login_along(kept: Kept, entry: Mapping[str, str]) -> None:
+async def test_a_redirect_of_the_token_service_gets_no_login(kept: Kept, entry: Mapping[str, str]) -> None:
     service = TokenService(kept.keys)
     async with served(service.answer) as elsewhere:
 
@@ -358,4 +358,4 @@ async def test_a_token_service_that_redirects_takes_no_login_along(kept: Kept, e
             for _, asked, headers in service.requests:
                 assert "Authorization" not in headers
                 assert "refresh_token" not in asked
-            assert len(service.requests) == (1 if "auth" in entry else 0), "a form is not sent on, a query may be"
+            assert len(service.requests) == (1 if "auth" in entry else 0), "a POST is not redirected, a GET is"

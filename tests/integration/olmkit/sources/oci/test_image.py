@@ -1,4 +1,4 @@
-"""Images pulled from a real registry: every form they come in, and every way it can go wrong."""
+"""Images pulled from a real registry, in every format and with every error."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def test_images_of_every_form_are_pulled(
     assert pulled == image.PulledImage(f"quay.io/{repository}@{digest}", digest, LABELS, "configs", 1, 3)
 
 
-async def test_a_tag_is_resolved_to_its_digest_and_moves(
+async def test_a_moved_tag_is_resolved_to_its_new_digest(
     local_registry: LocalRegistry, registries: Registries, repository: str
 ) -> None:
     for layers in ([CATALOG], [CATALOG, CATALOG]):
@@ -77,13 +77,13 @@ async def test_a_tag_is_resolved_to_its_digest_and_moves(
         assert await image.resolve(repository, registries) == image.ResolvedImage(f"{repository}@{digest}", digest)
 
 
-async def test_a_digest_needs_no_answer_to_be_resolved() -> None:
+async def test_a_digest_is_resolved_without_a_request() -> None:
     digest = "sha256:" + "0" * 64
     resolved = await image.resolve(f"registry.invalid/a:v1@{digest}", Registries())
     assert resolved == image.ResolvedImage(f"registry.invalid/a@{digest}", digest)
 
 
-async def test_a_digest_pins_what_a_tag_has_left_behind(
+async def test_a_digest_is_pulled_after_its_tag_has_moved(
     local_registry: LocalRegistry, registries: Registries, repository: str, into: Path
 ) -> None:
     old = images.push(local_registry.address, repository, "v1", [tar({"a": "old"})], {})
@@ -94,7 +94,7 @@ async def test_a_digest_pins_what_a_tag_has_left_behind(
 
 
 @pytest.mark.parametrize("media", ["oci", "docker"])
-async def test_an_index_gives_the_image_for_this_machine(
+async def test_an_index_selects_the_image_for_this_machine(
     local_registry: LocalRegistry, registries: Registries, repository: str, into: Path, media: Media
 ) -> None:
     machine = {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
@@ -120,7 +120,7 @@ async def test_an_index_gives_the_image_for_this_machine(
 
 
 @pytest.mark.parametrize(("depth", "fits"), [(2, True), (4, True), (5, False)])
-async def test_an_index_may_lead_to_an_index_but_not_for_ever(
+async def test_nested_indexes_are_limited(
     local_registry: LocalRegistry, registries: Registries, repository: str, into: Path, depth: int, fits: bool
 ) -> None:
     digest = images.push(local_registry.address, repository, "image", [tar({"a": "1"})], {})
@@ -140,7 +140,7 @@ async def test_an_index_may_lead_to_an_index_but_not_for_ever(
     assert raised.value.message == f"image quay.io/{repository}@{digest} has more than 4 nested indexes"
 
 
-async def test_a_platform_that_is_not_there_is_said_with_those_that_are(
+async def test_a_missing_platform_is_reported_with_the_available_ones(
     local_registry: LocalRegistry, registries: Registries, repository: str, into: Path
 ) -> None:
     digest = images.push(local_registry.address, repository, "image", [CATALOG], {})
@@ -163,7 +163,7 @@ async def test_a_platform_that_is_not_there_is_said_with_those_that_are(
         pytest.param("/", {"a/b", "a/c/d", "e"}, id="the root"),
     ],
 )
-async def test_only_what_is_wanted(
+async def test_only_selected_paths_are_unpacked(
     local_registry: LocalRegistry, registries: Registries, repository: str, into: Path, only: Any, expected: set[str]
 ) -> None:
     images.push(local_registry.address, repository, "v1", [tar({"a/b": "1", "a/c/d": "2", "e": "3"})], {})
@@ -171,7 +171,7 @@ async def test_only_what_is_wanted(
     assert set(content(into)) == expected
 
 
-async def test_progress_is_told_in_words(
+async def test_progress_is_reported(
     local_registry: LocalRegistry, registries: Registries, repository: str, into: Path
 ) -> None:
     images.push(local_registry.address, repository, "v1", [tar({"a": os.urandom(3_000_000).hex()}), CATALOG], {})
@@ -184,7 +184,7 @@ async def test_progress_is_told_in_words(
 
 
 @pytest.mark.parametrize("version", ["v404", "@sha256:" + "0" * 64])
-async def test_an_image_that_is_not_there(
+async def test_a_missing_image(
     local_registry: LocalRegistry, registries: Registries, repository: str, into: Path, version: str
 ) -> None:
     images.push(local_registry.address, repository, "v1", [CATALOG], {})
@@ -205,28 +205,28 @@ async def test_an_image_that_is_not_there(
             [CATALOG],
             "MissingLabel",
             f'catalog image "REF" is missing the required label "{LABEL}"',
-            id="no label that says where the catalog is",
+            id="a missing label",
         ),
         pytest.param(
             {LABEL: "/catalog"},
             [CATALOG],
             "MissingContent",
             'image REF has no content at "/catalog", where its content should be',
-            id="a label that leads nowhere",
+            id="a label with a missing path",
         ),
         pytest.param(
             {LABEL: "/configs/../../etc"},
             [CATALOG],
             "UnsafeContent",
             'image REF selects "/configs/../../etc": a path outside the image',
-            id="a label that leads out",
+            id="a label with a path outside the image",
         ),
         pytest.param(
             LABELS,
             [CATALOG, tar([file("configs/../../x", "")])],
             "UnsafeContent",
             'layer 2 of image REF holds "configs/../../x": a path outside the image',
-            id="a path that leads out",
+            id="a path outside the image",
         ),
         pytest.param(
             LABELS,
@@ -240,25 +240,25 @@ async def test_an_image_that_is_not_there(
             [CATALOG, tar([link("configs/a", "../../../etc/passwd")]), CATALOG],
             "UnsafeContent",
             'layer 2 of image REF holds "configs/a", a link to "../../../etc/passwd", which is outside the image',
-            id="a link that leads out",
+            id="a link outside the image",
         ),
         pytest.param(
             LABELS,
             [b"no archive"],
             "UnsupportedImage",
             "layer 1 of image REF is not a complete tar archive: truncated header",
-            id="a layer that is no archive",
+            id="a layer that is not an archive",
         ),
         pytest.param(
             LABELS,
             [tar([file("configs/a", bytes(200_000))])],
             "TooLarge",
             "layer 1 of image REF makes the image larger than what is read of one",
-            id="more than is read",
+            id="too large",
         ),
     ],
 )
-async def test_content_that_cannot_be_used_is_blamed_on_its_digest(
+async def test_an_error_of_content_names_its_digest(
     local_registry: LocalRegistry,
     registries: Registries,
     repository: str,
@@ -289,26 +289,26 @@ def without_layers(manifest: dict[str, Any]) -> dict[str, Any]:
         pytest.param(
             lambda manifest: {**manifest, "layers": [{**manifest["layers"][0], "mediaType": "application/x-chart"}]},
             'has a layer of type "application/x-chart": it does not contain a file system',
-            id="a layer that is something else",
+            id="a layer of another type",
         ),
         pytest.param(
             lambda manifest: {**manifest, "layers": [{**manifest["layers"][0], "size": 10**12}]},
             "is 1,000,000,000,000 bytes compressed; at most 4,294,967,296 are read",
-            id="a layer that says it is a terabyte",
+            id="a layer with a claimed size of a terabyte",
         ),
         pytest.param(
             lambda manifest: {**manifest, "config": {**manifest["config"], "size": 10**9}},
             "has a config of 1,000,000,000 bytes",
-            id="a config that says it is a gigabyte",
+            id="a config with a claimed size of a gigabyte",
         ),
         pytest.param(
             lambda manifest: {**manifest, "config": manifest["layers"][0]},
             'is not an image but an artifact of the type "application/vnd.oci.image.layer.v1.tar+gzip"',
-            id="a config that is a layer",
+            id="a layer in place of the config",
         ),
     ],
 )
-async def test_manifests_that_cannot_be_used(
+async def test_unusable_manifests(
     local_registry: LocalRegistry,
     registries: Registries,
     repository: str,
@@ -332,7 +332,7 @@ async def test_an_image_without_layers_is_empty(
     assert (pulled.files, content(into)) == (0, {})
 
 
-async def test_the_manifest_of_an_image_is_its_digest(local_registry: LocalRegistry, repository: str) -> None:
+async def test_the_digest_of_an_image_is_that_of_its_manifest(local_registry: LocalRegistry, repository: str) -> None:
     """The fixture's own promise, on which the tests above rest."""
     manifest = images.push_blobs(local_registry.address, repository, [CATALOG], LABELS)
     body = json.dumps(manifest).encode()
@@ -354,7 +354,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("size", [900_000, 3_000_000], ids=["full while unpacking", "full while pulling"])
-async def test_a_disk_that_fills_up_is_said(
+async def test_a_full_disk_is_reported(
     local_registry: LocalRegistry, registries: Registries, repository: str, small_disk: Path, size: int
 ) -> None:
     images.push(local_registry.address, repository, "v1", [tar({"a": os.urandom(size)})], {})

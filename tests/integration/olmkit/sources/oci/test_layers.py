@@ -1,4 +1,4 @@
-"""Archives: every compression, every way to be broken or too large."""
+"""Layers with every compression; corrupt and too large ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PLAIN = tar([file("a", "text")])
     "layer",
     [
         pytest.param(PLAIN, id="plain"),
-        pytest.param(PLAIN[:1024], id="without an end mark, as some tools write it"),
+        pytest.param(PLAIN[:1024], id="without an end marker, as some tools write it"),
         pytest.param(gzip.compress(PLAIN), id="gzip"),
         pytest.param(gzip.compress(PLAIN[:700]) + gzip.compress(PLAIN[700:]), id="gzip in two members, as eStargz"),
         pytest.param(zstandard.ZstdCompressor().compress(PLAIN), id="zstd"),
@@ -37,7 +37,7 @@ PLAIN = tar([file("a", "text")])
         ),
         pytest.param(
             b"\x50\x2a\x4d\x18\x04\0\0\0meta" + zstandard.ZstdCompressor().compress(PLAIN),
-            id="zstd after a frame to skip",
+            id="zstd after a skippable frame",
         ),
     ],
 )
@@ -46,7 +46,7 @@ def test_every_compression_is_read(tmp_path: Path, layer: bytes) -> None:
     assert files(tmp_path / "into") == {"a": "text"}
 
 
-def test_an_archive_of_nothing_is_an_empty_layer(tmp_path: Path) -> None:
+def test_an_empty_archive_is_an_empty_layer(tmp_path: Path) -> None:
     merge(tmp_path / "into", [bytes(1024), tar([])])
     assert files(tmp_path / "into") == {}
 
@@ -61,20 +61,20 @@ LARGE = tar([file("a", os.urandom(300_000)), file("b", "2")])
 @pytest.mark.parametrize(
     "layer",
     [
-        pytest.param(b"", id="nothing at all"),
-        pytest.param(b"no archive", id="a text"),
-        pytest.param(os.urandom(5000), id="noise"),
-        pytest.param(LARGE[:200_000], id="cut off within a file"),
-        pytest.param(LARGE[:300], id="cut off within a header"),
-        pytest.param(broken(LARGE, 300_600), id="a broken header in the middle"),
-        pytest.param(gzip.compress(LARGE)[:-5000], id="gzip that is cut off"),
-        pytest.param(broken(gzip.compress(LARGE), 150_000), id="gzip that is broken"),
-        pytest.param(zstandard.ZstdCompressor().compress(LARGE)[:-5000], id="zstd that is cut off"),
-        pytest.param(b"\x28\xb5\x2f\xfd" + os.urandom(100), id="zstd that is none"),
+        pytest.param(b"", id="empty"),
+        pytest.param(b"no archive", id="text"),
+        pytest.param(os.urandom(5000), id="random bytes"),
+        pytest.param(LARGE[:200_000], id="truncated within a file"),
+        pytest.param(LARGE[:300], id="truncated within a header"),
+        pytest.param(broken(LARGE, 300_600), id="a corrupt header in the middle"),
+        pytest.param(gzip.compress(LARGE)[:-5000], id="truncated gzip"),
+        pytest.param(broken(gzip.compress(LARGE), 150_000), id="corrupt gzip"),
+        pytest.param(zstandard.ZstdCompressor().compress(LARGE)[:-5000], id="truncated zstd"),
+        pytest.param(b"\x28\xb5\x2f\xfd" + os.urandom(100), id="invalid zstd"),
         pytest.param(gzip.compress(gzip.compress(PLAIN)), id="gzip within gzip"),
     ],
 )
-def test_an_archive_that_is_broken_is_never_taken_for_a_short_one(tmp_path: Path, layer: bytes) -> None:
+def test_a_truncated_or_corrupt_archive_is_an_error(tmp_path: Path, layer: bytes) -> None:
     with pytest.raises(TreeError, match="is not a complete tar archive") as raised:
         merge(tmp_path / "into", [layer])
     assert raised.value.reason == SourceReason.UNSUPPORTED
@@ -85,12 +85,14 @@ def test_an_archive_that_is_broken_is_never_taken_for_a_short_one(tmp_path: Path
     [
         pytest.param(replace(CATALOG_LIMITS, bytes=100_000), [[file("x/a", bytes(200_000))]], id="one file too large"),
         pytest.param(
-            replace(CATALOG_LIMITS, bytes=100_000), [[file("etc/a", bytes(200_000))]], id="the same where nobody looks"
+            replace(CATALOG_LIMITS, bytes=100_000),
+            [[file("etc/a", bytes(200_000))]],
+            id="one unselected file too large",
         ),
         pytest.param(
             replace(CATALOG_LIMITS, bytes=100_000),
             [[file("x/a", bytes(60_000))], [file("x/a", bytes(60_000))]],
-            id="two layers together",
+            id="two layers together too large",
         ),
         pytest.param(
             replace(CATALOG_LIMITS, files=5), [[file(f"x/{number}") for number in range(6)]], id="too many files"
@@ -98,32 +100,32 @@ def test_an_archive_that_is_broken_is_never_taken_for_a_short_one(tmp_path: Path
         pytest.param(
             replace(CATALOG_LIMITS, files=5),
             [[folder("etc")] * 3, [folder("etc")] * 3],
-            id="too many entries, unwanted",
+            id="too many unselected entries",
         ),
         pytest.param(
             replace(CATALOG_LIMITS, bytes=100_000),
             [[file("x/a", bytes(40_000)), *(hard_link(f"x/{number}", "x/a") for number in range(9))]],
-            id="one file many times over",
+            id="one file many times",
         ),
         pytest.param(
             replace(CATALOG_LIMITS, bytes=100_000),
             [[file("x/a", bytes(40_000)), *(link(f"x/{number}", "a") for number in range(9))]],
-            id="one file many times over, by links",
+            id="one file many times, by links",
         ),
         pytest.param(
             replace(CATALOG_LIMITS, files=100),
             [[file(f"x/{number}/{'d/' * 40}f") for number in range(3)]],
-            id="few files in many folders that no entry names",
+            id="few files in many implicit folders",
         ),
         pytest.param(
             replace(CATALOG_LIMITS, bytes=100_000),
             [[folder(f"x/{number}") for number in range(30)]],
-            id="folders are bytes too",
+            id="folders count as bytes",
         ),
         pytest.param(
             replace(CATALOG_LIMITS, files=100),
             [layer for number in range(3) for layer in ([file(f"x/{'d/' * 40}f")], [file("x/.wh.d")])],
-            id="folders that are hidden and made again",
+            id="folders that are removed and made again",
         ),
     ],
 )
@@ -133,14 +135,14 @@ def test_limits_hold(tmp_path: Path, limits: ContentLimits, layers: list[list[En
     assert raised.value.reason == SourceReason.TOO_LARGE
 
 
-def test_a_small_layer_does_not_make_a_hundred_thousand_folders(tmp_path: Path) -> None:
+def test_a_small_layer_with_many_folders_is_refused(tmp_path: Path) -> None:
     layer = gzip.compress(tar([file(f"x/{number}/{'d/' * 60}f") for number in range(1500)]))
     assert len(layer) < 100_000
     with pytest.raises(TreeError, match="larger than 268,435,456 bytes, folders included"):
         merge(tmp_path / "into", [layer], ("x",), BUNDLE_LIMITS)
 
 
-def test_a_bomb_is_stopped_by_what_it_becomes(tmp_path: Path) -> None:
+def test_a_decompression_bomb_is_stopped(tmp_path: Path) -> None:
     bomb = gzip.compress(tar([file("x/a", bytes(50_000_000))]))
     assert len(bomb) < 100_000
     with pytest.raises(TreeError) as raised:
@@ -162,14 +164,15 @@ def header(kind: bytes, size: int, name: str = "x") -> bytes:
         pytest.param(header(tarfile.XHDTYPE, 1 << 33), id="an extended header of 8 GiB"),
         pytest.param(header(tarfile.GNUTYPE_LONGNAME, 1 << 33), id="a name of 8 GiB"),
         pytest.param(
-            (header(tarfile.GNUTYPE_LONGNAME, 512) + b"a" * 512) * 5000, id="names in a row, for which tarfile recurses"
+            (header(tarfile.GNUTYPE_LONGNAME, 512) + b"a" * 512) * 5000,
+            id="consecutive long names, for which tarfile recurses",
         ),
         pytest.param(
-            (header(tarfile.XHDTYPE, 512) + b"11 path=aa\n".ljust(512, b"\0")) * 5000, id="extended headers in a row"
+            (header(tarfile.XHDTYPE, 512) + b"11 path=aa\n".ljust(512, b"\0")) * 5000, id="consecutive extended headers"
         ),
     ],
 )
-def test_headers_that_eat_memory_are_refused(tmp_path: Path, layer: bytes) -> None:
+def test_headers_that_require_too_much_memory_are_refused(tmp_path: Path, layer: bytes) -> None:
     with pytest.raises(TreeError, match="tar headers that are too large"):
         merge(tmp_path / "into", [layer])
 
@@ -179,15 +182,15 @@ def test_a_sparse_file_is_refused(tmp_path: Path) -> None:
         merge(tmp_path / "into", [header(tarfile.GNUTYPE_SPARSE, 0) + bytes(1024)])
 
 
-def test_a_size_below_zero_is_refused(tmp_path: Path) -> None:
+def test_a_negative_size_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TreeError):
         merge(tmp_path / "into", [tar([Entry("a", b"x", pax={"size": "-512"})])])
 
 
 @settings(max_examples=200, deadline=None)
 @given(some.binary(max_size=3000), some.integers(0, 3000))
-def test_noise_never_gets_out(tmp_path_factory: pytest.TempPathFactory, noise: bytes, at: int) -> None:
-    """Whatever bytes stand in an archive, the outcome is a tree or a TreeError, and only `into` is written to."""
+def test_random_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, noise: bytes, at: int) -> None:
+    """For all bytes of an archive, the result is a tree or a TreeError, and only `into` is written to."""
     base = tmp_path_factory.mktemp("noise")
     archive = tar([file("a/b", "1"), link("l", "a/b"), hard_link("h", "a/b"), file("../../x", "1"), file("c", "2")])
     blob = io.BytesIO(archive)

@@ -1,4 +1,4 @@
-"""registries.conf: where an image is asked for, in which order."""
+"""registries.conf: the endpoints of an image, in order."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def asked(image: str, conf: str = CONF) -> list[str]:
         pytest.param(
             "quay.io/a/b:1",
             ["mirror.local:5000/quay/a/b insecure configured"],
-            id="a location takes the place of its prefix",
+            id="a location replaces its prefix",
         ),
         pytest.param(
             "quay.io/org/b:1",
@@ -105,32 +105,32 @@ def asked(image: str, conf: str = CONF) -> list[str]:
         pytest.param(
             "digests.example.com/a:1",
             ["digests.example.com/a configured"],
-            id="mirrors for digests are not asked for tags",
+            id="mirrors for digests are not used for tags",
         ),
         pytest.param(
             f"digests.example.com/a@{DIGEST}",
             ["mirror.local/digests/a configured", "digests.example.com/a configured"],
-            id="mirrors for digests are asked for digests",
+            id="mirrors for digests are used for digests",
         ),
         pytest.param(
             "x.wild.io/a:1",
             ["mirror.local/wild/a configured", "x.wild.io/a"],
-            id="a wildcard without location asks the host itself, which nobody configured",
+            id="a wildcard without location uses the host itself, which is not configured",
         ),
         pytest.param("wild.io/a:1", ["wild.io/a"], id="a wildcard is for subdomains only"),
         pytest.param("x.y.moved.io/a/b:1", ["moved.local/all/a/b configured"], id="a wildcard with a location"),
-        pytest.param("nginx", ["hub.local/library/nginx configured"], id="a short name is Docker Hub's"),
+        pytest.param("nginx", ["hub.local/library/nginx configured"], id="a short name is of Docker Hub"),
     ],
 )
-def test_where_an_image_is_asked_for(image: str, expected: list[str]) -> None:
+def test_the_endpoints_of_an_image(image: str, expected: list[str]) -> None:
     assert asked(image) == expected
 
 
-def test_docker_hub_is_asked_under_its_own_host() -> None:
+def test_docker_hub_has_a_host_of_its_own() -> None:
     assert asked("nginx", "") == ["registry-1.docker.io/library/nginx"]
 
 
-def test_a_star_matches_every_image() -> None:
+def test_the_prefix_star_matches_every_image() -> None:
     conf = '[[registry]]\nprefix = "*"\nlocation = "all.local:1"\n[[registry]]\nprefix = "quay.io/org"\n'
     assert asked("quay.io/a:1", conf) == ["all.local:1/a configured"]
     assert asked("nginx", conf) == ["all.local:1/library/nginx configured"]
@@ -141,13 +141,13 @@ def test_hosts_are_compared_in_lower_case() -> None:
     assert Registries().endpoints(read("Quay.IO/a:1")) == (Endpoint("quay.io", "a"),)
 
 
-def test_a_blocked_registry_is_said() -> None:
+def test_a_blocked_registry_is_reported() -> None:
     with pytest.raises(BadReference, match=r"registry bad\.io is blocked by registries\.conf") as raised:
         asked("bad.io/a:1")
     assert raised.value.reason == "RegistryBlocked"
 
 
-def test_which_hosts_the_administrator_named() -> None:
+def test_hosts_of_the_configuration() -> None:
     registries = Registries(parse(CONF))
     assert registries.is_configured("mirror.local:5000")
     assert registries.is_configured("quay.io")
@@ -158,26 +158,30 @@ def test_which_hosts_the_administrator_named() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        pytest.param("[[registry]", "Expected", id="no TOML"),
-        pytest.param("registry = 1", "array of tables", id="registry is no table"),
-        pytest.param("registry = [1]", "array of tables", id="registry is a list of something else"),
-        pytest.param("[[registry]]\ninsecure = true", "needs a prefix or a location", id="a rule about nothing"),
+        pytest.param("[[registry]", "Expected", id="not TOML"),
+        pytest.param("registry = 1", "array of tables", id="registry is not a table"),
+        pytest.param("registry = [1]", "array of tables", id="registry is a list of other values"),
         pytest.param(
-            '[[registry]]\nprefix = "a"\ninsecure = "yes"', "insecure must be true or false", id="a flag in words"
+            "[[registry]]\ninsecure = true", "needs a prefix or a location", id="a rule without prefix and location"
+        ),
+        pytest.param(
+            '[[registry]]\nprefix = "a"\ninsecure = "yes"', "insecure must be true or false", id="a flag as a string"
         ),
         pytest.param('[[registry]]\nlocation = "http://a"', "is not a location", id="a URL as location"),
-        pytest.param('[[registry]]\nprefix = "a b"', "is not a location", id="a prefix that is no host"),
+        pytest.param('[[registry]]\nprefix = "a b"', "is not a location", id="a prefix that is not a host"),
         pytest.param("[[registry]]\nprefix = 1", "prefix must be a string", id="a number as prefix"),
-        pytest.param('[[registry]]\nprefix = "a"\n[[registry.mirror]]\n', "needs a location", id="a mirror nowhere"),
-        pytest.param('[[registry]]\nprefix = "a"\nmirror = "b"', "array of tables", id="a mirror that is no table"),
+        pytest.param(
+            '[[registry]]\nprefix = "a"\n[[registry.mirror]]\n', "needs a location", id="a mirror without a location"
+        ),
+        pytest.param('[[registry]]\nprefix = "a"\nmirror = "b"', "array of tables", id="a mirror that is not a table"),
         pytest.param(
             '[[registry]]\nprefix = "a"\n[[registry.mirror]]\nlocation = "b"\npull-from-mirror = "never"',
             "all, digest-only or tag-only",
-            id="a mirror for no known purpose",
+            id="a mirror with an unknown pull-from-mirror",
         ),
     ],
 )
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, text: str, why: str) -> None:
+def test_an_invalid_file_is_named(tmp_path: Path, text: str, why: str) -> None:
     path = tmp_path / "registries.conf"
     path.write_text(text)
     with pytest.raises(Blocked) as raised:
@@ -187,10 +191,10 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, text: str, why: str
     assert str(path) in raised.value.message
 
 
-def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(Blocked, match="No such file"):
         Registries.load(tmp_path / "absent")
 
 
-def test_no_file_is_no_rules() -> None:
+def test_without_a_file_there_are_no_rules() -> None:
     assert Registries.load(None).rules == ()

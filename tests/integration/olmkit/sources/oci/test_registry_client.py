@@ -1,4 +1,4 @@
-"""A registry that fails, lies or stalls: always a sentence, never other bytes."""
+"""A registry with faults: the result is an error, never other bytes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from tests.servers.registry_proxy import (
 )
 
 
-async def test_without_a_fault_it_works(proxied: ProxiedImage, tmp_path: Path) -> None:
+async def test_a_registry_without_faults(proxied: ProxiedImage, tmp_path: Path) -> None:
     into = empty_folder(tmp_path)
     assert (await image.pull(proxied.tag, into, proxied.registries)).digest == proxied.digest
     assert (into / "a").read_text() == TEXT
@@ -71,14 +71,14 @@ async def test_without_a_fault_it_works(proxied: ProxiedImage, tmp_path: Path) -
             status(404),
             "RegistryUnavailable",
             "registry REGISTRY answered 404 Not Found",
-            id="a blob that is missing",
+            id="a missing blob",
         ),
         pytest.param(
             "/manifests/",
             status(799),
             "RegistryUnavailable",
             "registry REGISTRY answered 799",
-            id="a status nobody knows",
+            id="an unknown status",
         ),
         pytest.param(
             "/manifests/",
@@ -111,42 +111,42 @@ async def test_without_a_fault_it_works(proxied: ProxiedImage, tmp_path: Path) -
             status(401, {"WWW-Authenticate": 'Bearer realm="ftp://x"'}),
             "RegistryUnavailable",
             "registry REGISTRY requires a token, but does not name a token service",
-            id="a token from nowhere",
+            id="an unavailable token service",
         ),
         pytest.param(
             "/manifests/",
             silence,
             "RegistryUnavailable",
             "registry REGISTRY does not answer: nothing within 1 s",
-            id="silence",
+            id="silent",
         ),
         pytest.param(
             "/blobs/",
             trickle(0.001),
             "RegistryUnavailable",
             "registry REGISTRY sends too slowly (less than 50 KiB in 0.2 s)",
-            id="a trickle",
+            id="slow",
         ),
         pytest.param(
             "/blobs/",
             hang_up_midway,
             "RegistryUnavailable",
             "registry REGISTRY closed the connection in the middle of a response",
-            id="half an answer",
+            id="half a response",
         ),
         pytest.param(
             "/manifests/",
             redirect("/v2/other"),
             "ImageNotFound",
             'image "IMAGE" not found: registry REGISTRY has no such tag or repository (404)',
-            id="a redirect to what is not there",
+            id="a redirect to a missing path",
         ),
         pytest.param(
             "/v2/",
             redirect("/v2/again"),
             "RegistryUnavailable",
             "registry REGISTRY redirects more than 5 times",
-            id="redirects without end",
+            id="endless redirects",
         ),
         pytest.param(
             "/manifests/",
@@ -160,7 +160,7 @@ async def test_without_a_fault_it_works(proxied: ProxiedImage, tmp_path: Path) -
             redirect(""),
             "RegistryUnavailable",
             "registry REGISTRY redirects to an address that is not http or https",
-            id="a redirect to nothing",
+            id="a redirect without a location",
         ),
         pytest.param(
             "/blobs/",
@@ -191,11 +191,11 @@ async def test_without_a_fault_it_works(proxied: ProxiedImage, tmp_path: Path) -
             redirect("http://no-such-host.invalid/x"),
             "RegistryUnavailable",
             "no-such-host.invalid, to which registry REGISTRY redirects, cannot be resolved: no such host",
-            id="a redirect to a host that is not there",
+            id="a redirect to a host that does not exist",
         ),
     ],
 )
-async def test_what_a_registry_does_is_said(
+async def test_a_fault_of_a_registry_is_reported(
     proxied: ProxiedImage, tmp_path: Path, part: str, fault: Fault, reason: str, sentence: str
 ) -> None:
     stalls = "nothing within" in sentence or "too slowly" in sentence
@@ -203,7 +203,7 @@ async def test_what_a_registry_does_is_said(
     proxied.proxy.on(part, fault)
     with pytest.raises(Waiting) as raised:
         await image.pull(proxied.tag, empty_folder(tmp_path), registries)
-    assert proxied.sentence(raised.value) == sentence
+    assert proxied.message(raised.value) == sentence
     assert raised.value.reason == reason
     assert timedelta(seconds=1) < raised.value.after <= timedelta(minutes=5)
     proxied.proxy.on(part, None)
@@ -231,7 +231,7 @@ async def test_what_a_registry_does_is_said(
         "239.1.2.3",
     ],
 )
-async def test_no_way_of_writing_an_address_gets_around(proxied: ProxiedImage, tmp_path: Path, host: str) -> None:
+async def test_every_notation_of_a_refused_address_is_refused(proxied: ProxiedImage, tmp_path: Path, host: str) -> None:
     for part in ("/blobs/", "/manifests/"):
         proxied.proxy.on(part, redirect(f"http://{host}:{proxied.proxy.address.rpartition(':')[2]}/v2/x"))
         seen = len(proxied.proxy.requests)
@@ -242,7 +242,7 @@ async def test_no_way_of_writing_an_address_gets_around(proxied: ProxiedImage, t
         proxied.proxy.on(part, None)
 
 
-async def test_redirects_in_a_circle_end(proxied: ProxiedImage, local_registry: LocalRegistry, tmp_path: Path) -> None:
+async def test_circular_redirects_end(proxied: ProxiedImage, local_registry: LocalRegistry, tmp_path: Path) -> None:
     async with RegistryProxy(local_registry.address) as other:
         registries = replace(
             proxied.registries, rules=parse(insecure_rule(proxied.proxy.address) + insecure_rule(other.address))
@@ -255,8 +255,8 @@ async def test_redirects_in_a_circle_end(proxied: ProxiedImage, local_registry: 
         assert len(blobs) == 6
 
 
-async def test_a_manifest_that_is_compressed_is_not_unpacked(proxied: ProxiedImage, tmp_path: Path) -> None:
-    """A megabyte that would become a gigabyte; also what is honest about itself, because nobody asked for it."""
+async def test_a_compressed_manifest_is_not_decompressed(proxied: ProxiedImage, tmp_path: Path) -> None:
+    """A megabyte that decompresses to a gigabyte. Content-Encoding is refused even if declared, because it was not requested."""
     bomb = gzip.compress(bytes(256 * 1024**2), 1)
     for body in (bomb, gzip.compress(b"{}")):
         headers = {"Content-Encoding": "gzip", "Content-Type": images.MANIFEST["oci"]}
@@ -264,10 +264,10 @@ async def test_a_manifest_that_is_compressed_is_not_unpacked(proxied: ProxiedIma
         with pytest.raises(Waiting) as raised:
             await image.pull(proxied.tag, empty_folder(tmp_path), proxied.registries)
         expected = "registry REGISTRY sent a compressed response that was not requested"
-        assert proxied.sentence(raised.value) == expected
+        assert proxied.message(raised.value) == expected
 
 
-async def test_a_manifest_without_end_is_cut(proxied: ProxiedImage, tmp_path: Path) -> None:
+async def test_an_endless_manifest_is_refused(proxied: ProxiedImage, tmp_path: Path) -> None:
     sent = 0
 
     async def endless(request: web.Request, proxy: RegistryProxy) -> web.StreamResponse:
@@ -286,7 +286,7 @@ async def test_a_manifest_without_end_is_cut(proxied: ProxiedImage, tmp_path: Pa
     assert sent < 64 * 1024**2
 
 
-async def test_a_head_that_trickles_ends() -> None:
+async def test_a_slow_header_times_out() -> None:
     async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if await reader.read(1) == b"\x16":  # the first byte of TLS
             return
@@ -302,7 +302,7 @@ async def test_a_head_that_trickles_ends() -> None:
             await image.resolve(f"{address}/a:v1", Registries(parse(insecure_rule(address)), timeouts=timeouts))
 
 
-async def test_the_registry_says_how_long_to_wait(proxied: ProxiedImage) -> None:
+async def test_retry_after_is_respected(proxied: ProxiedImage) -> None:
     for said, expected in (("17", 17), ("0", 5), ("86400", 300), ("Fri, 31 Dec 1999 23:59:59 GMT", 60)):
         proxied.proxy.on("/manifests/", status(429, {"Retry-After": said}))
         with pytest.raises(Waiting) as raised:
@@ -313,14 +313,14 @@ async def test_the_registry_says_how_long_to_wait(proxied: ProxiedImage) -> None
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param(lambda body: body[:-1], id="shorter than it says"),
-        pytest.param(lambda body: body + b"\0", id="longer than it says"),
-        pytest.param(lambda body: body + bytes(50_000_000), id="much longer than it says"),
+        pytest.param(lambda body: body[:-1], id="shorter than its size"),
+        pytest.param(lambda body: body + b"\0", id="longer than its size"),
+        pytest.param(lambda body: body + bytes(50_000_000), id="much longer than its size"),
         pytest.param(lambda body: body[:-1] + bytes([body[-1] ^ 1]), id="other bytes"),
-        pytest.param(lambda body: b"", id="nothing"),
+        pytest.param(lambda body: b"", id="empty"),
     ],
 )
-async def test_bytes_that_are_not_what_their_digest_says_never_arrive(
+async def test_bytes_that_do_not_match_their_digest_are_refused(
     proxied: ProxiedImage, tmp_path: Path, change: Callable[[bytes], bytes]
 ) -> None:
     by_digest = f"{proxied.proxy.address}/{proxied.repository}@{proxied.digest}"
@@ -335,9 +335,7 @@ async def test_bytes_that_are_not_what_their_digest_says_never_arrive(
         assert list(into.iterdir()) == []
 
 
-async def test_a_digest_in_a_header_is_believed_only_until_the_bytes_come(
-    proxied: ProxiedImage, tmp_path: Path
-) -> None:
+async def test_a_digest_in_a_header_is_verified_with_the_manifest(proxied: ProxiedImage, tmp_path: Path) -> None:
     lie = "sha256:" + "0" * 64
     proxied.proxy.on(
         "/manifests/v1", status(200, {"Docker-Content-Digest": lie, "Content-Type": images.MANIFEST["oci"]})
@@ -353,7 +351,7 @@ async def test_a_digest_in_a_header_is_believed_only_until_the_bytes_come(
     [digest_unsaid, None],
     ids=["a registry that never says digests", "one that says it only with the manifest"],
 )
-async def test_where_the_header_is_missing_the_manifest_is_read(proxied: ProxiedImage, fault: Fault | None) -> None:
+async def test_without_the_header_the_manifest_is_hashed(proxied: ProxiedImage, fault: Fault | None) -> None:
     async def no_head(request: web.Request, proxy: RegistryProxy) -> web.StreamResponse:
         if request.method == "HEAD":
             return web.Response(status=405)
@@ -374,7 +372,7 @@ async def test_a_token_is_fetched_once(proxied: ProxiedImage, tmp_path: Path) ->
     assert "Authorization" not in asked
 
 
-async def test_a_token_is_not_sent_to_where_a_registry_redirects(
+async def test_a_token_is_not_sent_to_the_target_of_a_redirect(
     proxied: ProxiedImage, local_registry: LocalRegistry, tmp_path: Path
 ) -> None:
     async with RegistryProxy(local_registry.address) as other:
@@ -392,14 +390,14 @@ async def test_a_token_is_not_sent_to_where_a_registry_redirects(
 @pytest.mark.parametrize(
     "body", [b"", b"<html>", b"[]", b"{}", b'{"token": 7}', b'{"token": "a\\nb"}', b"x" * 2_000_000]
 )
-async def test_an_answer_without_a_token_is_said(proxied: ProxiedImage, body: bytes) -> None:
+async def test_a_response_without_a_token_is_reported(proxied: ProxiedImage, body: bytes) -> None:
     proxied.proxy.on("/manifests/", wants_token(f"http://{proxied.proxy.address}/token", "t0ken"))
     proxied.proxy.on("/token", status(200, body=body))
     with pytest.raises(Waiting, match="does not contain one"):
         await image.resolve(proxied.tag, proxied.registries)
 
 
-async def test_a_token_that_does_not_help_is_not_asked_for_again(proxied: ProxiedImage) -> None:
+async def test_a_refused_token_is_not_requested_again(proxied: ProxiedImage) -> None:
     proxied.proxy.on("/manifests/", wants_token(f"http://{proxied.proxy.address}/token", "t0ken"))
     proxied.proxy.on("/token", status(200, body=b'{"token": "another"}'))
     with pytest.raises(Waiting, match=r"requires credentials for .* \(401\): no pull secret"):

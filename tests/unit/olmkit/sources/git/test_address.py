@@ -1,4 +1,4 @@
-"""Addresses of repositories, names of branches and folders: which are read, as what, and which are refused."""
+"""Addresses of repositories, names of branches, and folders: parsed or refused."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_addresses(text: str, expected: tuple[Any, ...]) -> None:
     assert found.written == text
 
 
-def test_what_a_secret_has_to_name() -> None:
+def test_the_authority_that_a_secret_has_to_name() -> None:
     assert parse("ssh://git@git.example:2222/x").authority == "git.example:2222"
     assert parse("git@git.example:x").authority == "git.example"
     assert [parse(f"{scheme}://h/x").effective_port for scheme in ("http", "https", "ssh")] == [80, 443, 22]
@@ -73,7 +73,7 @@ def test_what_a_secret_has_to_name() -> None:
         "https://git.example/\x00",
     ],
 )
-def test_addresses_that_are_refused(text: str) -> None:
+def test_invalid_addresses(text: str) -> None:
     with pytest.raises(BadReference, match="cannot be read"):
         parse(text)
 
@@ -91,14 +91,14 @@ def test_addresses_that_are_refused(text: str) -> None:
         "https://h/x?s3cret",
     ],
 )
-def test_a_password_is_not_told_on(text: str) -> None:
+def test_a_password_in_an_address_is_not_in_the_message(text: str) -> None:
     with pytest.raises(BadReference) as raised:
         parse(text)
     assert not re.search("s3|cret@", raised.value.message)
 
 
 @given(some.text())
-def test_any_text_is_an_address_or_refused(text: str) -> None:
+def test_any_text_is_parsed_or_refused(text: str) -> None:
     for form in ("", "https://", "ssh://", "git@", "https://h/"):
         try:
             assert isinstance(parse(form + text), GitAddress)
@@ -118,13 +118,13 @@ def test_branches(name: str, full: bytes) -> None:
 @pytest.mark.parametrize(
     "name", ["", "-", "-x", "--upload-pack=x", "..", "a..b", "a b", ".a", "a.", "a/.b", "a//b", "a.lock"]
 )
-def test_names_that_git_allows_nobody(name: str) -> None:
+def test_names_that_git_does_not_allow(name: str) -> None:
     with pytest.raises(BadReference, match="is not a name that git allows for a tag"):
         ref_name(GitReference(RefKind.TAG, name))
 
 
 @pytest.mark.parametrize("name", ["a" * 39, "A" * 40, "a" * 41, "g" * 40, "", "HEAD", "-" * 40, "a" * 40 + "\n"])
-def test_commits_are_written_out(name: str) -> None:
+def test_commits_are_not_abbreviated(name: str) -> None:
     with pytest.raises(BadReference, match="is not a commit"):
         commit_name(GitReference(RefKind.COMMIT, name))
 
@@ -155,13 +155,13 @@ def test_folders(path: str, clean: str) -> None:
 @pytest.mark.parametrize(
     "path", ["..", "../a", "a/..", "a/../b", "/a", "/", "a//b", "a/./b", "a\nb", "a\0b", " /..", "./.."]
 )
-def test_folders_that_lead_elsewhere(path: str) -> None:
+def test_folders_outside_the_content_are_refused(path: str) -> None:
     with pytest.raises(BadReference, match="is not a path within the content"):
         clean_folder(path)
 
 
 @given(some.text(alphabet="./a\\ \n\0-"))
-def test_a_folder_that_is_read_stays_within(path: str) -> None:
+def test_an_accepted_folder_is_within_the_content(path: str) -> None:
     if re.fullmatch(RELATIVE_PATH, path):
         parts = clean_folder(path).split("/")
         assert ".." not in parts

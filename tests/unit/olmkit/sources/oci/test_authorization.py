@@ -1,4 +1,4 @@
-"""Challenges of registries, in every way in which they come."""
+"""Challenges of registries, in every form."""
 
 from __future__ import annotations
 
@@ -42,5 +42,5 @@ from olmkit.sources.oci.authorization import challenges
         pytest.param(['Bearer realm="a'], {"bearer": {}}, id="a quote that does not end"),
     ],
 )
-def test_challenges_are_read(values: Sequence[str], expected: Mapping[str, Mapping[str, str]]) -> None:
+def test_challenges_are_parsed(values: Sequence[str], expected: Mapping[str, Mapping[str, str]]) -> None:
     assert challenges(values) == expected

@@ -1,4 +1,4 @@
-"""Manifests and indexes: read, chosen from, or refused with a sentence."""
+"""Manifests and indexes: parsed, chosen from, or refused."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def without(value: dict[str, Any], key: str) -> dict[str, Any]:
         pytest.param(image(), OCI_MANIFEST, id="OCI"),
         pytest.param(image(mediaType=DOCKER_MANIFEST), DOCKER_MANIFEST, id="Docker"),
         pytest.param(
-            without(image(), "mediaType"), OCI_MANIFEST, id="the header says the type, as old OCI images need"
+            without(image(), "mediaType"), OCI_MANIFEST, id="the type is from the header, as for old OCI images"
         ),
-        pytest.param(without(image(), "mediaType"), "text/plain", id="nobody says the type, its shape does"),
+        pytest.param(without(image(), "mediaType"), "text/plain", id="without a type, detected by its fields"),
         pytest.param(image(), DOCKER_MANIFEST_LIST, id="the type inside wins over the header"),
     ],
 )
-def test_an_image_is_read(document: dict[str, Any], content_type: str) -> None:
+def test_an_image_is_parsed(document: dict[str, Any], content_type: str) -> None:
     manifest = manifests.parse(orjson.dumps(document), content_type)
     assert isinstance(manifest, Manifest)
     assert manifest.config.digest == "sha256:" + "c" * 64
@@ -69,7 +69,7 @@ def test_an_image_is_read(document: dict[str, Any], content_type: str) -> None:
 
 
 @pytest.mark.parametrize("media_type", [OCI_INDEX, DOCKER_MANIFEST_LIST])
-def test_an_index_is_read(media_type: str) -> None:
+def test_an_index_is_parsed(media_type: str) -> None:
     document = {"mediaType": media_type, "manifests": [entry("a", "linux/amd64"), entry("b")]}
     index = manifests.parse(orjson.dumps(document), media_type)
     assert isinstance(index, Index)
@@ -81,19 +81,19 @@ def test_an_index_is_read(media_type: str) -> None:
     [
         pytest.param(["arm64", "amd64"], "x86_64", "b", id="the machine's own"),
         pytest.param(["amd64", "arm64"], "aarch64", "b", id="the machine's own, in the words of indexes"),
-        pytest.param(["ppc64le", "s390x"], "s390x", "b", id="the machine's own, where the words are the same"),
+        pytest.param(["ppc64le", "s390x"], "s390x", "b", id="the machine's own, with the same name"),
         pytest.param(["arm64", "amd64"], "riscv64", "b", id="else amd64: bundles and catalogs are the same for all"),
         pytest.param(["s390x", "ppc64le"], "x86_64", "a", id="else the first for linux"),
     ],
 )
-def test_which_platform_is_chosen(entries: list[str], machine: str, chosen: str) -> None:
+def test_the_platform_is_chosen(entries: list[str], machine: str, chosen: str) -> None:
     document = {"manifests": [entry(name, f"linux/{platform}") for name, platform in zip("ab", entries, strict=True)]}
     index = manifests.parse(orjson.dumps(document), OCI_INDEX)
     assert isinstance(index, Index)
     assert manifests.choose(index, machine).digest[7] == chosen
 
 
-def test_windows_is_not_linux_and_what_is_no_image_is_passed_over() -> None:
+def test_windows_images_and_entries_that_are_not_images_are_skipped() -> None:
     document = {
         "manifests": [
             entry("0", "unknown/unknown"),
@@ -110,7 +110,7 @@ def test_windows_is_not_linux_and_what_is_no_image_is_passed_over() -> None:
     assert manifests.choose(index, "aarch64").digest[7] == "5", "an index may be all there is for a platform"
 
 
-def test_where_no_platform_will_do_those_there_are_are_named() -> None:
+def test_without_a_suitable_platform_the_available_ones_are_named() -> None:
     document = {"manifests": [entry("1", "windows/amd64"), entry("2", "darwin/arm64"), entry("3", "windows/amd64")]}
     index = manifests.parse(orjson.dumps(document), OCI_INDEX)
     assert isinstance(index, Index)
@@ -123,10 +123,10 @@ def test_where_no_platform_will_do_those_there_are_are_named() -> None:
     ("data", "why"),
     [
         pytest.param(b"<html>", "is not JSON", id="HTML"),
-        pytest.param(b"", "is not JSON", id="nothing"),
+        pytest.param(b"", "is not JSON", id="empty"),
         pytest.param(b"[" * 100_000, "is not JSON", id="nesting without end"),
         pytest.param(b"[]", "is not a JSON object", id="a list"),
-        pytest.param(b"{}", 'a manifest of type "text/plain"', id="an object of no kind"),
+        pytest.param(b"{}", 'a manifest of type "text/plain"', id="an object without a type"),
         pytest.param(
             orjson.dumps({"mediaType": "application/vnd.docker.distribution.manifest.v1+prettyjws"}),
             "push it as an OCI or a Docker v2 image",
@@ -159,17 +159,17 @@ def test_where_no_platform_will_do_those_there_are_are_named() -> None:
             "has a layer that is not kept in the registry",
             id="a layer that must not be distributed",
         ),
-        pytest.param(orjson.dumps(image(manifests=[])), "both an index and an image", id="two things at once"),
+        pytest.param(orjson.dumps(image(manifests=[])), "both an index and an image", id="both an index and an image"),
         pytest.param(orjson.dumps(image(config=None)), "not a descriptor", id="no config"),
         pytest.param(orjson.dumps(without(image(), "layers")), "without a list of layers", id="no layers"),
-        pytest.param(orjson.dumps(image(layers={})), "without a list of layers", id="layers that are no list"),
+        pytest.param(orjson.dumps(image(layers={})), "without a list of layers", id="layers that are not a list"),
         pytest.param(orjson.dumps(image(layers=[7])), "not a descriptor", id="a layer that is a number"),
         pytest.param(
             orjson.dumps(image(layers=[blob("1", "text/x-helm")])),
             "does not contain a file system",
             id="a layer that is a chart",
         ),
-        pytest.param(orjson.dumps(image(layers=[blob("x")])), "which is not a digest", id="a digest that is none"),
+        pytest.param(orjson.dumps(image(layers=[blob("x")])), "which is not a digest", id="an invalid digest"),
         pytest.param(
             orjson.dumps(image(layers=[{"mediaType": LAYER, "digest": 7}])), "which is not a digest", id="a digest of 7"
         ),
@@ -179,7 +179,7 @@ def test_where_no_platform_will_do_those_there_are_are_named() -> None:
         pytest.param(orjson.dumps(image(layers=[blob("1")] * 501)), "has 501 layers", id="layers without end"),
     ],
 )
-def test_what_is_refused(data: bytes, why: str) -> None:
+def test_invalid_manifests_are_refused(data: bytes, why: str) -> None:
     with pytest.raises(manifests.InvalidManifest, match=why):
         manifests.parse(data, "text/plain")
 
@@ -220,7 +220,7 @@ JSON = some.recursive(
 
 
 @given(JSON, some.sampled_from([OCI_MANIFEST, OCI_INDEX, DOCKER_MANIFEST_LIST, ""]))
-def test_any_json_is_a_manifest_or_refused(document: Any, content_type: str) -> None:
+def test_any_json_is_parsed_or_refused(document: Any, content_type: str) -> None:
     data = orjson.dumps(document)
     said = ""
     for read in (lambda: manifests.parse(data, content_type), lambda: manifests.labels(data)):

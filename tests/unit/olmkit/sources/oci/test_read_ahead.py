@@ -1,4 +1,4 @@
-"""Blocks that are read ahead: all of them, in order, and nothing goes on when nobody wants more."""
+"""Blocks that are read ahead: complete, in order, and limited."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from olmkit.sources.oci.read_ahead import BLOCK_BYTES, MAX_QUEUED_BLOCKS, read_ahead
 
 
-def test_all_blocks_come_in_order_and_then_nothing() -> None:
+def test_all_blocks_are_returned_in_order() -> None:
     data = bytes(range(256)) * (BLOCK_BYTES // 64)
     with read_ahead(io.BytesIO(data).read) as next_block:
         found = [next_block() for _ in range(6)]
@@ -18,7 +18,7 @@ def test_all_blocks_come_in_order_and_then_nothing() -> None:
     assert found[-2:] == [b"", b""]
 
 
-def test_what_the_stream_raises_is_raised_and_again() -> None:
+def test_an_error_of_the_stream_is_raised_by_each_call() -> None:
     def read(size: int) -> bytes:
         raise EOFError("cut off")
 
@@ -28,7 +28,7 @@ def test_what_the_stream_raises_is_raised_and_again() -> None:
                 next_block()
 
 
-def test_no_more_than_a_few_blocks_are_read_ahead_and_no_thread_stays() -> None:
+def test_few_blocks_are_read_ahead_and_the_thread_ends() -> None:
     before = threading.active_count()
     asked: list[int] = []
 

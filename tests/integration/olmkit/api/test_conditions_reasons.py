@@ -1,4 +1,4 @@
-"""Reasons and condition types are API: each one is given by its controller, told in the kind's page and seen in a test."""
+"""Reasons and condition types are API: a controller uses, a page documents and a test covers each."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def sources(folder: str) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_reason_is_given_told_and_tested(kind: str) -> None:
+def test_each_reason_is_used_documented_and_tested(kind: str) -> None:
     reasons, _, code, page = KINDS[kind]
-    given, told, tested = sources(code), (REPOSITORY / page).read_text(), sources("tests")
+    code, documentation, tested = sources(code), (REPOSITORY / page).read_text(), sources("tests")
     for reason in reasons:
-        assert re.search(rf"Reason\.{reason.name}\b", given), f"{reason.name} is never given"
-        assert f"`{reason}`" in told, f"{page} does not tell of {reason}"
-        assert re.search(rf"(Reason\.{reason.name}\b|\b{reason}\b)", tested), f"no test sees {reason}"
+        assert re.search(rf"Reason\.{reason.name}\b", code), f"{reason.name} is never used"
+        assert f"`{reason}`" in documentation, f"{page} does not document {reason}"
+        assert re.search(rf"(Reason\.{reason.name}\b|\b{reason}\b)", tested), f"no test has {reason}"
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_condition_is_told(kind: str) -> None:
+def test_each_condition_type_is_documented(kind: str) -> None:
     _, types, _, page = KINDS[kind]
-    told = (REPOSITORY / page).read_text()
-    assert not [condition for condition in types if f"`{condition}`" not in told]
+    documentation = (REPOSITORY / page).read_text()
+    assert not [condition for condition in types if f"`{condition}`" not in documentation]

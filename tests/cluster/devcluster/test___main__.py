@@ -1,4 +1,4 @@
-"""`python -m devcluster` as a stranger uses it, and what is left of a cluster whose owner dies."""
+"""`python -m devcluster` in a clean environment, and the cleanup after its owner is killed."""
 
 import os
 import select
@@ -97,7 +97,7 @@ def test_up_status_env_down(environment: dict[str, str]) -> None:
         ),
     ],
 )
-def test_what_a_killed_process_leaves(environment: dict[str, str], victim: str, flags: list[str]) -> None:
+def test_a_killed_process_leaves_nothing_running(environment: dict[str, str], victim: str, flags: list[str]) -> None:
     before = routes()
     command = [sys.executable, "-m", "devcluster", "up", "--name", "victim", *flags]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as started:
@@ -130,7 +130,7 @@ def known_range(line: str, known: State) -> bool:
     return any(f"\t0000{second:02X}0A\t" in line for second in seconds)
 
 
-def test_up_again_after_everything_was_killed_at_once(environment: dict[str, str]) -> None:
+def test_up_after_all_processes_were_killed(environment: dict[str, str]) -> None:
     assert run(environment, "up", "--detach", "--name", "twice").returncode == 0
     known = known_state(environment, "twice")
     watched = [os.pidfd_open(process) for process in processes(known)]
@@ -154,7 +154,7 @@ def test_up_again_after_everything_was_killed_at_once(environment: dict[str, str
         pytest.param(["build"], id="build without Go"),
     ],
 )
-def test_a_machine_without_go_gets_one_sentence(tmp_path: Path, command: list[str]) -> None:
+def test_without_go_the_error_is_one_sentence(tmp_path: Path, command: list[str]) -> None:
     environment = python_environment(
         {"PATH": str(tmp_path), "HOME": str(tmp_path), "OLM_CACHE": str(tmp_path / "cache")}
     )
@@ -165,7 +165,7 @@ def test_a_machine_without_go_gets_one_sentence(tmp_path: Path, command: list[st
     assert done.stdout == ""
 
 
-def test_programs_that_lack_one_are_not_used_and_it_is_said(environment: dict[str, str], tmp_path: Path) -> None:
+def test_an_incomplete_folder_of_programs_is_reported_and_not_used(environment: dict[str, str], tmp_path: Path) -> None:
     some = tmp_path / "some"
     some.mkdir()
     (some / "etcd").symlink_to(Path(environment["KUBEBUILDER_ASSETS"]) / "etcd")

@@ -1,4 +1,4 @@
-"""Jobs, sources and store together: an image becomes content by digest, whatever happens on the way."""
+"""Images pulled into a store by jobs: success, faults, cancellation, TLS, and no secret in any output."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def repository() -> str:
     return f"jobs/{os.getpid()}-{next(NUMBERS)}"
 
 
-async def test_an_image_becomes_content_that_survives(
+async def test_a_pulled_image_is_stored_by_digest(
     harness: JobHarness, local_registry: LocalRegistry, repository: str
 ) -> None:
     digest = images.push(local_registry.address, repository, "v1", [tar({"a/b": "1", "c": "2"})], {})
@@ -104,7 +104,7 @@ async def test_an_image_becomes_content_that_survives(
     assert again.verify(digest)
 
 
-async def test_bad_content_arrives_with_its_digest_and_leaves_nothing(
+async def test_bad_content_is_reported_with_its_digest_and_not_stored(
     harness: JobHarness, local_registry: LocalRegistry, repository: str
 ) -> None:
     bomb = gzip.compress(tar([file("a", bytes(300 * 1024**2))]))
@@ -119,7 +119,7 @@ async def test_bad_content_arrives_with_its_digest_and_leaves_nothing(
     assert os.listdir(harness.root / ".staging") == []
 
 
-async def test_a_pull_that_is_cancelled_leaves_only_what_sweep_removes(
+async def test_the_files_of_a_cancelled_pull_are_removed(
     harness: JobHarness, local_registry: LocalRegistry, repository: str
 ) -> None:
     async with RegistryProxy(local_registry.address) as proxy:
@@ -146,7 +146,7 @@ async def test_a_pull_that_is_cancelled_leaves_only_what_sweep_removes(
     assert harness.store.digests() == set()
 
 
-async def test_tls_that_is_trusted(
+async def test_a_certificate_authority_of_the_environment_is_trusted(
     harness: JobHarness, local_registry: LocalRegistry, repository: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Jobs inherit the environment: SSL_CERT_FILE names a private authority."""
@@ -175,10 +175,10 @@ async def test_tls_that_is_trusted(
         proxy.on("/blobs/", wants_token("http://169.254.169.254/token", "t0ken"))
         state = await harness.pull(f"{proxy.address}/{repository}:v1")
         assert isinstance(state, Failed)
-        assert state.error.reason == "AddressRefused", "the place of the token is judged like any other"
+        assert state.error.reason == "AddressRefused", "the address of the token service is checked too"
 
 
-async def test_a_folder_of_authorities_is_read_for_each_job(
+async def test_the_folder_of_authorities_is_read_for_each_job(
     harness: JobHarness, local_registry: LocalRegistry, repository: str, tmp_path: Path
 ) -> None:
     first, second = (make_keys(folder(tmp_path, name)) for name in ("first", "second"))
@@ -191,7 +191,7 @@ async def test_a_folder_of_authorities_is_read_for_each_job(
             state = await harness.pull(f"{proxy.address}/{repository}:v1")
             assert isinstance(state, Failed), words
             assert "presents a certificate that is not trusted: " in state.error.message
-            assert "the folder of --pull-cas-dir" in state.error.message, "what to do"
+            assert "the folder of --pull-cas-dir" in state.error.message, "the hint"
             (harness.authorities / "private.crt").write_bytes((keys / "ca.crt").read_bytes())
             state = await harness.pull(f"{proxy.address}/{repository}:v1")
             assert isinstance(state, Finished), state
@@ -211,13 +211,13 @@ SECRETS = ("0pen-Sesame-1", "0pen-Sesame-2", "0pen-Sesame-3", "0pen-Sesame-4", "
 
 
 def shapes(value: str) -> list[str]:
-    """As it is, quoted for a URL, and as the three ways base64 shows it in the middle of a text."""
+    """The text as it is, quoted for a URL, and in base64 at each of the three offsets."""
     data = value.encode()
     encoded = [base64.b64encode(bytes(shift) + data).decode()[4 : len(data)] for shift in (0, 1, 2)]
     return [value, quote(value, safe=""), quote_plus(value), *encoded]
 
 
-async def test_no_secret_is_seen_anywhere(
+async def test_no_secret_is_visible_anywhere(
     harness: JobHarness,
     local_registry: LocalRegistry,
     repository: str,
@@ -226,7 +226,7 @@ async def test_no_secret_is_seen_anywhere(
     capfd: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Logins that work, that do not, that break; a proxy's; a signed address: not one of them in what anybody can read."""
+    """Valid, refused and malformed logins, that of a proxy, and a signed URL: none is in any output."""
     caplog.set_level(logging.DEBUG)
     kept, keys = tmp_path / "images", make_keys(tmp_path)
     service = TokenService(keys)
@@ -262,7 +262,7 @@ async def test_no_secret_is_seen_anywhere(
             harness.credentials = Credentials.from_secret(secret)
             for host in (basic, tokens, broken.address, "registry.test"):
                 seen += await what_is_seen(harness, f"{host}/{repository}:v1")
-        assert sum(isinstance(each, Finished) for each in seen) == 3, "two that are right, and a token for another"
+        assert sum(isinstance(each, Finished) for each in seen) == 3, "two valid logins, and an exchanged token"
         assert sum(isinstance(each, Failed) for each in seen) == 17
         text = "\n".join(f"{each} {each!r}" for each in seen)
     out, err = capfd.readouterr()
@@ -275,7 +275,7 @@ async def test_no_secret_is_seen_anywhere(
 
 
 async def what_is_seen(harness: JobHarness, ref: str) -> list[object]:
-    """All that a pull leaves for others to read."""
+    """All output of a pull that others can read."""
     state = await harness.pull(ref)
     seen: list[object] = [harness.task(ref), state, harness.credentials, harness.jobs, *command_lines()]
     if isinstance(state, Failed):
@@ -287,7 +287,7 @@ async def what_is_seen(harness: JobHarness, ref: str) -> list[object]:
 
 
 def command_lines() -> list[bytes]:
-    """Those of this process and of all that it started."""
+    """The command lines of this process and of its children."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):

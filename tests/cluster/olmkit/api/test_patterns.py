@@ -1,4 +1,4 @@
-"""The schema of sources on the real API server says what the code says: Go's regular expressions are not Python's."""
+"""The patterns of sources on the real API server, because Go's regular expressions differ from Python's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Git servers that send anything: whatever comes, the end is files or a sentence, through a proxy too."""
+"""Git servers with random faults: the result is the files or an error. Also through a proxy."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ ROUNDS = 120
 
 
 @pytest.mark.parametrize("version", [2, 0])
-async def test_answers_with_bytes_changed(tmp_path: Path, version: int, caplog: pytest.LogCaptureFixture) -> None:
-    """Each round changes a few bytes of a real conversation, or cuts it off; the round's number is its seed. Every tenth one
-    changes nothing."""
+async def test_responses_with_changed_bytes(tmp_path: Path, version: int, caplog: pytest.LogCaptureFixture) -> None:
+    """Each round changes or truncates a real response; its number is the seed. Every tenth round changes nothing."""
     harness = SourceHarness(tmp_path)
     repository = Repository(tmp_path / "repositories" / "x.git")
     made = repository.commit(FILES)
@@ -72,7 +71,7 @@ def changed(body: bytes, seed: int) -> bytes:
 
 
 async def test_through_a_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names are looked up by the proxy; the servers themselves stand in for one, being asked by whole URLs."""
+    """The proxy resolves names. The servers act as the proxy, because they accept absolute URLs."""
     harness = SourceHarness(tmp_path, Access())
     repository = Repository(tmp_path / "repositories" / "x.git")
     repository.commit(FILES)
@@ -88,8 +87,8 @@ async def test_through_a_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setenv("HTTP_PROXY", web_server.url)
         assert await harness.files(HttpSource("http://files.example/a.tar")) == FILES
         asked = len(web_server.requests)
-        error = await harness.refusal(HttpSource("http://169.254.169.254/a.tar"))
+        error = await harness.error(HttpSource("http://169.254.169.254/a.tar"))
         assert error.reason == "AddressRefused"
-        error = await harness.refusal(branch("http://metadata.google.internal/x.git"))
+        error = await harness.error(branch("http://metadata.google.internal/x.git"))
         assert error.reason == "AddressRefused"
         assert len(web_server.requests) == asked
