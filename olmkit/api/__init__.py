@@ -1,4 +1,4 @@
-"""The kinds of the suite as pydantic models: what config/crd is generated from and what controllers read and write.
+"""The kinds of the suite as pydantic models. config/crd is generated from them, and controllers read and write them.
 
 Pure: no I/O. One module per resource, named as the resource's plural.
 """

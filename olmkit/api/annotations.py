@@ -1,11 +1,11 @@
-"""Annotations by which catalogd tells lists of objects what their columns cannot compute. Pure.
+"""Annotations of Packages with values that the columns of `kubectl get` cannot compute. Pure.
 
-Written by catalogd, named by olmkit.api.crd. Apart from the models, because jobs do without pydantic.
+Written by catalogd, shown by the columns of olmkit.api.crd. Separate from the models, because jobs do not import pydantic.
 """
 
 LATEST_VERSION_ANNOTATION = "catalogd.operatorframework.io/latest"
-"""Of a Package: the version of its default channel's head."""
+"""On a Package: the version of the head of its default channel."""
 CHANNELS_ANNOTATION = "catalogd.operatorframework.io/channels"
-"""Of a Package: the names of its channels, comma-separated."""
+"""On a Package: the names of its channels, comma-separated."""
 VERSIONS_ANNOTATION = "catalogd.operatorframework.io/versions"
-"""Of a Package: the versions that an Operator can name in spec.version, the newest first, and how many there are beyond those."""
+"""On a Package: the versions that spec.version of an Operator can have, newest first, and the number of those not listed."""

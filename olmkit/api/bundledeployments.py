@@ -1,4 +1,4 @@
-"""BundleDeployment: a bundle that is to be installed and kept installed. Reconciled by rukpak (install). Pure."""
+"""BundleDeployment: a bundle to install and keep installed. Reconciled by rukpak.bundledeployment. Pure."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ MAX_NAME_LENGTH = 45
 FINALIZER = "core.rukpak.io/remove-objects"
 
 OWNER_UID_LABEL = "core.rukpak.io/owner-uid"
-"""On every installed object: uid of its BundleDeployment."""
+"""On every installed object: the uid of its BundleDeployment."""
 MEMBER_LABEL_PREFIX = "member.core.rukpak.io/"
 """On a Namespace, followed by the uid of a BundleDeployment that installs into it; value "true"."""
 CREATED_LABEL = "core.rukpak.io/created"
-"""On a Namespace that rukpak made; value "true"."""
+"""On a Namespace that rukpak created; value "true"."""
 INVENTORY_ANNOTATION = "core.rukpak.io/contains-group-kinds"
-"""On a BundleDeployment: sorted, comma-separated `Kind.group` of all it may have installed; grown before, shrunk after."""
+"""On a BundleDeployment: `Kind.group` of everything it may have installed, sorted, comma-separated.
+
+Extended before an installation, reduced after it.
+"""
 TEMPLATE_HASH_LABEL = "core.rukpak.io/bundle-template-hash"
 OWNER_KIND_LABEL = "core.rukpak.io/owner-kind"
 OWNER_NAME_LABEL = "core.rukpak.io/owner-name"
@@ -49,38 +52,38 @@ RECORDED_ANNOTATIONS: Mapping[str, str] = {
 class ConditionType(StrEnum):
     """The condition types of a BundleDeployment. Stalled is the only one with negative polarity."""
 
-    HAS_VALID_BUNDLE = "HasValidBundle"  # the wanted bundle is unpacked
-    INSTALLED = "Installed"  # a bundle is installed: activeBundle, perhaps an older one than wanted
-    HEALTHY = "Healthy"  # what is installed is well
-    READY = "Ready"  # the wanted bundle is installed and well; kstatus
-    RECONCILING = "Reconciling"  # work is under way or will be tried again; present only while True
-    STALLED = "Stalled"  # only a person can help; present only while True
+    HAS_VALID_BUNDLE = "HasValidBundle"  # the desired bundle is unpacked
+    INSTALLED = "Installed"  # a bundle is installed: activeBundle, possibly an older one than desired
+    HEALTHY = "Healthy"  # the installed objects are healthy
+    READY = "Ready"  # the desired bundle is installed and healthy; kstatus
+    RECONCILING = "Reconciling"  # work is in progress or will be retried; present only while True
+    STALLED = "Stalled"  # requires a change by a user; present only while True
 
 
 class Reason(StrEnum):
     """The reasons of the conditions."""
 
     UNPACK_PENDING = "UnpackPending"  # HasValidBundle False: the Bundle is being unpacked
-    UNPACK_FAILED = "UnpackFailed"  # HasValidBundle False: the message is the Bundle's
+    UNPACK_FAILED = "UnpackFailed"  # HasValidBundle False: the message is that of the Bundle
     UNPACK_SUCCESSFUL = "UnpackSuccessful"  # HasValidBundle True
     BUNDLE_LOAD_FAILED = "BundleLoadFailed"  # HasValidBundle False: unpacked, but it cannot be installed as it is
     INSTALLATION_SUCCEEDED = "InstallationSucceeded"  # Installed True
     INSTALL_PENDING = "InstallPending"  # Installed Unknown: not attempted yet
     INSTALL_FAILED = "InstallFailed"  # Installed False: nothing is installed and the attempt failed
-    INSTALLING = "Installing"  # Installed False: the first installation is under way; Reconciling True
+    INSTALLING = "Installing"  # Installed False: the first installation is in progress; Reconciling True
     UPGRADING = "Upgrading"  # Ready False, Reconciling True: between the first and the last object of another bundle
     HEALTHY = "Healthy"  # Healthy True
-    PROGRESSING = "Progressing"  # Healthy Unknown, Ready False, Reconciling True: an ordinary rollout
+    PROGRESSING = "Progressing"  # Healthy Unknown, Ready False, Reconciling True: a rollout
     UNHEALTHY = (
         "Unhealthy"  # Healthy False, Stalled True: objects failed, or exceeded their deadline; the message names them
     )
     INSTALLATION_STATUS_FALSE = "InstallationStatusFalse"  # Healthy False: nothing is installed
-    OBJECT_LOOKUP_FAILURE = "ObjectLookupFailure"  # Healthy Unknown: the objects cannot be seen
+    OBJECT_LOOKUP_FAILURE = "ObjectLookupFailure"  # Healthy Unknown: the objects cannot be read
     SUCCEEDED = "Succeeded"  # Ready True
     NOT_INSTALLED = "NotInstalled"  # Ready False
-    RETRYING = "Retrying"  # Reconciling True: the last attempt failed and is made again
-    REMOVING = "Removing"  # Reconciling True: being deleted; the message names what is left
-    WAITING_FOR_KIND = "WaitingForKind"  # Reconciling True: the cluster lacks a kind that the bundle needs
+    RETRYING = "Retrying"  # Reconciling True: the last attempt failed and is retried
+    REMOVING = "Removing"  # Reconciling True: being deleted; the message names what remains
+    WAITING_FOR_KIND = "WaitingForKind"  # Reconciling True: the cluster does not have a kind that the bundle requires
     BLOCKED = "Blocked"  # Stalled True
 
 
@@ -132,7 +135,7 @@ class BundleRecord(Model):
     spec: BundleSpec = Field(description="Spec of the Bundle.")
 
     def annotations(self) -> dict[str, str]:
-        """The annotations of the Bundle that say what it is; those that are not known are left out."""
+        """The annotations of the Bundle that describe it; unknown values are omitted."""
         return {name: value for field, name in RECORDED_ANNOTATIONS.items() if (value := getattr(self, field))}
 
 
@@ -171,6 +174,6 @@ class BundleDeployment(Resource):
 
 
 def template_spec(raw: dict[str, Any]) -> dict[str, Any]:
-    """The part of a BundleDeployment as read that names its Bundle: spec.template.spec, unchanged."""
+    """spec.template.spec of a BundleDeployment as read, unchanged."""
     template: dict[str, Any] = raw["spec"]["template"]["spec"]
     return template

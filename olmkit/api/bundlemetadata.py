@@ -1,4 +1,4 @@
-"""BundleMetadata: what a Catalog says of one bundle. Written by catalogd when it is asked to; data without a reconciler. Pure."""
+"""BundleMetadata: one bundle of a Catalog. Written by catalogd with --bundle-metadata; not reconciled. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bundle: content of one operator version, unpacked. Reconciled by rukpak (unpack). Pure."""
+"""Bundle: the unpacked content of one version of an operator. Reconciled by rukpak.bundle. Pure."""
 
 from __future__ import annotations
 
@@ -19,18 +19,20 @@ PLAIN = "core-rukpak-io-plain"
 REGISTRY = "core-rukpak-io-registry"
 """Provisioner of registry+v1 bundles."""
 IMAGE_BY_DIGEST_ANNOTATION = "core.rukpak.io/image-by-digest"
-"""On a Bundle that was made again from its BundleDeployment's record: the image it resolved first, which it keeps.
-It counts only as far as that record says the same."""
+"""On a Bundle that was recreated from the record of its BundleDeployment: the image by digest that it has to use.
+
+It is used only if the record has the same value.
+"""
 PROVISIONER_PATTERN = rf"^{DNS_LABEL}$"
 
 
 class ConditionType(StrEnum):
     """The condition types of a Bundle. Stalled is the only one with negative polarity."""
 
-    UNPACKED = "Unpacked"  # the content is here and could be read
+    UNPACKED = "Unpacked"  # the content is unpacked and valid
     READY = "Ready"  # the same, for kstatus
-    RECONCILING = "Reconciling"  # being pulled, or will be tried again; present only while True
-    STALLED = "Stalled"  # only a new spec can help; present only while True
+    RECONCILING = "Reconciling"  # being pulled, or will be retried; present only while True
+    STALLED = "Stalled"  # requires a new spec; present only while True
 
 
 class Reason(StrEnum):
@@ -39,11 +41,11 @@ class Reason(StrEnum):
     UNPACK_PENDING = "UnpackPending"  # Unpacked False: not started yet
     UNPACKING = "Unpacking"  # Unpacked False: being pulled or read
     UNPACK_SUCCESSFUL = "UnpackSuccessful"  # Unpacked True
-    UNPACK_FAILED = "UnpackFailed"  # Unpacked False: the message says why
+    UNPACK_FAILED = "UnpackFailed"  # Unpacked False: the message has the error
     SUCCEEDED = "Succeeded"  # Ready True
     NOT_UNPACKED = "NotUnpacked"  # Ready False
-    RETRYING = "Retrying"  # Reconciling True: the last attempt failed and is made again
-    BLOCKED = "Blocked"  # Stalled True: the content itself is wrong
+    RETRYING = "Retrying"  # Reconciling True: the last attempt failed and is retried
+    BLOCKED = "Blocked"  # Stalled True: the content is invalid
 
 
 class ImageSource(Model):

@@ -16,44 +16,44 @@ KIND = Kind("catalogd.operatorframework.io", "v1alpha1", "Catalog", "catalogs")
 NAME_LABEL = "olm.operatorframework.io/metadata.name"
 """Label that catalogd sets to the name of each Catalog, for selectors."""
 REFRESH_ANNOTATION = "catalogd.operatorframework.io/refresh"
-"""Annotation: whenever its value changes, the source is looked at at once; status.lastHandledRefresh tells when that is done."""
+"""Annotation: a new value requests a check of the source now; status.lastHandledRefresh has the value when it has finished."""
 MAX_REFRESH_LENGTH = 1024
-"""Characters of its value that count."""
+"""Characters of its value that are used."""
 
 
 class ConditionType(StrEnum):
     """The condition types of a Catalog. Stalled is the only one with negative polarity."""
 
-    UNPACKED = "Unpacked"  # what the source holds now was read; True also says which digest
-    SERVING = "Serving"  # content is to be had over HTTP, perhaps an older one
-    VALID = "Valid"  # every blob of what is served could be read as what its schema says
+    UNPACKED = "Unpacked"  # the current content of the source was unpacked
+    SERVING = "Serving"  # content is served over HTTP, possibly an older version
+    VALID = "Valid"  # every blob of the served content is valid for its schema
     READY = "Ready"  # content is served; kstatus
-    RECONCILING = "Reconciling"  # work is under way or will be tried again; present only while True
-    STALLED = "Stalled"  # only a person can help; present only while True
+    RECONCILING = "Reconciling"  # work is in progress or will be retried; present only while True
+    STALLED = "Stalled"  # requires a change by a user; present only while True
 
 
 class Reason(StrEnum):
     """The reasons of the conditions."""
 
     UNPACK_PENDING = (
-        "UnpackPending"  # Unpacked False: the source has not been asked yet; Ready False while nothing is served
+        "UnpackPending"  # Unpacked False: the source has not been checked yet; Ready False while nothing is served
     )
     UNPACKING = "Unpacking"  # Unpacked False: being pulled or read; Ready False while nothing is served
     UNPACK_SUCCESSFUL = "UnpackSuccessful"  # Unpacked True
-    UNPACK_FAILED = "UnpackFailed"  # Unpacked False: the message says why; Ready False while nothing is served
+    UNPACK_FAILED = "UnpackFailed"  # Unpacked False: the message has the error; Ready False while nothing is served
     AVAILABLE = "Available"  # Serving True
     UNAVAILABLE = "Unavailable"  # Serving False: nothing has been unpacked yet
-    USER_SPECIFIED_UNAVAILABLE = (
-        "UserSpecifiedUnavailable"  # spec.availability is Unavailable: nothing is served, as asked
-    )
+    USER_SPECIFIED_UNAVAILABLE = "UserSpecifiedUnavailable"  # spec.availability is Unavailable: nothing is served
     ALL_BLOBS_READ = "AllBlobsRead"  # Valid True
     PROBLEMS_FOUND = "ProblemsFound"  # Valid False: the message counts and names them
     NOT_READ_YET = "NotReadYet"  # Valid Unknown: nothing is served
-    SUCCEEDED = "Succeeded"  # Ready True: what the source holds is served
-    SERVING_OLD_CONTENT = "ServingOldContent"  # Ready True: an older content is served while the new one cannot be read
-    RETRYING = "Retrying"  # Reconciling True: the last attempt failed and is made again
+    SUCCEEDED = "Succeeded"  # Ready True: the current content of the source is served
+    SERVING_OLD_CONTENT = (
+        "ServingOldContent"  # Ready True: the previous content is served while the new one cannot be unpacked
+    )
+    RETRYING = "Retrying"  # Reconciling True: the last attempt failed and is retried
     WRITING_PACKAGES = "WritingPackages"  # Ready False, Reconciling True: served, its Package objects are being written
-    BLOCKED = "Blocked"  # Stalled True: nothing is tried until the spec, or a Secret or ConfigMap it names, changes
+    BLOCKED = "Blocked"  # Stalled True: not retried until the spec, or a Secret or ConfigMap that it names, changes
 
 
 _REFERENCE_HINT = (
@@ -83,7 +83,7 @@ class ImageSource(Model):
     model_config = ConfigDict(
         json_schema_extra=_rule(
             "!has(self.pollInterval) || !self.ref.contains('@')",
-            "cannot specify pollInterval while using digest-based image: a digest never means anything else",
+            "cannot specify pollInterval while using digest-based image: a digest never changes",
         )
     )
 
@@ -116,7 +116,7 @@ class GitSource(content.GitSource):
     model_config = ConfigDict(
         json_schema_extra=_rule(
             "!has(self.pollInterval) || !has(self.ref.commit)",
-            "cannot specify pollInterval while using a commit: a commit never means anything else",
+            "cannot specify pollInterval while using a commit: a commit never changes",
         )
     )
 
@@ -133,7 +133,7 @@ class HttpSource(content.HttpSource):
     model_config = ConfigDict(
         json_schema_extra=_rule(
             "!has(self.pollInterval) || !has(self.checksum)",
-            "cannot specify pollInterval while using a checksum: the archive can never be another one",
+            "cannot specify pollInterval while using a checksum: the archive cannot change",
         )
     )
 
@@ -221,5 +221,5 @@ class Catalog(Resource):
 
     @property
     def is_unavailable(self) -> bool:
-        """A person asked for nothing to be served."""
+        """Whether spec.availability is Unavailable: nothing may be served."""
         return self.spec.availability == Availability.UNAVAILABLE

@@ -1,6 +1,6 @@
-"""Conditions are found by their type; old and wanted ones make new conditions and the transitions between them.
+"""Finds conditions by type, and merges desired conditions into existing ones, with the transitions.
 
-Called by every `report`, and by who reads conditions; nothing else touches lastTransitionTime. Pure: the clock is an argument.
+Called by every `report` and by readers of conditions. Only this module sets lastTransitionTime. Pure: the caller passes the time.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from olmkit.api.meta import MAX_MESSAGE_BYTES, Condition, ConditionedStatus
 
 ConditionValue = Literal["True", "False", "Unknown"]
 MAX_SUMMARY_BYTES = 1024
-"""Bytes of what is written for people to read at a glance: the three conditions that kstatus and `kubectl get` show."""
+"""Bytes of the messages of the three conditions that kstatus and `kubectl get` show."""
 MAX_MESSAGE_BYTES_BY_TYPE = dict.fromkeys(("Ready", "Reconciling", "Stalled"), MAX_SUMMARY_BYTES)
-"""Bytes of a message by its condition's type; MESSAGE_LIMIT for every other one."""
+"""Bytes of a message by the type of its condition; MAX_MESSAGE_BYTES for all others."""
 _ELLIPSIS = "…"
 
 
 @dataclass(frozen=True)
 class DesiredCondition:
-    """What is to be said of one aspect."""
+    """A condition as it should be, without generation and time."""
 
     type: str
     status: ConditionValue
@@ -32,7 +32,7 @@ class DesiredCondition:
 
 @dataclass(frozen=True)
 class Transition:
-    """An aspect that is new, or whose status or reason changed: logged, and perhaps an Event (olmkit.runtime.recorder)."""
+    """A condition that is new, or whose status or reason changed. It is logged, and may be an Event (olmkit.runtime.recorder)."""
 
     type: str
     status: ConditionValue
@@ -45,7 +45,7 @@ Severity = Literal["Normal", "Warning"]
 
 @dataclass(frozen=True)
 class PendingEvent:
-    """What is worth an Event: its type, its reason, its message, and what was done or what changed (`action`)."""
+    """An Event to record; `action` is what was done or what changed."""
 
     type: Severity
     reason: str
@@ -58,21 +58,21 @@ StatusModel = TypeVar("StatusModel", bound=ConditionedStatus, covariant=True)
 
 @dataclass(frozen=True)
 class StatusReport(Generic[StatusModel]):
-    """What a `report` returns: the status that is true now, and what changed on the way to it."""
+    """The result of a `report`: the new status, its transitions, and further Events."""
 
     status: StatusModel
     transitions: tuple[Transition, ...] = ()
     events: tuple[PendingEvent, ...] = ()
-    """What happened beside that and is worth an Event, such as drift that was repaired."""
+    """Events that are not transitions, such as repaired drift."""
 
 
 def format_timestamp(moment: datetime) -> str:
-    """RFC 3339 in UTC, to the second, as the API server writes times."""
+    """RFC 3339 in UTC, to the second, as in the API server."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def truncate(message: str, limit: int = MAX_MESSAGE_BYTES) -> str:
-    """At most `limit` bytes of UTF-8, ending on a character; an ellipsis says that more was there."""
+    """At most `limit` bytes of UTF-8, without a partial character; an ellipsis marks a truncated text."""
     data = message.encode()
     if len(data) <= limit:
         return message
@@ -81,42 +81,43 @@ def truncate(message: str, limit: int = MAX_MESSAGE_BYTES) -> str:
 
 
 def find_condition(conditions: Iterable[Condition], name: str) -> Condition | None:
-    """The one of that type."""
+    """The condition of that type; None when there is none."""
     return next((condition for condition in conditions if condition.type == name), None)
 
 
 def is_condition_true(conditions: Iterable[Condition], name: str) -> bool:
-    """Whether the one of that type is there and True."""
+    """Whether there is a condition of that type with status True."""
     condition = find_condition(conditions, name)
     return condition is not None and condition.status == "True"
 
 
 def merge_conditions(
-    old: Sequence[Condition], wanted: Sequence[DesiredCondition], generation: int, now: datetime
+    old: Sequence[Condition], desired: Sequence[DesiredCondition], generation: int, now: datetime
 ) -> tuple[list[Condition], tuple[Transition, ...]]:
-    """Conditions sorted by type, and the transitions in the order wanted.
+    """The conditions, sorted by type, and the transitions, in the order of `desired`.
 
-    Stamps observedGeneration and cuts messages at their LIMITS; lastTransitionTime moves only when the status flips; types that
-    are not wanted go. Merging the result again with the same wants gives it back and no transition. Raises ValueError when a
-    type is wanted twice.
+    Sets observedGeneration, truncates messages to their limits, changes lastTransitionTime only when the status changes, and
+    removes types that are not desired. Idempotent. Raises ValueError when a type is desired twice.
     """
-    before = {condition.type: condition for condition in old}
+    old_by_type = {condition.type: condition for condition in old}
     result: dict[str, Condition] = {}
     transitions: list[Transition] = []
-    for want in wanted:
-        if want.type in result:
-            raise ValueError(f"condition {want.type} is wanted twice")
-        known = before.get(want.type)
-        message = truncate(want.message, MAX_MESSAGE_BYTES_BY_TYPE.get(want.type, MAX_MESSAGE_BYTES))
-        flipped = known is None or known.status != want.status
-        result[want.type] = Condition(
-            type=want.type,
-            status=want.status,
-            reason=want.reason,
+    for each in desired:
+        if each.type in result:
+            raise ValueError(f"condition {each.type} is desired twice")
+        previous = old_by_type.get(each.type)
+        message = truncate(each.message, MAX_MESSAGE_BYTES_BY_TYPE.get(each.type, MAX_MESSAGE_BYTES))
+        status_changed = previous is None or previous.status != each.status
+        result[each.type] = Condition(
+            type=each.type,
+            status=each.status,
+            reason=each.reason,
             message=message,
             observed_generation=generation,
-            last_transition_time=format_timestamp(now) if known is None or flipped else known.last_transition_time,
+            last_transition_time=format_timestamp(now)
+            if previous is None or status_changed
+            else previous.last_transition_time,
         )
-        if known is None or flipped or known.reason != want.reason:
-            transitions.append(Transition(want.type, want.status, want.reason, message))
+        if previous is None or status_changed or previous.reason != each.reason:
+            transitions.append(Transition(each.type, each.status, each.reason, message))
     return [result[name] for name in sorted(result)], tuple(transitions)

@@ -1,6 +1,6 @@
-"""What a Catalog and a Bundle have in common: where content comes from, how far it is unpacked, and which one it is. Pure.
+"""Fields that Catalogs and Bundles share: sources, the phase, and the resolved source. Pure.
 
-Used by olmkit.api.catalogs and olmkit.api.bundles, which add what only theirs have, and by the controllers that fill in status.
+Used by olmkit.api.catalogs and olmkit.api.bundles, which extend them, and by controllers for the status.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ SOURCE_RULES = tuple(
     )
     for member in SourceType
 )
-"""CEL on a source that has all four members: exactly the one that `type` names is there."""
+"""CEL for a source with all four members: exactly the member that `type` names must be set."""
 
 
 class SecretReference(Model):

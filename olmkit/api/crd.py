@@ -1,7 +1,7 @@
-"""API models become structural CustomResourceDefinitions: `python -m olmkit.api.crd config/crd`.
+"""Generates structural CustomResourceDefinitions from the API models: `python -m olmkit.api.crd config/crd`.
 
-Called by `make generate`, and by `make check`, which fails when the committed files differ. Never talks to a cluster. Names,
-short names, columns and rules that a model cannot hold stand here, in one declared list.
+Called by `make generate`, and by `make check`, which fails when the committed files differ. Never connects to a cluster.
+CRD_DEFINITIONS has the names, columns and rules that are not in the models.
 """
 
 from __future__ import annotations
@@ -189,9 +189,7 @@ def structural_schema(schema: dict[str, Any], definitions: dict[str, Any]) -> di
     result = {key: value for key, value in schema.items() if key not in _DROPPED}
     if "const" in result:
         result["enum"] = [result.pop("const")]
-    result.pop(
-        "default", None
-    )  # what is absent stays absent: an API server that fills in a spec makes GitOps tools see a difference
+    result.pop("default", None)  # no defaults: a spec that the API server changes is a difference for GitOps tools
     if "properties" in result:
         result["properties"] = {
             name: structural_schema(value, definitions) for name, value in result["properties"].items()
@@ -230,7 +228,7 @@ def openapi_schema(definition: CrdDefinition) -> dict[str, Any]:
 
 
 def _add_rules(spec: dict[str, Any], definition: CrdDefinition) -> None:
-    """CEL rules: on the spec, and on the source, which a template may hold further down."""
+    """Add the CEL rules to the spec, and to the source, which may be within a template."""
     if definition.spec_rules:
         spec["x-kubernetes-validations"] = [{"rule": r, "message": m} for r, m in definition.spec_rules]
     if definition.source_rules:
@@ -309,7 +307,7 @@ def main(arguments: list[str] | None = None) -> int:
     if wanted == found:
         return 0
     if check:
-        print(f"{folder} is not what the models say: run `make generate` and commit the result", file=sys.stderr)
+        print(f"{folder} differs from the models: run `make generate` and commit the result", file=sys.stderr)
         return 1
     folder.mkdir(parents=True, exist_ok=True)
     for name in found.keys() - wanted.keys():

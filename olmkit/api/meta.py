@@ -1,4 +1,4 @@
-"""What all kinds of the suite share: the base model, object metadata, conditions and the naming of a resource.
+"""Shared by all kinds of the suite: the base model, object metadata, conditions, and resource types.
 
 Used by every other module of olmkit.api, by olmkit.api.crd (schemas) and by olmkit.runtime.client (paths). Pure.
 """
@@ -12,14 +12,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 Object = dict[str, Any]
-"""Any object of a cluster as the API server writes it."""
+"""An object as the API server returns it."""
 MAX_MESSAGE_BYTES = 32_768
-"""Bytes of a condition's message; the API server's own limit for metav1.Condition."""
+"""Bytes of the message of a condition: the limit of metav1.Condition."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A resource type: what a URL and an apiVersion need. `group` is empty for core kinds."""
+    """A resource type. `group` is empty for core kinds."""
 
     group: str
     version: str
@@ -34,23 +34,23 @@ class Kind:
 
     @property
     def group_kind(self) -> tuple[str, str]:
-        """(group, kind): what names a kind whatever version it is read in."""
+        """(group, kind): the kind in all of its versions."""
         return self.group, self.kind
 
     def path(self, namespace: str | None = None, name: str | None = None) -> str:
-        """URL path of one object, of a namespace's collection or (no namespace) of the whole collection."""
+        """URL path of one object, of the collection in a namespace, or of the collection in all namespaces."""
         base = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         scope = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
         return f"{base}{scope}/{self.plural}" + (f"/{name}" if name else "")
 
 
 class Model(BaseModel):
-    """Base of all API models: camelCase outside, snake_case inside, frozen; unknown fields are ignored on read."""
+    """Base of all API models: camelCase in JSON, snake_case in Python, frozen; unknown fields are ignored."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore")
 
     def dump(self) -> dict[str, Any]:
-        """As JSON-ready mapping, by alias, without fields that are None."""
+        """As a mapping for JSON, by alias, without fields that are None."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
     @classmethod
@@ -71,7 +71,7 @@ class OwnerReference(Model):
 
 
 def controller_reference(kind: Kind, name: str, uid: str) -> Object:
-    """The owner reference that makes an object the controller of others: they are collected as garbage after it."""
+    """The owner reference of a controller: the garbage collector deletes its dependents after it."""
     return {
         "apiVersion": kind.api_version,
         "kind": kind.kind,
@@ -83,9 +83,9 @@ def controller_reference(kind: Kind, name: str, uid: str) -> Object:
 
 
 def apply_precondition(uid: str | None) -> dict[str, str]:
-    """Metadata of a server-side apply that changes the object of that uid only; without a uid it is create-only.
+    """Metadata for a server-side apply that changes only the object with that uid; without a uid it is create-only.
 
-    Otherwise the API server answers 409. resourceVersion "1" is never that of an existing object.
+    The API server returns 409 when the precondition fails. resourceVersion "1" is never that of an existing object.
     """
     return {"uid": uid} if uid else {"resourceVersion": "1"}
 
@@ -107,7 +107,7 @@ class ObjectMeta(Model):
 
     @property
     def deleting(self) -> bool:
-        """Somebody asked for this object to go."""
+        """Whether the object is being deleted."""
         return self.deletion_timestamp is not None
 
 
@@ -131,7 +131,7 @@ class Condition(Model):
 
 
 class Resource(Model):
-    """Base of the kinds: metadata as read; spec and status come with each kind."""
+    """Base of the kinds; each adds spec and status."""
 
     metadata: ObjectMeta = Field(default_factory=ObjectMeta)
 

@@ -1,4 +1,4 @@
-"""Operator: a package that is to be installed and kept up to date. Reconciled by operator_controller. Pure."""
+"""Operator: a package to install and keep up to date. Reconciled by operator_controller. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KIND = Kind("operators.operatorframework.io", "v1alpha1", "Operator", "operators
 FINALIZER = "operators.operatorframework.io/remove-bundle-deployment"
 MAX_RESOLUTION_LENGTH = 32_768
 MAX_NAME_LENGTH = 45
-"""Longest name: a BundleDeployment has the same name and its Bundles add seven characters within 52."""
+"""The BundleDeployment has the same name, and the names of its Bundles are seven characters longer, at most 52."""
 
 PACKAGE_PATTERN = r"^[a-z0-9]+(-[a-z0-9]+)*$"
 CHANNEL_PATTERN = r"^[a-z0-9]+([\.-][a-z0-9]+)*$"
@@ -27,13 +27,13 @@ _BUILD = "[0-9A-Za-z-]+"
 _VERSION = rf"v?{_PART}(\.{_PART}){{0,2}}(-{_WORD}(\.{_WORD})*)?(\+{_BUILD}(\.{_BUILD})*)?"
 _BOUND = rf"(=|!=|>|<|>=|=>|<=|=<|~|~>|\^)? *{_VERSION}"
 VERSION_PATTERN = rf"^ *{_BOUND}(( *(,|\|\|) *| +){_BOUND})* *$"
-"""Every range that operator_controller/resolve/version_range.py reads, but for hyphen ranges and leading zeros, which the 4.14
-era's API refuses too. What is let in and still no range (a number beyond 64 bits) is told in the status."""
+"""The ranges of operator_controller/resolve/version_range.py, except hyphen ranges and leading zeros, which the API of OpenShift
+4.14 refuses too. What matches and is not a valid range (a number of more than 64 bits) is reported in the status."""
 _VERSION_HINT = 'a version is "1.2.3", a range is ">=1.2.0 <2.0.0", "~1.4" or "1.x"'
 VERSION_RULE: JsonDict = {
     "rule": f"self.matches(r'{VERSION_PATTERN}')",
     "message": f"invalid version expression: {_VERSION_HINT}",
-    # The API server shows the type of the field in place of its value, so the message has to name it.
+    # The API server shows the type of the field instead of its value, so the message has to contain it.
     "messageExpression": (
         f"""'invalid version expression "' + self + '"' + (self.matches('^ *$') """
         f"""? ': leave spec.version out to follow the channel' : ': {_VERSION_HINT}')"""
@@ -44,42 +44,40 @@ VERSION_RULE: JsonDict = {
 class ConditionType(StrEnum):
     """The condition types of an Operator. Stalled is the only one with negative polarity."""
 
-    RESOLVED = "Resolved"  # a bundle was found for what the spec asks
-    INSTALLED = "Installed"  # a bundle runs; the message names it, also while another one is wanted
+    RESOLVED = "Resolved"  # a bundle was found for the spec
+    INSTALLED = "Installed"  # a bundle is installed; the message names it, also while another one is being installed
     READY = "Ready"  # resolved, installed and healthy for this generation; kstatus
-    RECONCILING = "Reconciling"  # work is under way; present only while True
-    STALLED = "Stalled"  # only a person can help; present only while True
+    RECONCILING = "Reconciling"  # work is in progress; present only while True
+    STALLED = "Stalled"  # requires a change by a user; present only while True
 
 
 class Reason(StrEnum):
     """The reasons of the conditions."""
 
     SUCCESS = "Success"  # Resolved True, Installed True
-    RESOLUTION_FAILED = "ResolutionFailed"  # Resolved False: the message says why
+    RESOLUTION_FAILED = "ResolutionFailed"  # Resolved False: the message has the error
     RESOLUTION_UNKNOWN = "ResolutionUnknown"  # Resolved Unknown: not attempted
-    INSTALLATION_FAILED = "InstallationFailed"  # Installed False: nothing runs and the attempt failed
-    INSTALLATION_STATUS_UNKNOWN = "InstallationStatusUnknown"  # Installed Unknown: nothing is known to run yet
+    INSTALLATION_FAILED = "InstallationFailed"  # Installed False: nothing is installed and the attempt failed
+    INSTALLATION_STATUS_UNKNOWN = "InstallationStatusUnknown"  # Installed Unknown: not known yet
     SUCCEEDED = "Succeeded"  # Ready True
     CATALOG_DELETED = (
-        "CatalogDeleted"  # Ready True: well, but its Catalog was deleted and no other one offers its bundle
+        "CatalogDeleted"  # Ready True: healthy, but its Catalog was deleted and no other one offers its bundle
     )
     CATALOG_UNAVAILABLE = (
-        "CatalogUnavailable"  # Ready True: well, but its Catalog cannot say now whether there is newer
+        "CatalogUnavailable"  # Ready True: healthy, but its Catalog cannot be read, so upgrades are unknown
     )
-    NOT_OFFERED = (
-        "NotOffered"  # Ready True: well, but its Catalog does not offer it any more and leads to nothing newer
-    )
+    NOT_OFFERED = "NotOffered"  # Ready True: healthy, but its Catalog does not offer the bundle or an upgrade from it
     NOT_RESOLVED = "NotResolved"  # Ready False: see Resolved
     NOT_INSTALLED = "NotInstalled"  # Ready False: resolved, not installed yet or the installation failed
-    UPGRADING = "Upgrading"  # Ready False: one bundle runs and another is being installed
-    PROGRESSING = "Progressing"  # Ready False, Reconciling True: installed, and its workloads roll out
-    UNHEALTHY = "Unhealthy"  # Ready False: installed, but what was installed is not well
-    WAITING_FOR_CATALOG = "WaitingForCatalog"  # Reconciling True: a catalog is being read or there is none
+    UPGRADING = "Upgrading"  # Ready False: a bundle is installed and another one is being installed
+    PROGRESSING = "Progressing"  # Ready False, Reconciling True: installed, and its workloads are rolling out
+    UNHEALTHY = "Unhealthy"  # Ready False: installed, but unhealthy
+    WAITING_FOR_CATALOG = "WaitingForCatalog"  # Reconciling True: a catalog is being read, or there is none
     INSTALLING = "Installing"  # Reconciling True: the bundle is being installed
     FOLLOWING_CATALOG = (
         "FollowingCatalog"  # Ready False, Reconciling True: its Catalog was deleted; another one takes its place
     )
-    RETRYING = "Retrying"  # Reconciling True: the last attempt failed and is made again
+    RETRYING = "Retrying"  # Reconciling True: the last attempt failed and is retried
     REMOVING = "Removing"  # Reconciling True: the Operator is being deleted
     BLOCKED = "Blocked"  # Stalled True
 

@@ -1,4 +1,4 @@
-"""Package: what one package of one Catalog offers. Written by catalogd, read by people; data without a reconciler. Pure."""
+"""Package: one package of a Catalog, for users. Written by catalogd; not reconciled. Pure."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from olmkit.api.meta import Kind, Model, Resource
 
 KIND = Kind("catalogd.operatorframework.io", "v1alpha1", "Package", "packages")
 CATALOG_LABEL = "catalog"
-"""Label that names the Catalog a Package comes from, as the 4.14 guide shows it."""
+"""Label with the name of the Catalog of a Package, as in the OpenShift 4.14 guide."""
 PACKAGE_LABEL = "package"
-"""Label that names the package, where a label may have its name as value. BundleMetadata has both labels too."""
+"""Label with the name of the package, if it is a valid value of a label. BundleMetadata has both labels too."""
 
 
 class CatalogReference(Model):

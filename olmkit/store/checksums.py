@@ -164,7 +164,7 @@ def check_integrity(folder: Path, checksums: Checksums, *, only_sizes: bool = Fa
 def _hash_error(folder: Path, sizes: Mapping[str, int], checksums: Checksums) -> str:
     hashes = _hashes(folder, sizes)
     other = next((path for path, found in hashes.items() if tuple(found) != checksums.files[path].chunk_digests), None)
-    return f"{other} has other bytes than were published" if other is not None else ""
+    return f"{other} differs from the published bytes" if other is not None else ""
 
 
 def _size_error(sizes: Mapping[str, int], checksums: Checksums) -> str:
@@ -182,12 +182,12 @@ def _walk(folder: Path) -> Iterator[tuple[str, int]]:
     for parent, folders, names in os.walk(folder, onerror=_raise):
         for name in folders:
             if os.path.islink(os.path.join(parent, name)):
-                raise OSError(errno.ELOOP, "a link among the content", name)
+                raise OSError(errno.ELOOP, "the content contains a link", name)
         for name in names:
             path = os.path.join(parent, name)
             found = os.lstat(path)
             if not stat.S_ISREG(found.st_mode):
-                raise OSError(errno.ELOOP, "the content holds a link or a device", name)
+                raise OSError(errno.ELOOP, "the content contains a link or a device", name)
             yield _text(os.path.relpath(path, folder)), found.st_size
 
 

@@ -226,7 +226,7 @@ class Store:
 
     def _home(self, digest: str) -> Path:
         if not is_digest(digest):
-            raise ValueError(f'"{digest}" is no digest')
+            raise ValueError(f'"{digest}" is not a digest')
         return self._root / digest.replace(":", "-")
 
     @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from olmkit.api.names import LABEL_LIMIT, is_dns1123_label
+from olmkit.api.names import MAX_LABEL_LENGTH, is_dns1123_label
 from rukpak.format.bundle import RegistryBundle
 
 TEMPLATE_ANNOTATION = "operatorframework.io/suggested-namespace-template"
@@ -63,7 +63,7 @@ def namespace_for(name: str) -> str:
     """`<name>-system` as a DNS label: dots become `-`, and it is cut to 63."""
     suffix = "-system"
     base = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name.lower())
-    return (base[: LABEL_LIMIT - len(suffix)].strip("-") or "operator") + suffix
+    return (base[: MAX_LABEL_LENGTH - len(suffix)].strip("-") or "operator") + suffix
 
 
 def namespace_object(bundle: RegistryBundle | None, name: str) -> Mapping[str, Any]:

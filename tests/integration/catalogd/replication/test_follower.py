@@ -137,7 +137,7 @@ async def test_bytes_that_change_on_the_way_are_never_served(
     async with proxied(leader) as proxy:
         proxy.touch(lambda chunk: chunk.replace(b"11111111", b"11111112") if len(chunk) > 20000 else chunk)
         async with following(follower.catalog_store, Sight(proxy.address)):
-            await until(lambda: "all.jsonl has other bytes than were published" in said(caplog))
+            await until(lambda: "all.jsonl differs from the published bytes" in said(caplog))
             assert follower.served() == {}
             assert follower.catalog_store.content_store.digests() == set()
             proxy.touch(None)
@@ -155,7 +155,7 @@ async def test_a_leader_whose_disk_rots_is_not_believed_and_one_whose_files_are_
     damage(blobs_of(leader.catalog_store, "b"), "cut")
     async with following(follower.catalog_store, Sight(leader.address)):
         await until(lambda: leader.served() == {"a": ONE})
-        await until(lambda: "all.jsonl has other bytes than were published" in said(caplog))
+        await until(lambda: "all.jsonl differs from the published bytes" in said(caplog))
         assert follower.served() == {}
         assert leader.catalog_store.corruption("b")
 

@@ -262,9 +262,9 @@ def test_a_reader_can_finish_a_file_that_is_collected_meanwhile(store: Store) ->
     ],
 )
 def test_only_digests_are_accepted(store: Store, digest: str) -> None:
-    with pytest.raises(ValueError, match="is no digest"):
+    with pytest.raises(ValueError, match="is not a digest"):
         store.path(digest)
-    with pytest.raises(ValueError, match="is no digest"):
+    with pytest.raises(ValueError, match="is not a digest"):
         store.remove(digest)
 
 

@@ -91,7 +91,7 @@ def test_other_types_are_removed_and_the_rest_is_sorted() -> None:
 
 
 def test_a_duplicate_type_is_an_error() -> None:
-    with pytest.raises(ValueError, match="Ready is wanted twice"):
+    with pytest.raises(ValueError, match="Ready is desired twice"):
         merge_conditions(
             [], [DesiredCondition("Ready", "True", "A", "a"), DesiredCondition("Ready", "False", "B", "b")], 1, NOON
         )
