@@ -1,6 +1,6 @@
-"""`python -m tests.bench`: measures the figures on clusters of its own and prints them as a table, with C and the machine.
+"""`python -m tests.bench`, run by `make bench`: measures the figures on its own clusters and prints them as a table.
 
-What `make bench` runs. Writes the table to docs/figures.md. Asserts no time. Needs the corpus; without it says so and exits 1.
+Writes the table to docs/figures.md, with C and the machine. Asserts no durations. Exits with status 1 without the corpus.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ GROUPS = ("render", "resolve", "catalog", "many", "install")
 
 
 def main() -> int:
-    """Exit status 0 when every row was measured, 1 when one could not be."""
+    """Exit status 0 if every row was measured, else 1."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Measure the figures of the suite.")
     parser.add_argument(
         "--only", choices=GROUPS, action="append", help="measure only this group; the file stays as it is"

@@ -1,4 +1,4 @@
-"""Rows of catalogd: from an applied Catalog to content that is served, its memory, and what a restart takes."""
+"""Rows of catalogd: the time from an applied Catalog to served content, its memory, and the time of a restart."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ from olmkit.runtime.client import Client
 from tests.bench import catalogs, serving_rows
 from tests.bench.catalogs import Pushed
 from tests.bench.figures import Figure, in_units
-from tests.bench.machine import MIB, Watch
+from tests.bench.machine import MIB, PeakMemory
 
 NAME = "bench"
 RESOURCE = "catalog.catalogd.operatorframework.io"
-LOOK_SECONDS = 0.01
-LIMIT_SECONDS = 600.0
+POLL_SECONDS = 0.01
+TIMEOUT_SECONDS = 600.0
 
 
 def rows(cluster: Cluster, folder: Path, reference: float) -> Iterator[Figure]:
-    """Needs the CRDs and RBAC on the cluster; starts a catalogd of its own for each catalog."""
+    """Requires the CRDs and RBAC on the cluster; starts a separate catalogd for each catalog."""
     for number, (kind, aim, pushed) in enumerate(_inputs(cluster, folder)):
         with _catalogd(cluster, f"catalogd-{number}") as suite:
-            yield from _unpacked(cluster, suite, pushed, kind, aim, reference)
+            yield from _unpack_figures(cluster, suite, pushed, kind, aim, reference)
             if number == 0:
                 yield from serving_rows.rows(suite, NAME)
             if kind == "JSON" or "objects" in kind:
-                yield _restarted(suite, kind, pushed)
+                yield _restart_figure(suite, kind, pushed)
             cluster.kubectl("delete", RESOURCE, NAME)
 
 
 def _inputs(cluster: Cluster, folder: Path) -> Iterator[tuple[str, tuple[float, float], Pushed]]:
-    """What it is, the aim in C for so many bytes, and the image; one at a time, as they are large."""
+    """Description, aim (C, bytes) and image of each catalog; one at a time, because they are large."""
     with tempfile.TemporaryDirectory(dir=cluster.folder) as scratch:
 
         def pushed(name: str, packages: Iterator[tuple[str, bytes]]) -> Pushed:
             return catalogs.push(cluster.registry, f"bench/{name}", packages, Path(scratch))
 
         def path(number: int, name: str, kind: str) -> str:
-            """Files stand in an image in the order of their paths, as tools that build images leave them."""
+            """Files are in an image in the order of their paths, as build tools write them."""
             return f"configs/{number:06}-{name}/catalog.{kind}"
 
         def files(packages: Iterator[tuple[str, list[catalogs.Blob]]]) -> Iterator[tuple[str, bytes]]:
@@ -73,12 +73,12 @@ def _inputs(cluster: Cluster, folder: Path) -> Iterator[tuple[str, tuple[float, 
         )
 
 
-def _unpacked(
+def _unpack_figures(
     cluster: Cluster, suite: Suite, pushed: Pushed, kind: str, aim: tuple[float, float], reference: float
 ) -> Iterator[Figure]:
     size = f"{kind}, {pushed.bytes / 1e6:.0f} MB, {pushed.packages} packages"
     idle = suite.memory("catalogd")
-    with Watch([suite.pid("catalogd")]) as watch:
+    with PeakMemory([suite.pid("catalogd")]) as memory:
         seconds = _until_served(cluster, suite, pushed.ref)
     units, of_bytes = aim
     scaled = seconds / pushed.bytes * of_bytes / reference
@@ -88,15 +88,15 @@ def _unpacked(
         f"{units:g} C for {of_bytes / 1e6:.0f} MB",
     )
     yield Figure(
-        f"peak memory of catalogd meanwhile, children included, {size}",
-        f"{watch.peak / MIB:.0f} MiB (idle {idle / MIB:.0f} MiB)",
+        f"peak memory of catalogd meanwhile, including children, {size}",
+        f"{memory.peak / MIB:.0f} MiB (idle {idle / MIB:.0f} MiB)",
         "idle (at most 90 MB) + 80 MB",
     )
 
 
 @contextmanager
 def _catalogd(cluster: Cluster, name: str) -> Iterator[Suite]:
-    # A catalogd that is killed leaves its lease behind, and the next one would wait for it.
+    # The lease of a killed catalogd would delay the next one.
     suite = Suite(cluster, cluster.folder / name, {"catalogd": ["--no-leader-elect"]})
     suite.start("catalogd")
     try:
@@ -106,7 +106,7 @@ def _catalogd(cluster: Cluster, name: str) -> Iterator[Suite]:
 
 
 def _until_served(cluster: Cluster, suite: Suite, image: str) -> float:
-    """Seconds from the request that makes the Catalog to the first answer with its content."""
+    """Seconds from the request that creates the Catalog to the first response with its content."""
     spec = {"source": {"type": "image", "image": {"ref": image, "pollInterval": "0s"}}}
     body = {
         "apiVersion": KIND.api_version,
@@ -114,50 +114,50 @@ def _until_served(cluster: Cluster, suite: Suite, image: str) -> float:
         "metadata": {"name": NAME},
         "spec": spec,
     }
-    trust = suite.tls_context()
-    asked_at = asyncio.run(_asked_at(str(cluster.kubeconfig), body))
-    return first_answer(suite, trust) - asked_at
+    tls = suite.tls_context()
+    created_at = asyncio.run(_create_catalog(str(cluster.kubeconfig), body))
+    return first_response(suite, tls) - created_at
 
 
-async def _asked_at(kubeconfig: str, body: dict[str, Any]) -> float:
-    """Make the Catalog; returns when (perf_counter) that was asked for. The start of a kubectl is no part of it."""
+async def _create_catalog(kubeconfig: str, body: dict[str, Any]) -> float:
+    """Create the Catalog; returns the time (perf_counter) of the request, without the start of a kubectl."""
     async with await Client.connect(kubeconfig) as client:
         started = time.perf_counter()
         await client.create(KIND, body)
         return started
 
 
-def _restarted(suite: Suite, kind: str, pushed: Pushed) -> Figure:
-    """Killed and started again: from the start of the process. The content is verified, and nothing is pulled."""
-    trust = suite.tls_context()
+def _restart_figure(suite: Suite, kind: str, pushed: Pushed) -> Figure:
+    """Kill and restart: from the start of the process. The content is verified, and nothing is pulled."""
+    tls = suite.tls_context()
     suite.kill("catalogd")
     with ThreadPoolExecutor(1) as pool:
         ready = pool.submit(suite.start, "catalogd")
-        answered = first_answer(suite, trust)
-        seconds = age(suite.pid("catalogd")) - (time.perf_counter() - answered)
+        responded = first_response(suite, tls)
+        seconds = age(suite.pid("catalogd")) - (time.perf_counter() - responded)
         ready.result()
-    what = f"restart to serving again, content verified, {kind}, {pushed.bytes / 1e6:.0f} MB"
+    what = f"restart to serving, content verified, {kind}, {pushed.bytes / 1e6:.0f} MB"
     return Figure(what, f"{seconds:.2f} s", "1 s")
 
 
-def first_answer(suite: Suite, trust: ssl.SSLContext) -> float:
-    """When (perf_counter) catalogd answered 200 for the content for the first time."""
-    deadline = time.perf_counter() + LIMIT_SECONDS
+def first_response(suite: Suite, tls: ssl.SSLContext) -> float:
+    """The time (perf_counter) of the first response 200 for the content."""
+    deadline = time.perf_counter() + TIMEOUT_SECONDS
     while time.perf_counter() < deadline:
         with contextlib.suppress(OSError, http.client.HTTPException):
-            _await_content(suite.addresses["catalogd"].catalogs or "", trust, deadline)
+            _await_content(suite.addresses["catalogd"].catalogs or "", tls, deadline)
             return time.perf_counter()
-        time.sleep(LOOK_SECONDS)
-    raise AssertionError(f"nothing was served within {LIMIT_SECONDS:.0f} s:\n{suite.log_tail('catalogd')}")
+        time.sleep(POLL_SECONDS)
+    raise AssertionError(f"nothing was served within {TIMEOUT_SECONDS:.0f} s:\n{suite.log_tail('catalogd')}")
 
 
-def _await_content(address: str, trust: ssl.SSLContext, deadline: float) -> None:
-    """Ask over one connection until the answer is 200."""
-    with contextlib.closing(http.client.HTTPSConnection(address, timeout=10, context=trust)) as connection:
+def _await_content(address: str, tls: ssl.SSLContext, deadline: float) -> None:
+    """Send requests over one connection until the response is 200."""
+    with contextlib.closing(http.client.HTTPSConnection(address, timeout=10, context=tls)) as connection:
         while time.perf_counter() < deadline:
             connection.request("HEAD", f"/catalogs/{NAME}/api/v1/all")
-            answer = connection.getresponse()
-            answer.read()
-            if answer.status == http.client.OK:
+            response = connection.getresponse()
+            response.read()
+            if response.status == http.client.OK:
                 return
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_SECONDS)

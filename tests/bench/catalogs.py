@@ -1,6 +1,6 @@
-"""Catalogs to measure on: the real one as JSON, as YAML and with bundle objects, as large as asked for, as images in a registry.
+"""Catalogs for the measurements: the real one as JSON, as YAML and with bundle objects, of any size, as images in a registry.
 
-Used by the rows only. Large ones are written to files and uploaded from them: nothing is held in memory whole.
+Used by the rows only. Large catalogs are written to files and uploaded from them, so they are never in memory completely.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Blob = dict[str, Any]
 
 @dataclass(frozen=True)
 class Pushed:
-    """An image of a catalog: its reference by tag, the bytes of its files and how many packages they hold."""
+    """An image of a catalog: its reference by tag, the bytes of its files, and the number of its packages."""
 
     ref: str
     bytes: int
@@ -51,13 +51,13 @@ def as_yaml(blobs: list[Blob]) -> bytes:
 
 
 def packages_of(folder: Path) -> Iterator[tuple[str, list[Blob]]]:
-    """The corpus' packages: name and blobs."""
+    """The packages of the corpus: name and blobs."""
     for source in sorted((folder / "catalog").glob("*/catalog.json")):
         yield source.parent.name, [json.loads(line) for line in source.read_bytes().splitlines() if line.strip()]
 
 
 def repeated(folder: Path, copies: int) -> Iterator[tuple[str, list[Blob]]]:
-    """The corpus' packages `copies` times, each copy's under other names."""
+    """The packages of the corpus `copies` times, each copy under other names."""
     for name, blobs in packages_of(folder):
         for copy in range(copies):
             suffix = f"-copy{copy}" if copy else ""
@@ -65,7 +65,7 @@ def repeated(folder: Path, copies: int) -> Iterator[tuple[str, list[Blob]]]:
 
 
 def renamed(blob: Blob, suffix: str) -> Blob:
-    """The blob as part of a package of another name; bundles and channels keep theirs."""
+    """The blob as part of a package with another name; bundles and channels keep their names."""
     if not suffix:
         return blob
     key = "name" if blob["schema"] == "olm.package" else "package"
@@ -82,7 +82,7 @@ def renamed(blob: Blob, suffix: str) -> Blob:
 
 
 def with_objects(folder: Path, size: int) -> Iterator[tuple[str, list[Blob]]]:
-    """The corpus' packages with manifests as olm.bundle.object in each bundle, repeated until there are `size` bytes."""
+    """The packages of the corpus with manifests as olm.bundle.object in each bundle, repeated up to `size` bytes."""
     total = 0
     found = [(name, _with_objects(folder, name, blobs)) for name, blobs in packages_of(folder)]
     for copy in count():
@@ -95,7 +95,7 @@ def with_objects(folder: Path, size: int) -> Iterator[tuple[str, list[Blob]]]:
 
 
 def _with_objects(folder: Path, package: str, blobs: list[Blob]) -> list[Blob]:
-    """Every bundle gets the manifests of the one of its package that is there and has most."""
+    """Every bundle gets the manifests of the largest available bundle of its package."""
     folders = sorted((folder / "bundles" / package).glob("*/manifests"))
     files = max(([path.read_bytes() for path in sorted(each.iterdir())] for each in folders), key=len, default=[])
     objects = [
@@ -117,14 +117,14 @@ def _documents(data: bytes) -> list[Any]:
 
 
 def _without_metadata(blob: Blob) -> list[Any]:
-    """What a bundle with its objects needs not say again."""
+    """The properties without olm.csv.metadata, which duplicates the objects."""
     return [each for each in blob.get("properties", []) if each["type"] != "olm.csv.metadata"]
 
 
 def push(
     registry: str, repository: str, files: Iterator[tuple[str, bytes]], scratch: Path, packages: int = 0
 ) -> Pushed:
-    """Push an image with these files (path to content) as one layer, by way of a file in `scratch`."""
+    """Push an image with these files (path to content) as one layer, through a file in `scratch`."""
     path = scratch / "layer.tar.gz"
     raw = hashlib.sha256()
     size = 0
@@ -159,13 +159,13 @@ def push(
 
 
 class _Tee:
-    """A file that is written and hashed at once."""
+    """A file that is hashed while it is written."""
 
     def __init__(self, file: gzip.GzipFile, checksum: Any) -> None:
         self._file, self._checksum = file, checksum
 
     def write(self, data: bytes) -> int:
-        """Both."""
+        """Write and hash."""
         self._checksum.update(data)
         return self._file.write(data)
 
@@ -173,25 +173,25 @@ class _Tee:
 def _upload(registry: str, repository: str, path: Path, kind: str) -> dict[str, Any]:
     with open(path, "rb") as file:
         digest = f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
-    place = urlsplit(_request(registry, "POST", f"/v2/{repository}/blobs/uploads/", b"", ""))
-    query = f"{place.query}&" if place.query else ""
+    location = urlsplit(_request(registry, "POST", f"/v2/{repository}/blobs/uploads/", b"", ""))
+    query = f"{location.query}&" if location.query else ""
     with open(path, "rb") as file:
         size = path.stat().st_size
-        _request(registry, "PUT", f"{place.path}?{query}digest={digest}", file, "application/octet-stream", size)
+        _request(registry, "PUT", f"{location.path}?{query}digest={digest}", file, "application/octet-stream", size)
     return {"mediaType": kind, "digest": digest, "size": size}
 
 
 def _request(registry: str, method: str, path: str, body: bytes | IO[bytes], kind: str, size: int | None = None) -> str:
-    """The Location of the answer. Raises AssertionError when it is no success."""
+    """The Location of the response. Raises AssertionError for an error status."""
     connection = http.client.HTTPConnection(registry, timeout=600)
     try:
         headers = {"Content-Length": str(len(body) if isinstance(body, bytes) else size)} | (
             {"Content-Type": kind} if kind else {}
         )
         connection.request(method, path, body, headers)
-        answer = connection.getresponse()
-        text = answer.read()
-        assert answer.status < 300, f"{method} {path}: {answer.status} {text[:200]!r}"
-        return answer.getheader("Location", "")
+        response = connection.getresponse()
+        text = response.read()
+        assert response.status < 300, f"{method} {path}: {response.status} {text[:200]!r}"
+        return response.getheader("Location", "")
     finally:
         connection.close()

@@ -1,4 +1,4 @@
-"""A figure, and the table of them. Used by the rows and by the command."""
+"""Figures and their table. Used by the rows and by the command."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Figure:
-    """One row: what was done, what came out, and the aim as a sentence of its own."""
+    """One row: what was measured, the result, and the aim."""
 
     work: str
     result: str

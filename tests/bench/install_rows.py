@@ -16,24 +16,24 @@ from devcluster.cluster import Cluster
 from devcluster.processes import process_tree_cpu
 from devcluster.suite import COMPONENTS, Suite
 from tests.bench.figures import Figure
-from tests.bench.machine import MIB, Watch
+from tests.bench.machine import MIB, PeakMemory
 
 OPERATORS = "operators.operators.operatorframework.io"
 SETTLED_SECONDS = 20.0
-"""No Operator has become Installed for so long: the rest has its reason."""
-LIMIT_SECONDS = 900.0
+"""The measurement ends when no Operator has become Installed for this time: the others cannot be installed."""
+TIMEOUT_SECONDS = 900.0
 STEADY_SECONDS = 60.0
 
 
 def rows(cluster: Cluster, folder: Path) -> Iterator[Figure]:
-    """Needs the CRDs and RBAC on the cluster and leaves it with all Operators installed."""
+    """Requires the CRDs and RBAC on the cluster. The Operators stay installed."""
     content = images.Content(folder / "catalog", folder / "bundles")
     packages = content.packages()
     pushed = images.Catalog(images.Registry(cluster.registry), "bench/corpus:latest", cluster.registry).push(content)
     with Suite(cluster, cluster.folder / "suite") as suite:
         suite.start()
         pids = [suite.pid(name) for name in COMPONENTS]
-        with Watch(pids) as watch:
+        with PeakMemory(pids) as memory:
             times, elapsed = _install(cluster, pushed.reference, packages)
             cpu = sum(process_tree_cpu(pid) for pid in pids)
         share = len(packages) / 276
@@ -47,12 +47,12 @@ def rows(cluster: Cluster, folder: Path) -> Iterator[Figure]:
             f"{cpu:.0f} s",
             f"{80 * share:.0f} s (80 s for 276)",
         )
-        yield Figure("peak memory of the three, children included", f"{watch.peak / MIB:.0f} MiB", "400 MB")
+        yield Figure("peak memory of the three, including children", f"{memory.peak / MIB:.0f} MiB", "400 MB")
         yield from _steady(suite, pids)
 
 
 def _install(cluster: Cluster, image: str, packages: list[str]) -> tuple[list[float], float]:
-    """Seconds from the apply to Installed for each Operator that got there, and until nothing moved any more."""
+    """Seconds from the apply to Installed for each installed Operator, and to the last change."""
     catalog = {
         "apiVersion": "catalogd.operatorframework.io/v1alpha1",
         "kind": "Catalog",
@@ -73,7 +73,7 @@ def _install(cluster: Cluster, image: str, packages: list[str]) -> tuple[list[fl
     started = last = time.perf_counter()
     cluster.kubectl("create", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": operators}))
     seen: dict[str, float] = {}
-    while (now := time.perf_counter()) - last < SETTLED_SECONDS and now - started < LIMIT_SECONDS:
+    while (now := time.perf_counter()) - last < SETTLED_SECONDS and now - started < TIMEOUT_SECONDS:
         for item in json.loads(cluster.kubectl("get", OPERATORS, "-o", "json"))["items"]:
             if item["metadata"]["name"] not in seen and _is_installed(item):
                 seen[item["metadata"]["name"]] = last = time.perf_counter()
@@ -87,7 +87,7 @@ def _is_installed(item: dict[str, Any]) -> bool:
 
 
 def _steady(suite: Suite, pids: list[int]) -> Iterator[Figure]:
-    """What the three do while nothing changes."""
+    """CPU and writes of the three while nothing changes."""
     writes, cpu, started = _writes(suite), sum(process_tree_cpu(pid) for pid in pids), time.perf_counter()
     time.sleep(STEADY_SECONDS)
     elapsed = time.perf_counter() - started
@@ -100,11 +100,11 @@ def _steady(suite: Suite, pids: list[int]) -> Iterator[Figure]:
 
 
 def _writes(suite: Suite) -> float:
-    """Writing requests of the three so far; the leases' renewals, which are PUTs, are left out."""
+    """Writes of the three so far, without renewals of leases, which are PUTs."""
     total = 0.0
     for name in COMPONENTS:
-        with urllib.request.urlopen(f"http://{suite.addresses[name].metrics}/metrics") as answer:
-            text = answer.read().decode()
+        with urllib.request.urlopen(f"http://{suite.addresses[name].metrics}/metrics") as response:
+            text = response.read().decode()
         for labels, value in re.findall(r"^rest_client_requests_total\{(.*?)\} (\S+)$", text, re.MULTILINE):
             if re.search(r'method="(POST|PATCH|DELETE)"', labels):
                 total += float(value)

@@ -1,6 +1,6 @@
-"""HTTP requests over connections that stay open, as fast as the server answers. Used by the serving rows only.
+"""HTTP requests over persistent connections, as fast as the server responds. Used by the serving rows only.
 
-Reads answers by their Content-Length and throws the bodies away, so that the client costs little beside the server.
+Reads responses by their Content-Length and discards the bodies, so that the client uses little CPU compared with the server.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import time
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-_CHUNK = 1 << 18
+_CHUNK_BYTES = 1 << 18
 
 
 @dataclass(frozen=True)
 class Rate:
-    """What a run gave: answers a second and bytes a second."""
+    """Responses and bytes per second."""
 
     requests: float
     bytes: float
@@ -25,10 +25,10 @@ class Rate:
 async def measure(
     url: str, tls: ssl.SSLContext | None = None, encoding: str = "", connections: int = 8, seconds: float = 5.0
 ) -> Rate:
-    """GET `url` over and over on each of `connections` for `seconds`.
+    """GET `url` repeatedly on each of `connections` for `seconds`.
 
-    `tls` is whom to trust for a url of https; `encoding` what the client accepts and insists on. Raises AssertionError on any
-    other answer.
+    `tls` is for a URL of https; `encoding` is the Accept-Encoding, which the response must have. Raises AssertionError for any
+    other response.
     """
     end = time.perf_counter() + seconds
     started = time.perf_counter()
@@ -41,14 +41,14 @@ async def _client(url: str, tls: ssl.SSLContext | None, encoding: str, end: floa
     parts = urlsplit(url)
     target = parts.path + (f"?{parts.query}" if parts.query else "")
     secure = tls if parts.scheme == "https" else None
-    reader, writer = await asyncio.open_connection(parts.hostname, parts.port, limit=_CHUNK, ssl=secure)
+    reader, writer = await asyncio.open_connection(parts.hostname, parts.port, limit=_CHUNK_BYTES, ssl=secure)
     accepts = f"Accept-Encoding: {encoding}\r\n" if encoding else ""
     request = f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\n{accepts}\r\n".encode()
     count = size = 0
     try:
         while time.perf_counter() < end:
             writer.write(request)
-            size += await _answer(reader, encoding)
+            size += await _read_response(reader, encoding)
             count += 1
     finally:
         writer.close()
@@ -56,12 +56,12 @@ async def _client(url: str, tls: ssl.SSLContext | None, encoding: str, end: floa
     return count, size
 
 
-async def _answer(reader: asyncio.StreamReader, encoding: str) -> int:
+async def _read_response(reader: asyncio.StreamReader, encoding: str) -> int:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
     assert head.split(" ", 2)[1] == "200", head
     assert not encoding or f"content-encoding: {encoding}" in head, head
     length = next(int(line.split(":")[1]) for line in head.splitlines() if line.startswith("content-length:"))
     left = length
     while left:
-        left -= len(await reader.read(min(left, _CHUNK)))
+        left -= len(await reader.read(min(left, _CHUNK_BYTES)))
     return length

@@ -1,4 +1,4 @@
-"""The machine the figures are measured on, its C, and what processes use. Used by the rows of the bench only."""
+"""The machine of the measurements, its reference time C, and the memory of processes. Used by tests.bench only."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from devcluster.processes import process_tree_memory
 
 MIB = 1 << 20
-_TICK = 0.05
+_SAMPLE_SECONDS = 0.05
 
 
 def reference_time(runs: int = 3) -> float:
-    """C: the seconds to sha256 1 GiB in one thread; the least of `runs`."""
+    """C: the seconds for the sha256 of 1 GiB in one thread; the minimum of `runs`."""
     block = bytes(MIB)
     best = float("inf")
     for _ in range(runs):
@@ -36,17 +36,17 @@ def description() -> str:
 
 
 @dataclass
-class Watch:
-    """The highest memory of some processes while the `with` block runs, looked at every 50 ms."""
+class PeakMemory:
+    """The peak memory of processes during the `with` block, sampled every 50 ms."""
 
     pids: Sequence[int]
     peak: int = 0
 
     def __post_init__(self) -> None:
         self._end = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread = threading.Thread(target=self._sample, daemon=True)
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> PeakMemory:
         self._thread.start()
         return self
 
@@ -54,8 +54,8 @@ class Watch:
         self._end.set()
         self._thread.join()
 
-    def _look(self) -> None:
+    def _sample(self) -> None:
         while True:
             self.peak = max(self.peak, sum(process_tree_memory(pid) for pid in self.pids))
-            if self._end.wait(_TICK):
+            if self._end.wait(_SAMPLE_SECONDS):
                 return

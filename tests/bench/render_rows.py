@@ -1,4 +1,4 @@
-"""Rows of rukpak's rendering: CPU per bundle, from the parsed form to objects as JSON, and what parsing costs once."""
+"""Rows of rendering: CPU per bundle, from the parsed bundle to objects as JSON, and CPU of parsing."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.bench.figures import Figure
 
 NAMESPACE = "target-system"
 MODES: tuple[tuple[str, ...], ...] = (("",), (NAMESPACE,), ("watched",))
-"""All namespaces, the own one, another one."""
+"""All namespaces, the install namespace, another namespace."""
 
 
 def rows(folder: Path) -> Iterator[Figure]:
-    """Every bundle of the corpus in three modes; a mode that the bundle does not support counts as a refusal."""
+    """Every bundle of the corpus in three modes; an unsupported mode counts as refused."""
     parsed, read_seconds, broken = _parsed(folder)
     rendered = refused = 0
     started = time.process_time()

@@ -1,6 +1,4 @@
-"""Rows of the resolution of one Operator in a package with many entries: CPU of the reading of its document, of the first pass
-and of the passes after it.
-"""
+"""Rows of resolving an Operator in a package with many entries: CPU of reading the document, of the first and of later passes."""
 
 from __future__ import annotations
 
@@ -14,12 +12,12 @@ from operator_controller.resolve.snapshot import CatalogOffer, PackageRequest, R
 from tests.bench.figures import Figure
 
 SIZES = ((1_000, 0), (5_000, 50), (50_000, 18))
-"""Entries, and names in `skips` of each; each entry has a skipRange and a `replaces` too."""
+"""Number of entries, and of `skips` in each; each entry also has a skipRange and a `replaces`."""
 AIMS = {5_000: "0.2 s for the first pass"}
 
 
 def rows() -> Iterator[Figure]:
-    """The bundle that runs is the first version, so that every entry is in reach."""
+    """The installed bundle is the first version, so that every entry is reachable."""
     for size, skips in SIZES:
         document = _document(size, skips)
         started = time.process_time()

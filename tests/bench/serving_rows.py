@@ -1,4 +1,4 @@
-"""Rows of catalogd's HTTP: requests a second over TLS, for one bundle, one package, the list of packages and the whole."""
+"""Rows of catalogd over HTTPS: requests per second for one bundle, one package, the list of packages, and the whole catalog."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ ENCODED_SECONDS = 120.0
 
 
 def rows(suite: Suite, catalog: str) -> Iterator[Figure]:
-    """`catalog` is served by the suite's catalogd."""
+    """`catalog` is served by the catalogd of the suite."""
     base = f"https://{suite.addresses['catalogd'].catalogs}/catalogs/{catalog}/api/v1"
-    trust = suite.tls_context()
+    tls = suite.tls_context()
     bundle = _typical_bundle(base, suite)
     package = bundle["package"]
     _await_encoded(base, suite)
@@ -32,7 +32,7 @@ def rows(suite: Suite, catalog: str) -> Iterator[Figure]:
         ("all, identity", "all", "", "17.6 requests/s for 67 MB (1.1 GB/s)"),
     )
     for name, path, encoding, aim in targets:
-        rate = asyncio.run(measure(f"{base}/{path}", trust, encoding))
+        rate = asyncio.run(measure(f"{base}/{path}", tls, encoding))
         size = rate.bytes / max(rate.requests, 1e-9)
         yield Figure(
             f"{name} ({size / 1000:.0f} kB), TLS, 8 connections",
@@ -46,7 +46,7 @@ def _open(url: str, suite: Suite, **headers: str) -> Any:
 
 
 def _await_encoded(base: str, suite: Suite) -> None:
-    """Return when the compressed forms, which follow at low priority, are there."""
+    """Wait for the compressed responses, which are created with low priority."""
     deadline = time.monotonic() + ENCODED_SECONDS
     for encoding in ("gzip", "zstd"):
         while _encoding(f"{base}/all", suite, encoding) != encoding:
@@ -55,13 +55,13 @@ def _await_encoded(base: str, suite: Suite) -> None:
 
 
 def _encoding(url: str, suite: Suite, encoding: str) -> str:
-    with _open(url, suite, **{"Accept-Encoding": encoding, "Range": "bytes=0-0"}) as answer:
-        return str(answer.headers.get("Content-Encoding", ""))
+    with _open(url, suite, **{"Accept-Encoding": encoding, "Range": "bytes=0-0"}) as response:
+        return str(response.headers.get("Content-Encoding", ""))
 
 
 def _typical_bundle(base: str, suite: Suite) -> dict[str, Any]:
-    """The bundle whose blob is nearest to 61 kB, the size of the peer's figure."""
-    with _open(f"{base}/metas?schema=olm.bundle", suite) as answer:
-        lines: list[bytes] = answer.read().splitlines()
+    """The bundle whose blob is closest to 61 kB, the size that the aim is for."""
+    with _open(f"{base}/metas?schema=olm.bundle", suite) as response:
+        lines: list[bytes] = response.read().splitlines()
     bundle: dict[str, Any] = json.loads(min(lines, key=lambda line: abs(len(line) - 61_000)))
     return bundle
