@@ -20,9 +20,6 @@ from olmkit.api.content import SOURCE_RULES
 from olmkit.api.meta import Kind, Resource
 from olmkit.gocompat.yaml_dumper import TreeDumper
 
-MAX_CRD_BYTES = 262_144
-"""Bytes: a larger CRD cannot be applied client-side, because it is copied into an annotation."""
-
 
 @dataclass(frozen=True)
 class PrinterColumn:

@@ -59,11 +59,6 @@ class ReviewRateLimiter:
         self._total: _Bucket | None = None
         self._by_client: OrderedDict[str, _Bucket] = OrderedDict()
 
-    @property
-    def client_count(self) -> int:
-        """The number of clients that are kept."""
-        return len(self._by_client)
-
     def take(self, client: str, now: float) -> bool:
         """Whether a review for the client is allowed; `now` in seconds of a monotonic clock. Refused ones do not count."""
         rates = self._rates

@@ -15,7 +15,7 @@ from olmkit.tls.review_rate_limiter import (
 
 
 def taken(limits: ReviewRateLimiter, now: float, *addresses: str, times: int = 1000) -> int:
-    """How many of the reviews that these clients ask for are allowed."""
+    """The number of allowed reviews of these clients."""
     return sum(limits.take(address, now) for _ in range(times) for address in addresses)
 
 
@@ -77,8 +77,16 @@ def test_the_client_of_an_address(first: str, second: str, is_one: bool) -> None
     assert (client_of(first) == client_of(second)) is is_one
 
 
-def test_memory_is_bounded() -> None:
-    limits = ReviewRateLimiter(TOKEN_REVIEW_RATES)
-    for number in range(MAX_CLIENTS + 100):
-        limits.take(str(number), float(number))
-    assert limits.client_count == MAX_CLIENTS
+@pytest.mark.parametrize(
+    ("others", "is_kept"),
+    [
+        pytest.param(MAX_CLIENTS - 1, True, id="as many clients as are kept"),
+        pytest.param(MAX_CLIENTS, False, id="one client more"),
+    ],
+)
+def test_the_number_of_clients_is_bounded(others: int, is_kept: bool) -> None:
+    limits = ReviewRateLimiter(ReviewRates(rate=1, burst=1, total_rate=10**6, total_burst=10**6))
+    assert limits.take("a", 0.0)
+    for number in range(others):
+        assert limits.take(str(number), 0.0)
+    assert limits.take("a", 0.0) is not is_kept, "a client that was dropped has its burst again"
