@@ -75,27 +75,27 @@ def _count(text: str) -> int:
 
 
 def _up(chosen: argparse.Namespace) -> int:
-    wanted = replace(ClusterOptions.from_environment(chosen.name), nodes=chosen.nodes)
+    options = replace(ClusterOptions.from_environment(chosen.name), nodes=chosen.nodes)
     if chosen.kubeconfig is not None:
-        wanted = replace(wanted, kubeconfig=chosen.kubeconfig.absolute(), registry=os.environ.get("REGISTRY"))
+        options = replace(options, kubeconfig=chosen.kubeconfig.absolute(), registry=os.environ.get("REGISTRY"))
     if not chosen.detach:
-        return _own(wanted, _print_line)
-    if wanted.kubeconfig is None:
+        return _run(options, _print_line)
+    if options.kubeconfig is None:
         programs.find_or_build(_print_line)
-    return _detached(wanted)
+    return _detached(options)
 
 
-def _own(wanted: ClusterOptions, report: Callable[[str], None], ready: Callable[[], None] = lambda: None) -> int:
+def _run(options: ClusterOptions, report: Callable[[str], None], ready: Callable[[], None] = lambda: None) -> int:
     """Start a cluster, print how to use it, and run it until a signal arrives or another process stops it."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
-    with start(wanted, report) as cluster:
+    with start(options, report) as cluster:
         _print_usage(cluster, time.time() - cluster.state.started, report)
         ready()
         try:
             cluster.wait()
         except KeyboardInterrupt:
-            report(f"Stopping the cluster {wanted.name!r} ...")
+            report(f"Stopping the cluster {options.name!r} ...")
     return 0
 
 
@@ -114,14 +114,14 @@ def _print_usage(cluster: Cluster, seconds: float, report: Callable[[str], None]
     report(f"Stop it:       python -m devcluster down{name}, or Ctrl-C where it was started in the foreground")
 
 
-def _detached(wanted: ClusterOptions) -> int:
+def _detached(options: ClusterOptions) -> int:
     """Start a child that owns the cluster; forward its output until the cluster is ready or has failed."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
         os.setsid()
-        os._exit(_detached_owner(wanted, writing))
+        os._exit(_detached_owner(options, writing))
     os.close(writing)
     with os.fdopen(reading) as lines:
         for line in lines:
@@ -136,7 +136,7 @@ def _detached(wanted: ClusterOptions) -> int:
     return 1
 
 
-def _detached_owner(wanted: ClusterOptions, writing: int) -> int:
+def _detached_owner(options: ClusterOptions, writing: int) -> int:
     """Run the child. It detaches from the terminal, and from the parent once the cluster is ready."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
@@ -148,7 +148,7 @@ def _detached_owner(wanted: ClusterOptions, writing: int) -> int:
         pipe.close()
 
     try:
-        return _own(wanted, lambda line: None if pipe.closed else print(line, file=pipe), ready)
+        return _run(options, lambda line: None if pipe.closed else print(line, file=pipe), ready)
     except DevclusterError as error:
         print(textwrap.indent(str(error), _ERROR_PREFIX), file=pipe)
         return 1

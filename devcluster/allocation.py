@@ -43,14 +43,14 @@ class Allocation:
 
 
 def allocation_of(number: int) -> Allocation:
-    """Return the allocation of a number from 0 to MAX_CLUSTERS - 1. No two overlap. The port before its first one holds it."""
+    """Return the allocation of a number from 0 to MAX_CLUSTERS - 1. No two overlap. The port before its first one is the lock."""
     first = _FIRST_PORT + number * (PORTS_PER_CLUSTER + 1)
     ranges = [f"10.{_FIRST_RANGE + 2 * number + half}.0.0/16" for half in (0, 1)]
     return Allocation(number, tuple(range(first + 1, first + 1 + PORTS_PER_CLUSTER)), ranges[0], ranges[1])
 
 
 def allocate() -> tuple[Allocation, socket.socket]:
-    """Allocate the first free number; the returned socket holds it while it is open. Raises DevclusterError when none is free."""
+    """Allocate the first free number; the returned socket reserves it while open. Raises DevclusterError when none is free."""
     foreign = routed_networks(_ROUTES.read_text().splitlines()) if _ROUTES.exists() else []
     for number in range(MAX_CLUSTERS):
         found = allocation_of(number)

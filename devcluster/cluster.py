@@ -128,22 +128,22 @@ class Cluster:
         _answer(self._supervisor, lambda line: None)
 
 
-def start(wanted: ClusterOptions, report: Callable[[str], None]) -> Cluster:
+def start(options: ClusterOptions, report: Callable[[str], None]) -> Cluster:
     """Start a cluster and return when it is ready: API server, nodes and registry.
 
     `report` gets progress messages. The first call builds the programs, which takes minutes. Raises DevclusterError.
     """
-    is_managed = wanted.kubeconfig is None
-    folder = state.run_folder(wanted.name)
-    where, kubectl = _programs(wanted, report)
-    report(f"Starting the cluster {wanted.name!r} ...")
+    is_managed = options.kubeconfig is None
+    folder = state.run_folder(options.name)
+    where, kubectl = _programs(options, report)
+    report(f"Starting the cluster {options.name!r} ...")
     request = Request(
         folder=str(folder),
         programs=str(where),
-        nodes=wanted.nodes,
+        nodes=options.nodes,
         owner=os.getpid(),
-        kubeconfig=None if wanted.kubeconfig is None else str(wanted.kubeconfig),
-        registry=wanted.registry,
+        kubeconfig=None if options.kubeconfig is None else str(options.kubeconfig),
+        registry=options.registry,
     )
     supervisor = subprocess.Popen(
         [sys.executable, "-m", "devcluster.supervisor", json.dumps(asdict(request))],
@@ -164,15 +164,15 @@ def start(wanted: ClusterOptions, report: Callable[[str], None]) -> Cluster:
     return Cluster(supervisor, state.State(**ranges), kubectl, is_managed=is_managed)
 
 
-def _programs(wanted: ClusterOptions, report: Callable[[str], None]) -> tuple[Path, Path]:
+def _programs(options: ClusterOptions, report: Callable[[str], None]) -> tuple[Path, Path]:
     """The folder of the programs and the path of kubectl. Nothing is built for an existing cluster."""
-    if wanted.kubeconfig is None:
+    if options.kubeconfig is None:
         folder = programs.find_or_build(report)
         return folder, folder / "kubectl"
-    if not wanted.kubeconfig.is_file():
-        raise DevclusterError(f"There is no kubeconfig at {wanted.kubeconfig}.")
+    if not options.kubeconfig.is_file():
+        raise DevclusterError(f"There is no kubeconfig at {options.kubeconfig}.")
     found = programs.find(report)
-    if found is None and wanted.registry is None:
+    if found is None and options.registry is None:
         raise DevclusterError(
             "Set REGISTRY to a registry (host:port) that speaks plain HTTP, or run `python -m devcluster build` for one."
         )

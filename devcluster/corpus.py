@@ -26,17 +26,17 @@ def default_folder(environment: Mapping[str, str] = os.environ) -> Path:
 def open_corpus(folder: Path) -> Path:
     """Return a folder with catalog/ and bundles/ (and goldens/ and invalid/ if they exist).
 
-    That is `folder` itself, or the cache when `folder` holds catalog.tar.xz and bundles.tar.xz instead: the first time they
-    are unpacked (seconds). Raises DevclusterError when it holds neither.
+    That is `folder` itself, or the cache when `folder` contains catalog.tar.xz and bundles.tar.xz instead: the first time they
+    are unpacked (seconds). Raises DevclusterError when it contains neither.
     """
     if all((folder / name).is_dir() for name in _NEEDED):
         return folder
     archives = {name: folder / f"{name}.tar.xz" for name in (*_NEEDED, *_OPTIONAL)}
     if not all(archives[name].is_file() for name in _NEEDED):
-        what = "holds no catalog with its bundles" if folder.is_dir() else "is no folder"
+        what = "does not contain a catalog and its bundles" if folder.is_dir() else "is not a folder"
         raise DevclusterError(
             f"{folder} {what}: give a folder with catalog/<package>/ and bundles/<package>/<version>/, or with "
-            "catalog.tar.xz and bundles.tar.xz that hold these"
+            "catalog.tar.xz and bundles.tar.xz that contain these"
             f"{' (OLM_CORPUS names another one)' if folder == default_folder() else ''}."
         )
     present = [path for path in archives.values() if path.is_file()]
@@ -54,4 +54,4 @@ def _unpack(archives: list[Path], target: Path) -> None:
         except (tarfile.TarError, OSError) as error:
             raise DevclusterError(f"{path} cannot be unpacked: {error}") from error
         if not (target / path.name.removesuffix(".tar.xz")).is_dir():
-            raise DevclusterError(f"{path} does not hold the folder {path.name.removesuffix('.tar.xz')}.")
+            raise DevclusterError(f"{path} does not contain the folder {path.name.removesuffix('.tar.xz')}.")

@@ -2,4 +2,4 @@
 
 
 class DevclusterError(Exception):
-    """The message says what to do, in one or more sentences. It is printed without a traceback."""
+    """The message has the cause and what to do, in sentences. It is printed without a traceback."""

@@ -114,12 +114,12 @@ class Content:
         missing = next((folder for folder in (self.catalog, self.bundles) if not folder.is_dir()), None)
         if missing is not None:
             raise DevclusterError(
-                f"There is no folder {missing}: the folder with the catalog holds catalog/<package>/ and "
+                f"There is no folder {missing}: the folder with the catalog contains catalog/<package>/ and "
                 "bundles/<package>/<version>/."
             )
         names = sorted(folder.name for folder in self.catalog.iterdir() if folder.is_dir())
         if not names:
-            raise DevclusterError(f"{self.catalog} holds no folder of a package.")
+            raise DevclusterError(f"{self.catalog} does not contain a folder of a package.")
         return names
 
     def blobs(self, package: str) -> list[Blob]:
@@ -129,7 +129,7 @@ class Content:
             return _blobs(lines, lambda text: [json.loads(line) for line in text.splitlines() if line.strip()])
         if (documents := folder / "catalog.yaml").is_file():
             return _blobs(documents, lambda text: [blob for blob in yaml.load_all(text, yaml.CSafeLoader) if blob])
-        raise DevclusterError(f"{folder} holds neither catalog.json nor catalog.yaml.")
+        raise DevclusterError(f"{folder} contains neither catalog.json nor catalog.yaml.")
 
     def bundle_folder(self, blob: Blob) -> Path | None:
         """The folder of the bundle of an olm.bundle blob; None if it does not exist."""
@@ -227,7 +227,7 @@ def _blobs(path: Path, parse: Callable[[str], list[Any]]) -> list[Blob]:
             ("schema", "package", "name") if isinstance(blob, dict) and blob.get("schema") == _BUNDLE else ("schema",)
         )
         if not isinstance(blob, dict) or not all(isinstance(blob.get(name), str) for name in needed):
-            raise DevclusterError(f"{path} holds something else than blobs with {', '.join(needed)}.")
+            raise DevclusterError(f"{path} contains a value that is not a blob with {', '.join(needed)}.")
     return found
 
 

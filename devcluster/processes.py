@@ -12,7 +12,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 _PARENT_DEATH_SIGNAL = Path(__file__).resolve().parent / "parent_death_signal.py"
-# The signal comes when the thread that started a program ends, so one thread that lives as long as this process starts them all.
+# The signal is sent when the thread that started a program ends, so one thread of the life of this process starts them all.
 _starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="devcluster-starter")
 
 

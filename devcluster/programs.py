@@ -28,7 +28,7 @@ def find_or_build(report: Callable[[str], None], environment: Mapping[str, str] 
     if go is None:
         raise DevclusterError(
             f"devcluster needs Go {build.minimum_go()} or newer to build Kubernetes {build.KUBERNETES_VERSION} once: "
-            "install it (https://go.dev/dl) and put it on PATH, or set KUBEBUILDER_ASSETS to a folder that holds "
+            "install it (https://go.dev/dl) and put it on PATH, or set KUBEBUILDER_ASSETS to a folder that contains "
             f"{', '.join(REQUIRED)}."
         )
     return publish_once(
@@ -41,10 +41,10 @@ def find_or_build(report: Callable[[str], None], environment: Mapping[str, str] 
 def find(report: Callable[[str], None], environment: Mapping[str, str] = os.environ) -> Path | None:
     """Return `$KUBEBUILDER_ASSETS` or the cached folder, the first that has all of REQUIRED; None if neither has."""
     if assets := environment.get("KUBEBUILDER_ASSETS"):
-        lacking = missing(Path(assets))
-        if not lacking:
+        absent = missing(Path(assets))
+        if not absent:
             return Path(assets).absolute()
-        report(f"KUBEBUILDER_ASSETS ({assets}) is not used: it lacks {', '.join(lacking)}.")
+        report(f"KUBEBUILDER_ASSETS ({assets}) is not used: it does not contain {', '.join(absent)}.")
     cached = cached_folder(environment)
     return cached if not missing(cached) else None
 

@@ -53,8 +53,8 @@ def configuration(folder: Path, address: str) -> str:
 def registries_conf(local: str, hosts: Iterable[str] = MIRRORED_HOSTS) -> str:
     """A registries.conf (version 2) in which `local` speaks plain HTTP and is the mirror of all `hosts`.
 
-    It stands in as `location`, not as `mirror`: after a mirror that lacks an image the host itself is asked, and here
-    nothing is to be dialled outside.
+    It is the `location`, not a `mirror`: after a mirror without the image the host itself would be requested, and no external
+    host may be reached.
     """
     blocks = ['unqualified-search-registries = ["docker.io"]\n']
     for prefix in (local, *hosts):

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 
 def add(ranges: Iterable[str]) -> str | None:
-    """Make the ranges unreachable. Returns None, or a message that says why this was not possible."""
+    """Make the ranges unreachable. Returns None, or a message with the reason why this was not possible."""
     tool = shutil.which("ip")
     if tool is None or os.geteuid() != 0:
         lacking = "`ip` is not installed" if tool is None else "not root"

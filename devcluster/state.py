@@ -20,7 +20,7 @@ from devcluster.errors import DevclusterError
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 _STATE_FILE = "state.json"
-_HOLD_SECONDS = 1.0
+_LOCK_TIMEOUT_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,11 @@ def load(folder: Path) -> State | None:
 def lock(folder: Path) -> int:
     """Create the folder, empty, and lock it until the returned file descriptor is closed or the process ends.
 
-    What a killed holder left in it is removed first. Raises DevclusterError when another process holds it.
+    Files that a killed process left in it are removed first. Raises DevclusterError when another process has locked it.
     """
-    deadline = time.monotonic() + _HOLD_SECONDS
+    deadline = time.monotonic() + _LOCK_TIMEOUT_SECONDS
     while True:
-        descriptor = _try_hold(folder, fcntl.LOCK_EX)
+        descriptor = _try_lock(folder, fcntl.LOCK_EX)
         if descriptor is not None:
             break
         # Another process may only be testing the lock (is_locked).
@@ -97,7 +97,7 @@ def is_locked(folder: Path) -> bool:
     """Whether a process has locked the folder."""
     if not folder.is_dir():
         return False
-    descriptor = _try_hold(folder, fcntl.LOCK_SH)
+    descriptor = _try_lock(folder, fcntl.LOCK_SH)
     if descriptor is None:
         return True
     os.close(descriptor)
@@ -105,7 +105,7 @@ def is_locked(folder: Path) -> bool:
 
 
 def remove(folder: Path) -> None:
-    """Undo the cluster's changes outside its folder and remove the folder. Call it only with the lock, or if nobody has it."""
+    """Undo the cluster's changes outside its folder and remove the folder. Call it with the lock, or if no process has it."""
     _undo(folder)
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -116,7 +116,7 @@ def _undo(folder: Path) -> None:
         routes.remove(left.ranges)
 
 
-def _try_hold(folder: Path, kind: int) -> int | None:
+def _try_lock(folder: Path, kind: int) -> int | None:
     while True:
         if kind == fcntl.LOCK_EX:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)

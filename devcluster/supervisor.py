@@ -122,9 +122,9 @@ class Supervisor:
         self._state = replace(self._state, components=pids, ready=ready or self._state.ready)
         state.save(self._folder, self._state)
 
-    async def _until(self, what: str, holds: Callable[[], bool]) -> None:
+    async def _until(self, what: str, condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + _START_SECONDS
-        while not await asyncio.to_thread(holds):
+        while not await asyncio.to_thread(condition):
             for process in self._processes.values():
                 process.raise_if_ended()
             if time.monotonic() > deadline:
@@ -134,24 +134,24 @@ class Supervisor:
             await asyncio.sleep(_POLL_SECONDS)
 
     def _api_server_answers(self) -> bool:
-        return self._ask("GET", "/readyz")[0] == 200
+        return self._call_api("GET", "/readyz")[0] == 200
 
     def _nodes_are_ready(self) -> bool:
         """Whether the nodes and the namespace `default` accept pods. Creates missing nodes."""
-        status, listed = self._ask("GET", "/api/v1/nodes")
+        status, listed = self._call_api("GET", "/api/v1/nodes")
         if status != 200:
             return False
         present = {item["metadata"]["name"]: item for item in listed["items"]}
         for number in range(1, self._request.nodes + 1):
-            wanted = nodes.node(number, architecture())
-            if wanted["metadata"]["name"] not in present:
-                self._ask("POST", "/api/v1/nodes", wanted)
+            desired = nodes.node(number, architecture())
+            if desired["metadata"]["name"] not in present:
+                self._call_api("POST", "/api/v1/nodes", desired)
         ready = [item for item in present.values() if nodes.is_ready(item)]
         if len(ready) < self._request.nodes:
             return False
-        return self._ask("GET", "/api/v1/namespaces/default/serviceaccounts/default")[0] == 200
+        return self._call_api("GET", "/api/v1/namespaces/default/serviceaccounts/default")[0] == 200
 
-    def _ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+    def _call_api(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         assert self._api is not None
         return self._api.request(method, path, body)
 

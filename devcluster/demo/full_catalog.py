@@ -35,10 +35,10 @@ kubectl delete operators --all
 
 @dataclass
 class Outcome:
-    """The outcome of the Operators: `asked` are their names in order, `refused` those that the API server refused and why,
-    `seconds` the time from the first event of an Operator to its installation."""
+    """The outcome of the Operators. `requested` are their names in order, `refused` those that the API server refused with the
+    reason, `seconds` the time from the first event of an Operator to its installation."""
 
-    asked: list[str]
+    requested: list[str]
     refused: dict[str, str] = field(default_factory=dict)
     objects: Mapping[str, Object] = field(default_factory=dict)
     first_seen: dict[str, float] = field(default_factory=dict)
@@ -52,12 +52,12 @@ class Outcome:
 
     def installed(self) -> list[str]:
         """The names of those that are installed."""
-        return [name for name in self.asked if condition(self.objects.get(name), "Installed")["status"] == "True"]
+        return [name for name in self.requested if condition(self.objects.get(name), "Installed")["status"] == "True"]
 
     def is_settled(self) -> bool:
         """Whether all are Ready, Stalled or refused."""
         return all(
-            name in self.refused or _is_settled(self.objects.get(name), "Ready", "Stalled") for name in self.asked
+            name in self.refused or _is_settled(self.objects.get(name), "Ready", "Stalled") for name in self.requested
         )
 
     def reasons(self) -> dict[str, str]:
@@ -65,7 +65,7 @@ class Outcome:
         installed = set(self.installed())
         return {
             name: self.refused.get(name) or reason(self.objects.get(name))
-            for name in self.asked
+            for name in self.requested
             if name not in installed
         }
 
@@ -75,7 +75,7 @@ def run(cluster: Cluster, suite: Suite, printer: Printer, folder: Path) -> int:
     content = open_content(folder)
     catalog = Catalog(Registry(cluster.registry), _IMAGE, cluster.registry)
     packages = content.packages()
-    printer.log(f"{folder} holds {len(packages)} packages")
+    printer.log(f"{folder} contains {len(packages)} packages")
     pushed = catalog.push(
         content, report=lambda done, total: printer.progress(f"pushed {done} of {total} bundles", last=done == total)
     )
@@ -115,7 +115,7 @@ def install_all(
         try:
             cluster.kubectl("create", "-f", "-", input=json.dumps(listed))
         except DevclusterError as error:
-            outcome.refused = _refusals(str(error), outcome.asked)
+            outcome.refused = _refusals(str(error), outcome.requested)
         _settle(operators, outcome, printer, quiet_seconds)
         outcome.objects = dict(operators.objects)
     return outcome
@@ -141,13 +141,13 @@ def _settle(operators: Watch, outcome: Outcome, printer: Printer, quiet_seconds:
 
 def _progress(outcome: Outcome) -> str:
     stalled = sum(is_true(found, "Stalled") for found in outcome.objects.values()) + len(outcome.refused)
-    return f"{len(outcome.installed())} of {len(outcome.asked)} Operators Installed, {stalled} failed"
+    return f"{len(outcome.installed())} of {len(outcome.requested)} Operators Installed, {stalled} failed"
 
 
 def _conclude(printer: Printer, outcome: Outcome, suite: Suite) -> None:
     installed = outcome.installed()
     printer.plain()
-    printer.plain(f"{len(installed)} of {len(outcome.asked)} Operators Installed")
+    printer.plain(f"{len(installed)} of {len(outcome.requested)} Operators Installed")
     for name, why in sorted(outcome.reasons().items()):
         printer.plain(f"  {name}: {shortened(why, 300)}")
     printer.plain()
@@ -198,11 +198,11 @@ def _is_settled(object_: Object | None, *types: str) -> bool:
     return any(is_true(object_, type_) for type_ in types)
 
 
-def _refusals(output: str, asked: list[str]) -> dict[str, str]:
+def _refusals(output: str, requested: list[str]) -> dict[str, str]:
     """The errors of the API server by Operator, from the output of kubectl, which quotes the names."""
     found = {}
     for line in output.splitlines():
-        for name in asked:
+        for name in requested:
             if f'"{name}"' in line:
                 found[name] = line.strip()
     return found

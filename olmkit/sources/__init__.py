@@ -1,1 +1,1 @@
-"""Where content comes from: images out of registries, safely unpacked. Runs inside jobs (olmkit.jobs), not in a controller."""
+"""Sources of content: images, git repositories, archives and ConfigMaps. Runs in jobs (olmkit.jobs), not in a controller."""

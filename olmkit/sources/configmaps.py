@@ -20,7 +20,7 @@ MAX_CONTENT_BYTES = 8 * 1024**2
 
 
 def gather(maps: Iterable[tuple[Mapping[str, Any], str]]) -> ConfigMapsSource:
-    """The files of ConfigMaps (as the API server gives them), each with the folder that its keys go to, "" for the top.
+    """The files of ConfigMaps (as the API server gives them), each with the folder of its files, "" for the top.
 
     Raises Blocked: for a path that two ConfigMaps have, for a path outside the content, for too many bytes, and without any file.
     """
@@ -59,11 +59,11 @@ def _file_name(name: str, key: str) -> str:
 
 def _check(files: Mapping[str, tuple[str, bytes]]) -> None:
     if not files:
-        raise Blocked(SourceReason.MISSING_CONTENT, "the configmaps hold no keys, and so no files")
+        raise Blocked(SourceReason.MISSING_CONTENT, "the configmaps contain no keys, and therefore no files")
     size = sum(len(data) for _, data in files.values())
     if size > MAX_CONTENT_BYTES:
         raise Blocked(
-            SourceReason.TOO_LARGE, f"the configmaps hold {size:,} bytes; at most {MAX_CONTENT_BYTES:,} are read"
+            SourceReason.TOO_LARGE, f"the configmaps contain {size:,} bytes; at most {MAX_CONTENT_BYTES:,} are read"
         )
     for path, (name, _) in files.items():
         parts = path.split("/")

@@ -28,7 +28,7 @@ class SourceReason(StrEnum):
     INVALID_REFERENCE = "InvalidReference"  # the reference does not follow the grammar
     INVALID_CONFIGURATION = "InvalidConfiguration"  # registries.conf, a CIDR, a CA file or a proxy variable is invalid
     INVALID_SECRET = "InvalidSecret"  # a Secret without a required key, without a login, or without hosts
-    REGISTRY_BLOCKED = "RegistryBlocked"  # registries.conf says blocked
+    REGISTRY_BLOCKED = "RegistryBlocked"  # registries.conf has blocked = true
     NOT_FOUND = "ImageNotFound"  # 404
     SOURCE_NOT_FOUND = "SourceNotFound"  # no such repository, branch, tag, commit or file on a git or web server
     SOURCE_UNAVAILABLE = "SourceUnavailable"  # a git or web server: no response, 429, 5xx, or an invalid response

@@ -141,7 +141,7 @@ class Tree:
             return
         source = self._child(target)
         if not self.selects(target) or source is None or source.children is not None:
-            words = f"holds {quoted(path)}, a hard link to {quoted(target)}, which is not a file of the content"
+            words = f"contains {quoted(path)}, a hard link to {quoted(target)}, which is not a file of the content"
             raise TreeError(SourceReason.UNSAFE, words)
         if source.target is not None:
             self.symbolic_link(path, source.target)
@@ -183,7 +183,7 @@ class Tree:
     def _link(self, path: str, target: str, source: TreeNode) -> None:
         node = self._replace(path)
         if not self.has(target):  # the target was below the replaced path
-            raise TreeError(SourceReason.UNSAFE, f"holds {quoted(path)}, a hard link to something below itself")
+            raise TreeError(SourceReason.UNSAFE, f"contains {quoted(path)}, a hard link to something below itself")
         node.size = source.size
         self._storage.link(path, target)
         self.files += 1
@@ -223,7 +223,7 @@ class Tree:
                 is_link = child.target is not None
                 if (is_link or child.layer == self.layer) and not (replace and walked == path):
                     what = "a link" if is_link else "a file"
-                    raise TreeError(SourceReason.UNSAFE, f"holds something below {quoted(walked)}, which is {what}")
+                    raise TreeError(SourceReason.UNSAFE, f"contains something below {quoted(walked)}, which is {what}")
                 self._remove(node, part, walked)
                 child = None
             if child is None:
@@ -316,5 +316,5 @@ class Tree:
 
     def _link_error(self, path: str, link: TreeNode, why: str) -> TreeError:
         return TreeError(
-            SourceReason.UNSAFE, f"holds {quoted(path)}, a link to {quoted(link.target or '')}, {why}", link.layer
+            SourceReason.UNSAFE, f"contains {quoted(path)}, a link to {quoted(link.target or '')}, {why}", link.layer
         )

@@ -136,8 +136,8 @@ def _json(value: Any) -> bytes:
 
 
 OUT_OF_THE_IMAGE: Sequence[tuple[str, tarfile.TarInfo, str]] = (
-    ("a path with ..", file("configs/../../evil.yaml"), 'holds "configs/../../evil.yaml": a path outside the image'),
-    ("an absolute path", file("/configs/evil.yaml"), 'holds "/configs/evil.yaml": an absolute path'),
+    ("a path with ..", file("configs/../../evil.yaml"), 'contains "configs/../../evil.yaml": a path outside the image'),
+    ("an absolute path", file("/configs/evil.yaml"), 'contains "/configs/evil.yaml": an absolute path'),
     (
         "a symbolic link out",
         link("configs/evil.yaml", "../../etc/passwd"),

@@ -31,7 +31,7 @@ def check_out(objects: PackObjects, root: bytes, tree: Tree) -> None:
         for entry, mode, value in _entries(objects, name, path):
             left -= 1
             if left < 0:
-                words = f"holds more than {tree.limits.files:,} files and folders, the most that are read"
+                words = f"contains more than {tree.limits.files:,} files and folders, the most that are read"
                 raise TreeError(SourceReason.TOO_LARGE, words)
             below = f"{path}/{_entry_name(entry, path)}" if path else _entry_name(entry, path)
             if not (tree.selects(below) or tree.leads_to_selection(below)):
@@ -54,10 +54,10 @@ def _entries(objects: PackObjects, name: bytes, path: str) -> Iterator[tuple[byt
 
 def _add_file(objects: PackObjects, value: bytes, mode: int, path: str, tree: Tree) -> None:
     if S_ISGITLINK(mode):
-        words = f"holds {quoted(path)}, a submodule: submodules are not fetched: add their files to the repository"
+        words = f"contains {quoted(path)}, a submodule: submodules are not fetched: add their files to the repository"
         raise TreeError(SourceReason.UNSUPPORTED_CONTENT, words)
     if not S_ISREG(mode) and not S_ISLNK(mode):
-        raise TreeError(SourceReason.UNSAFE, f"holds {quoted(path)}, which is neither a file nor a folder")
+        raise TreeError(SourceReason.UNSAFE, f"contains {quoted(path)}, which is neither a file nor a folder")
     data = objects.file(value)
     if data is None:
         raise TreeError(SourceReason.SOURCE_UNAVAILABLE, f"{MISSING_OBJECT_ERROR}: {quoted(path)}")
@@ -66,7 +66,7 @@ def _add_file(objects: PackObjects, value: bytes, mode: int, path: str, tree: Tr
         return
     target = data.read(MAX_LINK_BYTES + 1)
     if len(target) > MAX_LINK_BYTES or b"\0" in target:
-        raise TreeError(SourceReason.UNSAFE, f"holds {quoted(path)}, a link whose target is not a path")
+        raise TreeError(SourceReason.UNSAFE, f"contains {quoted(path)}, a link whose target is not a path")
     tree.symbolic_link(path, target.decode(errors="surrogateescape"))
 
 
@@ -75,16 +75,16 @@ def _entry_name(entry: bytes, path: str) -> str:
         return entry.decode()
     except UnicodeDecodeError:
         shown = quoted(f"{path}/{entry.decode(errors='backslashreplace')}".lstrip("/"))
-        raise TreeError(SourceReason.UNSAFE, f"holds {shown}: a name that is not UTF-8") from None
+        raise TreeError(SourceReason.UNSAFE, f"contains {shown}: a name that is not UTF-8") from None
 
 
 def _check_name(entry: bytes, path: str, depth: int, tree: Tree) -> None:
     """Check the name, which has to be a single part of a path."""
     plain = entry not in (b"", b".", b"..") and b"/" not in entry and b"\0" not in entry
     if not plain or not validate_path_element_ntfs(entry) or not validate_path_element_hfs(entry):
-        raise TreeError(SourceReason.UNSAFE, f"holds {quoted(path)}: a name that git does not allow")
+        raise TreeError(SourceReason.UNSAFE, f"contains {quoted(path)}: a name that git does not allow")
     if len(entry) > 255 or len(path.encode()) > tree.limits.path:
-        raise TreeError(SourceReason.TOO_LARGE, f"holds {quoted(path, 60)}: a path too long")
+        raise TreeError(SourceReason.TOO_LARGE, f"contains {quoted(path, 60)}: a path too long")
     if depth >= tree.limits.depth:
-        words = f"holds {quoted(path, 60)}: a path more than {tree.limits.depth} folders deep"
+        words = f"contains {quoted(path, 60)}: a path more than {tree.limits.depth} folders deep"
         raise TreeError(SourceReason.TOO_LARGE, words)

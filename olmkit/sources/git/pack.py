@@ -208,7 +208,7 @@ class _Reader(DeltaChainIterator[UnpackedObject]):
     def _check_size(self, size: int) -> None:
         if size > self._limits.object_bytes:
             words = (
-                f"holds a file of {size:,} bytes; at most {self._limits.object_bytes:,} are read of one, "
+                f"contains a file of {size:,} bytes; at most {self._limits.object_bytes:,} are read of one, "
                 "use an image for larger files"
             )
             raise PackError(SourceReason.TOO_LARGE, words)
@@ -217,7 +217,7 @@ class _Reader(DeltaChainIterator[UnpackedObject]):
         self._total += size
         if self._total > self._limits.bytes:
             raise PackError(
-                SourceReason.TOO_LARGE, f"holds more than {self._limits.bytes:,} bytes, the most that is read"
+                SourceReason.TOO_LARGE, f"contains more than {self._limits.bytes:,} bytes, the most that is read"
             )
 
 

@@ -116,7 +116,7 @@ def _member_type() -> type[_Member]:
                     raise TreeError(SourceReason.TOO_LARGE, "contains tar headers that are too large")
             if info.type == tarfile.GNUTYPE_SPARSE:
                 raise TreeError(
-                    SourceReason.UNSUPPORTED, f"holds {quoted(info.name)}, a sparse file: write it as a plain one"
+                    SourceReason.UNSUPPORTED, f"contains {quoted(info.name)}, a sparse file: write it as a plain one"
                 )
             return info
 
@@ -232,7 +232,7 @@ def _operation(stream: _Stream, info: tarfile.TarInfo) -> Callable[[Tree, str], 
 def _refuse_kind(path: str, info: tarfile.TarInfo) -> None:
     kinds = ((info.ischr(), "a device"), (info.isblk(), "a device"), (info.isfifo(), "a named pipe"))
     what = next((words for applies, words in kinds if applies), "neither a file nor a folder")
-    raise TreeError(SourceReason.UNSAFE, f"holds {quoted(path)}, which is {what}")
+    raise TreeError(SourceReason.UNSAFE, f"contains {quoted(path)}, which is {what}")
 
 
 def _white_out(tree: Tree, folder: str, name: str) -> None:
@@ -243,23 +243,23 @@ def _white_out(tree: Tree, folder: str, name: str) -> None:
         return
     hidden = name.removeprefix(WHITEOUT_PREFIX)
     if hidden in ("", ".", ".."):
-        raise TreeError(SourceReason.UNSAFE, f"holds {quoted(name)}, a whiteout without a name")
+        raise TreeError(SourceReason.UNSAFE, f"contains {quoted(name)}, a whiteout without a name")
     tree.whiteout(f"{folder}/{hidden}" if folder else hidden)
 
 
 def _path(name: str, tree: Tree) -> str:
     """The name without `.` and empty parts. Raises TreeError for a path outside the image, too long or too deep."""
     if name.startswith("/"):
-        raise TreeError(SourceReason.UNSAFE, f"holds {quoted(name)}: an absolute path")
+        raise TreeError(SourceReason.UNSAFE, f"contains {quoted(name)}: an absolute path")
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if ".." in parts:
-        raise TreeError(SourceReason.UNSAFE, f"holds {quoted(name)}: a path outside the {tree.noun}")
+        raise TreeError(SourceReason.UNSAFE, f"contains {quoted(name)}: a path outside the {tree.noun}")
     size = len(name.encode(errors="surrogateescape"))
     if size > tree.limits.path or any(len(part.encode(errors="surrogateescape")) > 255 for part in parts):
-        raise TreeError(SourceReason.TOO_LARGE, f"holds {quoted(name, 60)}: a path too long")
+        raise TreeError(SourceReason.TOO_LARGE, f"contains {quoted(name, 60)}: a path too long")
     if len(parts) > tree.limits.depth:
         raise TreeError(
-            SourceReason.TOO_LARGE, f"holds {quoted(name, 60)}: a path more than {tree.limits.depth} folders deep"
+            SourceReason.TOO_LARGE, f"contains {quoted(name, 60)}: a path more than {tree.limits.depth} folders deep"
         )
     return "/".join(parts)
 
@@ -268,6 +268,6 @@ def _check_text(path: str) -> None:
     try:
         path.encode()
     except UnicodeEncodeError:
-        raise TreeError(SourceReason.UNSAFE, f"holds {quoted(path)}: a name that is not UTF-8") from None
+        raise TreeError(SourceReason.UNSAFE, f"contains {quoted(path)}: a name that is not UTF-8") from None
     if "\0" in path:
-        raise TreeError(SourceReason.UNSAFE, f"holds {quoted(path)}: a name with a NUL in it")
+        raise TreeError(SourceReason.UNSAFE, f"contains {quoted(path)}: a name with a NUL in it")

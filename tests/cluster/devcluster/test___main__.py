@@ -171,4 +171,4 @@ def test_an_incomplete_folder_of_programs_is_reported_and_not_used(environment: 
     (some / "etcd").symlink_to(Path(environment["KUBEBUILDER_ASSETS"]) / "etcd")
     done = run({**environment, "KUBEBUILDER_ASSETS": str(some), "PATH": ""}, "build")
     assert done.returncode == 1
-    assert done.stdout.startswith(f"KUBEBUILDER_ASSETS ({some}) is not used: it lacks kube-apiserver, ")
+    assert done.stdout.startswith(f"KUBEBUILDER_ASSETS ({some}) is not used: it does not contain kube-apiserver, ")

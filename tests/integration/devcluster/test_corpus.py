@@ -58,7 +58,7 @@ def test_other_archives_are_another_corpus(tmp_path: Path) -> None:
     [
         pytest.param(
             None,
-            "holds no catalog with its bundles: give a folder with",
+            "does not contain a catalog and its bundles: give a folder with",
             id="an empty folder is reported with what is missing",
         ),
         pytest.param(b"no archive", "cannot be unpacked", id="an invalid archive is named"),
@@ -75,7 +75,7 @@ def test_an_invalid_corpus_is_refused(tmp_path: Path, content: bytes | None, wor
 
 
 def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(DevclusterError, match=r"none is no folder: give a folder with catalog/<package>/"):
+    with pytest.raises(DevclusterError, match=r"none is not a folder: give a folder with catalog/<package>/"):
         open_corpus(tmp_path / "none")
 
 

@@ -28,14 +28,16 @@ def refusal(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 def test_a_missing_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = refusal([NOBODY, str(tmp_path / "none"), "x:latest"], capsys)
-    assert output.startswith(f"There is no folder {tmp_path / 'none' / 'catalog'}: the folder with the catalog holds ")
+    assert output.startswith(
+        f"There is no folder {tmp_path / 'none' / 'catalog'}: the folder with the catalog contains "
+    )
 
 
 def test_a_catalog_without_packages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "catalog").mkdir()
     (tmp_path / "bundles").mkdir()
     output = refusal([NOBODY, str(tmp_path), "x:latest"], capsys)
-    assert output == f"{tmp_path / 'catalog'} holds no folder of a package.\n"
+    assert output == f"{tmp_path / 'catalog'} does not contain a folder of a package.\n"
 
 
 @pytest.mark.parametrize(
@@ -43,11 +45,11 @@ def test_a_catalog_without_packages(tmp_path: Path, capsys: pytest.CaptureFixtur
     [
         ("catalog.json", "{", "does not parse: "),
         ("catalog.yaml", "a: [", "does not parse: "),
-        ("catalog.json", "[1]", "holds something else than blobs with schema"),
+        ("catalog.json", "[1]", "contains a value that is not a blob with schema"),
         (
             "catalog.yaml",
             "schema: olm.bundle\nname: p.v1",
-            "holds something else than blobs with schema, package, name",
+            "contains a value that is not a blob with schema, package, name",
         ),
     ],
 )

@@ -131,7 +131,7 @@ async def test_a_decompression_bomb_fails_its_own_job_only(office: Office, harne
         state = await office.run(branch(f"{git.url}/x.git"), harness.access, harness.folder / "into")
     assert isinstance(state, Failed)
     assert isinstance(state.error, BadContent)
-    assert "holds a file of 140,000,000 bytes" in state.error.message
+    assert "contains a file of 140,000,000 bytes" in state.error.message
 
 
 async def test_a_job_that_is_cancelled_during_a_fetch(office: Office, harness: SourceHarness) -> None:

@@ -139,17 +139,17 @@ def test_layers_are_merged(tmp_path: Path, layers: list[list[Entry]], wanted: st
     ("layers", "reason", "words"),
     [
         pytest.param(
-            [[file("../x")]], SourceReason.UNSAFE, 'holds "../x": a path outside the image', id="a path that climbs"
+            [[file("../x")]], SourceReason.UNSAFE, 'contains "../x": a path outside the image', id="a path that climbs"
         ),
         pytest.param(
             [[file("x/a/../../../b")]], SourceReason.UNSAFE, "a path outside the image", id="a path that climbs later"
         ),
         pytest.param([[folder("x/..")]], SourceReason.UNSAFE, "a path outside the image", id="a folder that climbs"),
-        pytest.param([[file("/x/a")]], SourceReason.UNSAFE, 'holds "/x/a": an absolute path', id="an absolute path"),
+        pytest.param([[file("/x/a")]], SourceReason.UNSAFE, 'contains "/x/a": an absolute path', id="an absolute path"),
         pytest.param(
             [[file("/etc/a")]],
             SourceReason.UNSAFE,
-            'holds "/etc/a": an absolute path',
+            'contains "/etc/a": an absolute path',
             id="unselected ones too",
         ),
         pytest.param(
@@ -164,7 +164,7 @@ def test_layers_are_merged(tmp_path: Path, layers: list[list[Entry]], wanted: st
         pytest.param(
             [[link("x/a", "../../b")]],
             SourceReason.UNSAFE,
-            'holds "x/a", a link to "../../b", which is outside the image',
+            'contains "x/a", a link to "../../b", which is outside the image',
             id="a link out of the image",
         ),
         pytest.param(
@@ -190,7 +190,7 @@ def test_layers_are_merged(tmp_path: Path, layers: list[list[Entry]], wanted: st
         pytest.param(
             [[link("x/a", "b"), file("x/a/c")]],
             SourceReason.UNSAFE,
-            'holds something below "x/a", which is a link',
+            'contains something below "x/a", which is a link',
             id="a file through a link",
         ),
         pytest.param(
@@ -233,7 +233,7 @@ def test_layers_are_merged(tmp_path: Path, layers: list[list[Entry]], wanted: st
             "below itself",
             id="a hard link to what it replaces",
         ),
-        pytest.param([[device("x/null")]], SourceReason.UNSAFE, 'holds "x/null", which is a device', id="a device"),
+        pytest.param([[device("x/null")]], SourceReason.UNSAFE, 'contains "x/null", which is a device', id="a device"),
         pytest.param([[pipe("x/p")]], SourceReason.UNSAFE, "which is a named pipe", id="a named pipe"),
         pytest.param([[file("x/" + "a" * 256)]], SourceReason.TOO_LARGE, "a path too long", id="a name too long"),
         pytest.param(

@@ -66,7 +66,7 @@ def test_keys_become_files_below_their_folder() -> None:
         pytest.param(
             [(config_map(str(number), {f"k{number}": "x" * 1024**2}), "") for number in range(9)],
             "TooLarge",
-            f"the configmaps hold 9,437,184 bytes; at most {MAX_CONTENT_BYTES:,} are read",
+            f"the configmaps contain 9,437,184 bytes; at most {MAX_CONTENT_BYTES:,} are read",
             id="too large",
         ),
     ],

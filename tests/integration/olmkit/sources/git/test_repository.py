@@ -153,7 +153,7 @@ async def test_symbolic_links_outside_the_content_are_refused(
     assert isinstance(error, BadContent)
     assert (error.reason, error.ref) == ("UnsafeContent", f"{url}@{made}:catalog")
     assert words in error.message
-    assert error.message.startswith(f'commit {made} of git repository {url} holds "catalog/link", a link to ')
+    assert error.message.startswith(f'commit {made} of git repository {url} contains "catalog/link", a link to ')
 
 
 async def test_a_submodule_is_refused_within_the_selected_folder(
@@ -164,7 +164,7 @@ async def test_a_submodule_is_refused_within_the_selected_folder(
     assert await harness.files(branch(url, directory="catalog")) == WANTED
     error = await harness.error(branch(url))
     assert error.reason == "UnsupportedContent"
-    assert 'holds "vendor/lib", a submodule: submodules are not fetched' in error.message
+    assert 'contains "vendor/lib", a submodule: submodules are not fetched' in error.message
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ async def test_limits_on_bytes(harness: SourceHarness, repository: Repository, u
     harness.limits = ContentLimits(bytes=2_000_000)
     error = await harness.error(branch(url))
     assert (error.reason, isinstance(error, BadContent)) == ("TooLarge", True)
-    assert error.message == f"git repository {url} holds more than 2,000,000 bytes, the most that is read"
+    assert error.message == f"git repository {url} contains more than 2,000,000 bytes, the most that is read"
     # 200 names of one file of 20 kB: small as a pack, large on disk.
     text = repository.blob(bytes(20_000))
     repository.commit({f"f{number}": ("100644", text) for number in range(200)})
@@ -249,7 +249,7 @@ async def test_one_file_too_large_for_memory(harness: SourceHarness, repository:
     repository.commit({"a": bytes(129 * 1024**2)})
     error = await harness.error(branch(url))
     assert error.reason == "TooLarge"
-    assert "holds a file of 135,266,304 bytes; at most 134,217,728 are read of one" in error.message
+    assert "contains a file of 135,266,304 bytes; at most 134,217,728 are read of one" in error.message
 
 
 async def test_a_missing_branch_or_folder_is_reported(

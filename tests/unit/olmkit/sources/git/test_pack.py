@@ -96,7 +96,7 @@ def test_a_delta_with_a_huge_claimed_size_is_refused_before_allocation() -> None
     with pytest.raises(PackError) as raised:
         read(pack([first, entry(OFS_DELTA, delta, back(len(first)))]))
     assert raised.value.reason is SourceReason.TOO_LARGE
-    assert "holds a file of 1,000,000,000,000 bytes" in raised.value.detail
+    assert "contains a file of 1,000,000,000,000 bytes" in raised.value.detail
 
 
 def test_an_object_with_a_huge_claimed_size_is_refused_before_allocation() -> None:
@@ -118,7 +118,7 @@ def test_the_total_size_of_deltas_is_limited() -> None:
     assert len(data) < 6000
     with pytest.raises(PackError) as raised:
         read(data)
-    assert raised.value.detail == "holds more than 1,000,000 bytes, the most that is read"
+    assert raised.value.detail == "contains more than 1,000,000 bytes, the most that is read"
 
 
 def test_too_many_objects() -> None:
