@@ -18,7 +18,7 @@ from devcluster.state import State, load
 
 @pytest.fixture
 def environment(cluster: Cluster, tmp_path: Path) -> Iterator[dict[str, str]]:
-    """A cache of the test's own that has nothing, and the session's programs by KUBEBUILDER_ASSETS."""
+    """An empty cache for the test, and the programs of the session in KUBEBUILDER_ASSETS."""
     if not cluster.is_managed:
         pytest.skip("OLM_KUBECONFIG names a cluster: there are no programs to start another")
     chosen = {"OLM_CACHE": str(tmp_path / "cache"), "KUBEBUILDER_ASSETS": cluster.state.programs}
@@ -41,7 +41,7 @@ def processes(known: State) -> list[int]:
 
 
 def assert_ends(descriptors: list[int]) -> None:
-    """Every process behind the descriptors ends."""
+    """Wait until every process of the descriptors has ended."""
     for descriptor in descriptors:
         assert select.select([descriptor], [], [], 30)[0], "a process runs on"
         os.close(descriptor)
@@ -120,12 +120,12 @@ def test_a_killed_process_leaves_nothing_running(environment: dict[str, str], vi
 
 
 def claimed_port(known: State) -> int:
-    """The port whose listener holds the claim of a cluster: the one before the API server's."""
+    """The port that reserves the allocation of a cluster: the one before that of the API server."""
     return int(known.server.rpartition(":")[2]) - 1
 
 
 def known_range(line: str, known: State) -> bool:
-    """Whether a line of the kernel's table is a route of the cluster's: little-endian, 10.180.0.0 is 0000B40A."""
+    """Whether a line of the routing table is a route of the cluster: little-endian, 10.180.0.0 is 0000B40A."""
     seconds = [int(range_.split(".")[1]) for range_ in known.ranges]
     return any(f"\t0000{second:02X}0A\t" in line for second in seconds)
 

@@ -23,14 +23,14 @@ MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 
 @pytest.fixture
 def own(cluster: Cluster) -> Cluster:
-    """The session's cluster where its processes are ours to disturb."""
+    """The cluster of the session, if devcluster started its processes."""
     if not cluster.is_managed:
         pytest.skip("OLM_KUBECONFIG names a cluster whose processes are not ours")
     return cluster
 
 
 def eventually(holds: Callable[[], bool], seconds: float = 30) -> None:
-    """Return when it holds; fail when it never does."""
+    """Wait until the condition is true; fail when it does not become true."""
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, "it never came about"

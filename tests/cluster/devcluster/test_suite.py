@@ -67,7 +67,7 @@ def test_two_replicas_of_catalogd_serve_with_one_certificate_that_its_clients_tr
 
 
 def certificate_of(suite: Suite, name: str) -> bytes:
-    """What a client that trusts the published CA is shown."""
+    """The certificate that a client which trusts the published CA receives."""
     address = suite.addresses[name].catalogs
     assert address is not None
     host, _, port = address.partition(":")

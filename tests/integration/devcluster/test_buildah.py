@@ -30,7 +30,7 @@ exit 0
 def test_buildah_is_installed_without_a_prompt_and_existing_configuration_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The arguments of apt-get. A real one would change the machine."""
+    """The arguments of a fake apt-get. A real one would change the machine."""
     (tmp_path / "apt-get").write_text(APT_GET.format(folder=tmp_path))
     (tmp_path / "apt-get").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))

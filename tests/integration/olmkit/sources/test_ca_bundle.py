@@ -52,7 +52,7 @@ def test_all_certificates_of_a_folder_are_trusted(tmp_path: Path) -> None:
 
 
 def test_a_mounted_configmap_is_read_once(tmp_path: Path) -> None:
-    """Its files are links through a hidden folder, which kubelet replaces."""
+    """The files of a mounted ConfigMap are links into a hidden folder, which kubelet replaces."""
     (tmp_path / "..2024").mkdir()
     (tmp_path / "..2024" / "ca.crt").write_text(authority("one"))
     os.symlink("..2024", tmp_path / "..data")

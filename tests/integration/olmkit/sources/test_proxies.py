@@ -30,11 +30,11 @@ NAME = "registry.test"
 LOGIN = "me@corp:Ses:ame"
 LOGIN_IN_URL = "me%40corp:Ses%3Aame"
 PLAIN = Registries(parse(insecure_rule(f"{NAME}:80")))
-"""The name is configured as plain HTTP."""
+"""The host is configured for plain HTTP."""
 
 
 def through(registries: Registries, proxy: str, **more: str) -> Registries:
-    """The same, through a proxy for both schemes."""
+    """Registries with a proxy for both schemes."""
     return replace(registries, proxies=Proxies.load({"HTTP_PROXY": proxy, "HTTPS_PROXY": proxy, **more}))
 
 

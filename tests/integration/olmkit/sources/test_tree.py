@@ -274,7 +274,7 @@ ENTRY = some.one_of(
 
 
 def model(layers: Iterable[Iterable[Entry]]) -> dict[str, str] | None:
-    """What layers mean, said another way: hide first, then write; None where a layer has a file below a file."""
+    """A simple implementation of merging: apply whiteouts, then write. None if a layer has a file below a file."""
     content: dict[str, str | None] = {}
     for layer in layers:
         entries, written = list(layer), set()
@@ -308,7 +308,7 @@ def model(layers: Iterable[Iterable[Entry]]) -> dict[str, str] | None:
 @settings(max_examples=300, deadline=None)
 @given(some.lists(some.lists(ENTRY, max_size=6), max_size=4))
 def test_layers_are_merged_as_specified(tmp_path_factory: pytest.TempPathFactory, layers: list[list[Entry]]) -> None:
-    """Whiteouts hide lower layers only, wherever they stand in their own layer (OCI image-spec, layer.md)."""
+    """Whiteouts apply to lower layers only, at any position in their own layer (OCI image-spec, layer.md)."""
     into = tmp_path_factory.mktemp("model") / "into"
     expected = model(layers)
     try:

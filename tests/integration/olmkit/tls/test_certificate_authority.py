@@ -29,7 +29,7 @@ NAMES = ("127.0.0.1", "::1", "catalogs.olm.svc", "localhost")
 
 
 def handshake(material: CertificateSet, trusted: bytes, name: str) -> None:
-    """A whole TLS handshake in memory. Raises ssl.SSLError."""
+    """A complete TLS handshake in memory. Raises ssl.SSLError."""
     client_context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client_context.load_verify_locations(cadata=trusted.decode())
     client_context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_STRICT
@@ -102,7 +102,7 @@ def test_an_expired_ca_is_replaced_at_once() -> None:
 
 
 def test_over_thirty_years_a_client_that_is_a_day_behind_trusts_the_served_certificate() -> None:
-    """Day by day: a server that follows at once and one that follows a day late, clients that follow at once and a day late."""
+    """Each day: servers and clients that apply a change at once, and others that apply it a day later."""
     material = create(NAMES, NOW)
     yesterday = material
     authorities = {material.ca.chain}

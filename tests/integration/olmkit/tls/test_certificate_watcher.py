@@ -46,20 +46,20 @@ def rsa_pair() -> KeyPair:
 
 @dataclass
 class Mount:
-    """A Secret's volume as the kubelet makes it: ..data points to a folder of the version, the names point through it."""
+    """The volume of a Secret as kubelet writes it: ..data links to the folder of a version, and the files link through it."""
 
     folder: Path
     version: int = 0
 
     def put(self, chain: bytes, key: bytes) -> None:
-        """A new version, by one rename."""
+        """Publish a new version with one rename."""
         self.version += 1
         real = self.folder / f"..version-{self.version}"
         real.mkdir(parents=True)
         (real / "tls.crt").write_bytes(chain)
         (real / "tls.key").write_bytes(key)
         for path in real.iterdir():
-            os.utime(path, (1, 1))  # time stamps tell nothing
+            os.utime(path, (1, 1))  # timestamps do not change
         link = self.folder / "..tmp"
         link.symlink_to(real.name)
         link.replace(self.folder / "..data")
@@ -70,7 +70,7 @@ class Mount:
 
 @dataclass
 class Running:
-    """A server that follows a mount."""
+    """A server with the certificate of a mounted Secret."""
 
     mount: Mount
     tls: ServerTls
@@ -138,7 +138,7 @@ async def test_a_key_of_another_type_replaces_the_certificate_completely(running
     other = rsa_pair()
     running.mount.put(other.chain, other.key)
     await running.until_shown(other)
-    # A client that prefers what the old certificate had gets the new one or nothing.
+    # A client that prefers the key type of the old certificate gets the new certificate or none.
     context = ssl.create_default_context(cadata=CA.chain.decode())
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers("ECDHE-ECDSA-AES128-GCM-SHA256")

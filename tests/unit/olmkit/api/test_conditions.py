@@ -157,7 +157,7 @@ WANTED = st.lists(
 
 @given(before=WANTED, wanted=WANTED, generation=st.integers(0, 5))
 def test_merging_is_idempotent(before: list[DesiredCondition], wanted: list[DesiredCondition], generation: int) -> None:
-    """The same wants an hour later give the same conditions and no transition."""
+    """The same desired conditions an hour later result in the same conditions and no transition."""
     old, _ = merge_conditions([], before, 1, NOON - timedelta(days=1))
     once, _ = merge_conditions(old, wanted, generation, NOON)
     twice, transitions = merge_conditions(once, wanted, generation, NOON + timedelta(hours=1))

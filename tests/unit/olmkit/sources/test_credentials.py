@@ -23,7 +23,7 @@ HOSTS = "git.example.com,files.example.com:8443"
 
 
 def through_json(made: Credentials) -> Credentials:
-    """The same as a job reads it."""
+    """The credentials as a job decodes them."""
     return codec.decode(Credentials, orjson.loads(orjson.dumps(codec.encode(made))))
 
 
@@ -82,7 +82,7 @@ def test_a_login_matches_the_host_and_path_of_its_key(
 
 @given(st.text(st.characters(codec="ascii", categories=["L", "N"], include_characters=".-:*[]/"), max_size=40))
 def test_a_login_matches_no_other_host(host: str) -> None:
-    """A login for quay.io is for quay.io, whatever else is asked for."""
+    """A login for quay.io does not match any other host."""
     found = passwords({"quay.io": "a"}).for_registry(host, "x/y")
     assert found is None or host.lower() in ("quay.io", "quay.io:443")
 
@@ -199,12 +199,12 @@ def test_an_insecure_host_must_be_in_both_annotations() -> None:
 
 
 def of_hosts(hosts: str, name: str) -> Credentials:
-    """A Secret with a password for hosts of its annotation."""
+    """Credentials with a password for the hosts of an annotation."""
     return Credentials.from_secret(secret("kubernetes.io/basic-auth", {"username": "u", "password": "p"}, hosts, name))
 
 
 def of_key(hosts: str, name: str) -> Credentials:
-    """The same with a key."""
+    """Credentials with a key for the hosts of an annotation."""
     values = {"ssh-privatekey": KEY, "ssh-knownhosts": "git …"}
     return Credentials.from_secret(secret("kubernetes.io/ssh-auth", values, hosts, name))
 

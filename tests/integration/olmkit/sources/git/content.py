@@ -8,10 +8,10 @@ from tests.secrets import secret
 from tests.servers.git_ssh_server import GitSshServer
 
 FILES = {"README": "read me", "catalog/a/index.yaml": "schema: olm.package\n", "catalog/b.json": "{}"}
-WANTED = {"a/index.yaml": "schema: olm.package\n", "b.json": "{}"}
-"""What is below catalog."""
+CATALOG_FILES = {"a/index.yaml": "schema: olm.package\n", "b.json": "{}"}
+"""The files below catalog/."""
 PASSWORD = "Op3n-Sesame"
-ALL = "asking for all branches and tags: the server does not serve commits by hash"
+ALL_REFS_PROGRESS = "asking for all branches and tags: the server does not serve commits by hash"
 
 
 def ssh_secret(server: GitSshServer, **changed: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from olmkit.sources.addresses import AddressRefused
 from olmkit.sources.errors import BadContent, BadReference
 from olmkit.sources.open import open_source
 from olmkit.sources.tree import ContentLimits
-from tests.integration.olmkit.sources.git.content import FILES, PASSWORD, WANTED, ssh_secret
+from tests.integration.olmkit.sources.git.content import CATALOG_FILES, FILES, PASSWORD, ssh_secret
 from tests.integration.olmkit.sources.harness import SourceHarness, branch, commit
 from tests.secrets import auth, docker_config, secret
 from tests.servers.certificates import Authority
@@ -65,7 +65,7 @@ async def test_a_login_is_sent_to_the_hosts_of_its_secret_only(
         assert error.message == f'git server {server.address} {words} for git repository "/team/x.git" (401)'
 
         harness.use_secrets(secret("kubernetes.io/basic-auth", values, server.address, insecure=server.address))
-        assert await harness.files(branch(url, directory="catalog")) == WANTED
+        assert await harness.files(branch(url, directory="catalog")) == CATALOG_FILES
 
 
 async def test_a_login_is_sent_over_plain_http_only_if_its_secret_allows_it(
@@ -152,7 +152,7 @@ async def test_a_login_does_not_follow_a_redirect(harness: SourceHarness, reposi
                 insecure=f"{here.address},{there.address}",
             )
         )
-        assert await harness.files(branch(f"{here.url}/team/x.git", directory="catalog")) == WANTED
+        assert await harness.files(branch(f"{here.url}/team/x.git", directory="catalog")) == CATALOG_FILES
         assert None not in here.authorizations
         assert set(there.authorizations) == {None}
         assert all(line.startswith("GET ") for line in here.lines), (
@@ -344,6 +344,6 @@ async def test_certificates(harness: SourceHarness, repository: Repository, fold
         error = await harness.error(source)
         assert error.reason == "SourceUnavailable"
         assert f"git server {server.address} presents a certificate that is not trusted" in error.message
-        assert await harness.files(structs.replace(source, insecure_skip_verify=True)) == WANTED
+        assert await harness.files(structs.replace(source, insecure_skip_verify=True)) == CATALOG_FILES
         harness.access = replace(harness.access, ca_folder=authority.folder(tmp_path))
-        assert await harness.files(source) == WANTED
+        assert await harness.files(source) == CATALOG_FILES

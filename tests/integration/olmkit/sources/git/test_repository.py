@@ -12,7 +12,7 @@ from olmkit.errors import Blocked, Waiting
 from olmkit.sources.errors import BadContent
 from olmkit.sources.open import open_source
 from olmkit.sources.tree import ContentLimits
-from tests.integration.olmkit.sources.git.content import ALL, FILES, WANTED
+from tests.integration.olmkit.sources.git.content import ALL_REFS_PROGRESS, CATALOG_FILES, FILES
 from tests.integration.olmkit.sources.harness import SourceHarness, branch, commit, tag
 from tests.servers.git_http_server import GitServer, Repository
 
@@ -31,7 +31,7 @@ async def test_a_branch_a_tag_and_a_commit_over_http(
         assert await harness.files(tag(url, "light")) == FILES
         assert await harness.files(tag(url, "heavy")) == FILES
         assert await harness.files(commit(url, second)) == {"catalog/c": "new"}
-        assert await harness.files(commit(url, first, "./catalog/")) == WANTED
+        assert await harness.files(commit(url, first, "./catalog/")) == CATALOG_FILES
         assert await harness.files(branch(url.removesuffix(".git") + ".git/", directory="catalog/")) == {"c": "new"}
 
 
@@ -87,8 +87,8 @@ async def test_a_commit_that_an_http_server_serves_only_with_its_branch(
 
     async with GitServer(folder, version=0) as server:
         server.fault = refuse
-        assert await harness.files(commit(f"{server.url}/team/x.git", first, "catalog")) == WANTED
-        assert ALL in harness.lines
+        assert await harness.files(commit(f"{server.url}/team/x.git", first, "catalog")) == CATALOG_FILES
+        assert ALL_REFS_PROGRESS in harness.lines
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ async def test_repositories_with_sha256_objects(harness: SourceHarness, folder: 
     made = repository.commit(FILES)
     assert len(made) == 64
     url = f"{server.url}/long.git"
-    assert await harness.files(branch(url, directory="catalog")) == WANTED
+    assert await harness.files(branch(url, directory="catalog")) == CATALOG_FILES
     assert await harness.files(commit(url, made)) == FILES
 
 
@@ -161,7 +161,7 @@ async def test_a_submodule_is_refused_within_the_selected_folder(
 ) -> None:
     files = FILES | {"vendor/lib": ("160000", "b" * 40)}
     repository.commit(files)
-    assert await harness.files(branch(url, directory="catalog")) == WANTED
+    assert await harness.files(branch(url, directory="catalog")) == CATALOG_FILES
     error = await harness.error(branch(url))
     assert error.reason == "UnsupportedContent"
     assert 'contains "vendor/lib", a submodule: submodules are not fetched' in error.message
@@ -214,7 +214,7 @@ async def test_invalid_names_and_modes(harness: SourceHarness, repository: Repos
 
 
 async def test_too_many_nested_folders(harness: SourceHarness, repository: Repository, url: str) -> None:
-    """Ten folders that each hold the same one ten times: a trillion files in a pack of a kilobyte."""
+    """Nested folders that each contain the same folder ten times: a trillion files in a pack of a kilobyte."""
     below = repository.tree({f"f{number}": "x" for number in range(10)})
     for _ in range(12):
         below = repository.raw_tree([("40000", b"d%d" % number, below) for number in range(10)])

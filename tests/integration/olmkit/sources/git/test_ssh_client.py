@@ -13,7 +13,7 @@ import pytest
 from msgspec import structs
 
 from olmkit.errors import Blocked, Waiting
-from tests.integration.olmkit.sources.git.content import ALL, FILES, WANTED, ssh_secret
+from tests.integration.olmkit.sources.git.content import ALL_REFS_PROGRESS, CATALOG_FILES, FILES, ssh_secret
 from tests.integration.olmkit.sources.harness import SourceHarness, branch, commit, tag
 from tests.secrets import secret
 from tests.servers.git_http_server import GitServer, Repository
@@ -33,7 +33,7 @@ async def test_a_branch_a_tag_and_a_commit_over_ssh(
         assert await harness.files(branch(url, directory="catalog")) == {"c": "new"}
         assert await harness.files(tag(url, "heavy")) == FILES
         assert await harness.files(commit(url, second)) == {"catalog/c": "new"}
-        assert await harness.files(commit(url, first, "catalog")) == WANTED
+        assert await harness.files(commit(url, first, "catalog")) == CATALOG_FILES
     assert set(server.users) == {"someone"}
     assert set(server.commands) == {"git-upload-pack '/team/x.git'"}
 
@@ -41,7 +41,7 @@ async def test_a_branch_a_tag_and_a_commit_over_ssh(
 async def test_a_commit_that_an_ssh_server_serves_only_with_its_branch(
     harness: SourceHarness, repository: Repository
 ) -> None:
-    """By version 0 git gives out tips alone."""
+    """With protocol version 0, git serves tips of branches and tags only."""
     first = repository.commit(FILES, "side")
     repository.git("tag", "--annotate", "--message", "words", "heavy", first)
     repository.commit({"a": "newer"}, "side", on=first)
@@ -49,8 +49,8 @@ async def test_a_commit_that_an_ssh_server_serves_only_with_its_branch(
     async with GitSshServer(repository.folder.parents[1], version=0) as server:
         harness.use_secrets(ssh_secret(server))
         url = f"ssh://git@{server.address}/team/x.git"
-        assert await harness.files(commit(url, first, "catalog")) == WANTED
-        assert ALL in harness.lines
+        assert await harness.files(commit(url, first, "catalog")) == CATALOG_FILES
+        assert ALL_REFS_PROGRESS in harness.lines
         error = await harness.error(commit(url, "a" * 40))
     assert error.reason == "SourceNotFound"
     assert error.message == f"git repository {url} has no commit {'a' * 40}, or does not allow access to it"
@@ -65,7 +65,7 @@ async def test_the_host_key_is_verified_with_the_secret(harness: SourceHarness, 
         harness.use_secrets(ssh_secret(server, **{"ssh-knownhosts": strange}))
         error = await harness.error(source)
         assert (error.reason, isinstance(error, Waiting)) == ("HostKeyRefused", True)
-        assert await harness.files(structs.replace(source, insecure_skip_verify=True)) == WANTED
+        assert await harness.files(structs.replace(source, insecure_skip_verify=True)) == CATALOG_FILES
 
         harness.use_secrets(ssh_secret(server, **{"ssh-knownhosts": other.known_hosts}))
         assert (await harness.error(source)).reason == "HostKeyRefused", "no line names this host"
@@ -123,7 +123,7 @@ async def test_forms_of_known_hosts(harness: SourceHarness, repository: Reposito
             server.known_hosts.replace(place, hashed),
         ):
             harness.use_secrets(ssh_secret(server, **{"ssh-knownhosts": lines}))
-            assert await harness.files(source) == WANTED, lines
+            assert await harness.files(source) == CATALOG_FILES, lines
         for lines in (
             "@revoked " + server.known_hosts + server.known_hosts,
             "@revoked " + server.known_hosts + "@revoked " + server.other_known_hosts,
@@ -156,7 +156,7 @@ async def test_invalid_keys(harness: SourceHarness, repository: Repository, key:
 
 
 def locked_key(form: str) -> str:
-    """A private key that a passphrase locks. OpenSSH's own form as far as anybody reads it who has no passphrase."""
+    """An encrypted private key in the format of OpenSSH, as far as it is read without the passphrase."""
     if form != "openssh":
         return asyncssh.generate_private_key("ssh-rsa").export_private_key(form, "s3cret").decode()
     parts = (b"aes256-ctr", b"bcrypt", b"")
@@ -210,7 +210,7 @@ async def test_an_ssh_server_without_git(harness: SourceHarness, repository: Rep
 
 
 async def test_a_name_that_resolves_to_a_refused_address(harness: SourceHarness, repository: Repository) -> None:
-    """Nothing can be said of the name itself: its address is judged when connecting."""
+    """The name itself is allowed; its address is checked when the connection is made."""
     name = socket.gethostname()
     try:
         address = socket.getaddrinfo(name, None, family=socket.AF_INET)[0][4][0]

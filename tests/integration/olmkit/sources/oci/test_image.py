@@ -333,7 +333,7 @@ async def test_an_image_without_layers_is_empty(
 
 
 async def test_the_digest_of_an_image_is_that_of_its_manifest(local_registry: LocalRegistry, repository: str) -> None:
-    """The fixture's own promise, on which the tests above rest."""
+    """The tests above rely on this property of the fixture."""
     manifest = images.push_blobs(local_registry.address, repository, [CATALOG], LABELS)
     body = json.dumps(manifest).encode()
     digest = images.push_manifest(local_registry.address, repository, "v1", body, images.MANIFEST["oci"])

@@ -149,7 +149,7 @@ async def test_the_files_of_a_cancelled_pull_are_removed(
 async def test_a_certificate_authority_of_the_environment_is_trusted(
     harness: JobHarness, local_registry: LocalRegistry, repository: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Jobs inherit the environment: SSL_CERT_FILE names a private authority."""
+    """Jobs inherit SSL_CERT_FILE, which names a private authority, from the environment."""
     keys = make_keys(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(keys / "ca.crt"))
     digest = images.push(local_registry.address, repository, "v1", [tar({"a": "1"})], {})

@@ -61,7 +61,7 @@ blocked = true
 
 
 def asked(image: str, conf: str = CONF) -> list[str]:
-    """host/repository of each endpoint, with its marks."""
+    """host/repository of each endpoint, with its attributes."""
     return [
         f"{each.host}/{each.repository}"
         + (" insecure" if each.insecure else "")

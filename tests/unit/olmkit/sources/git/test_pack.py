@@ -19,7 +19,7 @@ LIMITS = PackLimits(bytes=1_000_000, objects=100, object_bytes=200_000, structur
 
 
 def number(value: int) -> bytes:
-    """7 bits a byte, the lowest first."""
+    """7 bits per byte, least significant first."""
     out = b""
     while value > 0x7F:
         out += bytes([value & 0x7F | 0x80])
@@ -48,7 +48,7 @@ def pack(entries: Sequence[bytes], count: int | None = None) -> bytes:
 
 
 def back(distance: int) -> bytes:
-    """How far before an object its base begins."""
+    """The offset of a base before its object."""
     assert distance < 128
     return bytes([distance])
 
@@ -106,7 +106,7 @@ def test_an_object_with_a_huge_claimed_size_is_refused_before_allocation() -> No
 
 
 def test_the_total_size_of_deltas_is_limited() -> None:
-    """A hundred results of 150 kB each, from one base and a few bytes apiece."""
+    """A hundred results of 150 kB each, from one base and small deltas."""
     base = entry(FILE, bytes(50_000))
     entries, distance = [base], len(base)
     for each in range(99):
