@@ -175,14 +175,14 @@ def test_an_image_of_10_000_layers(arena: Stage, witness: Witness, name: str) ->
 
 _WAYS = (
     ("trickles", "sends too slowly"),
-    ("is-longer", "other bytes"),
+    ("is-longer", "sent bytes for"),
     ("is-shorter", "bytes"),
     ("other-bytes", "bytes"),
     ("hangs", "does not answer"),
     ("endless-head", "registry"),
     ("one-endless-header", "registry"),
-    ("closes-midway", "broke off"),
-    ("garbage", "what is no HTTP"),
+    ("closes-midway", "closed the connection in the middle of a response"),
+    ("garbage", "does not answer with HTTP"),
     ("to-a-file", "redirects to an address that is not http or https"),
     ("to-metadata", "169.254.169.254"),
     ("to-itself", "redirects more than"),
