@@ -1,6 +1,6 @@
-"""What all tests share: the cluster of the session and the corpus of real packages.
+"""Fixtures of all tests: the cluster of the session and the corpus of real packages.
 
-A test that asks for neither needs neither Go nor network. Nothing here stands in for a real part.
+Tests that use neither require neither Go nor a network. There are no mocks.
 """
 
 import os
@@ -18,7 +18,7 @@ _BUILD_FAILED = pytest.StashKey[str]()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Build the cluster's programs before the first test: the time limit of a test is no limit for a build."""
+    """Build the programs of the cluster before the first test, because the timeout of a test does not apply to a build."""
     config = session.config
     fixtures = {name for item in session.items for name in getattr(item, "fixturenames", ())}
     wanted = "cluster_programs" in fixtures or ("cluster" in fixtures and not os.environ.get("OLM_KUBECONFIG"))
@@ -43,14 +43,14 @@ def cluster_programs(pytestconfig: pytest.Config) -> Path:
 
 @pytest.fixture(scope="session")
 def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
-    """A real cluster for the whole session: our own, or with OLM_KUBECONFIG that one. Tests take names of their own in it."""
+    """A real cluster for the whole session: a new one, or that of OLM_KUBECONFIG. Tests use unique names in it."""
     if _BUILD_FAILED in pytestconfig.stash:
         pytest.fail(pytestconfig.stash[_BUILD_FAILED], pytrace=False)
     try:
         running = start(ClusterOptions.from_environment(f"test-{os.getpid()}"), print)
     except DevclusterError as error:
         if os.environ.get("OLM_KUBECONFIG"):
-            # The user's own cluster cannot be used: no test can, and each would say so again.
+            # The cluster of OLM_KUBECONFIG cannot be used, so every test would fail with the same error.
             pytest.exit(f"The cluster of OLM_KUBECONFIG cannot be used: {error}", returncode=1)
         pytest.fail(str(error), pytrace=False)
     with running:
@@ -59,7 +59,7 @@ def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def corpus() -> Path:
-    """A folder with catalog/ and bundles/ of real packages; skips where there is none, unless OLM_CORPUS names it."""
+    """A folder with catalog/ and bundles/ of real packages; skips if there is none, unless OLM_CORPUS is set."""
     try:
         return open_corpus(default_folder())
     except DevclusterError as error:

@@ -1,4 +1,4 @@
-"""Work as a count instead of a time: lines of the product that this thread executes."""
+"""Measures work by the number of executed lines of the product in this thread, instead of time."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ PRODUCT = ("catalogd", "olmkit", "operator_controller", "rukpak")
 
 @dataclass
 class Lines:
-    """A comprehension counts one for each item; what C does by itself counts nothing."""
+    """A comprehension counts one per item; work in C does not count."""
 
     executed: int = 0
 
 
 @contextlib.contextmanager
 def lines_counted() -> Iterator[Lines]:
-    """Count in functions that are called, and coroutines that are resumed, from here on."""
+    """Start counting in functions that are called and coroutines that are resumed."""
     lines = Lines()
 
     def trace(frame: FrameType, event: str, arg: Any) -> Any:

@@ -1,6 +1,6 @@
-"""A process without file descriptors. For programs that tests start: a test itself would take those of all others away.
+"""A process without free file descriptors, for programs that tests start: a test itself would affect all other tests.
 
-Threads need none, and opening a file does.
+Opening a file needs a descriptor; starting a thread does not.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import resource
 
 
 def use_up() -> None:
-    """All that this process may have, until they are given back."""
+    """Use all file descriptors of this process until they are released."""
     highest = max(int(each) for each in os.listdir("/proc/self/fd"))
     resource.setrlimit(resource.RLIMIT_NOFILE, (highest, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     while True:
@@ -21,6 +21,6 @@ def use_up() -> None:
 
 
 def give_back() -> None:
-    """There are more again."""
+    """Release them."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,7 +1,7 @@
-"""Pushes images made for a test, well formed or hostile, to a real registry that speaks plain HTTP.
+"""Builds images for tests, valid or malicious, and pushes them to a real registry over plain HTTP.
 
-For every test that needs an image: `push` an image of tar archives made by `tar`, `push_index` several of them for platforms,
-`push_manifest` whatever bytes a test wants to see refused. devcluster.images pushes real content; here are crafted layers.
+`push` pushes an image of tar archives (`tar`), `push_index` an index of images for platforms, and `push_manifest` any bytes.
+devcluster.images pushes real content.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LAYER: Mapping[tuple[Media, Compression], str] = {
 
 @dataclass(frozen=True)
 class Entry:
-    """One member of a layer, exactly as given: no name is cleaned and no parent folder is added."""
+    """A member of a layer, written unchanged: names are not normalized, and no parent folders are added."""
 
     name: str
     data: bytes = b""
@@ -128,7 +128,7 @@ def push_blobs(
     *,
     compression: Compression = "gzip",
 ) -> dict[str, Any]:
-    """Push config and layers; returns the manifest that names them, for tests that want to change it first."""
+    """Push config and layers; returns their manifest, for tests that change it before they push it."""
     config = {
         "architecture": "amd64",
         "os": "linux",
@@ -153,7 +153,7 @@ def push_index(
     *,
     annotations: Mapping[str, Mapping[str, str]] | None = None,
 ) -> str:
-    """Push an index of images that are there: "os/architecture" to digest. Returns its digest."""
+    """Push an index of existing images, by "os/architecture" to digest; returns its digest."""
     entries = []
     for platform, digest in images.items():
         system, _, architecture = platform.partition("/")
@@ -172,14 +172,14 @@ def push_index(
 
 
 def push_manifest(registry: str, repository: str, version: str, manifest: Any, kind: str) -> str:
-    """Push a manifest as it is (bytes, or what becomes JSON) under a tag or digest; returns its digest."""
+    """Push a manifest (bytes, or a value for JSON) unchanged under a tag or digest; returns its digest."""
     body = manifest if isinstance(manifest, bytes) else _json(manifest)
     _send(registry, "PUT", f"/v2/{repository}/manifests/{version}", body, content_type=kind)
     return digest_of(body)
 
 
 def push_blob(registry: str, repository: str, data: bytes, kind: str) -> dict[str, Any]:
-    """Push a blob if it is not there; returns its descriptor."""
+    """Push a blob if it does not exist; returns its descriptor."""
     digest = digest_of(data)
     try:
         _send(registry, "HEAD", f"/v2/{repository}/blobs/{digest}")

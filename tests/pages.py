@@ -1,18 +1,18 @@
-"""The pages of README.md, docs/ and config/samples, cut into their fenced blocks, and what becomes of each block in a test.
+"""The fenced blocks of README.md, docs/ and config/samples, and how each block is tested.
 
 Called by tests/cases/test_docs.py, which checks what can be checked without a cluster, and by tests/e2e/test_docs.py, which runs
-the pages. What happens to a block is said by its info string, where a reader of the source sees it too:
+the pages. The info string of a block decides how it is tested:
 
     ```sh            run, in the order of the page, in one shell for the page; it has to succeed
     ```sh status=1   run; it has to end with that status
-    ```sh no-run     not run, as it needs what no test has: only its syntax and the commands in it are checked
+    ```sh no-run     not run, because it requires what tests do not have: only its syntax and its commands are checked
     ```yaml          objects that the API server has to accept, strictly
     ```promql        every metric in it has to be served by catalogd
     ```tree          every path in it has to exist
     ```text, json, mermaid, dockerfile   what the sh block before it prints
     ```text no-run   what the sh block before it, which is not run either, might print
 
-Pure but for reading the pages.
+Pure, except for reading the pages.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FATES = frozenset(
     {("sh", ""), ("sh", "status=1"), ("sh", NO_RUN), ("text", NO_RUN), ("yaml", ""), ("promql", ""), ("tree", "")}
 )
 ANYTHING = "…"
-"""What stands in shown output for what is another each time."""
+"""Placeholders in shown output for values that differ each time."""
 
 _SHELL = "sh"
 _CHANGING = (
@@ -41,12 +41,12 @@ _CHANGING = (
     (re.compile(r"\b\d+(?:s|m|h|d)(?:\d+(?:s|m|h))?(?!\w)"), "AGE"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "TIME"),
 )
-"""Digests, ages and times of kubectl's columns: any of them is as good as the one that a page shows."""
+"""Digests, ages and times in columns of kubectl, which match any other value."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block. `line` is that of its first fence, from 1."""
+    """A fenced block. `line` is the line of its first fence, from 1."""
 
     page: str
     line: int
@@ -66,7 +66,7 @@ class Block:
 
     @property
     def is_output(self) -> bool:
-        """Whether it is what commands print."""
+        """Whether it is the output of commands."""
         return self.language in OUTPUT and not self.marker
 
     @property
@@ -76,13 +76,13 @@ class Block:
 
     @property
     def status(self) -> int:
-        """With what status its commands have to end."""
+        """The expected exit status of its commands."""
         return int(self.marker.removeprefix("status=") or 0)
 
 
 @dataclass(frozen=True)
 class Step:
-    """A block that is run, and the block that shows what it prints."""
+    """A block that is run, and the block with its output."""
 
     commands: Block
     shown: Block | None
@@ -94,7 +94,7 @@ def name_of(page: Path) -> str:
 
 
 def blocks(page: Path) -> list[Block]:
-    """All blocks of the page in order; one that is only indented has no language, and so no fate."""
+    """All blocks of the page, in order; an indented block has no language and is not tested."""
     found = []
     for token in MarkdownIt("commonmark").parse(page.read_text()):
         if token.type in ("fence", "code_block") and token.map:
@@ -104,7 +104,7 @@ def blocks(page: Path) -> list[Block]:
 
 
 def steps(page: Path) -> Iterator[Step]:
-    """What is run of the page, in order. Output belongs to the commands before it; test_docs checks that there are some."""
+    """The blocks of a page to run, in order. Output belongs to the commands before it; test_docs checks that there are any."""
     waiting: Block | None = None
     for block in blocks(page):
         if block.is_command:
@@ -119,7 +119,7 @@ def steps(page: Path) -> Iterator[Step]:
 
 
 def strays(page: Path) -> list[str]:
-    """Places of blocks of output that no commands precede; of commands that are not run the output is not compared."""
+    """Positions of blocks of output without commands before them. Output of commands that are not run is not compared."""
     shown = {step.shown for step in steps(page)}
     found = blocks(page)
     unsaid = [
@@ -132,7 +132,7 @@ def strays(page: Path) -> list[str]:
 
 
 def agrees(shown: str, printed: str) -> bool:
-    """Whether that was printed: blanks count as one, digests and times as any other, and an ellipsis stands for anything."""
+    """Whether the output matches: whitespace is one blank, digests and times match any other, an ellipsis matches anything."""
     pattern = re.escape(_evened(shown)).replace(re.escape(ANYTHING), ".*")
     return re.fullmatch(pattern, _evened(printed), re.DOTALL) is not None
 

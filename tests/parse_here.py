@@ -1,4 +1,4 @@
-"""What parses for a job, in the process of the test: for tests of what jobs do, rather than of what keeps them apart."""
+"""The parser of a job in the process of the test, for tests of jobs without their isolation."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Result = TypeVar("Result")
 
 
 async def parse_here(job: Job[Request, Result], request: Request, files: Sequence[IO[bytes]], folder: Path) -> Result:
-    """As olmkit.jobs.job.Parse; request and result go through JSON, as they do between processes."""
+    """As olmkit.jobs.job.Parse; request and result are encoded as JSON, as between processes."""
     decoded = codec.decode(job.request, through_json(request))
     found = registry.find(job.function).function(decoded, JobContext(folder, files=files))
     return codec.decode(job.result, through_json(found))
 
 
 def through_json(value: object) -> Any:
-    """The JSON value of a request or a result, as the other process reads it."""
+    """A request or a result after encoding and decoding as JSON."""
     return json.loads(json.dumps(codec.encode(value)))

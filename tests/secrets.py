@@ -1,4 +1,4 @@
-"""Secret objects as the API server gives them, for tests of what they grant."""
+"""Secret objects as the API server returns them, for tests of credentials."""
 
 from __future__ import annotations
 

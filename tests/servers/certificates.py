@@ -1,4 +1,4 @@
-"""An authority that nobody trusts and certificates of it, made in the test: for servers of tests that speak TLS on loopback."""
+"""A private certificate authority and its certificates, created by the test, for servers with TLS on loopback."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Authority:
         )
 
     def folder(self, folder: Path) -> Path:
-        """A folder with the authority's certificate, as Access.ca_folder names it."""
+        """A folder with the certificate of the authority, for Access.ca_folder."""
         made = folder / "authorities"
         made.mkdir(exist_ok=True)
         (made / "test.crt").write_bytes(self._certificate.public_bytes(serialization.Encoding.PEM))
         return made
 
     def server_context(self, folder: Path) -> ssl.SSLContext:
-        """For a server on loopback."""
+        """The context of a server on loopback."""
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "server of a test")])
         names = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")]

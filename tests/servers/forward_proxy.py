@@ -1,7 +1,7 @@
-"""A forward proxy, as companies have them: CONNECT for https, whole URLs for http.
+"""A forward proxy: CONNECT for https, absolute URLs for http.
 
-For tests of olmkit.sources. A real server, which only connects to loopback; it knows hosts by names of its own, so that nobody
-but it can reach them.
+For tests of olmkit.sources. A real server that connects to loopback only. It resolves private names, so that hosts can be reached
+through it only.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 
 @dataclass
 class ForwardProxy:
-    """`hosts` are its names, "registry.test:443" to "127.0.0.1:port"; `login` is "user:password" or "" for everybody.
+    """`hosts` are its names, "registry.test:443" to "127.0.0.1:port"; `login` is "user:password" or "" for no authentication.
 
-    `requests` are request lines; `authorizations` what came as Proxy-Authorization and `passed_on` as Authorization.
+    `requests` are request lines, `authorizations` the values of Proxy-Authorization, and `passed_on` those of Authorization.
     """
 
     hosts: Mapping[str, str]
@@ -32,7 +32,7 @@ class ForwardProxy:
 
     @asynccontextmanager
     async def running(self, context: ssl.SSLContext | None = None) -> AsyncIterator[ForwardProxy]:
-        """Listens on a free port of loopback at `address`; with a context it speaks TLS itself."""
+        """Listen on a free port of loopback, `address`; with a context the proxy itself uses TLS."""
         self._tasks: set[asyncio.Task[None]] = set()
         server = await asyncio.start_server(self._accept, "127.0.0.1", 0, ssl=context)
         host, port = server.sockets[0].getsockname()[:2]

@@ -1,7 +1,7 @@
-"""Real git repositories behind real git servers, for tests of git sources: git http-backend behind a small CGI bridge.
+"""Real git repositories and a real git server over http, for tests of git sources: git http-backend with a small CGI bridge.
 
-`Repository` makes commits with the git program; `GitServer` serves a folder of them over http or https, with a login in front
-when asked, and misbehaves on demand. The ssh server is in tests/servers/git_ssh_server.py.
+`Repository` creates commits with the git program. `GitServer` serves a folder of repositories over http or https, with an
+optional login, and injects faults. The ssh server is in tests/servers/git_ssh_server.py.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ENVIRONMENT = {
     "GIT_COMMITTER_EMAIL": "tests@example.com",
     "GIT_AUTHOR_DATE": "1700000000 +0000",
     "GIT_COMMITTER_DATE": "1700000000 +0000",
-    # http-backend refuses repositories of other users, which folders of a container may be.
+    # http-backend refuses repositories of other users, such as folders of a container.
     "GIT_CONFIG_COUNT": "1",
     "GIT_CONFIG_KEY_0": "safe.directory",
     "GIT_CONFIG_VALUE_0": "*",
@@ -44,7 +44,7 @@ class Repository:
         self.git("init", "--quiet", "--bare", f"--object-format={object_format}", "--initial-branch=main", ".")
 
     def git(self, *arguments: str, data: bytes = b"") -> str:
-        """What git prints, without spaces around it."""
+        """The output of git, stripped."""
         done = subprocess.run(
             ["git", *arguments], cwd=self.folder, env=ENVIRONMENT, input=data, capture_output=True, check=False
         )
@@ -52,16 +52,16 @@ class Repository:
         return done.stdout.decode().strip()
 
     def blob(self, data: bytes | str) -> str:
-        """The hash of a file's bytes."""
+        """Write a blob; returns its hash."""
         text = data.encode() if isinstance(data, str) else data
         return self.git("hash-object", "-w", "-t", "blob", "--stdin", data=text)
 
     def raw(self, kind: str, data: bytes) -> str:
-        """An object of any kind with any text, well formed or not."""
+        """Write an object of any type and content, valid or not; returns its hash."""
         return self.git("hash-object", "-w", "-t", kind, "--stdin", "--literally", data=data)
 
     def tree(self, files: Mapping[str, bytes | str | tuple[str, str]]) -> str:
-        """The hash of a folder; paths may have slashes. A value is a file's text, or (mode, hash)."""
+        """Write a tree; returns its hash. Paths may have slashes; values are the text of a file, or (mode, hash)."""
         here: dict[str, tuple[str, str]] = {}
         below: dict[str, dict[str, bytes | str | tuple[str, str]]] = {}
         for path, value in files.items():
@@ -75,7 +75,7 @@ class Repository:
         return self.raw_tree([(mode, name.encode(), value) for name, (mode, value) in here.items()])
 
     def raw_tree(self, entries: list[tuple[str, bytes, str]]) -> str:
-        """A folder of (mode, name, hash) whose names nobody looks at."""
+        """Write a tree of (mode, name, hash) without validating the names; returns its hash."""
         ordered = sorted(entries, key=lambda each: each[1] + (b"/" if each[0] == "40000" else b""))
         text = b"".join(mode.encode() + b" " + name + b"\0" + bytes.fromhex(value) for mode, name, value in ordered)
         return self.raw("tree", text)
@@ -87,7 +87,7 @@ class Repository:
         *,
         on: str = "",
     ) -> str:
-        """A commit of files, or of a tree by its hash, that the branch then names; `on` is its parent."""
+        """Commit files, or a tree by its hash, to the branch; `on` is the parent. Returns its hash."""
         tree = files if isinstance(files, str) else self.tree(files)
         parents = ("-p", on) if on else ()
         made = self.git("commit-tree", tree, *parents, "-m", "a commit")
@@ -98,7 +98,7 @@ class Repository:
 class GitServer(WebServer):
     """Serves the repositories of a folder on a free port of loopback, at `address`.
 
-    `lines` are "GET /x.git/info/refs?…" lines. With version=0 it knows nothing of git's protocol 2.
+    `lines` are "GET /x.git/info/refs?…" lines. With version=0 the server does not support protocol version 2.
     """
 
     def __init__(
@@ -114,20 +114,20 @@ class GitServer(WebServer):
 
     @property
     def lines(self) -> list[str]:
-        """The requests in words."""
+        """The request lines."""
         return [f"{each.method} {each.path_qs}" for each in self.requests]
 
     @property
     def authorizations(self) -> list[str | None]:
-        """What each request brought to log in."""
+        """The Authorization header of each request, or None."""
         return [each.headers.get("Authorization") for each in self.requests]
 
     async def content(self, request: web.Request) -> web.StreamResponse:
-        """What git says."""
+        """The response to a request."""
         return await self.run(request)
 
     async def run(self, request: web.Request) -> web.Response:
-        """What git http-backend says."""
+        """The response of git http-backend."""
         version = request.headers.get("Git-Protocol", "") if self._version == 2 else ""
         environment = {
             **ENVIRONMENT,

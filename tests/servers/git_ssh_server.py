@@ -1,4 +1,4 @@
-"""A real ssh server that runs git upload-pack, for tests of git sources: asyncssh on loopback, keys made for the test."""
+"""A real ssh server that runs git upload-pack, for tests of git sources: asyncssh on loopback, with generated keys."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ COMMAND = re.compile(r"git-upload-pack '([^']*)'")
 
 
 class GitSshServer:
-    """Serves the repositories of a folder at `address`; `commands` are what was asked to be run, `users` who asked.
+    """Serves the repositories of a folder at `address`; `commands` are the requested commands, `users` the users of the sessions.
 
-    `script` runs in git's place when it is set: it gets the channel and does what it likes.
+    If `script` is set, it handles the channel instead of git.
     """
 
     def __init__(self, folder: Path, *, version: int = 2) -> None:
@@ -39,21 +39,21 @@ class GitSshServer:
 
     @property
     def private_key(self) -> str:
-        """What a Secret holds as ssh-privatekey."""
+        """The value of ssh-privatekey."""
         return self._user_key.export_private_key().decode()
 
     @property
     def known_hosts(self) -> str:
-        """What a Secret holds as ssh-knownhosts."""
+        """The value of ssh-knownhosts."""
         return self.known_host(self._host_key)
 
     @property
     def other_known_hosts(self) -> str:
-        """The same by the server's other key, which it shows first."""
+        """The value of ssh-knownhosts for the other key, which the server presents first."""
         return self.known_host(self._other_host_key)
 
     def known_host(self, key: asyncssh.SSHKey, marker: str = "") -> str:
-        """A line of known_hosts that tells this server by a key."""
+        """The line of known_hosts for this server and a key."""
         host, port = self.address.split(":")
         return f"{marker}[{host}]:{port} {key.export_public_key().decode()}"
 
@@ -117,7 +117,7 @@ class GitSshServer:
 
 
 class _Watched(asyncssh.SSHServer):
-    """Notes each connection, so that none outlives the test."""
+    """Records each connection, so that none outlives the test."""
 
     def __init__(self, connections: list[asyncssh.SSHServerConnection]) -> None:
         self._connections = connections
@@ -127,7 +127,7 @@ class _Watched(asyncssh.SSHServer):
 
 
 async def _pass_on(source: Any, sink: Any) -> None:
-    """Bytes of one stream into another, until one of them ends."""
+    """Copy one stream into another, until one of them ends."""
     with suppress(OSError, asyncssh.Error):
         while data := await source.read(65536):
             sink.write(data)

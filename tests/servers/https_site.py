@@ -1,4 +1,4 @@
-"""A real HTTPS server on loopback for these tests, and clients that say what they met."""
+"""A real HTTPS server on loopback, and clients that return what they received."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from olmkit.tls.client_tls import client_context
 
 @dataclass
 class Site:
-    """`GET /`: "hello", and 404 for what has "absent" in its path. `GET /slow`: ten lines, each when the test has said `go`."""
+    """`GET /`: "hello", and 404 for what has "absent" in its path. `GET /slow`: ten lines, each when the test has set `go`."""
 
     port: int = 0
     go: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
@@ -46,7 +46,7 @@ class Site:
 
 @contextlib.asynccontextmanager
 async def serve(context: ssl.SSLContext | None, middlewares: Sequence[Middleware] = ()) -> AsyncIterator[Site]:
-    """The server while the context lasts."""
+    """Run the server while the context is open."""
     site = Site()
     application = web.Application(middlewares=middlewares)
     application.router.add_get("/slow", site.slow)
@@ -62,7 +62,7 @@ async def serve(context: ssl.SSLContext | None, middlewares: Sequence[Middleware
 
 
 async def shown(port: int, bundle: bytes, name: str = "127.0.0.1") -> bytes:
-    """The certificate, DER, that a new connection is shown, for a client that trusts these CAs. Raises ssl.SSLError."""
+    """The certificate (DER) that a client with these CAs receives on a new connection. Raises ssl.SSLError."""
     context = client_context(bundle.decode(), with_system=False)
     _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname=name)
     try:
@@ -76,7 +76,7 @@ async def shown(port: int, bundle: bytes, name: str = "127.0.0.1") -> bytes:
 
 @contextlib.asynccontextmanager
 async def session(bundle: bytes) -> AsyncIterator[aiohttp.ClientSession]:
-    """A client with one connection that is kept."""
+    """A client with one persistent connection."""
     connector = aiohttp.TCPConnector(ssl=client_context(bundle.decode(), with_system=False), limit=1)
     async with aiohttp.ClientSession(connector=connector) as made:
         yield made

@@ -1,4 +1,4 @@
-"""One image registry for the whole session, for tests that need images and no cluster.
+"""One image registry for the session, for tests that need images but no cluster.
 
 The fixture `local_registry` of tests/integration starts it, with the program and the configuration of the development cluster's
 registry: plain HTTP, no login. tests/servers/registry.py starts registries with logins, tokens and TLS for single tests.
@@ -26,7 +26,7 @@ _LISTENING = re.compile(r"listening on 127\.0\.0\.1:(\d+)")
 
 @dataclass(frozen=True)
 class LocalRegistry:
-    """`address` is "127.0.0.1:port"; `registries_conf` sends every registry that catalogs name to it."""
+    """`address` is "127.0.0.1:port"; `registries_conf` maps every registry that catalogs name to it."""
 
     address: str
     registries_conf: Path
@@ -34,11 +34,11 @@ class LocalRegistry:
 
 @contextmanager
 def run_registry(folder: Path, programs: Path) -> Iterator[LocalRegistry]:
-    """A registry that stores its images below `folder`, until the block ends or this process dies.
+    """A registry that stores its images below `folder`, until the block ends or this process exits.
 
     `programs` is the folder with the registry program.
     """
-    # The log names the port that the kernel chose.
+    # The port that the kernel chose is in the log.
     (folder / "registry.yaml").write_text(configuration(folder, "127.0.0.1:0").replace("level: error", "level: info"))
     program = component(folder)
     tied = (sys.executable, parent_death_signal.__file__, str(os.getpid()), str(int(signal.SIGKILL)))

@@ -1,4 +1,4 @@
-"""Servers of bytes, for what no HTTP library would send."""
+"""Servers that send arbitrary bytes, for responses that no HTTP library would send."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Speak = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 @asynccontextmanager
 async def speaking(speak: Speak) -> AsyncIterator[str]:
-    """A server at the "127.0.0.1:port" that is yielded; conversations under way end with it."""
+    """Yield the "127.0.0.1:port" of a server; open connections end with it."""
     tasks: set[asyncio.Task[None]] = set()
 
     async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,7 +1,7 @@
-"""A registry program of a test's own, for what the cluster's cannot be asked: logins, TLS, tokens. And the token service it
-believes.
+"""Registries for single tests, with logins, TLS and tokens, and their token service.
 
-For tests of olmkit.sources. Registries over one folder hold the same images: push to an open one, pull from a guarded one.
+For tests of olmkit.sources. Registries with the same folder have the same images: push to an open one, pull from a protected
+one.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from devcluster import parent_death_signal, programs
 
 USER, PASSWORD = "reader", "Op3n-Sesame"
 HTPASSWD = f"{USER}:$2b$05$abcdefghijklmnopqrstuurRAo/gVd7J8X4rAnM5EYLh3VRcivYJu\n"
-"""The password as bcrypt keeps it, at the least cost."""
+"""The bcrypt hash of the password, with the minimum cost."""
 SERVICE, ISSUER = "own registry", "tests"
 _LISTENING = re.compile(rb"listening on 127\.0\.0\.1:(\d+)")
 
 
 @asynccontextmanager
 async def own_registry(folder: Path, more: Mapping[str, Any] | None = None) -> AsyncIterator[str]:
-    """A registry over the folder, at the "127.0.0.1:port" that is yielded; `more` goes into its configuration."""
+    """Yield the "127.0.0.1:port" of a registry with the folder; `more` is added to its configuration."""
     found = programs.find(lambda line: None)
     assert found is not None, "the cluster's programs were built before the first test"
     more = dict(more or {})
@@ -77,27 +77,27 @@ async def own_registry(folder: Path, more: Mapping[str, Any] | None = None) -> A
 
 
 def basic_auth(folder: Path) -> dict[str, Any]:
-    """Configuration of a registry that lets USER in."""
+    """Configuration of a registry that requires the login of USER."""
     folder.mkdir(exist_ok=True)
     (folder / "htpasswd").write_text(HTPASSWD)
     return {"auth": {"htpasswd": {"realm": "own", "path": str(folder / "htpasswd")}}}
 
 
 def token_auth(realm: str, keys: Path) -> dict[str, Any]:
-    """Configuration of a registry that believes tokens signed under keys/ca.crt."""
+    """Configuration of a registry that requires tokens signed under keys/ca.crt."""
     bundle = str(keys / "ca.crt")
     return {"auth": {"token": {"realm": realm, "service": SERVICE, "issuer": ISSUER, "rootcertbundle": bundle}}}
 
 
 def tls(keys: Path) -> dict[str, Any]:
-    """Configuration of a registry that speaks TLS and nothing else."""
+    """Configuration of a registry with TLS only."""
     pair = {"certificate": str(keys / "kube-apiserver.crt"), "key": str(keys / "kube-apiserver.key")}
     return {"http": {"tls": pair}}
 
 
 @dataclass
 class TokenService:
-    """Signs tokens for USER with PASSWORD, for the `refresh` token, and for anybody below public/.
+    """Issues tokens for USER with PASSWORD, for the `refresh` token, and for everyone for repositories below public/.
 
     `requests` are (method, query or form, headers).
     """
@@ -105,7 +105,7 @@ class TokenService:
     keys: Path
     refresh: str = "r3fresh"
     lifetime: int = 300
-    """Seconds that a token counts for."""
+    """Seconds that a token is valid."""
     requests: list[tuple[str, Mapping[str, str], Mapping[str, str]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -116,7 +116,7 @@ class TokenService:
         self._chain = [base64.b64encode(certificate.public_bytes(serialization.Encoding.DER)).decode()]
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        """The route."""
+        """The handler of the route."""
         form = {name: str(value) for name, value in (await request.post()).items()}
         asked = form or dict(request.query)
         self.requests.append((request.method, asked, dict(request.headers)))
@@ -189,7 +189,7 @@ async def _drain(stream: asyncio.StreamReader) -> None:
 async def served(
     handler: Callable[[web.Request], Awaitable[web.StreamResponse]], context: ssl.SSLContext | None = None
 ) -> AsyncIterator[str]:
-    """A web server that answers everything by `handler`, at the "127.0.0.1:port" that is yielded."""
+    """Yield the "127.0.0.1:port" of a web server that passes all requests to `handler`."""
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", handler)
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
@@ -203,7 +203,7 @@ async def served(
 
 
 def server_context(keys: Path) -> ssl.SSLContext:
-    """TLS with the certificate of keys/."""
+    """The context of a server with the certificate of keys/."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(keys / "kube-apiserver.crt", keys / "kube-apiserver.key")
     return context

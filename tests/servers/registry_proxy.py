@@ -1,7 +1,7 @@
-"""A proxy in front of a real registry that misbehaves on demand: what no real registry can be asked to do.
+"""A proxy in front of a real registry that injects faults.
 
-For tests that pull images. `async with RegistryProxy(cluster.registry) as proxy`, then `proxy.on("/blobs/", status(500))`; what
-no fault is set for goes to the registry and back unchanged.
+For tests that pull images: `async with RegistryProxy(cluster.registry) as proxy`, then `proxy.on("/blobs/", status(500))`.
+Requests without a fault are passed to the registry unchanged.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ FORWARDED = ("Accept", "Authorization")
 
 
 class RegistryProxy:
-    """Listens on a free port of loopback at `address`; `requests` are "GET /v2/..." lines with the headers that came.
+    """Listens on a free port of loopback at `address`; `requests` are "GET /v2/..." lines with their headers.
 
-    With `tls` it speaks nothing but TLS.
+    With `tls` it uses TLS only.
     """
 
     def __init__(self, upstream: str, tls: ssl.SSLContext | None = None) -> None:
@@ -54,24 +54,24 @@ class RegistryProxy:
         await self._runner.cleanup()
 
     def on(self, part: str, fault: Fault | None) -> None:
-        """Requests whose path contains `part` meet the fault; None lifts it."""
+        """Set the fault for requests whose path contains `part`; None removes it."""
         self._faults.pop(part, None)
         if fault is not None:
             self._faults[part] = fault
 
     def paths(self) -> list[str]:
-        """What was asked for, without /v2/."""
+        """The requested paths, without /v2/."""
         return [line.removeprefix("GET ") for line, _ in self.requests if not line.endswith("/v2/")]
 
     async def fetch(self, request: web.Request) -> tuple[int, Mapping[str, str], bytes]:
-        """What the registry says: status, headers, body."""
+        """The response of the registry: status, headers, body."""
         headers = {name: request.headers[name] for name in FORWARDED if name in request.headers}
         async with self._session.request(request.method, request.path_qs, headers=headers) as answer:
             kept = {name: answer.headers[name] for name in KEPT if name in answer.headers}
             return answer.status, kept, await answer.read()
 
     async def closing(self) -> None:
-        """Return when the test is over."""
+        """Wait until the proxy is closed."""
         await self._closing.wait()
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
@@ -84,7 +84,7 @@ class RegistryProxy:
 
 
 def status(code: int, headers: Mapping[str, str] | None = None, body: bytes = b"") -> Fault:
-    """Answer with that status."""
+    """Respond with that status."""
 
     async def fault(request: web.Request, proxy: RegistryProxy) -> web.StreamResponse:
         return web.Response(status=code, headers=headers, body=body)
@@ -93,25 +93,25 @@ def status(code: int, headers: Mapping[str, str] | None = None, body: bytes = b"
 
 
 def redirect(location: str, code: int = 307) -> Fault:
-    """Send the client elsewhere."""
+    """Redirect the client."""
     return status(code, {"Location": location})
 
 
 async def silence(request: web.Request, proxy: RegistryProxy) -> web.StreamResponse:
-    """Take the request and never answer."""
+    """Accept the request and never respond."""
     await proxy.closing()
     return web.Response()
 
 
 async def digest_unsaid(request: web.Request, proxy: RegistryProxy) -> web.StreamResponse:
-    """Answer as the registry does, but for its digest header."""
+    """Respond as the registry does, without its digest header."""
     code, headers, body = await proxy.fetch(request)
     kept = {name: value for name, value in headers.items() if name != "Docker-Content-Digest"}
     return web.Response(status=code, headers=kept, body=body)
 
 
 def redirect_to(address: str) -> Fault:
-    """Send the client to the same path at another address."""
+    """Redirect the client to the same path at another address."""
 
     async def fault(request: web.Request, proxy: RegistryProxy) -> web.StreamResponse:
         return web.Response(status=307, headers={"Location": f"http://{address}{request.path}"})
@@ -120,7 +120,7 @@ def redirect_to(address: str) -> Fault:
 
 
 def changed(change: Callable[[bytes], bytes]) -> Fault:
-    """Answer with other bytes than the registry's, headers unchanged."""
+    """Respond with other bytes than the registry, with the same headers."""
 
     async def fault(request: web.Request, proxy: RegistryProxy) -> web.StreamResponse:
         code, headers, body = await proxy.fetch(request)
@@ -130,7 +130,7 @@ def changed(change: Callable[[bytes], bytes]) -> Fault:
 
 
 def trickle(pause: float) -> Fault:
-    """Answer byte by byte."""
+    """Respond byte by byte."""
 
     async def fault(request: web.Request, proxy: RegistryProxy) -> web.StreamResponse:
         code, headers, body = await proxy.fetch(request)
@@ -146,7 +146,7 @@ def trickle(pause: float) -> Fault:
 
 
 async def hang_up_midway(request: web.Request, proxy: RegistryProxy) -> web.StreamResponse:
-    """Promise the whole body, send half of it and close the connection."""
+    """Declare the complete length, send half of the body and close the connection."""
     code, headers, body = await proxy.fetch(request)
     response = web.StreamResponse(status=code, headers=headers)
     response.content_length = len(body)
@@ -158,7 +158,7 @@ async def hang_up_midway(request: web.Request, proxy: RegistryProxy) -> web.Stre
 
 
 def wants_token(realm: str, token: str) -> Fault:
-    """Answer only to those who bring the token, and say where to get one."""
+    """Require the token, and name its token service."""
 
     async def fault(request: web.Request, proxy: RegistryProxy) -> web.StreamResponse:
         if request.headers.get("Authorization") != f"Bearer {token}":

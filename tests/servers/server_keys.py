@@ -1,4 +1,4 @@
-"""Certificates for servers of a test, by an authority that nobody trusts."""
+"""Certificates for servers of a test, issued by a private authority."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from devcluster import programs
 
 
 def make_keys(folder: Path, *names: str) -> Path:
-    """A folder with ca.crt, and kube-apiserver.crt and .key for loopback and these names."""
+    """A folder with ca.crt, and with kube-apiserver.crt and .key for loopback and these names."""
     found = programs.find(print)
     assert found is not None, "the cluster's programs were built before the first test"
     made = folder / "keys"

@@ -1,4 +1,4 @@
-"""A real web server for tests of archives: files with ETag and Last-Modified, a login in front when asked, faults on demand."""
+"""A real web server for tests of archives: files with ETag and Last-Modified, an optional login, and faults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Fault: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse | None]]
 class WebServer:
     """Serves the files of a folder on a free port of loopback, at `address`.
 
-    `requests` are the requests as they came. `login` is (user, password) that requests must bring.
+    `requests` are the received requests; `login` is the (user, password) that requests must have.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class WebServer:
         await self._runner.cleanup()
 
     async def closing(self) -> None:
-        """Return when the test is over."""
+        """Wait until the server is closed."""
         await self._closing.wait()
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
@@ -70,13 +70,13 @@ class WebServer:
         return await self.content(request)
 
     async def content(self, request: web.Request) -> web.StreamResponse:
-        """The answer to who may ask."""
+        """The response to an authorized request."""
         path = self.folder / request.path.lstrip("/")
         return web.FileResponse(path) if path.is_file() else web.Response(status=404, text="nothing here")
 
 
 def redirect(location: str, code: int = 302) -> Fault:
-    """Send the client elsewhere."""
+    """Redirect the client."""
 
     async def fault(request: web.Request) -> web.StreamResponse:
         return web.Response(status=code, headers={"Location": location})
