@@ -30,8 +30,8 @@ def test_keys_become_files_below_their_folder() -> None:
 @pytest.mark.parametrize(
     ("maps", "reason", "words"),
     [
-        pytest.param([], "MissingContent", "hold no keys", id="none"),
-        pytest.param([(config_map("a"), "")], "MissingContent", "hold no keys", id="without keys"),
+        pytest.param([], "MissingContent", "contain no keys", id="none"),
+        pytest.param([(config_map("a"), "")], "MissingContent", "contain no keys", id="without keys"),
         pytest.param(
             [(config_map("b", {"x": "1"}), "d"), (config_map("a", {"x": "1"}), "d/")],
             "DuplicatePath",
