@@ -1,12 +1,32 @@
-"""The operator-controller process: `operator-controller` or `python -m operator_controller`."""
+"""The operator-controller process: `operator-controller` or `python -m operator_controller`.
+
+The flags are those of olmkit.runtime.flags and those below; what the process consists of is in operator_controller.setup.
+"""
 
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentParser
+from pathlib import Path
 
 from olmkit.runtime.manager import run
-from operator_controller.catalog_client.flags import add_flags
+from olmkit.tls.service import CATALOG_SERVICE
 from operator_controller.setup import NAME, build
+
+
+def add_flags(parser: ArgumentParser) -> None:
+    """How catalogs are read."""
+    parser.add_argument(
+        "--catalogs-ca-file",
+        type=Path,
+        help="PEM file of the CAs to trust for catalogs, followed when it changes; without it those of the ConfigMap "
+        f"{CATALOG_SERVICE.config_map}, in addition to the system's",
+    )
+    parser.add_argument(
+        "--catalogs-token",
+        action="store_true",
+        help="send the token of this account to catalogs (over HTTPS only), for a catalogd with --authenticate-requests",
+    )
 
 
 def main() -> int:

@@ -1,18 +1,23 @@
-"""Wires the operator-controller together: catalog client, informers, reconciler, controller. Called by __main__."""
+"""What the operator-controller process consists of: catalog client, informers, reconciler, controller. Called by __main__."""
 
 from __future__ import annotations
 
-from olmkit.api import operators
+from collections.abc import Callable
+
+from olmkit.api import bundledeployments, bundles, catalogs, operators
+from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
 from olmkit.runtime.controller import Controller
+from olmkit.runtime.informer import Informer
 from olmkit.runtime.manager import Manager
 from olmkit.runtime.publish import Publisher
-from operator_controller.catalog_client import flags
+from olmkit.tls.client_tls import ClientTls
+from olmkit.tls.service import CATALOG_SERVICE
 from operator_controller.catalog_client.cache_cleanup import clean_cache
 from operator_controller.catalog_client.client import CatalogClient
 from operator_controller.operator.act import FIELD_MANAGER, OperatorActions
-from operator_controller.operator.events import MapFuncs
-from operator_controller.operator.informers import Informers, make_informers
+from operator_controller.operator.events import EventMapper
+from operator_controller.operator.informers import Informers
 from operator_controller.operator.reconciler import OperatorReconciler
 
 NAME = FIELD_MANAGER
@@ -21,9 +26,9 @@ MAX_CONCURRENT_RECONCILES = 8
 
 
 async def build(manager: Manager) -> None:
-    """Add everything to the manager."""
+    """Add everything to the manager. Raises OlmError if the file of --catalogs-ca-file cannot be used."""
     informers = make_informers(manager.informer)
-    catalog_client = await flags.connect(manager, manager.settings.cache_dir / "resolution")
+    catalog_client = await _connect(manager)
     manager.on_close(catalog_client.close)
     manager.add_runnable(
         lambda: clean_cache(informers.catalogs, informers.operators, catalog_client), every_replica=False
@@ -33,11 +38,30 @@ async def build(manager: Manager) -> None:
     manager.add_controller(make_controller(reconciler))
 
 
+async def _connect(manager: Manager) -> CatalogClient:
+    settings, flags = manager.settings, manager.settings.extra
+    config_map = (settings.system_namespace, CATALOG_SERVICE.config_map)
+    trust = ClientTls(flags.catalogs_ca_file, manager.client, config_map)
+    await trust.load()
+    folder = settings.cache_dir / "resolution"
+    return await CatalogClient.connect(folder, trust, manager.client if flags.catalogs_token else None)
+
+
+def make_informers(informer: Callable[[Kind], Informer]) -> Informers:
+    """The informers of the four kinds that this controller watches."""
+    return Informers(
+        operators=informer(operators.KIND),
+        catalogs=informer(catalogs.KIND),
+        deployments=informer(bundledeployments.KIND),
+        bundles=informer(bundles.KIND),
+    )
+
+
 def make_reconciler(client: Client, informers: Informers, catalog_client: CatalogClient) -> OperatorReconciler:
     """The reconciler; what it remembers follows the informers."""
     publisher = Publisher(client, operators.KIND, NAME, informers.operators)
     reconciler = OperatorReconciler(OperatorActions(client, informers), publisher, informers, catalog_client)
-    informers.bundle_deployments.subscribe(reconciler.rejected_images.learn)
+    informers.deployments.subscribe(reconciler.rejected_images.record)
     informers.operators.subscribe(reconciler.missing_bundles.forget_deleted)
     return reconciler
 
@@ -46,9 +70,9 @@ def make_controller(reconciler: OperatorReconciler) -> Controller:
     """The controller, and the informers whose changes enqueue Operators."""
     informers = reconciler.informers
     controller = Controller("operator", reconciler.steps(), workers=MAX_CONCURRENT_RECONCILES)
-    map_funcs = MapFuncs(informers)
-    controller.watch(informers.operators, map_funcs.for_operator)
-    controller.watch(informers.catalogs, map_funcs.for_catalog)
-    controller.watch(informers.bundle_deployments, map_funcs.for_bundle_deployment)
-    controller.watch(informers.bundles, map_funcs.for_bundle)
+    event_mapper = EventMapper(informers)
+    controller.watch(informers.operators, event_mapper.keys_of_operator)
+    controller.watch(informers.catalogs, event_mapper.keys_of_catalog)
+    controller.watch(informers.deployments, event_mapper.keys_of_deployment)
+    controller.watch(informers.bundles, event_mapper.keys_of_bundle)
     return controller

@@ -1,14 +1,12 @@
-"""What catalogs say of one package: catalogd's resolution documents over HTTP, remembered by the digest of their content.
+"""What each Catalog offers of a package: reads catalogd's resolution documents over HTTP and caches them by content digest.
 
-Called by reconciler.py's observe. Nothing here raises: a catalog that cannot be read is an Offer that says so, with its last
-content where that is known (in memory, else in the cache folder). Never asks twice for content that it has. How a server is asked
-is catalog_requests.py's.
+Called by operator/reconciler.py's observe. Never raises for a catalog that cannot be read: the returned CatalogOffer reports it,
+with the catalog's last content if that is cached. Content that is cached is never requested again. Requests are sent by http.py.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,14 +19,13 @@ import orjson
 from olmkit.api.catalogs import Catalog, ConditionType
 from olmkit.api.conditions import find_condition, is_condition_true
 from olmkit.runtime.client import Client
-from olmkit.store.folders import remove_tree, write_atomically
 from olmkit.tls.client_tls import ClientTls
-from operator_controller.catalog_client.cache import CachedPackage, PackageCache
+from operator_controller.catalog_client.cache import CachedPackage, CacheKey, DiskCache, MemoryCache
 from operator_controller.catalog_client.http import (
     MAX_RESPONSE_BYTES,
     REQUEST_TIMEOUT,
     CatalogRequestError,
-    CatalogServers,
+    CatalogSession,
     ResponseTooLarge,
 )
 from operator_controller.resolve.package import (
@@ -41,126 +38,122 @@ from operator_controller.resolve.package import (
 from operator_controller.resolve.snapshot import CatalogOffer, CatalogState
 
 HINT_BY_STATUS = {
-    401: ": it asks for a token; start operator-controller with --catalogs-token",
+    401: ": it requires a token; start operator-controller with --catalogs-token",
     403: ": this account may not read catalogs; bind the ClusterRole olm-suite-catalog-reader to it",
 }
-"""What follows the code, where a person can do something about it."""
+"""What follows the HTTP status in a message, if a person can fix the cause."""
 _ALL_SUFFIX = "/all.json"
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class OfferResult:
-    """An Offer, and whether it is of older or newer content than the Catalog's status names."""
+    """An offer, and whether a change of it may come without an event."""
 
     offer: CatalogOffer
     needs_recheck: bool = False
+    """The catalog cannot be read, or its content is not that of the Catalog's status."""
 
 
 class CatalogClient:
-    """Asks catalogd. Made once per process by connect(); close() it. `folder` may be None: then nothing survives a restart."""
+    """Reads packages from catalogs. Created by connect(); close() it. Without a folder nothing survives a restart."""
 
-    def __init__(self, servers: CatalogServers, folder: Path | None, memory: PackageCache | None = None) -> None:
-        self._servers = servers
-        self._folder = folder
-        self._memory = memory if memory is not None else PackageCache()
+    def __init__(self, session: CatalogSession, folder: Path | None, memory: MemoryCache | None = None) -> None:
+        self._session = session
+        self._disk = DiskCache(folder) if folder is not None else None
+        self._memory = memory if memory is not None else MemoryCache()
 
     @classmethod
     async def connect(cls, folder: Path | None, trust: ClientTls | None = None, client: Client | None = None) -> Self:
-        """Opens no connection. `trust` and `client` are those of CatalogServers."""
-        return cls(CatalogServers(aiohttp.ClientSession(timeout=REQUEST_TIMEOUT), trust, client), folder)
+        """Opens no connection yet. `trust` and `client` are those of CatalogSession."""
+        return cls(CatalogSession(aiohttp.ClientSession(timeout=REQUEST_TIMEOUT), trust, client), folder)
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._servers.close()
+        await self._session.close()
 
     async def get_offer(self, raw: Mapping[str, Any], package: str) -> OfferResult:
-        """What the Catalog `raw` offers of `package` now."""
+        """What the Catalog, given as the API server's JSON, offers of the package. Never raises for a catalog."""
         catalog = Catalog.load(raw)
         digest = served_digest(catalog)
         if not digest:
             return OfferResult(_offer_not_served(catalog))
-        known = await self._recall(catalog.metadata.name, package)
-        if known is not None and known.uid != catalog.metadata.uid:
-            known = None
-        if known is not None and known.digest == digest:
-            return OfferResult(_offer_from_cache(catalog, known))
+        key = (catalog.metadata.name, package)
+        cached = await self._cached(key)
+        if cached is not None and cached.uid != catalog.metadata.uid:
+            cached = None
+        if cached is not None and cached.digest == digest:
+            return OfferResult(_offer_from_cache(catalog, cached))
         try:
-            fresh = await self._fetch(catalog, package)
+            fetched = await self._fetch(catalog, package)
         except CatalogRequestError as error:
-            return OfferResult(_offer_unreachable(catalog, package, known, str(error)), needs_recheck=True)
-        await self._remember(catalog.metadata.name, package, fresh)
-        needs_recheck = fresh.remembered.digest != digest
-        return OfferResult(_offer_from_cache(catalog, fresh.remembered), needs_recheck)
+            return OfferResult(_offer_unreachable(catalog, package, cached, str(error)), needs_recheck=True)
+        await self._cache(key, fetched)
+        return OfferResult(_offer_from_cache(catalog, fetched.entry), needs_recheck=fetched.entry.digest != digest)
 
     async def retain_only(self, catalogs: set[str], packages: set[str]) -> None:
-        """Drop what is remembered of all other Catalogs, which are gone, and of packages that nobody asks for any more."""
+        """Remove cached content of all other Catalogs and of all other packages."""
         self._memory.retain_only(catalogs, packages)
-        if self._folder is not None:
-            await asyncio.to_thread(_remove_others, self._folder, catalogs, packages)
+        if self._disk is not None:
+            await self._disk.retain_only(catalogs, packages)
 
     async def _fetch(self, catalog: Catalog, package: str) -> _FetchedPackage:
+        """Request the package. Raises CatalogRequestError."""
         base = catalog_base_url(catalog.status.content_url or "")
         url = f"{base}/api/v1/resolution?package={quote(package, safe='')}"
         try:
-            answered = await self._servers.get(base.split("/catalogs/", 1)[0], url, served_digest(catalog))
+            response = await self._session.get(base.split("/catalogs/", 1)[0], url, served_digest(catalog))
         except ResponseTooLarge as error:
             if not error.digest:
                 raise
-            return _too_large(
-                catalog, error.digest, f"its document is larger than {MAX_RESPONSE_BYTES // 2**20} MiB; {SHRINK_HINT}"
-            )
-        if answered.status == 404 and answered.digest:  # without the digest it is the catalog that is not known there
-            return _FetchedPackage(CachedPackage(catalog.metadata.uid, answered.digest, None), b"null")
-        if answered.status != 200:
-            raise CatalogRequestError(f"catalogd answered {answered.status}{HINT_BY_STATUS.get(answered.status, '')}")
-        return await asyncio.to_thread(_parse_response, catalog, answered.body, answered.digest)
+            reason = f"its document is larger than {MAX_RESPONSE_BYTES // 2**20} MiB; {SHRINK_HINT}"
+            return _too_large(catalog, error.digest, reason)
+        if response.status == 404 and response.digest:  # without a digest, catalogd does not know the catalog
+            return _FetchedPackage(CachedPackage(catalog.metadata.uid, response.digest, None), b"null")
+        if response.status != 200:
+            raise CatalogRequestError(f"catalogd answered {response.status}{HINT_BY_STATUS.get(response.status, '')}")
+        return await asyncio.to_thread(_parse_response, catalog, response.body, response.digest)
 
-    async def _recall(self, catalog: str, package: str) -> CachedPackage | None:
-        key = (catalog, package)
-        known = self._memory.get(key)
-        if known is None and self._folder is not None:
-            known = await asyncio.to_thread(_read_file, self._folder / catalog / _file_name(package))
-            if known is not None:
-                self._memory.put(key, known)
-        return known
+    async def _cached(self, key: CacheKey) -> CachedPackage | None:
+        """From memory, else from disk."""
+        entry = self._memory.get(key)
+        if entry is None and self._disk is not None:
+            entry = await self._disk.get(key)
+            if entry is not None:
+                self._memory.put(key, entry)
+        return entry
 
-    async def _remember(self, catalog: str, package: str, fresh: _FetchedPackage) -> None:
-        self._memory.put((catalog, package), fresh.remembered)
-        if self._folder is not None:
-            await asyncio.to_thread(_write_file, self._folder / catalog / _file_name(package), fresh)
+    async def _cache(self, key: CacheKey, fetched: _FetchedPackage) -> None:
+        self._memory.put(key, fetched.entry)
+        if self._disk is not None:
+            await self._disk.put(key, fetched.entry, fetched.document)
 
 
 @dataclass(frozen=True)
 class _FetchedPackage:
-    """An answer, as value and as bytes."""
+    """A response, as value and as JSON."""
 
-    remembered: CachedPackage
-    body: bytes
+    entry: CachedPackage
+    document: bytes
 
 
 def served_digest(catalog: Catalog) -> str:
-    """The digest of the content that is served; "" when none is, or when none shall be."""
+    """The digest of the content that is served; "" if none is, or if none is to be used."""
     is_serving = is_condition_true(catalog.status.conditions, ConditionType.SERVING)
     is_wanted = not catalog.is_unavailable and not catalog.metadata.deleting
     return catalog.status.content_digest or "" if is_serving and is_wanted and catalog.status.content_url else ""
 
 
 def catalog_base_url(content_url: str) -> str:
-    """Where a catalog's HTTP paths begin: its contentURL without /all.json."""
+    """The common prefix of a catalog's URLs: its contentURL without /all.json."""
     return content_url.removesuffix(_ALL_SUFFIX).rstrip("/")
 
 
-def _not_served_message(catalog: Catalog) -> str:
-    """Why a Catalog is not served, in its own words."""
-    if catalog.metadata.deleting:
-        return "it is being deleted"
-    for name in (ConditionType.UNPACKED, ConditionType.READY):
-        condition = find_condition(catalog.status.conditions, name)
-        if condition is not None and condition.status != "True" and condition.message:
-            return condition.message
-    return "it has not been read yet"
+def package_names(catalog: Catalog) -> tuple[str, ...]:
+    """The packages that the status lists: all of them, unless there are too many for it."""
+    return tuple(filter(None, (name.strip() for name in (catalog.status.packages or "").split(","))))
+
+
+# --- offers
 
 
 def _make_offer(
@@ -176,11 +169,6 @@ def _make_offer(
     )
 
 
-def package_names(catalog: Catalog) -> tuple[str, ...]:
-    """The packages that the status names; all of them unless they were too many for it."""
-    return tuple(filter(None, (name.strip() for name in (catalog.status.packages or "").split(","))))
-
-
 def _offer_not_served(catalog: Catalog) -> CatalogOffer:
     return CatalogOffer(
         catalog=catalog.metadata.name,
@@ -190,18 +178,29 @@ def _offer_not_served(catalog: Catalog) -> CatalogOffer:
     )
 
 
+def _not_served_message(catalog: Catalog) -> str:
+    """Why the Catalog is not served: the message of its own condition, if it has one."""
+    if catalog.metadata.deleting:
+        return "it is being deleted"
+    for name in (ConditionType.UNPACKED, ConditionType.READY):
+        condition = find_condition(catalog.status.conditions, name)
+        if condition is not None and condition.status != "True" and condition.message:
+            return condition.message
+    return "it has not been read yet"
+
+
 def _offer_from_cache(
-    catalog: Catalog, known: CachedPackage, state: CatalogState = CatalogState.SERVING, message: str = ""
+    catalog: Catalog, cached: CachedPackage, state: CatalogState = CatalogState.SERVING, message: str = ""
 ) -> CatalogOffer:
-    if known.too_large:
-        return _make_offer(catalog, None, CatalogState.TOO_LARGE, known.too_large)
-    return _make_offer(catalog, known.content, state, message)
+    if cached.too_large:
+        return _make_offer(catalog, None, CatalogState.TOO_LARGE, cached.too_large)
+    return _make_offer(catalog, cached.content, state, message)
 
 
-def _offer_unreachable(catalog: Catalog, package: str, known: CachedPackage | None, message: str) -> CatalogOffer:
-    """Its last content counts; if there is none here, it matters only if the package was there."""
-    if known is not None:
-        return _offer_from_cache(catalog, known, CatalogState.CACHED, message)
+def _offer_unreachable(catalog: Catalog, package: str, cached: CachedPackage | None, message: str) -> CatalogOffer:
+    """With the last content if that is cached. If not, the catalog counts as read if it certainly does not have the package."""
+    if cached is not None:
+        return _offer_from_cache(catalog, cached, CatalogState.CACHED, message)
     names = package_names(catalog)
     is_complete = catalog.status.package_count is not None and len(names) == catalog.status.package_count
     if is_complete and package not in names:
@@ -209,8 +208,11 @@ def _offer_unreachable(catalog: Catalog, package: str, known: CachedPackage | No
     return _make_offer(catalog, None, CatalogState.UNREACHABLE, message)
 
 
+# --- responses
+
+
 def _parse_response(catalog: Catalog, body: bytearray, digest: str) -> _FetchedPackage:
-    """Costs as much as the document is large: called in a thread."""
+    """The cost grows with the document: called in a thread. Raises CatalogRequestError."""
     try:
         document = orjson.loads(body)
         named = document.get("catalogDigest") if isinstance(document, dict) else None
@@ -223,54 +225,5 @@ def _parse_response(catalog: Catalog, body: bytearray, digest: str) -> _FetchedP
     return _FetchedPackage(CachedPackage(catalog.metadata.uid, digest, content, size=len(body)), bytes(body))
 
 
-def _too_large(catalog: Catalog, digest: str, why: str) -> _FetchedPackage:
-    return _FetchedPackage(CachedPackage(catalog.metadata.uid, digest, None, why), b"null")
-
-
-# --- the folder: one file per catalog and package, `{"uid", "digest", "refusal", "document"}`
-
-
-def _file_name(package: str) -> str:
-    return f"{package}.json"
-
-
-def _read_file(path: Path) -> CachedPackage | None:
-    try:
-        body = path.read_bytes()
-        kept = orjson.loads(body)
-        if kept.get("refusal"):
-            return None  # what was too much may be little to a later version of this program: it is asked for again
-        content = None if kept["document"] is None else read_package(kept["document"])
-        return CachedPackage(str(kept["uid"]), str(kept["digest"]), content, size=len(body))
-    except (OSError, orjson.JSONDecodeError, InvalidDocument, PackageTooLarge, KeyError, TypeError, AttributeError):
-        return None  # absent or damaged: it is asked for again
-
-
-def _write_file(path: Path, fresh: _FetchedPackage) -> None:
-    known = fresh.remembered
-    facts = {
-        "uid": known.uid,
-        "digest": known.digest,
-        "refusal": known.too_large,
-        "document": orjson.Fragment(fresh.body),
-    }
-    try:
-        write_atomically(path, orjson.dumps(facts))
-    except OSError as error:
-        log.warning("catalog content is not kept on disk", extra={"error": str(error)})
-
-
-def _remove_others(folder: Path, catalogs: set[str], packages: set[str]) -> None:
-    kept = {_file_name(package) for package in packages}
-    try:
-        for path in folder.iterdir():
-            if path.name not in catalogs:
-                remove_tree(path)
-                continue
-            for file in path.glob("*.json"):
-                if file.name not in kept:
-                    file.unlink(missing_ok=True)
-    except FileNotFoundError:
-        return  # nothing has been kept yet
-    except OSError as error:
-        log.warning("catalog content that nobody asks for is not removed", extra={"error": str(error)})
+def _too_large(catalog: Catalog, digest: str, reason: str) -> _FetchedPackage:
+    return _FetchedPackage(CachedPackage(catalog.metadata.uid, digest, None, reason), b"null")

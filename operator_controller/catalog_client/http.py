@@ -1,7 +1,7 @@
-"""One question to catalogd over HTTP or HTTPS: whom to trust, which token to send, and which replica to ask next.
+"""HTTP(S) requests to catalogd: which CAs are trusted, which token is sent, and retries over its replicas.
 
-Used by catalog_client.py. Follows no redirect. Raises Unreadable with a sentence for people that holds no address, for addresses
-change.
+Used by client.py. Follows no redirect. Raises CatalogRequestError, whose message is for users and contains no address, because
+addresses change.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from olmkit.tls.client_tls import ClientTls
 
 REQUEST_TIMEOUT = aiohttp.ClientTimeout(total=10, sock_connect=3)
 MAX_RESPONSE_BYTES = 32 * 1024 * 1024
-"""Bytes of one document; the largest real one has 300,000."""
-SERVER_BACKOFF_SECONDS = 10.0
-"""How long a server that was silent is not asked again: hundreds of Operators would each wait for their time limit."""
+"""Bytes of one document. The largest real one has 300,000."""
+TIMEOUT_BACKOFF_SECONDS = 10.0
+"""How long no request is sent to a server after a timeout. Otherwise hundreds of Operators would each wait for one."""
 MAX_REPLICA_ATTEMPTS = 6
-"""How often a server that refuses is asked, each time over a new connection, which the Service may lead elsewhere."""
+"""Requests per call while replicas answer 503 or 429, each over a new connection, which the Service may route to another one."""
 REPLICA_RETRY_DELAY_SECONDS = 0.05
 MAX_RETRY_AFTER_SECONDS = 60
-"""Seconds: what a Retry-After beyond it counts as."""
+"""A longer Retry-After is shortened to this."""
 UNTRUSTED_CERTIFICATE = (
-    "catalogd's certificate is not trusted: name its CA with --catalogs-ca-file, "
-    "or see that the ConfigMap catalogd-ca holds it"
+    "catalogd's certificate is not trusted: set --catalogs-ca-file to its CA, "
+    "or check that the ConfigMap catalogd-ca contains it"
 )
 
 
 class CatalogRequestError(Exception):
-    """Why there is no answer, for people."""
+    """Why a request failed, in a sentence for users."""
 
 
 class ResponseTooLarge(CatalogRequestError):
-    """The answer has more than SIZE_LIMIT bytes. `digest` is that of the content it is from, "" when none was named."""
+    """The response has more than MAX_RESPONSE_BYTES. `digest` is that of the catalog's content, "" if the response has none."""
 
     def __init__(self, digest: str) -> None:
         super().__init__(f"catalogd's answer is larger than {MAX_RESPONSE_BYTES} bytes")
@@ -48,7 +48,7 @@ class ResponseTooLarge(CatalogRequestError):
 
 @dataclass(frozen=True)
 class CatalogResponse:
-    """What came back."""
+    """A response of any status but 429 and 503. `digest` is that of the catalog's content, "" if the response has none."""
 
     status: int
     digest: str
@@ -57,82 +57,85 @@ class CatalogResponse:
 
 @dataclass(frozen=True)
 class RetryableResponse:
-    """One replica cannot answer now, and another one may: 503, it has no content of the catalog; 429, it has too much to do."""
+    """One replica cannot answer now, and another one may: 503, it does not have the catalog's content; 429, it is overloaded."""
 
     status: int
     retry_after: int
-    """In seconds; 0: it did not say."""
+    """Seconds; 0 if the response does not name a time."""
 
 
 @dataclass
-class CatalogServers:
-    """Asks over `session`; close() it. `trust` None: the system's CAs; `client`: its token is sent to HTTPS servers."""
+class CatalogSession:
+    """Sends requests over `session`; close() it. Without `trust` the system's CAs count; `client` has the token for HTTPS."""
 
     session: aiohttp.ClientSession
     trust: ClientTls | None = None
     client: Client | None = None
     clock: Callable[[], float] = time.monotonic
-    _fresh: aiohttp.ClientSession | None = None
-    _down: dict[str, tuple[float, str]] = field(default_factory=dict)
-    """Until when a server, or a catalog of one, is not asked again, and why."""
+    _unpooled_session: aiohttp.ClientSession | None = None
+    _backoffs: dict[str, tuple[float, str]] = field(default_factory=dict)
+    """Until when no request is sent to a server, or for one of its catalogs, and the message of the error until then."""
 
     async def close(self) -> None:
         """Close all connections."""
         await self.session.close()
-        if self._fresh is not None:
-            await self._fresh.close()
+        if self._unpooled_session is not None:
+            await self._unpooled_session.close()
 
     async def get(self, server: str, url: str, content: str = "") -> CatalogResponse:
-        """The answer for `url`, which is on `server`; `content` is the digest of what is expected there. Raises Unreadable."""
-        catalog = f"{url.partition('?')[0]} {content}"  # new content is asked for at once
-        for down in (self._down.get(server), self._down.get(catalog)):
-            if down is not None and down[0] > self.clock():
-                raise CatalogRequestError(down[1])
+        """The response for `url`, which is on `server`. Raises CatalogRequestError.
+
+        `content` is the digest of the expected content: a backoff of the catalog does not delay a request for new content.
+        """
+        catalog = f"{url.partition('?')[0]} {content}"
+        for backoff in (self._backoffs.get(server), self._backoffs.get(catalog)):
+            if backoff is not None and backoff[0] > self.clock():
+                raise CatalogRequestError(backoff[1])
         try:
             async with asyncio.timeout(self.session.timeout.total):
-                answered = await self._get(url)
+                response = await self._get(url)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             message = f"catalogd does not answer ({_error_summary(error)})"
             if isinstance(error, TimeoutError):
-                self._leave_alone(server, SERVER_BACKOFF_SECONDS, message)
+                self._back_off(server, TIMEOUT_BACKOFF_SECONDS, message)
             raise CatalogRequestError(message) from error
-        if isinstance(answered, CatalogResponse):
-            return answered
-        message = f"catalogd answered {answered.status}"
-        # 503 is about one catalog: the others are served.
-        self._leave_alone(catalog if answered.status == 503 else server, answered.retry_after, message)
+        if isinstance(response, CatalogResponse):
+            return response
+        message = f"catalogd answered {response.status}"
+        # 503 concerns one catalog: the others are served.
+        self._back_off(catalog if response.status == 503 else server, response.retry_after, message)
         raise CatalogRequestError(message)
 
     async def _get(self, url: str) -> CatalogResponse | RetryableResponse:
-        """Ask until a replica has it, REPLICAS_ASKED times at most; what it is when all refuse does not depend on their order."""
-        refusals: list[RetryableResponse] = []
+        """The first final response of at most MAX_REPLICA_ATTEMPTS; else a summary that does not depend on their order."""
+        retryable: list[RetryableResponse] = []
         session = self.session
-        while len(refusals) < MAX_REPLICA_ATTEMPTS:
-            if refusals:
+        while len(retryable) < MAX_REPLICA_ATTEMPTS:
+            if retryable:
                 await asyncio.sleep(REPLICA_RETRY_DELAY_SECONDS)
-                session = self._new_connections()
-            answered = await self._trusted_get(session, url)
-            if isinstance(answered, CatalogResponse):
-                return answered
-            refusals.append(answered)
-        return RetryableResponse(max(one.status for one in refusals), min(one.retry_after for one in refusals))
+                session = self._unpooled()
+            response = await self._trusted_get(session, url)
+            if isinstance(response, CatalogResponse):
+                return response
+            retryable.append(response)
+        return RetryableResponse(max(one.status for one in retryable), min(one.retry_after for one in retryable))
 
-    def _leave_alone(self, what: str, seconds: float, why: str) -> None:
+    def _back_off(self, what: str, seconds: float, message: str) -> None:
         now = self.clock()
-        self._down = {key: entry for key, entry in self._down.items() if entry[0] > now}
-        self._down[what] = (now + seconds, why)
+        self._backoffs = {key: entry for key, entry in self._backoffs.items() if entry[0] > now}
+        self._backoffs[what] = (now + seconds, message)
 
     async def _trusted_get(self, session: aiohttp.ClientSession, url: str) -> CatalogResponse | RetryableResponse:
-        """Ask once, and once more if CAs have changed since they were looked at."""
+        """One request, and a second one if the certificate is not trusted and the CAs have changed since they were read."""
         context = await self._context()
         try:
             return await self._get_once(session, url, context)
         except aiohttp.ClientConnectorCertificateError as error:
-            again = await self._context(after_failure=True)
-            if again is context:
+            reloaded = await self._context(after_failure=True)
+            if reloaded is context:
                 raise CatalogRequestError(UNTRUSTED_CERTIFICATE) from error
         try:
-            return await self._get_once(session, url, again)
+            return await self._get_once(session, url, reloaded)
         except aiohttp.ClientConnectorCertificateError as error:
             raise CatalogRequestError(UNTRUSTED_CERTIFICATE) from error
 
@@ -155,22 +158,22 @@ class CatalogServers:
         token = await self.client.bearer_token()
         return {"Authorization": f"Bearer {token}"} if token else {}
 
-    def _new_connections(self) -> aiohttp.ClientSession:
+    def _unpooled(self) -> aiohttp.ClientSession:
         """A session that opens a connection for each request."""
-        if self._fresh is None:
+        if self._unpooled_session is None:
             connector = aiohttp.TCPConnector(force_close=True)
-            self._fresh = aiohttp.ClientSession(connector=connector, timeout=self.session.timeout)
-        return self._fresh
+            self._unpooled_session = aiohttp.ClientSession(connector=connector, timeout=self.session.timeout)
+        return self._unpooled_session
 
 
 def _parse_retry_after(retry_after: str) -> int:
-    """Of a Retry-After; a date, which catalogd never sends, counts as none."""
+    """Seconds of a Retry-After header. A date, which catalogd never sends, counts as 0."""
     is_number = retry_after.isascii() and retry_after.isdigit() and len(retry_after) < 10
     return min(int(retry_after), MAX_RETRY_AFTER_SECONDS) if is_number else 0
 
 
 def _error_summary(error: Exception) -> str:
-    """What went wrong without addresses, which change."""
+    """The kind of error, without addresses."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
     if isinstance(error, aiohttp.ClientSSLError):
@@ -181,6 +184,7 @@ def _error_summary(error: Exception) -> str:
 
 
 async def _read_body(response: aiohttp.ClientResponse, digest: str) -> bytearray:
+    """Raises ResponseTooLarge."""
     body = bytearray()
     async for chunk in response.content.iter_chunked(65536):
         body += chunk

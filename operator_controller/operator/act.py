@@ -19,7 +19,7 @@ from operator_controller.operator.world import (
     ApplyBundleDeployment,
     DeleteBundleDeployment,
     Done,
-    NoAction,
+    Keep,
     ObservedBundleDeployment,
     Plan,
     RemoveFinalizer,
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class OperatorActions:
-    """The writes of this controller; the informers record them."""
+    """All writes of this controller but that of the status; they are recorded in the informers."""
 
     client: Client
     informers: Informers
@@ -46,13 +46,13 @@ class OperatorActions:
                 return Done(plan)
             case ApplyBundleDeployment(deployment, after):
                 applied = await self.client.apply(bundledeployments.KIND, dict(deployment), FIELD_MANAGER)
-                self.informers.bundle_deployments.record_write(applied)
+                self.informers.deployments.record_write(applied)
                 _log_applied(world, applied)
                 return Done(plan, after)
             case DeleteBundleDeployment(name, uid):
                 await self._delete(name, uid)
                 return Done(plan)
-            case NoAction(after):
+            case Keep(after):
                 return Done(plan, after)
 
     async def _set_finalizers(self, world: World, finalizers: tuple[str, ...]) -> None:

@@ -2,8 +2,8 @@
 
 Called by olmkit.runtime.reconciler. Pure.
 
-    resolved --> AddFinalizer --> ApplyBundleDeployment --> NoAction
-    deleted  --> DeleteBundleDeployment --> NoAction (rukpak removes the objects) --> RemoveFinalizer
+    resolved --> AddFinalizer --> ApplyBundleDeployment --> Keep
+    deleted  --> DeleteBundleDeployment --> Keep (rukpak removes the objects) --> RemoveFinalizer
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from operator_controller.operator.world import (
     AddFinalizer,
     ApplyBundleDeployment,
     DeleteBundleDeployment,
-    NoAction,
+    Keep,
     Plan,
     RemoveFinalizer,
     World,
@@ -42,12 +42,12 @@ def _decide_installation(world: World, evaluation: Evaluation) -> Plan | OlmErro
     after = CATALOG_RETRY_DELAY if world.needs_recheck else None
     desired = evaluation.successor_record
     if desired is None:
-        if evaluation.problem is not None:
-            return evaluation.problem
+        if evaluation.blocker is not None:
+            return evaluation.blocker
         desired = evaluation.desired
     existing = world.owned_bundle_deployment
     if desired is None or (existing is not None and not differs(existing, desired)):
-        return NoAction(after)
+        return Keep(after)
     finalizers = tuple(world.operator.metadata.finalizers)
     if FINALIZER not in finalizers:
         return AddFinalizer((*finalizers, FINALIZER))
@@ -60,9 +60,9 @@ def _decide_deletion(world: World) -> Plan:
     existing = world.owned_bundle_deployment
     if existing is not None:
         metadata = existing.model.metadata
-        return NoAction() if metadata.deleting else DeleteBundleDeployment(metadata.name, metadata.uid)
+        return Keep() if metadata.deleting else DeleteBundleDeployment(metadata.name, metadata.uid)
     if FINALIZER not in finalizers:
-        return NoAction()
+        return Keep()
     if not world.is_watch_open:  # there may be a BundleDeployment that is not known
-        return NoAction(WATCH_RETRY_DELAY)
+        return Keep(WATCH_RETRY_DELAY)
     return RemoveFinalizer(tuple(one for one in finalizers if one != FINALIZER))

@@ -64,7 +64,7 @@ class Evaluation:
     candidate: Candidate | None = None
     image: str = ""
     """Image of the resolved bundle; empty if none was."""
-    problem: OlmError | None = None
+    blocker: OlmError | None = None
     """Blocked or Waiting: the candidate cannot be installed now."""
     not_attempted: str = INSTALLATION_NOT_ATTEMPTED
     """Message of Installed while nothing runs and nothing is resolved."""
@@ -132,8 +132,8 @@ def _evaluate_without_catalogs(world: World) -> Evaluation | None:
         _requested_package(world)
     except BadRange as error:
         return _invalid(f"spec.version: {error}; {EXAMPLES}")
-    problem = _other_operator_has_package(world) or _package_changed(world)
-    return None if problem is None else _unresolved(problem.message, problem)
+    blocker = _other_operator_has_package(world) or _package_changed(world)
+    return None if blocker is None else _unresolved(blocker.message, blocker)
 
 
 def _missing_bundle(world: World) -> OlmError | None:
@@ -159,14 +159,14 @@ def _invalid(message: str) -> Evaluation:
     return Evaluation(
         resolved,
         message,
-        problem=Blocked(Reason.NOT_RESOLVED, message),
+        blocker=Blocked(Reason.NOT_RESOLVED, message),
         not_attempted=INSTALLATION_NOT_ATTEMPTED_INVALID,
     )
 
 
-def _unresolved(message: str, problem: OlmError, explanation: str = "") -> Evaluation:
+def _unresolved(message: str, blocker: OlmError, explanation: str = "") -> Evaluation:
     resolved = DesiredCondition(ConditionType.RESOLVED, "False", Reason.RESOLUTION_FAILED, message)
-    return Evaluation(resolved, explanation or message, problem=problem)
+    return Evaluation(resolved, explanation or message, blocker=blocker)
 
 
 def _other_operator_has_package(world: World) -> OlmError | None:
@@ -229,14 +229,14 @@ def _is_upgrading(world: World) -> bool:
 def _evaluate_resolution(world: World, explained: ExplainedResolution) -> Evaluation:
     resolution, explanation = explained.resolution, explained.explanation
     if not explanation.is_resolved:
-        reason = _resolution_problem(world, resolution, explanation.message)
+        reason = _resolution_blocker(world, resolution, explanation.message)
         return _unresolved(explanation.message, reason, explanation.text)
     resolved = DesiredCondition(ConditionType.RESOLVED, "True", Reason.SUCCESS, explanation.message)
     outcome = resolution.outcome
     if not isinstance(outcome, Chosen):
         image = world.running.image if world.running else ""
-        problem = _bundle_deployment_problem(world, None)
-        return Evaluation(resolved, explanation.text, image=image, problem=problem, ready_reason=_ready_reason(outcome))
+        blocker = _bundle_deployment_blocker(world, None)
+        return Evaluation(resolved, explanation.text, image=image, blocker=blocker, ready_reason=_ready_reason(outcome))
     candidate = outcome.candidate
     return Evaluation(
         resolved,
@@ -245,7 +245,7 @@ def _evaluate_resolution(world: World, explained: ExplainedResolution) -> Evalua
         candidate.bundle.image,
         _unknown_media_type(world, candidate)
         or _unsupported(world, outcome)
-        or _bundle_deployment_problem(world, candidate),
+        or _bundle_deployment_blocker(world, candidate),
         short_reason=explanation.short_reason,
     )
 
@@ -262,7 +262,7 @@ def _successor_record(
     if successor is None or running is None or deployment is None or deployment.model.metadata.deleting:
         return None
     is_chosen = evaluation.candidate is not None and has_image(running, evaluation.image)
-    if (is_chosen and evaluation.problem is None) or not runs_template(running, deployment):
+    if (is_chosen and evaluation.blocker is None) or not runs_template(running, deployment):
         return None
     return with_successor(world.operator, deployment, successor)
 
@@ -275,7 +275,7 @@ def _ready_reason(outcome: Outcome) -> Reason:
     return Reason.CATALOG_DELETED if is_deleted else Reason.CATALOG_UNAVAILABLE
 
 
-def _resolution_problem(world: World, resolution: Resolution, message: str) -> OlmError:
+def _resolution_blocker(world: World, resolution: Resolution, message: str) -> OlmError:
     if resolution.is_final:
         return _blocked_unless_stale(world, Reason.RESOLUTION_FAILED, message)
     after = CATALOG_RETRY_DELAY if world.needs_recheck else RESYNC_DELAY
@@ -325,14 +325,14 @@ def _first_names(names: Sequence[str]) -> str:
     return ", ".join([*sorted(names)[:MAX_NAMES_SHOWN], *more])
 
 
-def _bundle_deployment_problem(world: World, candidate: Candidate | None) -> OlmError | None:
+def _bundle_deployment_blocker(world: World, candidate: Candidate | None) -> OlmError | None:
     """Why the BundleDeployment cannot be written: it belongs to another owner, or is being deleted."""
     deployment = world.bundle_deployment
     if deployment is None:
         return None
     name, owner = deployment.model.metadata.name, deployment.controller
     if world.owned_bundle_deployment is None:
-        return _not_owned_problem(world, name, f'{owner.kind} "{owner.name}"' if owner else "")
+        return _not_owned_blocker(world, name, f'{owner.kind} "{owner.name}"' if owner else "")
     if deployment.model.metadata.deleting:
         then = f"{candidate.version} will be installed again" if candidate else "a version will be selected"
         message = f'BundleDeployment "{name}" is being deleted: {then} when the deletion is complete'
@@ -342,7 +342,7 @@ def _bundle_deployment_problem(world: World, candidate: Candidate | None) -> Olm
     return None
 
 
-def _not_owned_problem(world: World, name: str, owner: str) -> OlmError:
+def _not_owned_blocker(world: World, name: str, owner: str) -> OlmError:
     """A BundleDeployment of this name that belongs to another owner is never adopted."""
     text = f'BundleDeployment "{name}" already exists'
     if owner == f'Operator "{world.operator.metadata.name}"':

@@ -1,6 +1,6 @@
-"""Which Operators a change concerns: changes of Operators, Catalogs, BundleDeployments and Bundles become keys.
+"""Which Operators a change in an informer enqueues: changes of Operators, Catalogs, BundleDeployments and Bundles become keys.
 
-Registered by setup.py with olmkit.runtime.controller. Reads the informers alone.
+Registered with the controller by operator_controller.setup. Reads the informers alone; never decides.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from operator_controller.operator.informers import PACKAGE_INDEX, Informers, pac
 
 
 @dataclass(frozen=True)
-class MapFuncs:
-    """One function for each watched kind: from a change to the names of Operators."""
+class EventMapper:
+    """One method for each watched kind: from a change to the names of Operators."""
 
     informers: Informers
 
-    def for_operator(self, change: Change) -> Iterable[str]:
+    def keys_of_operator(self, change: Change) -> Iterable[str]:
         """The Operator itself; if its claim to a package may have changed, also all others for that package."""
         new, old = change.new, change.old
         names = {obj["metadata"]["name"] for obj in (new, old) if obj is not None}
@@ -32,14 +32,14 @@ class MapFuncs:
                     names |= self._operators_for(obj["spec"]["packageName"])
         return names
 
-    def for_catalog(self, change: Change) -> Iterable[str]:
+    def keys_of_catalog(self, change: Change) -> Iterable[str]:
         """Every Operator, but only if the content that is served or the priority has changed."""
         if resolution_inputs(change.old) == resolution_inputs(change.new):
             return ()
         return [name for _, name in self.informers.operators.objects]
 
-    def for_bundle_deployment(self, change: Change) -> Iterable[str]:
-        """The Operator of its name; if it was created, deleted or became active, also all others for its package."""
+    def keys_of_deployment(self, change: Change) -> Iterable[str]:
+        """The Operator of its name; if it was created, deleted or installed its first bundle, also all others for its package."""
         new, old = change.new, change.old
         names = {obj["metadata"]["name"] for obj in (new, old) if obj is not None}
         if _installed_packages(new) != _installed_packages(old):
@@ -48,7 +48,7 @@ class MapFuncs:
                     names |= self._operators_for(package)
         return names
 
-    def for_bundle(self, change: Change) -> Iterable[str]:
+    def keys_of_bundle(self, change: Change) -> Iterable[str]:
         """The Operator whose BundleDeployment created the Bundle."""
         obj = change.new or change.old
         owner = (obj["metadata"].get("labels") or {}).get(OWNER_NAME_LABEL) if obj is not None else None
@@ -75,9 +75,9 @@ def _claim(operator: Object | None) -> tuple[object, ...] | None:
     return metadata["uid"], operator["spec"]["packageName"], "deletionTimestamp" in metadata
 
 
-def _installed_packages(bundle_deployment: Object | None) -> tuple[object, ...] | None:
-    if bundle_deployment is None:
+def _installed_packages(deployment: Object | None) -> tuple[object, ...] | None:
+    if deployment is None:
         return None
-    status = bundle_deployment.get("status") or {}
-    uid = bundle_deployment["metadata"]["uid"]
-    return uid, tuple(packages_of(bundle_deployment)), bool(status.get("activeBundle"))
+    status = deployment.get("status") or {}
+    uid = deployment["metadata"]["uid"]
+    return uid, tuple(packages_of(deployment)), bool(status.get("activeBundle"))

@@ -1,6 +1,6 @@
-"""Kind Operator: observes the World of one Operator, and runs the five steps.
+"""Reconciles Operators: observes one, runs the five steps, and writes its status.
 
-Built by setup.py. Observes from informers and catalogd; decide.py decides, act.py writes, report.py makes the status.
+Created by operator_controller.setup. Reads informers and catalogs; writes nothing but the status: a Plan is carried out by act.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from olmkit.api.conditions import StatusReport
 from olmkit.api.meta import Object
 from olmkit.api.operators import Operator, OperatorStatus
+from olmkit.runtime.informer import Change
 from olmkit.runtime.publish import Publisher
 from olmkit.runtime.reconciler import Reconciler
 from operator_controller.catalog_client.client import CatalogClient
@@ -19,7 +20,6 @@ from operator_controller.operator.act import OperatorActions
 from operator_controller.operator.decide import decide
 from operator_controller.operator.evaluate import Evaluation, snapshot_to_resolve
 from operator_controller.operator.informers import PACKAGE_INDEX, Informers, packages_of
-from operator_controller.operator.missing_bundles import MissingBundles
 from operator_controller.operator.rejected_images import RejectedImages
 from operator_controller.operator.report import report
 from operator_controller.operator.world import (
@@ -36,6 +36,38 @@ from operator_controller.resolve.explained_resolution import resolve_and_explain
 
 MAX_CONCURRENT_RESOLUTIONS = 2
 """Threads that resolve at the same time. They share the interpreter with the event loop, which must not wait for many."""
+
+
+class MissingBundles:
+    """Since when the active Bundle of an Operator has been missing, as far as this process knows; a new leader starts again.
+
+    Read by observe, recorded when a pass ends.
+    """
+
+    def __init__(self) -> None:
+        self._since: dict[str, tuple[str, datetime]] = {}
+
+    def since(self, operator: str, bundle: str, now: datetime) -> datetime:
+        """Since when; `now` if the Bundle was not missing in the last pass."""
+        name, since = self._since.get(operator, ("", now))
+        return since if name == bundle else now
+
+    def record(self, world: World) -> None:
+        """Remember the missing Bundle of a World, or that there is none."""
+        name = world.operator.metadata.name
+        if world.missing_bundle and world.missing_since is not None:
+            self._since[name] = world.missing_bundle, world.missing_since
+        else:
+            self._since.pop(name, None)
+
+    def forget_deleted(self, change: Change) -> None:
+        """Forget an Operator that was deleted."""
+        if change.new is None and change.old is not None:
+            self._since.pop(change.old["metadata"]["name"], None)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._since.clear()
 
 
 @dataclass(frozen=True)
@@ -65,13 +97,13 @@ class OperatorReconciler:
         if raw is None:
             return None
         operator = Operator.load(raw)
-        found = self.informers.bundle_deployments.get(key)
+        deployment = self.informers.deployments.get(key)
         world = World(
             now=datetime.now(UTC),
             raw=raw,
             operator=operator,
-            bundle_deployment=ObservedBundleDeployment.load(found) if found is not None else None,
-            is_watch_open=not self.informers.bundle_deployments.stale,
+            bundle_deployment=ObservedBundleDeployment.load(deployment) if deployment is not None else None,
+            is_watch_open=not self.informers.deployments.stale,
         )
         if operator.metadata.deleting:
             return self._with_running(world)
@@ -129,7 +161,7 @@ class OperatorReconciler:
 def package_claims(informers: Informers, package: str) -> tuple[PackageClaim, ...]:
     """The claims of all Operators that request the package or have it, sorted by name."""
     claimants = {raw["metadata"]["name"]: raw for raw in informers.operators.by_index(PACKAGE_INDEX, package)}
-    for deployment in informers.bundle_deployments.by_index(PACKAGE_INDEX, package):
+    for deployment in informers.deployments.by_index(PACKAGE_INDEX, package):
         name = deployment["metadata"]["name"]
         operator = informers.operators.get(name)
         if operator is not None and _owns(operator, deployment):
@@ -141,7 +173,7 @@ def package_claims(informers: Informers, package: str) -> tuple[PackageClaim, ..
 def _claim(informers: Informers, operator: Object, package: str) -> PackageClaim | None:
     """None for an Operator that requests the package while it has another one installed: that must be resolved first."""
     name = operator["metadata"]["name"]
-    deployment = informers.bundle_deployments.get(name)
+    deployment = informers.deployments.get(name)
     if deployment is not None and not _owns(operator, deployment):
         deployment = None
     is_installed = deployment is not None and bool((deployment.get("status") or {}).get("activeBundle"))

@@ -1,7 +1,7 @@
-"""Which bundle images rukpak refuses whatever the cluster is like: learnt from the BundleDeployments that asked for them.
+"""Which bundle images rukpak rejects on any cluster, as the BundleDeployments that request them report it.
 
-Kept by reconciler.py, which learns of each change of a BundleDeployment, for judge.py. So an image that was refused once is not
-unpacked again for the next Operator, or for the same one after it was deleted. A restart forgets what no BundleDeployment says.
+Kept by reconciler.py and read by evaluate.py through the World, so that an image is not unpacked again for another Operator, or
+for the same one after it was created again. A restart forgets the images that no BundleDeployment requests any more.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ MAX_REJECTED_IMAGES = 1000
 
 
 class RejectedImages:
-    """Messages by digest."""
+    """Messages of the rejections by image digest; the oldest are dropped first."""
 
     def __init__(self) -> None:
         self._messages: OrderedDict[str, str] = OrderedDict()
 
-    def learn(self, change: Change) -> None:
-        """From the status of a BundleDeployment: its image is refused, or is not any more."""
+    def record(self, change: Change) -> None:
+        """Record what the status of a BundleDeployment reports: its image is rejected, or not any more."""
         if change.new is None:
             return
         try:
             deployment = BundleDeployment.load(change.new)
         except ValueError:
-            return  # an older schema let it in: an informer, which calls this, would end the process by an error
+            return  # admitted by an older schema; an error here would end the informer, and with it the process
         status, source = deployment.status, deployment.spec.template.spec.source
         if status.refused is not None:
             digest = digest_of_reference(status.refused.image)
@@ -44,5 +44,5 @@ class RejectedImages:
             self._messages.pop(digest_of_reference(source.image.ref if source.image else ""), None)
 
     def snapshot(self) -> Mapping[str, str]:
-        """Message by digest, as of now."""
+        """A copy of the messages by digest."""
         return dict(self._messages)

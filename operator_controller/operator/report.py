@@ -188,11 +188,11 @@ def _error_text(what: str, error: Exception) -> str:
     return f"{what if isinstance(error, ApiError) else type(error).__name__}: {error}"
 
 
-def _not_possible(world: World, problem: OlmError, evaluation: Evaluation) -> list[DesiredCondition]:
+def _not_possible(world: World, blocker: OlmError, evaluation: Evaluation) -> list[DesiredCondition]:
     reason = _not_ready_reason(world) if evaluation.is_resolved else Reason.NOT_RESOLVED
-    message = problem.message if evaluation.is_resolved else evaluation.explanation
-    if isinstance(problem, Waiting):
-        progress = next((known for known in _REPORTED_WAITING_REASONS if problem.reason == known), Reason.RETRYING)
+    message = blocker.message if evaluation.is_resolved else evaluation.explanation
+    if isinstance(blocker, Waiting):
+        progress = next((known for known in _REPORTED_WAITING_REASONS if blocker.reason == known), Reason.RETRYING)
         return _not_ready(reason, message, progress)
     return _not_ready(reason, message, None)
 

@@ -134,8 +134,8 @@ class World:
 
 
 @dataclass(frozen=True)
-class NoAction:
-    """Nothing to do: everything is as desired, or others have to act first."""
+class Keep:
+    """Nothing is to be done: everything is as desired, or others have to act first."""
 
     after: timedelta | None = None
 
@@ -170,7 +170,7 @@ class RemoveFinalizer:
     finalizers: tuple[str, ...]
 
 
-Plan = NoAction | AddFinalizer | ApplyBundleDeployment | DeleteBundleDeployment | RemoveFinalizer
+Plan = Keep | AddFinalizer | ApplyBundleDeployment | DeleteBundleDeployment | RemoveFinalizer
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from olmkit.api import bundledeployments, bundles, catalogs, operators, packages
 from olmkit.api.content import Phase
 from olmkit.api.meta import Resource
 from olmkit.runtime.manager import make_parser
-from operator_controller.catalog_client.flags import add_flags as operator_flags
+from operator_controller.__main__ import add_flags as operator_flags
 from tests import pages
 
 REPOSITORY = pages.REPOSITORY

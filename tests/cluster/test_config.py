@@ -21,7 +21,7 @@ from olmkit.jobs import Limits, MemoryBudget
 from olmkit.jobs.memory_budget import CONTROLLER_MEMORY_BYTES
 from olmkit.runtime.flags import Settings, add_jobs_memory, make_parser, parse_settings, quantity
 from olmkit.tls.service import CATALOG_SERVICE as SERVICE
-from operator_controller.catalog_client.flags import add_flags as operator_flags
+from operator_controller.__main__ import add_flags as operator_flags
 from tests.cluster.devcluster.test_cluster import eventually
 
 CONFIG = REPOSITORY / "config"

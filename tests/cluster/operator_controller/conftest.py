@@ -1,4 +1,4 @@
-"""catalogd and operator-controller as processes under their own ServiceAccounts; the tests write what rukpak would."""
+"""catalogd and operator-controller as processes under their own ServiceAccounts; the tests play the role of rukpak."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from tests.e2e.stage import Stage
 FINALIZER = "operators.operatorframework.io/remove-bundle-deployment"
 PROCESSES = ("catalogd", "operator-controller")
 Triple = tuple[str, str, str]
-WELL: Sequence[Triple] = (
+HEALTHY: Sequence[Triple] = (
     ("HasValidBundle", "True", "UnpackSuccessful"),
     ("Healthy", "True", "Healthy"),
     ("Installed", "True", "InstallationSucceeded"),
@@ -27,7 +27,7 @@ WELL: Sequence[Triple] = (
 
 
 class Scene(Stage):
-    """A Stage whose BundleDeployments are brought forward by the test."""
+    """A Stage in which the test plays the role of rukpak."""
 
     def catalog_of(
         self, *versions: str, package: str = "", properties: Mapping[str, Sequence[Any]] | None = None
@@ -37,15 +37,15 @@ class Scene(Stage):
         return self.repository().reference
 
     def deployment_when(self, name: str, version: str) -> Object:
-        """The BundleDeployment as soon as it asks for a version."""
+        """The BundleDeployment as soon as it requests the version."""
 
         def found(objects: Mapping[str, Object]) -> Object | None:
             return objects[name] if name in objects and wanted_version(objects[name]) == version else None
 
-        return self.until(BUNDLE_DEPLOYMENTS, f"BundleDeployment {name} asks for {version}", found)
+        return self.until(BUNDLE_DEPLOYMENTS, f"BundleDeployment {name} requests {version}", found)
 
     def install(self, name: str, version: str) -> str:
-        """Let the version be installed and well as soon as it is asked for; returns the Bundle's name."""
+        """Report the version as installed and healthy as soon as it is requested; returns the Bundle's name."""
         deployment = self.deployment_when(name, version)
         bundle = f"{name}-{version.replace('.', '')}"
         template, metadata = deployment["spec"]["template"], deployment["metadata"]
@@ -62,10 +62,10 @@ class Scene(Stage):
             "spec": template["spec"],
         }
         self.cluster.kubectl("apply", "-f", "-", input=json.dumps(body))
-        self.tell(name, WELL, active=bundle)
+        self.set_status(name, HEALTHY, active=bundle)
         return bundle
 
-    def tell(
+    def set_status(
         self,
         name: str,
         conditions: Sequence[Triple],
@@ -74,7 +74,7 @@ class Scene(Stage):
         message: str = "",
         **fields: Mapping[str, Any] | None,
     ) -> None:
-        """Write the status of a BundleDeployment for the generation it has; `fields` are others of it (installed, refused)."""
+        """Write the status of a BundleDeployment for its current generation; `fields` are others of it (installed, refused)."""
         found = json.loads(self.cluster.kubectl("get", "bundledeployment", name, "-o", "json"))
         generation = found["metadata"]["generation"]
         status: dict[str, Any] = {
@@ -99,8 +99,8 @@ class Scene(Stage):
             "patch", "bundledeployment", name, "--subresource=status", "--type=merge", "--patch", patch
         )
 
-    def says(self, name: str, aspect: str, status: str, text: str = "") -> Object:
-        """The Operator as soon as a condition of it has this status and a message with this text."""
+    def condition_when(self, name: str, aspect: str, status: str, text: str = "") -> Object:
+        """The Operator as soon as the condition has this status and a message that contains the text."""
         return self.operator_when(
             name,
             f"{aspect} is {status} with {text!r}",
@@ -109,7 +109,7 @@ class Scene(Stage):
 
 
 def blobs(package: str, versions: Sequence[str], properties: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """The package's blobs; images are names only, for nobody pulls them here."""
+    """The package's blobs. Its images do not exist: nothing pulls them here."""
     kind = {"type": "olm.gvk", "value": {"group": f"{package}.example.com", "version": "v1", "kind": "Thing"}}
     made = package_blobs(package, {version: image_of(package, version) for version in versions}, [kind])
     for blob, version in zip(made[-len(versions) :], versions, strict=True):
@@ -123,18 +123,18 @@ def image_of(package: str, version: str) -> str:
 
 
 def wanted_version(deployment: Object) -> str:
-    """The version that a BundleDeployment asks for."""
+    """The version that a BundleDeployment requests."""
     return _wanted(deployment, "bundle-version")
 
 
 def wanted_catalog(deployment: Object) -> str:
-    """The Catalog that a BundleDeployment takes its bundle from."""
+    """The Catalog that a BundleDeployment names."""
     return _wanted(deployment, "catalog")
 
 
 def _wanted(deployment: Object, what: str) -> str:
-    notes = (deployment["spec"]["template"].get("metadata") or {}).get("annotations") or {}
-    return str(notes.get(f"operators.operatorframework.io/{what}", ""))
+    annotations = (deployment["spec"]["template"].get("metadata") or {}).get("annotations") or {}
+    return str(annotations.get(f"operators.operatorframework.io/{what}", ""))
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +148,7 @@ def suite(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture
 def scene(cluster: Cluster, suite: Suite, request: pytest.FixtureRequest) -> Iterator[Scene]:
-    """The test's share of the cluster; when a test fails, the ends of the logs go with its report."""
+    """The test's own objects on the cluster. If a test fails, its report contains the ends of the logs."""
     words = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())
     mine = Scene(cluster, suite, f"{words[:24].strip('-')}-{uuid.uuid4().hex[:6]}")
     try:

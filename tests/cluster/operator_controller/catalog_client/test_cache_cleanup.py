@@ -9,12 +9,12 @@ from olmkit.api import operators
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from operator_controller.catalog_client.cache_cleanup import clean_cache
-from operator_controller.operator.informers import make_informers
+from operator_controller.setup import make_informers
 from tests.cluster.olmkit.conftest import until
-from tests.integration.operator_controller.catalog_client.test_client import catalog, client, kept, serving
+from tests.integration.operator_controller.catalog_client.test_client import cached_files, catalog, client, serving
 
 
-async def test_content_of_packages_that_nobody_asks_for_is_dropped(tmp_path: Path, definitions: Cluster) -> None:
+async def test_content_of_packages_that_no_operator_requests_is_removed(tmp_path: Path, definitions: Cluster) -> None:
     package = f"p-{uuid.uuid4().hex[:8]}"
     operator = {"apiVersion": operators.KIND.api_version, "kind": "Operator", "metadata": {"name": package}}
     async with (
@@ -27,18 +27,18 @@ async def test_content_of_packages_that_nobody_asks_for_is_dropped(tmp_path: Pat
             {**catalog(server.address), "metadata": {"name": "c", "uid": "u", "resourceVersion": "1"}}
         )
         known.catalogs.synced.set()
-        await ours.get_offer(catalog(server.address), "left-from-before")
+        await ours.get_offer(catalog(server.address), "cached-before")
         await api.create(operators.KIND, {**operator, "spec": {"packageName": package}})
         tasks = [
             asyncio.create_task(each)
             for each in (known.operators.run(), clean_cache(known.catalogs, known.operators, ours))
         ]
         try:
-            await until(lambda: kept(tmp_path / "c") == [], "what is left from before is gone")
+            await until(lambda: cached_files(tmp_path / "c") == [], "content from before the start is removed")
             await ours.get_offer(catalog(server.address), package)
-            assert kept(tmp_path / "c") == [f"{package}.json"]
+            assert cached_files(tmp_path / "c") == [f"{package}.json"]
             await api.delete(operators.KIND, package)
-            await until(lambda: kept(tmp_path / "c") == [], "the package is gone with its Operator")
+            await until(lambda: cached_files(tmp_path / "c") == [], "the content is removed with its Operator")
         finally:
             for task in tasks:
                 task.cancel()

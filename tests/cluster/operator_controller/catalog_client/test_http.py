@@ -1,4 +1,4 @@
-"""The token of this process is sent to catalogd over HTTPS alone: a real token, servers on loopback."""
+"""The token of this process is sent over HTTPS alone: a real token, servers on loopback."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import pytest
 from devcluster.cluster import Cluster
 from olmkit.runtime.client import Client
 from olmkit.tls.client_tls import ClientTls
-from tests.integration.operator_controller.catalog_client.test_http import asking, get, made, serving
+from tests.integration.operator_controller.catalog_client.test_http import create_tls, get, serving, session_with
 
 
 @pytest.mark.parametrize("scheme", ["https", "http"])
-async def test_the_token_goes_to_https_only(tmp_path: Path, cluster: Cluster, scheme: str) -> None:
-    tls, material = made()
+async def test_the_token_is_sent_over_https_only(tmp_path: Path, cluster: Cluster, scheme: str) -> None:
+    tls, material = create_tls()
     (tmp_path / "ca.crt").write_bytes(material.ca_bundle())
     path = await asyncio.to_thread(cluster.token_kubeconfig, "default", "default")
     async with (
         await Client.connect(str(path)) as client,
         serving(tls.context if scheme == "https" else None) as server,
-        asking(ClientTls(tmp_path / "ca.crt"), client) as servers,
+        session_with(ClientTls(tmp_path / "ca.crt"), client) as session,
     ):
-        await get(servers, server, scheme)
-        (_, headers), *_ = server.asked
+        await get(session, server, scheme)
+        (_, headers), *_ = server.requests
         if scheme == "https":
             assert headers["Authorization"] == f"Bearer {await client.bearer_token()}"
         else:

@@ -12,7 +12,7 @@ from devcluster.suite import Suite
 from devcluster.watch import BUNDLE_DEPLOYMENTS, CATALOGS, OPERATORS, condition, is_true
 from tests.cluster.operator_controller.conftest import (
     FINALIZER,
-    WELL,
+    HEALTHY,
     Scene,
     blobs,
     image_of,
@@ -25,9 +25,9 @@ from tests.e2e.packages import catalog_file
 NOT_ATTEMPTED = ("Unknown", "InstallationStatusUnknown", "installation has not been attempted as resolution failed")
 
 
-def test_an_operator_waits_for_a_catalog_and_asks_for_the_best_bundle(scene: Scene) -> None:
+def test_an_operator_waits_for_a_catalog_and_requests_the_best_bundle(scene: Scene) -> None:
     name = scene.operator(scene.name)
-    waiting = scene.says(name, "Reconciling", "True", "not found")
+    waiting = scene.condition_when(name, "Reconciling", "True", "not found")
     assert triple(waiting, "Resolved") == ("False", "ResolutionFailed", f"package '{scene.name}' not found")
     assert triple(waiting, "Installed") == NOT_ATTEMPTED
     assert condition(waiting, "Reconciling")["reason"] == "WaitingForCatalog"
@@ -36,7 +36,7 @@ def test_an_operator_waits_for_a_catalog_and_asks_for_the_best_bundle(scene: Sce
 
     scene.catalog(scene.catalog_of("1.0.0"))
     deployment = scene.deployment_when(name, "1.0.0")
-    operator = scene.says(name, "Resolved", "True", f'resolved to "{image_of(scene.name, "1.0.0")}"')
+    operator = scene.condition_when(name, "Resolved", "True", f'resolved to "{image_of(scene.name, "1.0.0")}"')
     assert operator["metadata"]["finalizers"] == [FINALIZER]
     assert triple(operator, "Installed") == (
         "Unknown",
@@ -55,9 +55,9 @@ def test_an_operator_waits_for_a_catalog_and_asks_for_the_best_bundle(scene: Sce
     ]
     prefix = "operators.operatorframework.io/"
     gvk = {"type": "olm.gvk", "value": {"group": f"{scene.name}.example.com", "kind": "Thing", "version": "v1"}}
-    notes = dict(deployment["spec"]["template"]["metadata"]["annotations"])
-    assert json.loads(notes.pop(f"{prefix}properties")) == [gvk]
-    assert notes == {
+    annotations = dict(deployment["spec"]["template"]["metadata"]["annotations"])
+    assert json.loads(annotations.pop(f"{prefix}properties")) == [gvk]
+    assert annotations == {
         f"{prefix}package": scene.name,
         f"{prefix}bundle-name": f"{scene.name}.v1.0.0",
         f"{prefix}bundle-version": "1.0.0",
@@ -86,17 +86,17 @@ def test_an_operator_waits_for_a_catalog_and_asks_for_the_best_bundle(scene: Sce
     assert {one["type"] for one in ready["status"]["conditions"]} == {"Resolved", "Installed", "Ready"}
 
 
-def test_a_list_shows_the_reason_and_the_version_that_is_wanted_before_any_is_installed(scene: Scene) -> None:
+def test_kubectl_get_shows_the_reason_and_the_wanted_version_before_installation(scene: Scene) -> None:
     scene.ready_catalog(scene.catalog_of("1.0.0", "1.1.0"))
     name = scene.operator(scene.name)
-    scene.says(name, "Resolved", "True")
+    scene.condition_when(name, "Resolved", "True")
     header, row = scene.cluster.kubectl("get", "operators.operators.operatorframework.io", name).splitlines()
     assert header.split() == ["NAME", "READY", "REASON", "PACKAGE", "VERSION", "WANTED", "CHANNEL", "AGE"]
     assert row.split()[:5] == [name, "False", "NotInstalled", scene.name, "1.1.0"]
     assert row[header.index("WANTED") :].startswith("1.1.0")
 
 
-def test_a_channel_is_climbed_step_by_step_and_what_runs_is_told_on_the_way(scene: Scene) -> None:
+def test_upgrades_follow_a_channel_step_by_step_and_report_the_running_bundle(scene: Scene) -> None:
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     name = scene.operator(scene.name)
     scene.install(name, "1.0.0")
@@ -104,7 +104,7 @@ def test_a_channel_is_climbed_step_by_step_and_what_runs_is_told_on_the_way(scen
 
     scene.catalog_of("1.0.0", "1.1.0", "1.2.0")
     scene.deployment_when(name, "1.1.0")
-    upgrading = scene.says(name, "Resolved", "True", image_of(scene.name, "1.1.0"))
+    upgrading = scene.condition_when(name, "Resolved", "True", image_of(scene.name, "1.1.0"))
     assert triple(upgrading, "Installed")[2] == f'installed from "{image_of(scene.name, "1.0.0")}"'
     assert upgrading["status"]["installedBundleResource"] == image_of(scene.name, "1.0.0")
     assert triple(upgrading, "Ready")[:2] == ("False", "Upgrading")
@@ -115,14 +115,14 @@ def test_a_channel_is_climbed_step_by_step_and_what_runs_is_told_on_the_way(scen
     scene.ready_operator(name, "1.2.0")
 
 
-def test_a_pinned_version_stays_and_what_is_out_of_reach_is_refused(scene: Scene) -> None:
+def test_a_pinned_version_stays_and_an_unreachable_one_is_refused(scene: Scene) -> None:
     scene.ready_catalog(scene.catalog_of("1.0.0", "1.1.0", "1.2.0"))
     name = scene.operator(scene.name, version="1.0.0")
     scene.install(name, "1.0.0")
     scene.ready_operator(name, "1.0.0")
 
     scene.patch_operator(name, {"version": "1.2.0"})
-    refused = scene.says(name, "Stalled", "True", "next step 1.1.0")
+    refused = scene.condition_when(name, "Stalled", "True", "next step 1.1.0")
     assert triple(refused, "Resolved") == (
         "False",
         "ResolutionFailed",
@@ -131,7 +131,7 @@ def test_a_pinned_version_stays_and_what_is_out_of_reach_is_refused(scene: Scene
     assert triple(refused, "Installed")[:2] == ("True", "Success")
 
     scene.patch_operator(name, {"version": "999.99.9"})
-    missing = scene.says(name, "Resolved", "False", f"package '{scene.name}' at version '999.99.9' not found")
+    missing = scene.condition_when(name, "Resolved", "False", f"package '{scene.name}' at version '999.99.9' not found")
     assert triple(missing, "Installed")[2] == f'installed from "{image_of(scene.name, "1.0.0")}"'
     assert missing["status"]["installedBundleResource"] == image_of(scene.name, "1.0.0")
     assert "stable has 1.0.0, 1.1.0, 1.2.0; none is 999.99.9" in triple(missing, "Ready")[2]
@@ -142,18 +142,20 @@ def test_a_pinned_version_stays_and_what_is_out_of_reach_is_refused(scene: Scene
     scene.ready_operator(name, "1.1.0")
 
 
-def test_a_bundle_that_fails_is_told_with_its_reason(scene: Scene) -> None:
+def test_a_failed_bundle_is_reported_with_its_reason(scene: Scene) -> None:
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     name = scene.operator(scene.name)
     scene.deployment_when(name, "1.0.0")
-    scene.tell(
+    scene.set_status(
         name, [("HasValidBundle", "False", "UnpackFailed"), ("Ready", "False", "NotInstalled")], message="no image"
     )
-    failed = scene.says(name, "Installed", "False")
+    failed = scene.condition_when(name, "Installed", "False")
     assert triple(failed, "Installed")[1:] == ("InstallationFailed", "bundledeployment not ready: no image")
     assert "no image" in triple(failed, "Ready")[2]
-    scene.tell(name, [("Stalled", "True", "Blocked"), ("Installed", "False", "InstallFailed")], message="webhooks")
-    stalled = scene.says(name, "Stalled", "True")
+    scene.set_status(
+        name, [("Stalled", "True", "Blocked"), ("Installed", "False", "InstallFailed")], message="webhooks"
+    )
+    stalled = scene.condition_when(name, "Stalled", "True")
     assert triple(stalled, "Installed")[2] == "bundledeployment not ready: webhooks"
 
 
@@ -162,9 +164,9 @@ def test_a_bundle_that_owns_api_services_is_refused_before_it_is_unpacked(scene:
     metadata = {"type": "olm.csv.metadata", "value": {"apiServiceDefinitions": owned}}
     scene.ready_catalog(scene.catalog_of("1.0.0", "1.1.0", properties={"1.1.0": [metadata]}))
     name = scene.operator(scene.name)
-    refused = scene.says(name, "Stalled", "True")
-    words = f'bundle "{scene.name}.v1.1.0" owns API services (v1.m.example.com), which are not supported yet: choose a version'
-    assert triple(refused, "Ready")[2].startswith(words)
+    refused = scene.condition_when(name, "Stalled", "True")
+    message = f'bundle "{scene.name}.v1.1.0" owns API services (v1.m.example.com), which are not supported yet: choose a version'
+    assert triple(refused, "Ready")[2].startswith(message)
     assert triple(refused, "Installed")[:2] == ("False", "InstallationFailed")
     assert not scene.exists("bundledeployment", name)
     scene.patch_operator(name, {"version": "1.0.0"})
@@ -172,7 +174,7 @@ def test_a_bundle_that_owns_api_services_is_refused_before_it_is_unpacked(scene:
     scene.ready_operator(name, "1.0.0")
 
 
-def test_an_image_that_was_refused_is_not_asked_for_again(scene: Scene) -> None:
+def test_a_rejected_image_is_not_requested_again(scene: Scene) -> None:
     image = f"registry.example.com/{scene.name}@sha256:{'1' * 64}"
     content = blobs(scene.name, ["1.0.0"], {})
     next(blob for blob in content if blob["schema"] == "olm.bundle")["image"] = image
@@ -181,7 +183,7 @@ def test_an_image_that_was_refused_is_not_asked_for_again(scene: Scene) -> None:
     name = scene.operator(scene.name)
     scene.deployment_when(name, "1.0.0")
     message = f'bundle "{scene.name}.v1.0.0" has webhooks'
-    scene.tell(
+    scene.set_status(
         name,
         [
             ("HasValidBundle", "False", "BundleLoadFailed"),
@@ -191,18 +193,18 @@ def test_an_image_that_was_refused_is_not_asked_for_again(scene: Scene) -> None:
         message=message,
         refused={"image": image, "message": message},
     )
-    assert triple(scene.says(name, "Stalled", "True"), "Ready") == ("False", "NotInstalled", message)
+    assert triple(scene.condition_when(name, "Stalled", "True"), "Ready") == ("False", "NotInstalled", message)
     scene.delete("Operator", name)
     scene.operator(scene.name)
-    assert triple(scene.says(name, "Stalled", "True"), "Ready") == ("False", "NotInstalled", message)
+    assert triple(scene.condition_when(name, "Stalled", "True"), "Ready") == ("False", "NotInstalled", message)
     assert not scene.exists("bundledeployment", name)
 
 
-def test_a_dependency_is_refused_by_name(scene: Scene) -> None:
-    needs = {"type": "olm.package.required", "value": {"packageName": "b", "versionRange": ">=1.0.0"}}
-    scene.ready_catalog(scene.catalog_of("1.0.0", "1.1.0", properties={"1.1.0": [needs]}))
+def test_a_bundle_with_a_dependency_is_refused(scene: Scene) -> None:
+    requirement = {"type": "olm.package.required", "value": {"packageName": "b", "versionRange": ">=1.0.0"}}
+    scene.ready_catalog(scene.catalog_of("1.0.0", "1.1.0", properties={"1.1.0": [requirement]}))
     name = scene.operator(scene.name)
-    refused = scene.says(name, "Stalled", "True")
+    refused = scene.condition_when(name, "Stalled", "True")
     assert triple(refused, "Resolved") == (
         "False",
         "ResolutionFailed",
@@ -212,25 +214,25 @@ def test_a_dependency_is_refused_by_name(scene: Scene) -> None:
     assert not scene.exists("bundledeployment", name)
 
 
-def test_of_two_operators_for_a_package_the_second_waits_for_the_first_to_go(scene: Scene) -> None:
+def test_a_second_operator_for_a_package_is_blocked_until_the_first_is_deleted(scene: Scene) -> None:
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     first = scene.operator(scene.name)
     scene.install(first, "1.0.0")
     scene.ready_operator(first, "1.0.0")
     second = scene.operator(scene.name, f"{scene.name}-2")
-    refused = scene.says(second, "Stalled", "True")
+    refused = scene.condition_when(second, "Stalled", "True")
     assert triple(refused, "Resolved") == (
         "False",
         "ResolutionFailed",
         f'package "{scene.name}" is already managed by Operator "{first}"; delete one of them',
     )
-    assert is_true(scene.says(first, "Ready", "True"), "Ready")
+    assert is_true(scene.condition_when(first, "Ready", "True"), "Ready")
     scene.delete("Operator", first)
     scene.install(second, "1.0.0")
     scene.ready_operator(second, "1.0.0")
 
 
-def test_a_deployment_of_somebody_else_is_never_taken_over(scene: Scene) -> None:
+def test_a_bundle_deployment_of_another_owner_is_never_adopted(scene: Scene) -> None:
     source = {"type": "image", "image": {"ref": "registry.example.com/mine:v1"}}
     template = {"spec": {"provisionerClassName": "core-rukpak-io-plain", "source": source}}
     mine = {
@@ -242,29 +244,29 @@ def test_a_deployment_of_somebody_else_is_never_taken_over(scene: Scene) -> None
     scene.cluster.kubectl("create", "-f", "-", input=json.dumps(mine))
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     name = scene.operator(scene.name)
-    refused = scene.says(name, "Stalled", "True", "already exists and is owned by no Operator")
+    refused = scene.condition_when(name, "Stalled", "True", "already exists and is owned by no Operator")
     assert triple(refused, "Installed")[:2] == ("False", "InstallationFailed")
     scene.cluster.kubectl("delete", "bundledeployment", name)
     scene.install(name, "1.0.0")
     scene.ready_operator(name, "1.0.0")
 
 
-@pytest.mark.parametrize("is_recorded", [True, False], ids=["recorded", "from before there were records"])
-def test_an_operator_whose_bundle_was_deleted_says_so_and_goes_on(scene: Scene, is_recorded: bool) -> None:
+@pytest.mark.parametrize("is_recorded", [True, False], ids=["recorded", "not recorded"])
+def test_a_missing_bundle_is_reported_and_upgrades_continue(scene: Scene, is_recorded: bool) -> None:
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     name = scene.operator(scene.name)
     bundle = scene.install(name, "1.0.0")
     scene.ready_operator(name, "1.0.0")
     prefix = "operators.operatorframework.io/"
     template = scene.deployment_when(name, "1.0.0")["spec"]["template"]
-    notes = template["metadata"]["annotations"]
-    record = {field: notes[prefix + field] for field in ("package", "catalog", "channel", "properties")}
+    annotations = template["metadata"]["annotations"]
+    record = {field: annotations[prefix + field] for field in ("package", "catalog", "channel", "properties")}
     record |= {"bundle": bundle, "spec": template["spec"]}
-    record |= {"name": notes[f"{prefix}bundle-name"], "version": notes[f"{prefix}bundle-version"]}
+    record |= {"name": annotations[f"{prefix}bundle-name"], "version": annotations[f"{prefix}bundle-version"]}
 
     scene.catalog_of("1.0.0", "1.1.0", "1.2.0")
     scene.deployment_when(name, "1.1.0")
-    scene.tell(
+    scene.set_status(
         name,
         [("Installed", "True", "InstallationSucceeded"), ("Ready", "False", "Upgrading")],
         message="no image",
@@ -272,7 +274,7 @@ def test_an_operator_whose_bundle_was_deleted_says_so_and_goes_on(scene: Scene, 
     )
     scene.cluster.kubectl("delete", "bundle", bundle)
     scene.patch_operator(name, {"version": "9.9.9"})
-    missing = scene.says(name, "Installed", "True", f'its Bundle "{bundle}" is missing')
+    missing = scene.condition_when(name, "Installed", "True", f'its Bundle "{bundle}" is missing')
     assert triple(missing, "Resolved")[:2] == ("False", "ResolutionFailed")
     assert triple(missing, "Ready")[0] == "False"
     assert f'the installed Bundle "{bundle}" is missing' in triple(missing, "Ready")[2]
@@ -284,13 +286,13 @@ def test_an_operator_whose_bundle_was_deleted_says_so_and_goes_on(scene: Scene, 
         "apis": [{"group": f"{scene.name}.example.com", "version": "v1", "kind": "Thing"}],
     }
     scene.patch_operator(name, {"version": None})
-    scene.says(name, "Resolved", "True", image_of(scene.name, "1.1.0"))
+    scene.condition_when(name, "Resolved", "True", image_of(scene.name, "1.1.0"))
     scene.install(name, "1.1.0")
     scene.install(name, "1.2.0")
     assert "missing" not in triple(scene.ready_operator(name, "1.2.0"), "Installed")[2]
 
 
-def test_an_operator_goes_when_its_deployment_has_gone(scene: Scene) -> None:
+def test_an_operator_is_deleted_after_its_bundle_deployment(scene: Scene) -> None:
     catalog = scene.ready_catalog(scene.catalog_of("1.0.0"))
     name = scene.operator(scene.name)
     scene.install(name, "1.0.0")
@@ -302,8 +304,8 @@ def test_an_operator_goes_when_its_deployment_has_gone(scene: Scene) -> None:
     scene.until(
         BUNDLE_DEPLOYMENTS, "it is being deleted", lambda o: "deletionTimestamp" in o.get(name, {}).get("metadata", {})
     )
-    scene.tell(name, [("Ready", "False", "Removing")], active=f"{name}-100", message="2 things are left")
-    removing = scene.says(name, "Reconciling", "True", "removing the installed bundle: 2 things are left")
+    scene.set_status(name, [("Ready", "False", "Removing")], active=f"{name}-100", message="2 things are left")
+    removing = scene.condition_when(name, "Reconciling", "True", "removing the installed bundle: 2 things are left")
     assert condition(removing, "Reconciling")["reason"] == "Removing"
     assert triple(removing, "Installed")[0] == "True"
     scene.cluster.kubectl(
@@ -312,7 +314,7 @@ def test_an_operator_goes_when_its_deployment_has_gone(scene: Scene) -> None:
     scene.until(OPERATORS, "the Operator is gone", lambda objects: name not in objects)
 
 
-def test_the_log_tells_what_was_made_and_deleted_and_calls_no_deletion_a_failure(scene: Scene, suite: Suite) -> None:
+def test_the_log_reports_creation_and_deletion_without_errors(scene: Scene, suite: Suite) -> None:
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     name = scene.operator(scene.name)
     scene.install(name, "1.0.0")
@@ -320,9 +322,9 @@ def test_the_log_tells_what_was_made_and_deleted_and_calls_no_deletion_a_failure
     scene.delete("Operator", name)
     log = suite.log("operator-controller").read_text().splitlines()
     lines = [line for line in map(json.loads, log) if line.get("name") == name]
-    told = [line["msg"] for line in lines]
-    assert told.count(f"created BundleDeployment {name} (bundle {scene.name}.v1.0.0)") == 1
-    assert told.count(f"deleted BundleDeployment {name} (the Operator is being deleted)") == 1
+    messages = [line["msg"] for line in lines]
+    assert messages.count(f"created BundleDeployment {name} (bundle {scene.name}.v1.0.0)") == 1
+    assert messages.count(f"deleted BundleDeployment {name} (the Operator is being deleted)") == 1
     ready = [line for line in lines if line.get("condition") == "Ready" and line["status"] == "True"]
     assert [(line["kind"], line["reason"], line["controller"]) for line in ready] == [
         ("Operator", "Succeeded", "operator")
@@ -332,23 +334,25 @@ def test_the_log_tells_what_was_made_and_deleted_and_calls_no_deletion_a_failure
 
 def test_an_operator_that_never_resolved_is_deleted_at_once(scene: Scene) -> None:
     name = scene.operator(scene.name)
-    scene.says(name, "Resolved", "False")
+    scene.condition_when(name, "Resolved", "False")
     scene.delete("Operator", name)
     assert not scene.exists("operator.operators.operatorframework.io", name)
 
 
-def test_what_is_installed_is_left_alone_when_its_catalog_goes(scene: Scene) -> None:
+def test_the_installed_bundle_stays_when_its_catalog_is_deleted(scene: Scene) -> None:
     catalog = scene.ready_catalog(scene.catalog_of("1.0.0", "1.1.0"))
     name = scene.operator(scene.name, version="1.0.0")
     scene.install(name, "1.0.0")
     scene.ready_operator(name, "1.0.0")
     before = scene.deployment_when(name, "1.0.0")["metadata"]
     scene.delete("Catalog", catalog)
-    left = scene.says(name, "Ready", "True", "was deleted, and no other catalog that is served offers bundle")
-    assert triple(left, "Ready")[1] == "CatalogDeleted"
-    assert triple(left, "Installed")[0] == "True"
+    operator = scene.condition_when(
+        name, "Ready", "True", "was deleted, and no other catalog that is served offers bundle"
+    )
+    assert triple(operator, "Ready")[1] == "CatalogDeleted"
+    assert triple(operator, "Installed")[0] == "True"
     scene.patch_operator(name, {"version": "1.1.0"})
-    waiting = scene.says(name, "Reconciling", "True", "was deleted")
+    waiting = scene.condition_when(name, "Reconciling", "True", "was deleted")
     assert condition(waiting, "Reconciling")["reason"] == "WaitingForCatalog"
     assert triple(waiting, "Installed")[0] == "True"
     after = scene.deployment_when(name, "1.0.0")["metadata"]
@@ -358,7 +362,7 @@ def test_what_is_installed_is_left_alone_when_its_catalog_goes(scene: Scene) -> 
     scene.ready_operator(name, "1.1.0")
 
 
-def test_an_operator_follows_from_a_deleted_catalog_to_one_that_offers_its_bundle(scene: Scene) -> None:
+def test_an_operator_follows_another_catalog_that_offers_its_bundle(scene: Scene) -> None:
     reference = scene.catalog_of("1.0.0", "1.1.0")
     catalog = scene.ready_catalog(reference)
     name = scene.operator(scene.name, version="1.0.0")
@@ -367,7 +371,7 @@ def test_an_operator_follows_from_a_deleted_catalog_to_one_that_offers_its_bundl
     other = scene.ready_catalog(reference, f"{scene.name}-2")
     scene.delete("Catalog", catalog)
     followed = f'catalog "{catalog}", which it came from, was deleted: it follows catalog "{other}"'
-    following = scene.says(name, "Ready", "False", followed)
+    following = scene.condition_when(name, "Ready", "False", followed)
     assert triple(following, "Ready")[1] == "FollowingCatalog"
     assert triple(following, "Installed")[0] == "True"
 
@@ -384,7 +388,7 @@ def test_an_operator_follows_from_a_deleted_catalog_to_one_that_offers_its_bundl
     scene.ready_operator(name, "1.1.0")
 
 
-def test_the_catalog_that_is_followed_is_recorded_although_its_upgrade_is_refused(scene: Scene) -> None:
+def test_the_successor_catalog_is_recorded_even_if_its_upgrade_is_refused(scene: Scene) -> None:
     owned = {"owned": [{"name": "cups", "group": "m.example.com", "version": "v1", "kind": "Cup"}]}
     refused = {"1.1.0": [{"type": "olm.csv.metadata", "value": {"apiServiceDefinitions": owned}}]}
     reference = scene.catalog_of("1.0.0", "1.1.0", properties=refused)
@@ -393,7 +397,7 @@ def test_the_catalog_that_is_followed_is_recorded_although_its_upgrade_is_refuse
     bundle = scene.install(name, "1.0.0")
     scene.ready_operator(name, "1.0.0")
     scene.patch_operator(name, {"version": None})
-    scene.says(name, "Stalled", "True", "owns API services")
+    scene.condition_when(name, "Stalled", "True", "owns API services")
     other = scene.ready_catalog(reference, f"{scene.name}-2")
     scene.delete("Catalog", catalog)
     scene.until(
@@ -402,14 +406,14 @@ def test_the_catalog_that_is_followed_is_recorded_although_its_upgrade_is_refuse
     assert scene.install(name, "1.0.0") == bundle
     settled = scene.operator_when(
         name,
-        f"refuses the upgrade as of {other}",
+        f"refuses the upgrade of {other}",
         lambda o: is_true(o, "Stalled") and o["status"]["installed"]["catalog"] == other,
     )
     assert "was deleted" not in triple(settled, "Ready")[2]
     assert triple(settled, "Installed")[0] == "True"
 
 
-def test_a_catalog_that_is_unavailable_is_not_left_and_not_said_to_be_deleted(scene: Scene) -> None:
+def test_an_unavailable_catalog_is_kept_and_not_reported_as_deleted(scene: Scene) -> None:
     reference = scene.catalog_of("1.0.0", "1.1.0")
     catalog = scene.ready_catalog(reference)
     name = scene.operator(scene.name, version="1.0.0")
@@ -418,14 +422,14 @@ def test_a_catalog_that_is_unavailable_is_not_left_and_not_said_to_be_deleted(sc
     scene.ready_catalog(reference, f"{scene.name}-2")
     availability = '{"spec": {"availability": "Unavailable"}}'
     scene.cluster.kubectl("patch", "catalog", catalog, "--type=merge", "--patch", availability)
-    left = scene.says(
+    operator = scene.condition_when(
         name, "Ready", "True", f'catalog "{catalog}", which it came from, has spec.availability Unavailable'
     )
-    assert triple(left, "Ready")[1] == "CatalogUnavailable"
-    assert left["status"]["installed"]["catalog"] == catalog
+    assert triple(operator, "Ready")[1] == "CatalogUnavailable"
+    assert operator["status"]["installed"]["catalog"] == catalog
 
 
-def test_a_change_by_hand_is_put_right(scene: Scene) -> None:
+def test_a_manual_change_is_reverted(scene: Scene) -> None:
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     name = scene.operator(scene.name)
     bundle = scene.install(name, "1.0.0")
@@ -435,30 +439,32 @@ def test_a_change_by_hand_is_put_right(scene: Scene) -> None:
     image = image_of(scene.name, "1.0.0")
     scene.until(
         BUNDLE_DEPLOYMENTS,
-        "it is put right",
+        "the change is reverted",
         lambda o: (
             o[name]["metadata"]["generation"] > 2
             and o[name]["spec"]["template"]["spec"]["source"]["image"]["ref"] == image
         ),
     )
-    uid = scene.until(BUNDLE_DEPLOYMENTS, "it is there", lambda o: o[name]["metadata"]["uid"])
+    uid = scene.until(BUNDLE_DEPLOYMENTS, "it exists", lambda o: o[name]["metadata"]["uid"])
     scene.cluster.kubectl("delete", "bundledeployment", name)
     _install_again(scene, name, bundle, uid)
     scene.ready_operator(name, "1.0.0")
 
 
-def test_a_deployment_that_somebody_deletes_is_installed_again_and_is_no_upgrade(scene: Scene, suite: Suite) -> None:
+def test_a_deleted_bundle_deployment_is_installed_again_and_not_reported_as_upgrade(scene: Scene, suite: Suite) -> None:
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     name = scene.operator(scene.name)
     bundle = scene.install(name, "1.0.0")
     scene.ready_operator(name, "1.0.0")
-    uid = scene.until(BUNDLE_DEPLOYMENTS, "it is there", lambda o: o[name]["metadata"]["uid"])
+    uid = scene.until(BUNDLE_DEPLOYMENTS, "it exists", lambda o: o[name]["metadata"]["uid"])
     hold = json.dumps({"metadata": {"finalizers": ["example.com/hold"]}})
     scene.cluster.kubectl("patch", "bundledeployment", name, "--type=merge", "--patch", hold)
     scene.cluster.kubectl("delete", "bundledeployment", name, "--wait=false")
-    told = scene.says(name, "Ready", "False", "1.0.0 will be installed again when the deletion is complete")
-    assert triple(told, "Ready")[1] == "NotInstalled"
-    assert triple(told, "Reconciling")[:2] == ("True", "Installing")
+    operator = scene.condition_when(
+        name, "Ready", "False", "1.0.0 will be installed again when the deletion is complete"
+    )
+    assert triple(operator, "Ready")[1] == "NotInstalled"
+    assert triple(operator, "Reconciling")[:2] == ("True", "Installing")
     scene.cluster.kubectl(
         "patch", "bundledeployment", name, "--type=merge", "--patch", '{"metadata": {"finalizers": null}}'
     )
@@ -470,14 +476,16 @@ def test_a_deployment_that_somebody_deletes_is_installed_again_and_is_no_upgrade
     assert [line for line in lines if "(Upgrading)" in line] == []
 
 
-def test_what_does_not_bear_on_resolution_wakes_nobody_and_writes_nothing(scene: Scene, suite: Suite) -> None:
+def test_a_catalog_change_without_effect_on_resolution_causes_no_pass(scene: Scene, suite: Suite) -> None:
     catalog = scene.ready_catalog(scene.catalog_of("1.0.0"))
     name = scene.operator(scene.name)
     scene.install(name, "1.0.0")
     ready = scene.ready_operator(name, "1.0.0")
     passes = _settled_passes(suite)
     scene.cluster.kubectl("annotate", "catalogs.catalogd.operatorframework.io", catalog, "example.com/note=1")
-    scene.until(CATALOGS, "it is noted", lambda o: "example.com/note" in o[catalog]["metadata"].get("annotations", {}))
+    scene.until(
+        CATALOGS, "it is annotated", lambda o: "example.com/note" in o[catalog]["metadata"].get("annotations", {})
+    )
     assert _settled_passes(suite) == passes
     again = json.loads(scene.cluster.kubectl("get", "operator.operators.operatorframework.io", name, "-o", "json"))
     assert again["metadata"]["resourceVersion"] == ready["metadata"]["resourceVersion"]
@@ -491,7 +499,7 @@ def test_what_does_not_bear_on_resolution_wakes_nobody_and_writes_nothing(scene:
 
 
 @pytest.mark.parametrize("version", ["latest", "1.2.3.4", "==1", "1.0.0 - 2.0.0", "1.2.3-01"])
-def test_the_api_refuses_what_is_no_version(scene: Scene, version: str) -> None:
+def test_the_api_rejects_invalid_versions(scene: Scene, version: str) -> None:
     with pytest.raises(
         DevclusterError, match=re.escape(f'invalid version expression "{version}": a version is "1.2.3"')
     ):
@@ -499,43 +507,43 @@ def test_the_api_refuses_what_is_no_version(scene: Scene, version: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["", " "])
-def test_the_api_says_what_to_do_instead_of_an_empty_version(scene: Scene, version: str) -> None:
+def test_the_api_rejects_an_empty_version_with_advice(scene: Scene, version: str) -> None:
     with pytest.raises(DevclusterError, match=r"leave spec\.version out to follow the channel"):
         scene.operator(scene.name, version=version)
 
 
-def test_a_range_that_cannot_be_read_is_told_in_the_guides_words(scene: Scene) -> None:
+def test_an_invalid_range_is_reported_with_the_messages_of_the_guide(scene: Scene) -> None:
     name = scene.operator(scene.name, version="99999999999999999999.0.0")
-    told = scene.says(name, "Stalled", "True", "Major number is too large")
-    assert triple(told, "Resolved") == (
+    operator = scene.condition_when(name, "Stalled", "True", "Major number is too large")
+    assert triple(operator, "Resolved") == (
         "Unknown",
         "ResolutionUnknown",
         "validation has not been attempted as spec is invalid",
     )
-    assert triple(told, "Installed") == (
+    assert triple(operator, "Installed") == (
         "Unknown",
         "InstallationStatusUnknown",
         "installation has not been attempted as spec is invalid",
     )
 
 
-def test_another_package_in_place_of_an_installed_one_is_refused(scene: Scene) -> None:
+def test_replacing_the_installed_package_is_refused(scene: Scene) -> None:
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     name = scene.operator(scene.name)
     scene.install(name, "1.0.0")
     scene.ready_operator(name, "1.0.0")
     scene.patch_operator(name, {"packageName": "other"})
-    refused = scene.says(name, "Stalled", "True", f'set spec.packageName back to "{scene.name}"')
+    refused = scene.condition_when(name, "Stalled", "True", f'set spec.packageName back to "{scene.name}"')
     assert triple(refused, "Installed")[0] == "True"
     rival = scene.operator(scene.name, f"{scene.name}-2")
-    scene.says(rival, "Stalled", "True", f'already managed by Operator "{name}"')
+    scene.condition_when(rival, "Stalled", "True", f'already managed by Operator "{name}"')
     free = scene.operator("other", f"{scene.name}-3")
-    scene.says(free, "Resolved", "False", "package 'other' not found")
+    scene.condition_when(free, "Resolved", "False", "package 'other' not found")
     scene.patch_operator(name, {"packageName": scene.name})
     scene.ready_operator(name, "1.0.0")
 
 
-def test_an_upgrade_that_fails_leaves_what_runs_told(scene: Scene) -> None:
+def test_a_failed_upgrade_leaves_the_running_bundle_reported(scene: Scene) -> None:
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     name = scene.operator(scene.name)
     bundle = scene.install(name, "1.0.0")
@@ -543,25 +551,26 @@ def test_an_upgrade_that_fails_leaves_what_runs_told(scene: Scene) -> None:
     scene.catalog_of("1.0.0", "1.1.0")
     scene.deployment_when(name, "1.1.0")
     refused = [("Ready", "False", "Upgrading"), ("Stalled", "True", "Blocked")]
-    scene.tell(name, [*[one for one in WELL if one[0] != "Ready"], *refused], active=bundle, message="cannot upgrade")
-    failed = scene.says(name, "Stalled", "True", "upgrading from 1.0.0 to 1.1.0: cannot upgrade")
+    scene.set_status(
+        name, [*[one for one in HEALTHY if one[0] != "Ready"], *refused], active=bundle, message="cannot upgrade"
+    )
+    failed = scene.condition_when(name, "Stalled", "True", "upgrading from 1.0.0 to 1.1.0: cannot upgrade")
     assert triple(failed, "Installed")[2] == f'installed from "{image_of(scene.name, "1.0.0")}"'
     assert triple(failed, "Ready")[:2] == ("False", "Upgrading")
 
 
 def _install_again(scene: Scene, name: str, bundle: str, uid: str) -> None:
-    """Install version 1.0.0 once another BundleDeployment is there than that of the uid, which is gone.
+    """Install version 1.0.0 once the BundleDeployment of the uid has been replaced by another one.
 
-    Kubernetes removes the Bundle of the one that is gone at a time of its own, and that may be while it is made again: so it is
-    removed here.
+    Kubernetes deletes the Bundle of the old one at any time, possibly while it is being created again: so it is deleted here.
     """
-    scene.until(BUNDLE_DEPLOYMENTS, "another one is there", lambda o: name in o and o[name]["metadata"]["uid"] != uid)
+    scene.until(BUNDLE_DEPLOYMENTS, "another one exists", lambda o: name in o and o[name]["metadata"]["uid"] != uid)
     scene.cluster.kubectl("delete", "bundle", bundle, "--ignore-not-found")
     scene.install(name, "1.0.0")
 
 
 def _metrics(suite: Suite) -> str:
-    """Those of operator-controller."""
+    """The metrics of operator-controller."""
     connection = http.client.HTTPConnection(suite.addresses["operator-controller"].metrics, timeout=30)
     try:
         connection.request("GET", "/metrics")
@@ -571,12 +580,12 @@ def _metrics(suite: Suite) -> str:
 
 
 def _passes(metrics: str) -> float:
-    """Passes of the Operator's controller that have ended since it started."""
+    """How many passes of the Operator's controller have ended since it started."""
     return _sum(r'controller_runtime_reconcile_total\{controller="operator".*\}', metrics)
 
 
 def _unfinished(metrics: str) -> float:
-    """Passes that are under way, and keys that wait for theirs."""
+    """How many passes are running, and how many keys are queued."""
     return _sum(r'(?:controller_runtime_active_workers|workqueue_depth)\{\w+="operator"\}', metrics)
 
 
@@ -585,7 +594,7 @@ def _sum(samples: str, metrics: str) -> float:
 
 
 def _settled_passes(suite: Suite) -> float:
-    """The same as soon as a second goes by without a pass, and none is to come: one may take longer than that."""
+    """The number of passes once none has ended for a second, and none is running or queued."""
     before = -1.0
     while True:
         metrics = _metrics(suite)

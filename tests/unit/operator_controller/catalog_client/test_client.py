@@ -1,4 +1,4 @@
-"""What a Catalog object tells the client before it asks anybody."""
+"""What the client reads from a Catalog object."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import pytest
 
 from olmkit.api.catalogs import Catalog
 from operator_controller.catalog_client.client import catalog_base_url, package_names, served_digest
-from tests.unit.operator_controller.operator.builders import catalog
+from tests.unit.operator_controller.operator.worlds import catalog
 
 
 @pytest.mark.parametrize(
     ("status", "digest"),
     [
         pytest.param({}, "sha256:1", id="served"),
-        pytest.param({"conditions": []}, "", id="not said to be served"),
+        pytest.param({"conditions": []}, "", id="no condition"),
         pytest.param({"contentURL": None}, "", id="without an address"),
         pytest.param({"contentDigest": None}, "", id="without a digest"),
     ],
@@ -38,12 +38,12 @@ def test_a_catalog_that_is_being_deleted_serves_nothing() -> None:
         ("http://h/catalogs/c/", "http://h/catalogs/c"),
     ],
 )
-def test_where_a_catalogs_paths_begin(url: str, base: str) -> None:
+def test_the_base_url_of_a_catalog(url: str, base: str) -> None:
     assert catalog_base_url(url) == base
 
 
 @pytest.mark.parametrize(
     ("text", "names"), [(None, ()), ("", ()), ("a", ("a",)), ("a,b", ("a", "b")), ("a, b,", ("a", "b"))]
 )
-def test_the_packages_that_the_status_names(text: str | None, names: tuple[str, ...]) -> None:
+def test_the_packages_of_the_status(text: str | None, names: tuple[str, ...]) -> None:
     assert package_names(Catalog.load(catalog({"packages": text}))) == names

@@ -1,4 +1,4 @@
-"""The table of test_report.py: a sentence, a World and the conditions that are told of it."""
+"""The table of test_report.py: a sentence, a World and its conditions."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from operator_controller.operator.world import PackageClaim, World
 from operator_controller.resolve.snapshot import CatalogOffer, CatalogState
-from tests.unit.operator_controller.operator.builders import (
+from tests.unit.operator_controller.operator.worlds import (
     NOW,
     bundle,
+    bundle_annotations,
     deployment,
     image,
-    notes,
     offer,
     operator,
     world,
@@ -57,13 +57,13 @@ OTHER_IMAGE["spec"]["source"]["image"]["ref"] = "registry/p@other"
 
 
 def both(kind: str, reason: str, message: str, inner: str) -> dict[str, tuple[str, str, str]]:
-    """Ready False and what goes with it."""
+    """Ready False, with Reconciling or Stalled."""
     return {"Ready": ("False", reason, message), kind: ("True", inner, message)}
 
 
 ROWS: list[tuple[str, World, Conditions]] = [
     (
-        "asked for just now",
+        "requested just now",
         world(),
         {
             "Resolved": RESOLVED,
@@ -72,7 +72,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "asked for, and the BundleDeployment's status does not speak of it yet",
+        "requested, and the BundleDeployment's status is that of an older generation",
         world(bundle_deployment=deployment("1.1.0", [READY], generation=2, observed=1)),
         {
             "Resolved": RESOLVED,
@@ -81,7 +81,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "a version asked for just now",
+        "a version requested just now",
         world(operator({"version": "1.0.0"})),
         {
             "Resolved": ("True", "Success", f'resolved to "{image("1.0.0")}"'),
@@ -90,7 +90,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "a range asked for just now",
+        "a range requested just now",
         world(operator({"version": ">=1.0"})),
         {
             "Resolved": RESOLVED,
@@ -117,7 +117,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "a bundle that cannot be unpacked is told with its reason",
+        "a bundle that cannot be unpacked",
         world(
             bundle_deployment=deployment(
                 "1.1.0",
@@ -135,7 +135,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "a bundle that cannot be installed stalls it",
+        "a bundle that cannot be installed",
         world(
             bundle_deployment=deployment(
                 "1.1.0",
@@ -154,7 +154,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "the first installation under way is no failure",
+        "the first installation in progress is not a failure",
         world(
             bundle_deployment=deployment(
                 "1.1.0",
@@ -172,12 +172,12 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "installed and well",
+        "installed and healthy",
         world(runs="1.1.0", bundle_deployment=deployment("1.1.0", [INSTALLED, READY], active="alpha-1.1.0")),
         {"Resolved": RESOLVED, "Installed": RUNS_NEW, "Ready": ("True", "Succeeded", BEST)},
     ),
     (
-        "installed, and its workloads roll out",
+        "installed, and its workloads are rolled out",
         world(
             runs="1.1.0",
             bundle_deployment=deployment(
@@ -198,7 +198,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "installed, and what was installed has failed",
+        "installed, and a workload has failed",
         world(
             runs="1.1.0",
             bundle_deployment=deployment(
@@ -219,7 +219,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "installed, and what was installed cannot be read now",
+        "installed, and its objects cannot be read now",
         world(
             runs="1.1.0",
             bundle_deployment=deployment(
@@ -239,7 +239,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "installed, and something that drifted cannot be put right",
+        "installed, and a changed object cannot be repaired",
         world(
             runs="1.1.0",
             bundle_deployment=deployment(
@@ -255,7 +255,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         {"Resolved": RESOLVED, "Installed": RUNS_NEW, **both("Stalled", "Unhealthy", "cannot repair", "Blocked")},
     ),
     (
-        "an upgrade asked for just now tells what runs, not what is wanted",
+        "an upgrade requested just now",
         world(runs="1.0.0", bundle_deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0")),
         {
             "Resolved": RESOLVED,
@@ -264,7 +264,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "an upgrade whose BundleDeployment still tells of the old bundle is not Ready",
+        "an upgrade whose BundleDeployment still reports the old bundle",
         world(
             runs="1.0.0",
             bundle_deployment=deployment("1.1.0", [INSTALLED, READY], active="alpha-1.0.0", generation=2, observed=1),
@@ -276,7 +276,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "an upgrade under way",
+        "an upgrade in progress",
         world(
             runs="1.0.0",
             bundle_deployment=deployment(
@@ -296,7 +296,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "an upgrade that fails leaves told what runs",
+        "a failed upgrade",
         world(
             runs="1.0.0",
             bundle_deployment=deployment(
@@ -312,7 +312,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "a version that is not there, as the first one asked for",
+        "a version that does not exist, while nothing is installed",
         world(operator({"version": "9.9.9"})),
         {
             "Resolved": ("False", "ResolutionFailed", NOT_FOUND),
@@ -321,7 +321,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "a version that is not there, on a running Operator",
+        "a version that does not exist, while another one runs",
         world(
             operator({"version": "9.9.9"}),
             runs="1.0.0",
@@ -334,7 +334,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "a version that is not there, while the one before it is being installed",
+        "a version that does not exist, while the one before it is being installed",
         world(
             operator({"version": "9.9.9"}),
             bundle_deployment=deployment(
@@ -352,7 +352,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "a version that is not there, after the one before it failed",
+        "a version that does not exist, after the one before it failed",
         world(
             operator({"version": "9.9.9"}),
             bundle_deployment=deployment("1.0.0", [("Installed", "False", "InstallFailed", "webhooks")]),
@@ -392,7 +392,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "another image of the bundle that runs is being unpacked",
+        "another image of the running bundle is being unpacked",
         world(
             runs=OTHER_IMAGE,
             bundle_deployment=deployment(
@@ -418,7 +418,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "another image of the bundle that runs cannot be installed",
+        "another image of the running bundle cannot be installed",
         world(
             runs=OTHER_IMAGE,
             bundle_deployment=deployment(
@@ -439,7 +439,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "another image of the bundle that runs is wanted, and the one that runs is well",
+        "another image of the running bundle is desired, and the running one is healthy",
         world(
             runs=OTHER_IMAGE,
             bundle_deployment=deployment(
@@ -455,7 +455,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "the catalog that an installed package came from was deleted, and no other one offers its bundle",
+        "the catalog of the installed package was deleted, and no other one offers its bundle",
         world(runs="1.0.0", offers=(), bundle_deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0")),
         {
             "Resolved": ("True", "Success", f'resolved to "{image("1.0.0")}"'),
@@ -469,7 +469,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "nothing more is to be installed from the catalog that an installed package came from",
+        "the catalog of the installed package is Unavailable",
         world(
             runs="1.0.0",
             offers=(CatalogOffer("community", state=CatalogState.UNAVAILABLE),),
@@ -487,7 +487,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "what runs was withdrawn by its publisher",
+        "the running bundle was withdrawn by its publisher",
         world(
             runs="1.2.0",
             bundle_deployment=deployment("1.2.0", [INSTALLED, READY], active="alpha-1.2.0"),
@@ -503,7 +503,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "the catalog that an installed package came from was deleted, and another one offers its bundle",
+        "the catalog of the installed package was deleted, and another one offers its bundle",
         world(
             runs="1.1.0",
             offers=(offer("1.0.0", "1.1.0", catalog="vendor"),),
@@ -516,12 +516,15 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "the catalog that took the place of a deleted one is recorded",
+        "the successor of a deleted catalog is recorded",
         world(
             runs="1.1.0",
             offers=(offer("1.0.0", "1.1.0", catalog="vendor"),),
             bundle_deployment=deployment(
-                "1.1.0", [INSTALLED, READY], active="alpha-1.1.0", annotations=notes("1.1.0", catalog="vendor")
+                "1.1.0",
+                [INSTALLED, READY],
+                active="alpha-1.1.0",
+                annotations=bundle_annotations("1.1.0", catalog="vendor"),
             ),
         ),
         {
@@ -531,7 +534,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "the catalog that took the place of a deleted one offers an upgrade too",
+        "the successor of a deleted catalog offers an upgrade too",
         world(
             runs="1.0.0",
             offers=(offer("1.0.0", "1.1.0", catalog="vendor"),),
@@ -544,12 +547,15 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "the catalog that took the place of a deleted one is recorded by the BundleDeployment and not yet by the Bundle",
+        "the successor of a deleted catalog is recorded by the BundleDeployment and not yet by the Bundle",
         world(
             runs="1.0.0",
             offers=(offer("1.0.0", "1.1.0", catalog="vendor"),),
             bundle_deployment=deployment(
-                "1.0.0", [INSTALLED, READY], active="alpha-1.0.0", annotations=notes("1.0.0", catalog="vendor")
+                "1.0.0",
+                [INSTALLED, READY],
+                active="alpha-1.0.0",
+                annotations=bundle_annotations("1.0.0", catalog="vendor"),
             ),
         ),
         {
@@ -559,7 +565,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "the catalog that took the place of a deleted one offers what cannot be installed",
+        "the successor of a deleted catalog offers a bundle that cannot be installed",
         world(
             runs="1.0.0",
             offers=(CatalogOffer("vendor", package=offer("1.0.0", "1.1.0", bundle={"mediaType": "helm"}).package),),
@@ -572,7 +578,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "the catalog that took the place of a deleted one does not have what is asked for",
+        "the successor of a deleted catalog does not have the requested version",
         world(
             operator({"version": "2.0.0"}),
             runs="1.0.0",
@@ -586,7 +592,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "a deleted catalog's upgrade is under way, and the one that takes its place offers what cannot be installed",
+        "an upgrade of a deleted catalog is in progress, and its successor offers a bundle that cannot be installed",
         world(
             runs="1.0.0",
             offers=(CatalogOffer("vendor", package=offer("1.0.0", "1.1.0", bundle={"mediaType": "helm"}).package),),
@@ -608,7 +614,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "a range that cannot be read, while nothing runs",
+        "an invalid range, while nothing runs",
         world(operator({"version": "99999999999999999999.0.0"})),
         {
             "Resolved": ("Unknown", "ResolutionUnknown", "validation has not been attempted as spec is invalid"),
@@ -654,7 +660,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "a media type nobody can unpack",
+        "an unknown media type",
         world(offers=(offer("1.1.0", bundle={"mediaType": "helm"}),)),
         {
             "Resolved": RESOLVED,
@@ -663,7 +669,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "a BundleDeployment of somebody else",
+        "a BundleDeployment of another owner",
         world(bundle_deployment=deployment("1.1.0", [READY], owners=[])),
         {
             "Resolved": RESOLVED,
@@ -683,7 +689,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "a BundleDeployment that somebody deletes",
+        "a BundleDeployment that is being deleted",
         world(bundle_deployment=deployment("1.1.0", deleting=True)),
         {
             "Resolved": RESOLVED,
@@ -697,7 +703,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "a BundleDeployment that somebody deletes while its bundle runs is no upgrade",
+        "a BundleDeployment that is being deleted while its bundle runs",
         world(
             runs="1.1.0",
             bundle_deployment=deployment(
@@ -716,7 +722,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "what such a BundleDeployment waits for is told",
+        "a BundleDeployment that is being deleted and reports what is left",
         world(
             runs="1.1.0",
             bundle_deployment=deployment("1.1.0", [INSTALLED, REMOVES], active="alpha-1.1.0", deleting=True),
@@ -734,7 +740,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "a BundleDeployment that somebody deletes while its bundle is offered by nobody",
+        "a BundleDeployment that is being deleted while no catalog offers its bundle",
         world(
             runs="1.1.0",
             offers=(),
@@ -753,7 +759,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "the Bundle of what runs is missing while an upgrade is stuck",
+        "the installed Bundle is missing while an upgrade fails",
         world(
             runs="1.0.0",
             **MISSING,
@@ -776,7 +782,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "the Bundle of what runs is missing and the BundleDeployment does not say so",
+        "the installed Bundle is missing and the BundleDeployment is Ready",
         world(
             operator({"version": "1.0.0"}),
             runs="1.0.0",
@@ -790,7 +796,7 @@ ROWS: list[tuple[str, World, Conditions]] = [
         },
     ),
     (
-        "the Bundle of what runs is missing and it was never recorded what it was",
+        "the installed Bundle is missing and was not recorded",
         world(**MISSING, bundle_deployment=deployment("1.1.0", [INSTALLED, READY], active="alpha-1.0.0")),
         {
             "Resolved": ("False", "ResolutionFailed", UNRECORDED),

@@ -1,4 +1,4 @@
-"""Values of the World as they are read out of JSON."""
+"""Values of the World, read from the API server's JSON."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from olmkit.api.bundledeployments import RECORDED_ANNOTATIONS
 from olmkit.api.operators import Operator
 from operator_controller.operator.world import ObservedBundleDeployment, PackageClaim, read_recorded, read_running
-from tests.unit.operator_controller.operator.builders import bundle, deployment, image, operator, owner, world
+from tests.unit.operator_controller.operator.worlds import bundle, deployment, image, operator, owner, world
 
 PROPERTIES = "operators.operatorframework.io/properties"
 
 
-def test_what_runs_is_read_from_the_bundle_itself() -> None:
+def test_the_running_bundle_is_read_from_its_bundle() -> None:
     running, installed = read_running(bundle("1.1.0"))
     assert (running.name, running.package, running.catalog, running.channel) == ("p.v1.1.0", "p", "community", "stable")
     assert (running.image, str(running.version)) == (image("1.1.0"), "1.1.0")
@@ -28,7 +28,7 @@ def test_what_runs_is_read_from_the_bundle_itself() -> None:
     }
 
 
-def test_a_bundle_without_annotations_is_still_something() -> None:
+def test_a_bundle_without_annotations() -> None:
     raw = bundle("1.1.0")
     raw["metadata"]["annotations"] = {}
     running, installed = read_running(raw)
@@ -38,9 +38,9 @@ def test_a_bundle_without_annotations_is_still_something() -> None:
 
 def recorded(**changes: Any) -> dict[str, Any]:
     """The record of version 1.1.0 on a BundleDeployment whose active Bundle is alpha-1.1.0."""
-    made = bundle("1.1.0")
-    fields = {field: made["metadata"]["annotations"][name] for field, name in RECORDED_ANNOTATIONS.items()}
-    return {"bundle": "alpha-1.1.0", "spec": made["spec"], **fields, **changes}
+    raw = bundle("1.1.0")
+    fields = {field: raw["metadata"]["annotations"][name] for field, name in RECORDED_ANNOTATIONS.items()}
+    return {"bundle": "alpha-1.1.0", "spec": raw["spec"], **fields, **changes}
 
 
 def with_record(record: Mapping[str, Any] | None) -> ObservedBundleDeployment:
@@ -49,13 +49,13 @@ def with_record(record: Mapping[str, Any] | None) -> ObservedBundleDeployment:
     return ObservedBundleDeployment.load({**known.raw, "status": status})
 
 
-def test_a_bundle_its_record_and_the_operator_that_reported_it_say_the_same() -> None:
-    seen = read_running(bundle("1.1.0"))
-    assert read_recorded(Operator.load(operator()), with_record(recorded())) == seen
-    reported = {"installedBundleResource": image("1.1.0"), "installed": seen[1].dump()}
-    asked = Operator.load(operator(status=reported))
-    assert read_recorded(asked, with_record(None)) == seen
-    assert read_recorded(asked, with_record(recorded(bundle="alpha-1.0.0", version="1.0.0"))) == seen
+def test_a_bundle_its_record_and_the_status_of_the_operator_are_read_as_the_same() -> None:
+    running = read_running(bundle("1.1.0"))
+    assert read_recorded(Operator.load(operator()), with_record(recorded())) == running
+    reported = {"installedBundleResource": image("1.1.0"), "installed": running[1].dump()}
+    reporting = Operator.load(operator(status=reported))
+    assert read_recorded(reporting, with_record(None)) == running
+    assert read_recorded(reporting, with_record(recorded(bundle="alpha-1.0.0", version="1.0.0"))) == running
     assert read_recorded(Operator.load(operator()), with_record(None)) is None
 
 
@@ -63,7 +63,7 @@ def test_a_bundle_its_record_and_the_operator_that_reported_it_say_the_same() ->
     "text",
     [
         "",
-        "no JSON",
+        "not JSON",
         "3",
         "[3]",
         '[{"type":"olm.gvk","value":3}]',
@@ -71,29 +71,29 @@ def test_a_bundle_its_record_and_the_operator_that_reported_it_say_the_same() ->
         '[{"type":"x"}]',
     ],
 )
-def test_properties_that_make_no_sense_are_no_apis(text: str) -> None:
+def test_invalid_properties_are_no_apis(text: str) -> None:
     raw = bundle("1.1.0")
     raw["metadata"]["annotations"][PROPERTIES] = text
     assert read_running(raw)[1].apis == []
 
 
 @pytest.mark.parametrize(
-    ("references", "mine"),
+    ("references", "is_owned"),
     [
-        pytest.param([owner()], True, id="ours"),
-        pytest.param([], False, id="nobody's"),
-        pytest.param([owner(uid="other")], False, id="of an earlier Operator"),
-        pytest.param([owner(controller=False)], False, id="owned, but not controlled"),
-        pytest.param([owner(kind="Widget")], False, id="of another kind"),
-        pytest.param([owner(controller=False, uid="x"), owner()], True, id="among others"),
+        pytest.param([owner()], True, id="controlled"),
+        pytest.param([], False, id="without an owner"),
+        pytest.param([owner(uid="other")], False, id="controlled by an earlier Operator"),
+        pytest.param([owner(controller=False)], False, id="owned and not controlled"),
+        pytest.param([owner(kind="Widget")], False, id="controlled by another kind"),
+        pytest.param([owner(controller=False, uid="x"), owner()], True, id="controlled, with other owners"),
     ],
 )
-def test_whose_a_deployment_is(references: list[dict[str, object]], mine: bool) -> None:
+def test_ownership_of_a_bundle_deployment(references: list[dict[str, object]], is_owned: bool) -> None:
     seen = world(bundle_deployment=deployment("1.0.0", owners=references))
-    assert (seen.owned_bundle_deployment is not None) is mine
+    assert (seen.owned_bundle_deployment is not None) is is_owned
 
 
-def test_there_is_nothing_of_ours_without_a_deployment() -> None:
+def test_nothing_is_owned_without_a_bundle_deployment() -> None:
     assert world(operator()).owned_bundle_deployment is None
 
 

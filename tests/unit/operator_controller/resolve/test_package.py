@@ -1,4 +1,4 @@
-"""Reading catalogd's resolution document."""
+"""Parsing catalogd's resolution document."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from operator_controller.resolve.package import Channel, Entry, InvalidDocument, PackageTooLarge, Property, read_package
 
-WHOLE = {
+DOCUMENT = {
     "catalogDigest": "sha256:1",
     "digest": "sha256:2",
     "package": "p",
@@ -34,13 +34,13 @@ WHOLE = {
     ],
     "deprecations": [
         {"reference": {"schema": "olm.bundle", "name": "a"}, "message": "old"},
-        {"reference": {"schema": "olm.package"}, "message": "all of it"},
+        {"reference": {"schema": "olm.package"}, "message": "the whole package"},
     ],
 }
 
 
-def test_a_whole_document_is_read() -> None:
-    package = read_package(WHOLE)
+def test_a_document_is_parsed() -> None:
+    package = read_package(DOCUMENT)
     assert (package.name, package.default_channel) == ("p", "stable")
     assert package.channels == (Channel("stable", (Entry("b", "a", ("x",), "<1.0.0"), Entry("a"))),)
     assert package.channel("stable") == package.channels[0]
@@ -61,7 +61,7 @@ def test_a_whole_document_is_read() -> None:
         ({"version": "1.0.0", "image": ""}, "it names no image"),
     ],
 )
-def test_a_bundle_that_cannot_be_used_is_kept_with_its_problem(facts: dict[str, str], problem: str) -> None:
+def test_a_bundle_that_cannot_be_read_is_kept_with_its_problem(facts: dict[str, str], problem: str) -> None:
     bundle = read_package({"bundles": [{"name": "b", **facts}]}).bundles["b"]
     assert bundle.version is None
     assert bundle.problem == problem
@@ -80,7 +80,7 @@ def test_a_bundle_that_cannot_be_used_is_kept_with_its_problem(facts: dict[str, 
         ({"deprecations": [{"message": "m"}]}, "a deprecation's reference is no mapping"),
     ],
 )
-def test_another_shape_is_refused_with_its_place(document: Any, message: str) -> None:
+def test_a_document_of_another_shape_is_rejected(document: Any, message: str) -> None:
     with pytest.raises(InvalidDocument) as caught:
         read_package(document)
     assert str(caught.value) == message
@@ -99,7 +99,7 @@ json_values = st.recursive(
 
 @settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["package", "channels", "bundles", "deprecations"]), json_values))
-def test_any_json_is_read_or_refused(document: dict[str, Any]) -> None:
+def test_any_json_is_parsed_or_rejected(document: dict[str, Any]) -> None:
     try:
         package = read_package(document)
     except InvalidDocument:
@@ -117,7 +117,7 @@ def entries(count: int, **facts: Any) -> dict[str, Any]:
         pytest.param(
             [entries(25_000), {**entries(25_001), "name": "c"}],
             "it has 50,001 entries in its channels, and at most 50,000 are resolved",
-            id="entries of all channels together",
+            id="entries of all channels",
         ),
         pytest.param(
             [entries(10_001, replaces="x", skips=["y"] * 99)],
@@ -131,12 +131,12 @@ def entries(count: int, **facts: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_package_that_is_too_large_is_refused(channels: list[Any], message: str) -> None:
+def test_a_package_that_is_too_large_is_rejected(channels: list[Any], message: str) -> None:
     with pytest.raises(PackageTooLarge) as caught:
         read_package({"package": "p", "channels": channels})
     assert str(caught.value) == f"{message}; ask its publisher to remove old entries"
 
 
-def test_the_largest_package_is_read() -> None:
+def test_the_largest_permitted_package_is_parsed() -> None:
     largest = entries(50_000, replaces="x", skips=["y"] * 19, skipRange=">=1.0.0 <2.0.0 || >3.0.0")
     assert len(read_package({"channels": [largest]}).channels[0].entries) == 50_000

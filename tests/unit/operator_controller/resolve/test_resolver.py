@@ -1,4 +1,4 @@
-"""What holds for every decision. Single decisions are in tests/cases/resolution."""
+"""Properties of every resolution. Single cases are in tests/cases/resolution."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ names = st.sampled_from([f"p.v{version}" for version in VERSIONS])
 
 @st.composite
 def documents(draw: st.DrawFn) -> dict[str, Any]:
-    """A package of up to three channels with any edges at all."""
+    """A package with up to three channels and any edges."""
     entry = st.fixed_dictionaries(
         {"name": names},
         optional={
@@ -33,8 +33,8 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     )
     channels = draw(st.dictionaries(st.sampled_from(["a", "b", "c"]), st.lists(entry, max_size=6), max_size=3))
     broken = draw(st.sets(names, max_size=2))
-    needy = draw(st.sets(names, max_size=1))
-    old = draw(st.sets(names, max_size=2))
+    dependent = draw(st.sets(names, max_size=1))
+    deprecated = draw(st.sets(names, max_size=2))
     return {
         "package": "p",
         "defaultChannel": draw(st.sampled_from(["a", "b", ""])),
@@ -45,11 +45,13 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
                 "version": version,
                 "image": f"r/p:{version}",
                 "problem": "broken" if f"p.v{version}" in broken else "",
-                "properties": [{"type": "olm.constraint", "value": 1}] if f"p.v{version}" in needy else [],
+                "properties": [{"type": "olm.constraint", "value": 1}] if f"p.v{version}" in dependent else [],
             }
             for version in VERSIONS
         ],
-        "deprecations": [{"reference": {"schema": "olm.bundle", "name": name}, "message": ""} for name in sorted(old)],
+        "deprecations": [
+            {"reference": {"schema": "olm.bundle", "name": name}, "message": ""} for name in sorted(deprecated)
+        ],
     }
 
 
@@ -57,16 +59,16 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
 def offers(draw: st.DrawFn) -> tuple[CatalogOffer, ...]:
     """Up to three catalogs in any state."""
     catalogs = draw(st.sets(st.sampled_from(["x", "y", "z"]), max_size=3))
-    made: list[CatalogOffer] = []
+    found: list[CatalogOffer] = []
     for catalog in sorted(catalogs):
         state = draw(st.sampled_from(list(CatalogState)))
         has_it = state in (CatalogState.SERVING, CatalogState.CACHED) and draw(st.booleans())
         package = read_package(draw(documents())) if has_it else None
-        made.append(CatalogOffer(catalog, draw(st.integers(0, 1)), state, package, "why"))
-    return tuple(made)
+        found.append(CatalogOffer(catalog, draw(st.integers(0, 1)), state, package, "why"))
+    return tuple(found)
 
 
-asked = st.builds(
+requests = st.builds(
     PackageRequest,
     st.just("p"),
     st.sampled_from(["", "", "a", "d"]),
@@ -88,25 +90,25 @@ def as_running(candidate: Candidate, channel: str = "") -> RunningBundle:
     )
 
 
-def check(decision: Resolution) -> None:
-    words = explain(decision)
-    assert words.message
-    assert len(words.text.encode()) <= MAX_EXPLANATION_BYTES
-    assert words.is_resolved is isinstance(decision.outcome, Chosen | Kept)
+def check(resolution: Resolution) -> None:
+    explanation = explain(resolution)
+    assert explanation.message
+    assert len(explanation.text.encode()) <= MAX_EXPLANATION_BYTES
+    assert explanation.is_resolved is isinstance(resolution.outcome, Chosen | Kept)
 
 
-@given(asked, offers())
-def test_any_input_is_decided_and_worded_and_twice_the_same(
+@given(requests, offers())
+def test_any_input_is_resolved_and_explained_and_twice_the_same(
     request: PackageRequest, catalogs: tuple[CatalogOffer, ...]
 ) -> None:
     snapshot = Snapshot(request, catalogs)
-    decision = resolve(snapshot)
-    check(decision)
-    assert resolve(snapshot) == decision
+    resolution = resolve(snapshot)
+    check(resolution)
+    assert resolve(snapshot) == resolution
 
 
-@given(asked, offers())
-def test_what_is_chosen_satisfies_what_was_asked(request: PackageRequest, catalogs: tuple[CatalogOffer, ...]) -> None:
+@given(requests, offers())
+def test_a_chosen_bundle_satisfies_the_request(request: PackageRequest, catalogs: tuple[CatalogOffer, ...]) -> None:
     outcome = resolve(Snapshot(request, catalogs)).outcome
     if isinstance(outcome, Chosen):
         candidate = outcome.candidate
@@ -116,11 +118,11 @@ def test_what_is_chosen_satisfies_what_was_asked(request: PackageRequest, catalo
         assert not candidate.bundle.dependencies
 
 
-@given(asked, offers())
-def test_what_was_chosen_is_chosen_again_when_it_runs_and_each_step_is_an_improvement(
+@given(requests, offers())
+def test_a_chosen_bundle_is_chosen_again_when_it_runs(
     request: PackageRequest, catalogs: tuple[CatalogOffer, ...]
 ) -> None:
-    """Following the decisions ends, after fewer steps than there are versions, with something that stays."""
+    """The first step from it leads to the same bundle, and the target is not worse."""
     outcome = resolve(Snapshot(request, catalogs)).outcome
     if not isinstance(outcome, Chosen):
         return
@@ -132,8 +134,8 @@ def test_what_was_chosen_is_chosen_again_when_it_runs_and_each_step_is_an_improv
     assert again.target.rank >= replace(best, catalog=again.target.catalog).rank
 
 
-@given(asked, documents(), names)
-def test_an_upgrade_ends_and_never_leads_to_something_worse(
+@given(requests, documents(), names)
+def test_upgrades_end_and_never_lead_to_a_worse_bundle(
     request: PackageRequest, document: dict[str, Any], start: str
 ) -> None:
     catalogs = (CatalogOffer("x", package=read_package(document)),)
@@ -142,19 +144,19 @@ def test_an_upgrade_ends_and_never_leads_to_something_worse(
     running = RunningBundle(start, "", "p", bundle.version if bundle else None, version, "x", "a")
     targets: list[Candidate] = []
     for _ in range(2 * len(VERSIONS)):
-        decision = resolve(Snapshot(request, catalogs, running))
-        check(decision)
-        if not isinstance(decision.outcome, Chosen) or decision.outcome.candidate.bundle.name == running.name:
+        resolution = resolve(Snapshot(request, catalogs, running))
+        check(resolution)
+        if not isinstance(resolution.outcome, Chosen) or resolution.outcome.candidate.bundle.name == running.name:
             break
-        targets.append(decision.outcome.target)
-        running = as_running(decision.outcome.candidate)
+        targets.append(resolution.outcome.target)
+        running = as_running(resolution.outcome.candidate)
     else:
-        raise AssertionError(f"it goes on for ever: {targets}")
+        raise AssertionError(f"upgrades do not end: {targets}")
     assert [one.rank for one in targets] == sorted(one.rank for one in targets)
 
 
-@given(asked, offers(), offers())
-def test_catalogs_that_never_served_stop_nobody(
+@given(requests, offers(), offers())
+def test_catalogs_that_are_not_served_yet_change_no_outcome(
     request: PackageRequest, catalogs: tuple[CatalogOffer, ...], others: tuple[CatalogOffer, ...]
 ) -> None:
     pending = tuple(CatalogOffer(f"w{one.catalog}", state=CatalogState.PENDING) for one in others)

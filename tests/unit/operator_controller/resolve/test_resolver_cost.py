@@ -1,6 +1,6 @@
-"""How the work of a resolution grows with its package: lines of Python executed, for a package and for one twice its size.
+"""The cost of a resolution by the size of its package: lines of Python executed, for a package and for one of twice the size.
 
-A catalog's author decides how large a package is, and each Operator of it is resolved again and again.
+The author of a catalog determines the size of a package, and each of its Operators is resolved in every pass.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from operator_controller.resolve.resolver import resolve
 from operator_controller.resolve.snapshot import CatalogOffer, PackageRequest, RunningBundle, Snapshot
 from operator_controller.resolve.version_range import MastermindsRange
 from tests.counting import lines_counted
-from tests.unit.operator_controller.operator.builders import GVK, bundle, deployment, operator, world
+from tests.unit.operator_controller.operator.worlds import GVK, bundle, deployment, operator, world
 
 SIZE = 100
 GROWTH_LIMIT = 2.5
-"""Twice the package, and a logarithm."""
+"""Twice the size, and a logarithmic factor."""
 
 
 def lines_executed(work: Callable[[], object]) -> int:
@@ -35,7 +35,7 @@ def lines_executed(work: Callable[[], object]) -> int:
 
 
 def chain(size: int, channels: int = 1, **changes: Any) -> PackageContent:
-    """Versions 1.0.0, 1.1.0, … that replace one another, shared out to the channels, with skips and a skipRange each."""
+    """Versions 1.0.0, 1.1.0, … that replace one another, distributed over the channels, with skips and a skipRange each."""
     entries: list[dict[str, Any]] = [
         {
             "name": f"p.v1.{number}.0",
@@ -74,49 +74,50 @@ def at(version: str) -> RunningBundle:
     return RunningBundle(f"p.v{version}", "r", "p", parse_version(version), version, "c", "c0")
 
 
-def asks(version: str = "", channel: str = "") -> PackageRequest:
+def request(version: str = "", channel: str = "") -> PackageRequest:
     return PackageRequest("p", channel, MastermindsRange.parse(version) if version else None)
 
 
 WIDE = ">=1.0.0 <9.0.0 !=1.5.0"
-NEEDY = [{"type": "olm.package.required", "value": {"packageName": "q", "versionRange": "1.0.0"}}]
-Made = Callable[[int], PackageContent]
-CASES: list[tuple[str, Made, PackageRequest, RunningBundle | None]] = [
-    ("the first installation", chain, asks(), None),
-    ("a step of many", chain, asks(), at("1.0.0")),
-    ("skipRanges that all hold what runs", lambda n: chain(n, skip_range=WIDE), asks(), at("1.0.0")),
-    ("skipRanges that hold every version", lambda n: chain(n, skip_range="<9.0.0"), asks(">=1.0.0"), at("1.3.0")),
-    ("skipRanges that nobody can read", lambda n: chain(n, skip_range="junk {low}"), asks(), at("1.0.0")),
-    ("a range over a channel for each entry", lambda n: chain(n, channels=n), asks(">=1.0.0"), at("1.0.0")),
-    ("a pinned version that is steps away", chain, asks("1.90.0"), at("1.0.0")),
-    ("a downgrade", chain, asks("1.2.0"), at("1.50.0")),
-    ("a downgrade over a channel for each entry", lambda n: chain(n, channels=n), asks("1.2.0"), at("1.50.0")),
-    ("a version that is not there", chain, asks("9.9.9"), at("1.0.0")),
-    ("a version that no channel has", lambda n: chain(n, channels=n), asks("9.9.9"), None),
-    ("a version that another channel has", lambda n: chain(n, channels=n), asks("1.50.0", "c0"), None),
-    ("a channel that is not there", lambda n: chain(n, channels=n), asks("", "x"), None),
-    ("dependencies", lambda n: chain(n, properties=NEEDY), asks(), None),
-    ("an upgrade to dependencies", lambda n: chain(n, properties=NEEDY), asks(), at("1.0.0")),
-    ("bundles that cannot be read", lambda n: chain(n, problem="broken"), asks(), at("1.0.0")),
+DEPENDENT = [{"type": "olm.package.required", "value": {"packageName": "q", "versionRange": "1.0.0"}}]
+MakePackage = Callable[[int], PackageContent]
+CASES: list[tuple[str, MakePackage, PackageRequest, RunningBundle | None]] = [
+    ("the first installation", chain, request(), None),
+    ("a step of many", chain, request(), at("1.0.0")),
+    ("skipRanges that all contain the running version", lambda n: chain(n, skip_range=WIDE), request(), at("1.0.0")),
+    ("skipRanges that contain every version", lambda n: chain(n, skip_range="<9.0.0"), request(">=1.0.0"), at("1.3.0")),
+    ("invalid skipRanges", lambda n: chain(n, skip_range="junk {low}"), request(), at("1.0.0")),
+    ("a range over a channel for each entry", lambda n: chain(n, channels=n), request(">=1.0.0"), at("1.0.0")),
+    ("a pinned version that is steps away", chain, request("1.90.0"), at("1.0.0")),
+    ("a downgrade", chain, request("1.2.0"), at("1.50.0")),
+    ("a downgrade over a channel for each entry", lambda n: chain(n, channels=n), request("1.2.0"), at("1.50.0")),
+    ("a version that does not exist", chain, request("9.9.9"), at("1.0.0")),
+    ("a version that no channel has", lambda n: chain(n, channels=n), request("9.9.9"), None),
+    ("a version that another channel has", lambda n: chain(n, channels=n), request("1.50.0", "c0"), None),
+    ("a channel that does not exist", lambda n: chain(n, channels=n), request("", "x"), None),
+    ("dependencies", lambda n: chain(n, properties=DEPENDENT), request(), None),
+    ("an upgrade to dependencies", lambda n: chain(n, properties=DEPENDENT), request(), at("1.0.0")),
+    ("bundles that cannot be read", lambda n: chain(n, problem="broken"), request(), at("1.0.0")),
 ]
 
 
 @pytest.mark.parametrize(
-    ("make", "asked", "running"), [pytest.param(make, asked, running, id=name) for name, make, asked, running in CASES]
+    ("make", "requested", "running"),
+    [pytest.param(make, requested, running, id=name) for name, make, requested, running in CASES],
 )
-def test_a_package_of_twice_the_size_takes_twice_the_work(
-    make: Made, asked: PackageRequest, running: RunningBundle | None
+def test_resolving_costs_at_most_twice_for_twice_the_size(
+    make: MakePackage, requested: PackageRequest, running: RunningBundle | None
 ) -> None:
     def work(package: PackageContent) -> int:
-        snapshot = Snapshot(asked, (CatalogOffer("c", package=package),), running)
+        snapshot = Snapshot(requested, (CatalogOffer("c", package=package),), running)
         return lines_executed(lambda: explain(resolve(snapshot)))
 
     small, large = make(SIZE), make(2 * SIZE)
-    work(large)  # ranges that are remembered are no work the second time
+    work(large)  # parsed ranges are cached
     assert work(large) < GROWTH_LIMIT * work(small)
 
 
-def test_reading_a_package_of_twice_the_size_takes_twice_the_work() -> None:
+def test_parsing_costs_at_most_twice_for_twice_the_size() -> None:
     assert lines_executed(lambda: chain(2 * SIZE)) < GROWTH_LIMIT * lines_executed(lambda: chain(SIZE))
 
 
@@ -125,21 +126,21 @@ def test_reading_a_package_of_twice_the_size_takes_twice_the_work() -> None:
     [
         pytest.param(chain, {}, "", id="a first installation"),
         pytest.param(chain, {}, "1.0.0", id="an upgrade"),
-        pytest.param(chain, {"version": "9.9.9"}, "", id="a version that is not there"),
+        pytest.param(chain, {"version": "9.9.9"}, "", id="a version that does not exist"),
         pytest.param(chain, {"version": "1.2.0"}, "1.50.0", id="a downgrade"),
         pytest.param(lambda n: chain(1, properties=[GVK] * n), {}, "", id="properties of the bundle"),
     ],
 )
-def test_what_is_done_and_said_looks_at_no_package(make: Made, spec: dict[str, str], runs: str) -> None:
+def test_deciding_and_reporting_do_not_depend_on_the_size(make: MakePackage, spec: dict[str, str], runs: str) -> None:
     def work(size: int) -> int:
         active = {"bundle_deployment": deployment(runs, active=f"alpha-{runs}")} if runs else {}
         offers = (CatalogOffer("community", package=make(size)),)
-        seen = world(operator(spec), runs=bundle(runs, channel="c0") if runs else "", offers=offers, **active)
+        observed = world(operator(spec), runs=bundle(runs, channel="c0") if runs else "", offers=offers, **active)
 
         def one_pass() -> None:
-            decision = decide(seen)
+            decision = decide(observed)
             plan = decision.plan
-            report(seen, decision.evaluation, plan if isinstance(plan, OlmError) else Done(plan))
+            report(observed, decision.evaluation, plan if isinstance(plan, OlmError) else Done(plan))
 
         return lines_executed(one_pass)
 

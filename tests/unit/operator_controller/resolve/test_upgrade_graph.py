@@ -1,4 +1,4 @@
-"""The upgrade edges, by hand and against a walk that tests every entry from every place."""
+"""The upgrade edges: single examples, and comparison with a search that tests every entry for every bundle."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def graph(*entries: Entry) -> UpgradeGraph:
 
 
 @pytest.mark.parametrize(
-    ("place", "reached"),
+    ("start", "reached"),
     [
         pytest.param(
             UpgradeStart("v1", parse_version("1.0.0")), {"v2", "v3", "v4"}, id="replaces, skips and skipRange"
         ),
-        pytest.param(UpgradeStart("v0", None), {"v3"}, id="a name that is no entry itself, of unknown version"),
+        pytest.param(UpgradeStart("v0", None), {"v3"}, id="a name without an entry and version"),
         pytest.param(
             UpgradeStart("other", parse_version("1.5.0")), {"v4"}, id="a version in a skipRange, whatever its name"
         ),
@@ -43,36 +43,36 @@ def graph(*entries: Entry) -> UpgradeGraph:
         pytest.param(UpgradeStart("v3", parse_version("3.0.0")), set(), id="a head"),
     ],
 )
-def test_what_may_follow(place: UpgradeStart, reached: set[str]) -> None:
-    assert graph(*ENTRIES).paths_from(place, VERSIONS.keys()).direct == reached
-    assert direct_upgrades([Channel("a", ENTRIES)], place) == {"a": reached}
+def test_direct_upgrades(start: UpgradeStart, reached: set[str]) -> None:
+    assert graph(*ENTRIES).paths_from(start, VERSIONS.keys()).direct == reached
+    assert direct_upgrades([Channel("a", ENTRIES)], start) == {"a": reached}
 
 
-def test_edges_of_all_channels_that_are_handed_in_count() -> None:
+def test_the_edges_of_all_given_channels_count() -> None:
     both = UpgradeGraph(
         [Channel("a", (Entry("v2", replaces="v1"),)), Channel("b", (Entry("v3", replaces="v1"),))], VERSIONS
     )
     assert both.paths_from(UpgradeStart("v1", None), VERSIONS.keys()).direct == {"v2", "v3"}
 
 
-def test_a_path_is_short_and_ends_with_the_goal() -> None:
+def test_the_shortest_path_ends_with_the_goal() -> None:
     chain = graph(Entry("v2", replaces="v1"), Entry("v3", replaces="v2", skips=("v1",)), Entry("v4", replaces="v3"))
     start = UpgradeStart("v1", VERSIONS["v1"])
-    ways = chain.paths_from(start, VERSIONS.keys())
-    assert ways.path_to("v4") == ("v3", "v4")
-    assert ways.path_to("v9") == ()
-    assert ways.path_to("v2") == ("v2",)
+    paths = chain.paths_from(start, VERSIONS.keys())
+    assert paths.path_to("v4") == ("v3", "v4")
+    assert paths.path_to("v9") == ()
+    assert paths.path_to("v2") == ("v2",)
     assert chain.paths_from(start, {"v4"}).path_to("v4") == ()
 
 
-def test_a_way_may_lead_over_a_bundle_of_unknown_version() -> None:
-    odd = UpgradeGraph(
+def test_a_path_may_contain_a_bundle_of_unknown_version() -> None:
+    unversioned = UpgradeGraph(
         [Channel("a", (Entry("x", replaces="v1"), Entry("v3", replaces="x")))], {"x": None, "v3": VERSIONS["v3"]}
     )
-    assert odd.paths_from(UpgradeStart("v1", None), {"x", "v3"}).path_to("v3") == ("x", "v3")
+    assert unversioned.paths_from(UpgradeStart("v1", None), {"x", "v3"}).path_to("v3") == ("x", "v3")
 
 
-# Several names of one version, releases and prereleases, names without a version, and entries of bundles that nobody has.
+# Several names of one version, releases and prereleases, names without a version, and entries without a bundle.
 TEXTS = {
     "v1": "1.0.0",
     "v1again": "1.0.0",
@@ -107,28 +107,28 @@ starts = st.sampled_from(
 )
 
 
-def follows(entry: Entry, place: UpgradeStart) -> bool:
-    """The rule word by word."""
-    if entry.name == place.name:
+def upgrades(entry: Entry, start: UpgradeStart) -> bool:
+    """The definition of an upgrade edge."""
+    if entry.name == start.name:
         return False
-    if place.name and (entry.replaces == place.name or place.name in entry.skips):
+    if start.name and (entry.replaces == start.name or start.name in entry.skips):
         return True
     try:
-        return place.version is not None and BlangRange.parse(entry.skip_range).matches(place.version)
+        return start.version is not None and BlangRange.parse(entry.skip_range).matches(start.version)
     except BadRange:
         return False
 
 
-def walked_slowly(
+def search_slowly(
     found: Sequence[Channel], start: UpgradeStart, among: Collection[str], versions: Mapping[str, Version | None]
 ) -> dict[str, str | None]:
-    """Every entry is tested from every place: the shortest ways, of several those with the highest first steps."""
+    """The shortest paths, of several those with the highest first steps: every entry is tested for every bundle."""
     previous: dict[str, str | None] = {}
     frontier: list[tuple[str | None, UpgradeStart]] = [(None, start)]
     while frontier:
         reached: list[tuple[str | None, UpgradeStart]] = []
         for before, here in frontier:
-            following = {entry.name for channel in found for entry in channel.entries if follows(entry, here)}
+            following = {entry.name for channel in found for entry in channel.entries if upgrades(entry, here)}
             known = [(version, name) for name in following if (version := versions.get(name)) is not None]
             unknown = sorted(name for name in following if versions.get(name) is None)
             for name in [*(name for _, name in sorted(known, reverse=True)), *unknown]:
@@ -141,31 +141,29 @@ def walked_slowly(
 
 @settings(deadline=None)
 @given(channels, starts, st.sets(names))
-def test_the_ways_are_those_of_a_walk_that_tests_every_entry_from_every_place(
-    found: Sequence[Channel], start: UpgradeStart, among: set[str]
-) -> None:
-    ways = UpgradeGraph(found, KNOWN).paths_from(start, among)
-    assert list(ways.previous.items()) == list(walked_slowly(found, start, among, KNOWN).items())
+def test_the_paths_are_those_of_the_slow_search(found: Sequence[Channel], start: UpgradeStart, among: set[str]) -> None:
+    paths = UpgradeGraph(found, KNOWN).paths_from(start, among)
+    assert list(paths.previous.items()) == list(search_slowly(found, start, among, KNOWN).items())
 
 
 @settings(deadline=None)
 @given(channels, starts)
-def test_the_direct_steps_of_a_channel_are_those_that_its_entries_allow(
+def test_the_direct_upgrades_of_a_channel_are_those_of_its_entries(
     found: Sequence[Channel], start: UpgradeStart
 ) -> None:
-    expected = {channel.name: {entry.name for entry in channel.entries if follows(entry, start)} for channel in found}
+    expected = {channel.name: {entry.name for entry in channel.entries if upgrades(entry, start)} for channel in found}
     assert direct_upgrades(found, start) == expected
 
 
 @settings(deadline=None)
 @given(channels, starts, names)
-def test_a_way_ends_with_its_goal_and_passes_no_place_twice(
+def test_a_path_ends_with_its_goal_and_contains_no_bundle_twice(
     found: Sequence[Channel], start: UpgradeStart, goal: str
 ) -> None:
-    way = UpgradeGraph(found, KNOWN).paths_from(start, KNOWN.keys()).path_to(goal)
+    path = UpgradeGraph(found, KNOWN).paths_from(start, KNOWN.keys()).path_to(goal)
     here = start
-    for name in way:
-        assert any(entry.name == name and follows(entry, here) for channel in found for entry in channel.entries)
+    for name in path:
+        assert any(entry.name == name and upgrades(entry, here) for channel in found for entry in channel.entries)
         here = UpgradeStart(name, KNOWN.get(name))
-    assert not way or way[-1] == goal
-    assert len(set(way)) == len(way)
+    assert not path or path[-1] == goal
+    assert len(set(path)) == len(path)

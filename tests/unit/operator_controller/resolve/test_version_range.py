@@ -1,4 +1,4 @@
-"""The grammar of Operator.spec.version, and the rule that admits it into the API."""
+"""The grammar of Operator.spec.version, and the pattern that the API validates it with."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ RANGES: list[tuple[str, dict[str, bool]]] = [
 @pytest.mark.parametrize(
     ("text", "version", "inside"),
     [
-        pytest.param(text, version, inside, id=f"{text} holds {version}: {inside}")
+        pytest.param(text, version, inside, id=f"{text} contains {version}: {inside}")
         for text, versions in RANGES
         for version, inside in versions.items()
     ],
 )
-def test_a_range_holds_what_the_library_says(text: str, version: str, inside: bool) -> None:
+def test_a_range_contains_the_same_versions_as_in_masterminds_semver(text: str, version: str, inside: bool) -> None:
     assert MastermindsRange.parse(text).matches(parse_version(version)) is inside
 
 
@@ -89,7 +89,7 @@ def test_a_range_holds_what_the_library_says(text: str, version: str, inside: bo
         (">=1.0.0,<2.0.0", "1.5.0", None, True),
     ],
 )
-def test_the_two_grammars_differ_where_it_is_known(
+def test_known_differences_to_the_ranges_of_catalogs(
     text: str, version: str, blang: bool | None, masterminds: bool
 ) -> None:
     assert MastermindsRange.parse(text).matches(parse_version(version)) is masterminds
@@ -122,7 +122,7 @@ def test_the_two_grammars_differ_where_it_is_known(
         ("||".join(["1"] * 33), "a range has at most 32 parts between '||'"),
     ],
 )
-def test_a_bad_range_says_what_is_wrong(text: str, message: str) -> None:
+def test_the_message_of_an_invalid_range(text: str, message: str) -> None:
     with pytest.raises(BadRange) as caught:
         MastermindsRange.parse(text)
     assert str(caught.value) == message
@@ -139,7 +139,7 @@ def test_a_bad_range_says_what_is_wrong(text: str, message: str) -> None:
         ("1.2.3 || 2.0.0", None),
     ],
 )
-def test_a_full_version_is_a_pin(text: str, pinned: str | None) -> None:
+def test_a_full_version_is_pinned(text: str, pinned: str | None) -> None:
     found = MastermindsRange.parse(text).pinned
     assert (str(found) if found else None) == pinned
 
@@ -180,13 +180,13 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("text", ADMITTED)
-def test_the_api_admits_what_can_be_read(text: str) -> None:
+def test_the_api_admits_valid_ranges(text: str) -> None:
     assert re.search(VERSION_PATTERN, text)
     MastermindsRange.parse(text)
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_the_api_refuses_garbage(text: str) -> None:
+def test_the_api_rejects_invalid_ranges(text: str) -> None:
     assert not re.search(VERSION_PATTERN, text)
 
 
@@ -202,20 +202,20 @@ ranges = st.lists(st.lists(bounds, min_size=1, max_size=3), min_size=1, max_size
 
 
 @given(ranges, st.sampled_from([", ", " ", ","]), st.sampled_from([" || ", "||"]))
-def test_whatever_is_well_formed_is_admitted_and_read(groups: list[list[str]], and_: str, or_: str) -> None:
+def test_any_well_formed_range_is_admitted_and_parsed(groups: list[list[str]], and_: str, or_: str) -> None:
     text = or_.join(and_.join(group) for group in groups)
     assert re.search(VERSION_PATTERN, text)
     MastermindsRange.parse(text)
 
 
 @given(st.text(alphabet="0123456789.xX*vab-+<>=!~^|, ", max_size=20))
-def test_whatever_the_api_admits_is_read(text: str) -> None:
+def test_any_range_that_the_api_admits_is_parsed(text: str) -> None:
     if re.search(VERSION_PATTERN, text):
         MastermindsRange.parse(text)
 
 
 @given(ranges, st.sampled_from(["0.0.0", "0.0.1", "1.2.3", "2.0.0", "10.1.0"]))
-def test_an_or_holds_when_one_of_its_parts_does(groups: list[list[str]], version: str) -> None:
+def test_alternatives_match_if_one_of_them_matches(groups: list[list[str]], version: str) -> None:
     at = parse_version(version)
     whole = MastermindsRange.parse("||".join(" ".join(group) for group in groups)).matches(at)
     assert whole is any(all(MastermindsRange.parse(one).matches(at) for one in group) for group in groups)

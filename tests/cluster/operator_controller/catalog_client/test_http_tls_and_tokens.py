@@ -1,4 +1,4 @@
-"""catalogd with every way to be secured, and operator_controller that reads from it: both processes under their own accounts."""
+"""operator-controller reads from catalogd with each kind of certificate, with tokens and without TLS, under its own account."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def tokens(folder: Path) -> Flags:
 
 
 def mounted(folder: Path) -> Flags:
-    """A certificate of a CA that only a file names, and a ConfigMap that names another one."""
-    made = create(("127.0.0.1",), datetime.now(UTC))
+    """A certificate of a CA that is only in a file, while the ConfigMap contains another one."""
+    certificates = create(("127.0.0.1",), datetime.now(UTC))
     folder.mkdir()
-    (folder / "tls.crt").write_bytes(made.leaf.chain)
-    (folder / "tls.key").write_bytes(made.leaf.key)
-    (folder / "ca.crt").write_bytes(made.ca_bundle())
+    (folder / "tls.crt").write_bytes(certificates.leaf.chain)
+    (folder / "tls.key").write_bytes(certificates.leaf.key)
+    (folder / "ca.crt").write_bytes(certificates.ca_bundle())
     return {
         "catalogd": ["--tls-cert-dir", str(folder)],
         "operator-controller": ["--catalogs-ca-file", str(folder / "ca.crt")],
@@ -51,7 +51,7 @@ def plain(folder: Path) -> Flags:
 
 @pytest.fixture
 def scene(cluster: Cluster, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Scene]:
-    """Processes with the flags that the test's parameter says."""
+    """Processes with the flags of the test's parameter."""
     with Suite(cluster, tmp_path / "suite", request.param(tmp_path / "flags")) as suite:
         suite.install()
         suite.start(*PROCESSES)
@@ -75,14 +75,14 @@ def content_url(scene: Scene) -> str:
 @pytest.mark.parametrize(
     ("scene", "scheme"),
     [
-        pytest.param(own_certificate, "https", id="a certificate of its own"),
+        pytest.param(own_certificate, "https", id="a generated certificate"),
         pytest.param(tokens, "https", id="tokens"),
-        pytest.param(mounted, "https", id="a certificate of a Secret that is mounted"),
+        pytest.param(mounted, "https", id="a mounted certificate"),
         pytest.param(plain, "http", id="plain HTTP"),
     ],
     indirect=["scene"],
 )
-def test_an_operator_is_resolved_from_a_catalog_that_is_served_with(scene: Scene, scheme: str) -> None:
+def test_an_operator_is_resolved_from_a_catalog_served_with(scene: Scene, scheme: str) -> None:
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     assert content_url(scene).startswith(f"{scheme}://")
     name = scene.operator(scene.name)
@@ -90,17 +90,17 @@ def test_an_operator_is_resolved_from_a_catalog_that_is_served_with(scene: Scene
 
 
 @pytest.mark.parametrize("scene", [tokens], indirect=True)
-def test_content_is_for_those_who_may(scene: Scene) -> None:
+def test_content_requires_an_authorized_token(scene: Scene) -> None:
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     url = content_url(scene)
-    assert answered(scene, url, None)[0] == 401
+    assert get_status(scene, url, None)[0] == 401
     account = f"reader-{uuid.uuid4().hex[:6]}"
     scene.cluster.kubectl("create", "serviceaccount", account, f"--namespace={NAMESPACE}")
     token = scene.cluster.kubectl("create", "token", account, f"--namespace={NAMESPACE}").strip()
-    status, said = answered(scene, url, token)
-    assert (status, f"{account} may not get this path" in said["error"]) == (403, True)
+    status, body = get_status(scene, url, token)
+    assert (status, f"{account} may not get this path" in body["error"]) == (403, True)
     reader = scene.cluster.kubectl("create", "token", "operator-controller", f"--namespace={NAMESPACE}").strip()
-    assert answered(scene, url, reader)[0] == 200
+    assert get_status(scene, url, reader)[0] == 200
     for process in PROCESSES:
         log = scene.suite.log(process).read_text()
         assert token not in log
@@ -108,49 +108,49 @@ def test_content_is_for_those_who_may(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("scene", [tokens], indirect=True)
-def test_without_a_token_operator_controller_says_what_catalogd_says(scene: Scene) -> None:
+def test_a_missing_token_is_reported(scene: Scene) -> None:
     scene.suite.stop("operator-controller")
     with Suite(scene.cluster, scene.suite.folder.parent / "other") as other:
         other.start("operator-controller")
         scene.ready_catalog(scene.catalog_of("1.0.0"))
         name = scene.operator(scene.name)
-        scene.says(
+        scene.condition_when(
             name,
             "Reconciling",
             "True",
-            "catalogd answered 401: it asks for a token; start operator-controller with --catalogs-token",
+            "catalogd answered 401: it requires a token; start operator-controller with --catalogs-token",
         )
 
 
 @pytest.mark.parametrize("scene", [own_certificate, tokens, mounted], indirect=True)
-def test_a_second_replica_copies_what_the_first_serves(scene: Scene) -> None:
+def test_a_second_replica_copies_the_content_of_the_first(scene: Scene) -> None:
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     url = content_url(scene)
     second = scene.suite.addresses[scene.suite.start_replica("catalogd")].catalogs
-    there = url.replace(scene.suite.addresses["catalogd"].catalogs or "", second or "")
-    assert there != url
+    second_url = url.replace(scene.suite.addresses["catalogd"].catalogs or "", second or "")
+    assert second_url != url
     token = scene.cluster.kubectl("create", "token", "operator-controller", f"--namespace={NAMESPACE}").strip()
     deadline = time.monotonic() + 60
-    while (status := answered(scene, there, token)[0]) != 200:
+    while (status := get_status(scene, second_url, token)[0]) != 200:
         assert status == 503
         assert time.monotonic() < deadline, scene.suite.log_tail("catalogd-2")
         time.sleep(0.1)
 
 
-def answered(scene: Scene, url: str, token: str | None) -> tuple[int, Object]:
-    """Status and, of a refusal, what it says."""
+def get_status(scene: Scene, url: str, token: str | None) -> tuple[int, Object]:
+    """The HTTP status, and the body of an error."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     request = urllib.request.Request(url, headers=headers)
     try:
-        with urllib.request.urlopen(request, context=trust(scene), timeout=30) as answer:
-            return answer.status, {}
+        with urllib.request.urlopen(request, context=trust(scene), timeout=30) as response:
+            return response.status, {}
     except urllib.error.HTTPError as refused:
         with refused:
             return refused.code, json.loads(refused.read())
 
 
 def trust(scene: Scene) -> ssl.SSLContext:
-    """For catalogd as the test's parameter has it."""
+    """The TLS context that trusts catalogd with the flags of the test's parameter."""
     file = scene.suite.folder.parent / "flags" / "ca.crt"
     if file.exists():
         return ssl.create_default_context(cafile=file)

@@ -1,4 +1,4 @@
-"""Worlds of one Operator `alpha` that asks for package `p`, as the tables of this folder need them."""
+"""Worlds of one Operator `alpha` that requests package `p`, for the tests of this folder."""
 
 from __future__ import annotations
 
@@ -24,12 +24,11 @@ from operator_controller.resolve.snapshot import CatalogOffer, CatalogState
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 GVK = {"type": "olm.gvk", "value": {"group": "g.example.com", "version": "v1", "kind": "Thing"}}
-
 OTHER = {"type": "olm.maxOpenShiftVersion", "value": "4.14"}
 
 
 def catalog(status: Mapping[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
-    """A Catalog as read that is served, but for what `status` says otherwise."""
+    """A served Catalog as the API server's JSON; `status` replaces fields of its status."""
     serving = {
         "type": "Serving",
         "status": "True",
@@ -54,7 +53,7 @@ def image(version: str) -> str:
     return f"registry/p@{version}"
 
 
-def notes(version: str, **changes: str) -> dict[str, str]:
+def bundle_annotations(version: str, **changes: str) -> dict[str, str]:
     """The template's annotations for a version of p in catalog community, channel stable."""
     return {
         PACKAGE_ANNOTATION: changes.get("package", "p"),
@@ -115,7 +114,7 @@ def offer(*versions: str, **changes: Any) -> CatalogOffer:
 def deployment(
     version: str, conditions: Sequence[tuple[str, str, str, str]] = (), **changes: Any
 ) -> ObservedBundleDeployment:
-    """The BundleDeployment that asks for a version; changes: generation, observed, active, owner, deleting, annotations."""
+    """The BundleDeployment that requests a version; changes: generation, observed, active, owner, deleting, annotations."""
     generation = changes.get("generation", 1)
     metadata: dict[str, Any] = {
         "name": "alpha",
@@ -144,7 +143,7 @@ def deployment(
     }
     if changes.get("active"):
         status["activeBundle"] = changes["active"]
-    template = {"metadata": {"annotations": changes.get("annotations", notes(version))}, "spec": spec}
+    template = {"metadata": {"annotations": changes.get("annotations", bundle_annotations(version))}, "spec": spec}
     return ObservedBundleDeployment.load(
         {
             "metadata": metadata,
@@ -169,7 +168,7 @@ def owner(**changes: Any) -> dict[str, Any]:
 def bundle(version: str, **changes: str) -> dict[str, Any]:
     """The Bundle of a version."""
     return {
-        "metadata": {"name": f"alpha-{version}", "annotations": notes(version, **changes)},
+        "metadata": {"name": f"alpha-{version}", "annotations": bundle_annotations(version, **changes)},
         "spec": {
             "provisionerClassName": "core-rukpak-io-registry",
             "source": {"type": "image", "image": {"ref": image(version)}},
@@ -178,15 +177,15 @@ def bundle(version: str, **changes: str) -> dict[str, Any]:
 
 
 def world(raw: dict[str, Any] | None = None, *, runs: str | dict[str, Any] = "", **changes: Any) -> World:
-    """A World; `runs` is the version (or Bundle) that is installed."""
+    """A World with its resolution; `runs` is the installed version (or Bundle)."""
     raw = raw if raw is not None else operator()
     found = read_running(bundle(runs) if isinstance(runs, str) else runs) if runs else (None, None)
-    facts = {
+    fields = {
         "offers": (offer("1.0.0", "1.1.0"),),
         "claims": (PackageClaim(is_new=True, is_idle=True, created="2026-01-01T00:00:00Z", name="alpha"),),
         "running": found[0],
         "installed_status": found[1],
     }
-    seen = World(now=NOW, raw=raw, operator=Operator.load(raw), **(facts | changes))
-    asked = snapshot_to_resolve(seen)
-    return seen if asked is None else replace(seen, resolution=resolve_and_explain(asked))
+    observed = World(now=NOW, raw=raw, operator=Operator.load(raw), **(fields | changes))
+    snapshot = snapshot_to_resolve(observed)
+    return observed if snapshot is None else replace(observed, resolution=resolve_and_explain(snapshot))

@@ -1,4 +1,4 @@
-"""The Operator's controller and catalogd, killed and started again, each while the other one works."""
+"""Operators while catalogd or operator-controller is killed and started again."""
 
 import json
 
@@ -9,7 +9,7 @@ from devcluster.watch import BUNDLE_DEPLOYMENTS, OPERATORS, is_true
 from tests.cluster.operator_controller.conftest import FINALIZER, Scene
 
 
-def test_a_catalog_that_is_away_counts_by_its_last_content_also_after_a_restart(scene: Scene, suite: Suite) -> None:
+def test_an_unreachable_catalog_is_resolved_from_cached_content_after_a_restart(scene: Scene, suite: Suite) -> None:
     scene.ready_catalog(scene.catalog_of("1.0.0", "1.1.0"))
     name = scene.operator(scene.name, version="1.0.0")
     scene.install(name, "1.0.0")
@@ -23,11 +23,11 @@ def test_a_catalog_that_is_away_counts_by_its_last_content_also_after_a_restart(
     suite.start("catalogd")
 
 
-def test_a_catalog_whose_content_is_lost_is_waited_for(scene: Scene, suite: Suite) -> None:
+def test_an_unreachable_catalog_without_cached_content_is_waited_for(scene: Scene, suite: Suite) -> None:
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     suite.kill("catalogd")
     name = scene.operator(scene.name)
-    waiting = scene.says(name, "Reconciling", "True", "catalogd does not answer")
+    waiting = scene.condition_when(name, "Reconciling", "True", "catalogd does not answer")
     assert not is_true(waiting, "Stalled")
     suite.start("catalogd")
     scene.install(name, "1.0.0")
@@ -35,10 +35,10 @@ def test_a_catalog_whose_content_is_lost_is_waited_for(scene: Scene, suite: Suit
 
 
 @pytest.mark.parametrize(
-    "moment", ["after the finalizer", "after the deployment", "while removing", "before releasing"]
+    "moment", ["after the finalizer", "after the deployment", "while deleting", "before removing the finalizer"]
 )
-def test_a_controller_that_is_killed_between_two_writes_goes_on(scene: Scene, suite: Suite, moment: str) -> None:
-    """The state that each write leaves behind is made while the controller is away; its successor finishes the work."""
+def test_a_controller_that_is_killed_between_two_writes_continues(scene: Scene, suite: Suite, moment: str) -> None:
+    """The state after each write is created while the controller is stopped; the restarted one completes the work."""
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     name = f"{scene.name}-k"
     if moment == "after the finalizer":
@@ -59,8 +59,8 @@ def test_a_controller_that_is_killed_between_two_writes_goes_on(scene: Scene, su
         scene.ready_operator(name, "1.0.0")
         return
     scene.cluster.kubectl("delete", "operator.operators.operatorframework.io", name, "--wait=false")
-    if moment == "before releasing":
+    if moment == "before removing the finalizer":
         scene.cluster.kubectl("delete", "bundledeployment", name)
     suite.start("operator-controller")
-    scene.until(OPERATORS, "the Operator is gone", lambda objects: name not in objects)
-    scene.until(BUNDLE_DEPLOYMENTS, "so is the BundleDeployment", lambda objects: name not in objects)
+    scene.until(OPERATORS, "the Operator is deleted", lambda objects: name not in objects)
+    scene.until(BUNDLE_DEPLOYMENTS, "the BundleDeployment is deleted", lambda objects: name not in objects)

@@ -1,4 +1,4 @@
-"""What the event loop does while an Operator is observed: real HTTP on loopback, real files, no API server is asked."""
+"""The work of the event loop while an Operator is observed: real HTTP on loopback, real files, no API server."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from aiohttp import web
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from operator_controller.catalog_client.client import CatalogClient
-from operator_controller.operator.informers import Informers, make_informers
+from operator_controller.operator.informers import Informers
 from operator_controller.resolve.resolution import Chosen
-from operator_controller.setup import make_reconciler
+from operator_controller.setup import make_informers, make_reconciler
 from tests.counting import lines_counted
 from tests.integration.operator_controller.catalog_client.test_client import FIRST, catalog, serving
 
@@ -34,7 +34,7 @@ def document(size: int) -> dict[str, Any]:
 
 
 def informers_with(catalog_object: dict[str, Any]) -> Informers:
-    """What informers know of one Catalog and one Operator that asks for its package."""
+    """Informers with one Catalog and one Operator that requests its package."""
     client = Client()
     known = make_informers(lambda kind: Informer(client, kind))
     metadata = {"name": "alpha", "uid": "u", "resourceVersion": "1", "generation": 1}
@@ -44,7 +44,7 @@ def informers_with(catalog_object: dict[str, Any]) -> Informers:
 
 
 async def lines_of_the_event_loop(size: int, folder: Path) -> list[int]:
-    """Of a first pass, of one over content that is known, and of one after a restart."""
+    """Executed in a first pass, in one with cached content, and in one after a restart."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         return web.json_response(document(size), headers={"Olm-Catalog-Digest": FIRST})
@@ -68,8 +68,8 @@ async def lines_of_the_event_loop(size: int, folder: Path) -> list[int]:
     return executed
 
 
-async def test_reading_and_resolving_a_large_package_is_no_work_of_the_event_loop(tmp_path: Path) -> None:
-    await lines_of_the_event_loop(1, tmp_path / "first")  # imports, and what is remembered for good
+async def test_a_large_package_is_parsed_and_resolved_outside_the_event_loop(tmp_path: Path) -> None:
+    await lines_of_the_event_loop(1, tmp_path / "first")  # imports, and values that are cached for good
     small = await lines_of_the_event_loop(50, tmp_path / "small")
     large = await lines_of_the_event_loop(500, tmp_path / "large")
     for few, many in zip(small, large, strict=True):
