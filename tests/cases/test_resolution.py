@@ -1,19 +1,19 @@
-"""Resolution as data: each file of tests/cases/resolution holds catalogs and what comes of asking them.
+"""Resolution as data: each file of tests/cases/resolution contains catalogs, requests and the expected results.
 
     catalogs:                        one entry per Catalog
       - name: community            also: priority, message, names, state (a CatalogState)
         default: stable              absent: the catalog does not have the package
         channels: {stable: [{name: p.v1.0.0}, {name: p.v1.1.0, replaces: p.v1.0.0}]}
-        bundles: {p.v1.1.0: {version: 1.1.0, image: r/p:1.1.0, properties: [], problem: "", deprecated: ""}}    where not plain
+        bundles: {p.v1.1.0: {version: 1.1.0, image: r/p:1.1.0, properties: [], problem: "", deprecated: ""}}    if not plain
     cases:
-      - sentence: what is shown
-        asks: {version: 1.1.0, channel: stable}
-        runs: {name: p.v1.0.0, catalog: community, channel: stable}    also: version, image
-        chosen: p.v1.1.0             or refused: the message of Resolved
+      - sentence: the id of the test
+        request: {version: 1.1.0, channel: stable}
+        running: {name: p.v1.0.0, catalog: community, channel: stable}    also: version, image
+        chosen: p.v1.1.0             or kept: the image that stays, or refused: the message of Resolved
         explains: [parts of the explanation, in order]
-        image: its image, where another one than the catalog names is kept
-        why: what is said while the chosen one is being installed
-        settled: false               absent: true
+        image: the image, if it is not the one that the catalog names
+        short_reason: the message while the chosen bundle is being installed
+        final: false                 absent: true
 
 A plain bundle p.v1.1.0 has version 1.1.0 and image registry/p:1.1.0.
 """
@@ -36,18 +36,18 @@ from operator_controller.resolve.version_range import MastermindsRange
 FOLDER = Path(__file__).parent / "resolution"
 KNOWN_KEYS = {
     "sentence",
-    "asks",
-    "runs",
+    "request",
+    "running",
     "chosen",
     "kept",
     "refused",
     "explains",
-    "why",
+    "short_reason",
     "image",
-    "settled",
+    "final",
     "catalogs",
     "installing_bundle",
-    "preferred",
+    "preferred_catalog",
 }
 
 
@@ -103,18 +103,20 @@ def running(facts: Mapping[str, str] | None) -> RunningBundle | None:
     )
 
 
-def decide(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> Resolution:
-    asks = case.get("asks", {})
-    version = asks.get("version")
+def resolve_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> Resolution:
+    request = case.get("request", {})
+    version = request.get("version")
     return resolve(
         Snapshot(
             request=PackageRequest(
-                asks.get("package", "p"), asks.get("channel", ""), MastermindsRange.parse(version) if version else None
+                request.get("package", "p"),
+                request.get("channel", ""),
+                MastermindsRange.parse(version) if version else None,
             ),
             offers=tuple(offer(catalog) for catalog in case.get("catalogs", catalogs)),
-            running=running(case.get("runs")),
+            running=running(case.get("running")),
             installing_bundle=case.get("installing_bundle", ""),
-            preferred_catalog=case.get("preferred", ""),
+            preferred_catalog=case.get("preferred_catalog", ""),
         )
     )
 
@@ -129,31 +131,31 @@ def load_cases() -> list[Any]:
 
 
 @pytest.mark.parametrize(("case", "catalogs"), load_cases())
-def test_a_case_comes_out_as_its_file_says(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> None:
+def test_the_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> None:
     assert case.keys() <= KNOWN_KEYS
-    decision = decide(case, catalogs)
-    words = explain(decision)
+    resolution = resolve_case(case, catalogs)
+    explanation = explain(resolution)
     if "chosen" in case:
-        assert isinstance(decision.outcome, Chosen), words
-        assert decision.outcome.candidate.bundle.name == case["chosen"]
-        assert words.is_resolved
-        image = decision.outcome.candidate.bundle.image
-        assert words.message == f'resolved to "{image}"'
+        assert isinstance(resolution.outcome, Chosen), explanation
+        assert resolution.outcome.candidate.bundle.name == case["chosen"]
+        assert explanation.is_resolved
+        image = resolution.outcome.candidate.bundle.image
+        assert explanation.message == f'resolved to "{image}"'
         assert image == case.get("image", image)
     elif "kept" in case:
-        assert words.is_resolved
-        assert words.message == f'resolved to "{case["kept"]}"'
+        assert explanation.is_resolved
+        assert explanation.message == f'resolved to "{case["kept"]}"'
     else:
-        assert not words.is_resolved
-        assert words.message == case["refused"]
-    assert bool(words.short_reason) is isinstance(decision.outcome, Chosen)
-    assert words.short_reason == case.get("why", words.short_reason)
+        assert not explanation.is_resolved
+        assert explanation.message == case["refused"]
+    assert bool(explanation.short_reason) is isinstance(resolution.outcome, Chosen)
+    assert explanation.short_reason == case.get("short_reason", explanation.short_reason)
     position = 0
     for part in case.get("explains", ()):
-        assert part in words.text[position:], words.text
-        position = words.text.index(part, position)
-    assert decision.is_final is case.get("settled", True)
-    assert len(words.text.encode()) <= MAX_EXPLANATION_BYTES
+        assert part in explanation.text[position:], explanation.text
+        position = explanation.text.index(part, position)
+    assert resolution.is_final is case.get("final", True)
+    assert len(explanation.text.encode()) <= MAX_EXPLANATION_BYTES
 
 
 def test_there_are_cases() -> None:
