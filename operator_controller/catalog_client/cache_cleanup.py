@@ -1,4 +1,4 @@
-"""Removes cached content that nobody needs: of deleted Catalogs, and of packages that no Operator requests.
+"""Removes cached content that is not needed: that of deleted Catalogs, and that of packages that no Operator requests.
 
 Run by setup.py while this process leads.
 """

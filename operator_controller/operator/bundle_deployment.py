@@ -1,6 +1,6 @@
 """The BundleDeployment of an Operator: the one that a candidate requires, and how it compares to the existing one.
 
-Called by evaluate.py, decide.py and report.py. Pure.
+Called by evaluate.py. Pure.
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ from olmkit.api.meta import apply_precondition
 from olmkit.api.operators import FINALIZER
 from olmkit.errors import OlmError
 from olmkit.runtime.reconciler import Decision
-from operator_controller.operator.bundle_deployment import differs
 from operator_controller.operator.evaluate import CATALOG_RETRY_DELAY, Evaluation, evaluate
 from operator_controller.operator.world import (
     AddFinalizer,
@@ -39,18 +38,16 @@ def decide(world: World) -> Decision[Plan, Evaluation | None]:
 
 
 def _decide_installation(world: World, evaluation: Evaluation) -> Plan | OlmError:
+    if evaluation.blocker is not None and evaluation.successor_record is None:
+        return evaluation.blocker
     after = CATALOG_RETRY_DELAY if world.needs_recheck else None
-    desired = evaluation.successor_record
+    desired = evaluation.to_apply
     if desired is None:
-        if evaluation.blocker is not None:
-            return evaluation.blocker
-        desired = evaluation.desired
-    existing = world.owned_bundle_deployment
-    if desired is None or (existing is not None and not differs(existing, desired)):
         return Keep(after)
     finalizers = tuple(world.operator.metadata.finalizers)
     if FINALIZER not in finalizers:
         return AddFinalizer((*finalizers, FINALIZER))
+    existing = world.owned_bundle_deployment
     precondition = apply_precondition(existing.model.metadata.uid if existing else None)
     return ApplyBundleDeployment({**desired, "metadata": {**desired["metadata"], **precondition}}, after)
 

@@ -26,11 +26,12 @@ from olmkit.gocompat.versions import BadRange
 from operator_controller.operator.bundle_deployment import (
     PROVISIONER_BY_MEDIA_TYPE,
     bundle_deployment_for,
+    differs,
     has_image,
     runs_template,
     with_successor,
 )
-from operator_controller.operator.world import World
+from operator_controller.operator.world import ObservedBundleDeployment, World
 from operator_controller.resolve.candidates import Candidate
 from operator_controller.resolve.explained_resolution import ExplainedResolution
 from operator_controller.resolve.formatting import format_versions
@@ -78,6 +79,14 @@ class Evaluation:
     """The BundleDeployment that installs the candidate; None without a candidate, or if its media type is unknown."""
     successor_record: Mapping[str, Any] | None = None
     """The BundleDeployment that records the successor of a deleted Catalog and changes nothing else; None if not needed."""
+    to_apply: Mapping[str, Any] | None = None
+    """Of these two, the one that is to be applied now; None if the existing BundleDeployment does not differ from it."""
+    current_deployment: ObservedBundleDeployment | None = None
+    """The existing BundleDeployment, if it is as desired and its status is that of its current spec."""
+    runs_template: bool = False
+    """Whether the running bundle is that of the existing BundleDeployment's template."""
+    runs_image: bool = False
+    """Whether the image of the resolved bundle runs, on any registry."""
 
     @property
     def is_resolved(self) -> bool:
@@ -96,16 +105,16 @@ def evaluate(world: World) -> Evaluation:
     """
     evaluation = _evaluate_without_catalogs(world)
     if evaluation is not None:
-        return evaluation
+        return _compare(world, evaluation)
     if world.resolution is None:
         raise ValueError("the World lacks the resolution of its Operator")
     evaluation = _evaluate_resolution(world, world.resolution)
     if evaluation.candidate is not None:
         evaluation = replace(evaluation, desired=bundle_deployment_for(world.operator, evaluation.candidate))
-    return replace(
-        evaluation,
-        successor_note=world.resolution.explanation.successor_note,
-        successor_record=_successor_record(world, evaluation, world.resolution.resolution.successor),
+    evaluation = _compare(world, replace(evaluation, successor_note=world.resolution.explanation.successor_note))
+    record = _successor_record(world, evaluation, world.resolution.resolution.successor)
+    return (
+        evaluation if record is None else replace(evaluation, successor_record=record, to_apply=_changed(world, record))
     )
 
 
@@ -250,6 +259,25 @@ def _evaluate_resolution(world: World, explained: ExplainedResolution) -> Evalua
     )
 
 
+def _compare(world: World, evaluation: Evaluation) -> Evaluation:
+    """With what exists and what runs compared to what is desired."""
+    existing, desired = world.owned_bundle_deployment, evaluation.desired
+    is_desired = evaluation.candidate is None or (desired is not None and _changed(world, desired) is None)
+    return replace(
+        evaluation,
+        to_apply=_changed(world, desired) if desired is not None and evaluation.blocker is None else None,
+        current_deployment=existing if existing is not None and existing.is_current and is_desired else None,
+        runs_template=existing is not None and runs_template(world.running, existing),
+        runs_image=world.running is not None and has_image(world.running, evaluation.image),
+    )
+
+
+def _changed(world: World, desired: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The desired BundleDeployment, if the existing one differs or there is none."""
+    existing = world.owned_bundle_deployment
+    return desired if existing is None or differs(existing, desired) else None
+
+
 def _successor_record(
     world: World, evaluation: Evaluation, successor: SuccessorCatalog | None
 ) -> Mapping[str, Any] | None:
@@ -258,11 +286,11 @@ def _successor_record(
     None if there is no successor, if the candidate is the running bundle (its BundleDeployment records the catalog too), or if
     another bundle is being installed already.
     """
-    deployment, running = world.owned_bundle_deployment, world.running
-    if successor is None or running is None or deployment is None or deployment.model.metadata.deleting:
+    deployment = world.owned_bundle_deployment
+    if successor is None or world.running is None or deployment is None or deployment.model.metadata.deleting:
         return None
-    is_chosen = evaluation.candidate is not None and has_image(running, evaluation.image)
-    if (is_chosen and evaluation.blocker is None) or not runs_template(running, deployment):
+    is_chosen = evaluation.candidate is not None and evaluation.runs_image
+    if (is_chosen and evaluation.blocker is None) or not evaluation.runs_template:
         return None
     return with_successor(world.operator, deployment, successor)
 

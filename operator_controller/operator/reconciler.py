@@ -22,6 +22,7 @@ from operator_controller.operator.evaluate import Evaluation, snapshot_to_resolv
 from operator_controller.operator.informers import PACKAGE_INDEX, Informers, packages_of
 from operator_controller.operator.rejected_images import RejectedImages
 from operator_controller.operator.report import report
+from operator_controller.operator.running_bundle import read_recorded, read_running
 from operator_controller.operator.world import (
     Done,
     ObservedBundleDeployment,
@@ -29,8 +30,6 @@ from operator_controller.operator.world import (
     Plan,
     World,
     is_owned,
-    read_recorded,
-    read_running,
 )
 from operator_controller.resolve.explained_resolution import resolve_and_explain
 

@@ -14,7 +14,6 @@ from olmkit.api.conditions import ConditionValue, DesiredCondition, StatusReport
 from olmkit.api.meta import Condition
 from olmkit.api.operators import FINALIZER, ConditionType, OperatorStatus, Reason
 from olmkit.errors import ApiError, Blocked, Conflict, OlmError, Waiting
-from operator_controller.operator.bundle_deployment import differs, has_image, runs_template
 from operator_controller.operator.evaluate import Evaluation, WaitingUnreported
 from operator_controller.operator.world import (
     AddFinalizer,
@@ -56,41 +55,46 @@ def report(world: World, evaluation: Evaluation | None, outcome: Outcome) -> Sta
     return _status(world, _with_missing_bundle(world, _with_successor_note(conditions, evaluation)), evaluation)
 
 
-def _with_missing_bundle(world: World, wanted: list[DesiredCondition]) -> list[DesiredCondition]:
+def _with_missing_bundle(world: World, desired: list[DesiredCondition]) -> list[DesiredCondition]:
     """A missing active Bundle: Ready is not True, and its message ends with a note about it."""
     if not world.missing_bundle or world.running is None:
-        return wanted
+        return desired
     note = (
         f'the installed Bundle "{world.missing_bundle}" is missing: the installed objects cannot be repaired until rukpak has '
         "created it again"
     )
-    ready = next(want for want in wanted if want.type == ConditionType.READY)
+    ready = next(condition for condition in desired if condition.type == ConditionType.READY)
     if ready.status == "True":
-        return [*(want for want in wanted if want is not ready), *_not_ready(Reason.UNHEALTHY, note, Reason.RETRYING)]
-    return _with_note(wanted, note)
+        return [
+            *(condition for condition in desired if condition is not ready),
+            *_not_ready(Reason.UNHEALTHY, note, Reason.RETRYING),
+        ]
+    return _with_note(desired, note)
 
 
-def _with_successor_note(wanted: list[DesiredCondition], evaluation: Evaluation) -> list[DesiredCondition]:
+def _with_successor_note(desired: list[DesiredCondition], evaluation: Evaluation) -> list[DesiredCondition]:
     """A successor of a deleted Catalog: reported until the running bundle is recorded as that Catalog's."""
-    ready = next(want for want in wanted if want.type == ConditionType.READY)
-    return wanted if evaluation.successor_note in ready.message else _with_note(wanted, evaluation.successor_note)
+    ready = next(condition for condition in desired if condition.type == ConditionType.READY)
+    return desired if evaluation.successor_note in ready.message else _with_note(desired, evaluation.successor_note)
 
 
-def _with_note(wanted: list[DesiredCondition], note: str) -> list[DesiredCondition]:
+def _with_note(desired: list[DesiredCondition], note: str) -> list[DesiredCondition]:
     """The conditions of kstatus with the note at the end of their messages, which are truncated for it."""
     room = MAX_EXPLANATION_BYTES - len(f"; {note}".encode())
     shown = (ConditionType.READY, ConditionType.RECONCILING, ConditionType.STALLED)
     return [
-        replace(want, message=f"{truncate(want.message, room)}; {note}") if want.type in shown else want
-        for want in wanted
+        replace(condition, message=f"{truncate(condition.message, room)}; {note}")
+        if condition.type in shown
+        else condition
+        for condition in desired
     ]
 
 
 def _status(
-    world: World, wanted: list[DesiredCondition], evaluation: Evaluation | None
+    world: World, desired: list[DesiredCondition], evaluation: Evaluation | None
 ) -> StatusReport[OperatorStatus]:
     old, generation = world.operator.status, world.operator.metadata.generation
-    conditions, transitions = merge_conditions(old.conditions, wanted, generation, world.now)
+    conditions, transitions = merge_conditions(old.conditions, desired, generation, world.now)
     status = OperatorStatus(
         observed_generation=generation,
         conditions=conditions,
@@ -126,7 +130,7 @@ def _installed(world: World, outcome: Outcome, evaluation: Evaluation) -> Desire
         return _installed_condition("Unknown", Reason.INSTALLATION_STATUS_UNKNOWN, evaluation.not_attempted)
     if evaluation.is_resolved and isinstance(outcome, Blocked | ApiError):
         return _installed_condition("False", Reason.INSTALLATION_FAILED, str(outcome))
-    deployment = _current_bundle_deployment(world, evaluation)
+    deployment = evaluation.current_deployment
     failure = _failure(deployment) if deployment else None
     if failure is not None:
         message = f"bundledeployment not ready: {failure.message}"
@@ -138,16 +142,6 @@ def _installed(world: World, outcome: Outcome, evaluation: Evaluation) -> Desire
 
 def _installed_condition(status: ConditionValue, reason: Reason, message: str) -> DesiredCondition:
     return DesiredCondition(ConditionType.INSTALLED, status, reason, message)
-
-
-def _current_bundle_deployment(world: World, evaluation: Evaluation) -> ObservedBundleDeployment | None:
-    """The BundleDeployment, if it is as desired and its status is that of its current spec."""
-    deployment = world.owned_bundle_deployment
-    if deployment is None or not deployment.is_current:
-        return None
-    if evaluation.candidate is None:
-        return deployment
-    return None if evaluation.desired is None or differs(deployment, evaluation.desired) else deployment
 
 
 def _failure(deployment: ObservedBundleDeployment) -> Condition | None:
@@ -165,15 +159,15 @@ def _failure(deployment: ObservedBundleDeployment) -> Condition | None:
 def _ready_and_progress(world: World, outcome: Outcome, evaluation: Evaluation) -> list[DesiredCondition]:
     """Ready, and Reconciling or Stalled."""
     if isinstance(outcome, OlmError):
-        return _not_possible(world, outcome, evaluation)
+        return _blocked(world, outcome, evaluation)
     if isinstance(outcome, Exception):
         message = _error_text("the BundleDeployment could not be written", outcome)
         return _not_ready(_not_ready_reason(world), message, Reason.RETRYING)
     if evaluation.successor_record is not None:
         return _not_ready(Reason.FOLLOWING_CATALOG, evaluation.successor_note, Reason.FOLLOWING_CATALOG)
-    deployment = _current_bundle_deployment(world, evaluation)
+    deployment = evaluation.current_deployment
     if deployment is None or isinstance(outcome.plan, ApplyBundleDeployment):
-        if evaluation.successor_note and _runs_wanted(world, evaluation):
+        if evaluation.successor_note and evaluation.runs_image:
             return _not_ready(Reason.FOLLOWING_CATALOG, evaluation.successor_note, Reason.FOLLOWING_CATALOG)
         return _not_ready(
             _not_ready_reason(world),
@@ -188,7 +182,7 @@ def _error_text(what: str, error: Exception) -> str:
     return f"{what if isinstance(error, ApiError) else type(error).__name__}: {error}"
 
 
-def _not_possible(world: World, blocker: OlmError, evaluation: Evaluation) -> list[DesiredCondition]:
+def _blocked(world: World, blocker: OlmError, evaluation: Evaluation) -> list[DesiredCondition]:
     reason = _not_ready_reason(world) if evaluation.is_resolved else Reason.NOT_RESOLVED
     message = blocker.message if evaluation.is_resolved else evaluation.explanation
     if isinstance(blocker, Waiting):
@@ -202,8 +196,7 @@ def _from_bundle_deployment(
 ) -> list[DesiredCondition]:
     """The BundleDeployment is as desired: its state is the Operator's."""
     ready = deployment.condition(DeploymentCondition.READY)
-    runs_desired = runs_template(world.running, deployment)
-    if runs_desired and deployment.is_true(DeploymentCondition.READY):
+    if evaluation.runs_template and deployment.is_true(DeploymentCondition.READY):
         return [
             DesiredCondition(
                 ConditionType.READY,
@@ -216,8 +209,8 @@ def _from_bundle_deployment(
     if deployment.is_true(DeploymentCondition.STALLED):
         if world.running is None and ready is not None and evaluation.candidate is not None:
             message = truncate(f"cannot install {evaluation.candidate.version}: {ready.message}", MAX_EXPLANATION_BYTES)
-        return _not_ready(_not_ready_reason(world, runs_desired=runs_desired), message, None)
-    if not runs_desired:
+        return _not_ready(_not_ready_reason(world, is_installed=evaluation.runs_template), message, None)
+    if not evaluation.runs_template:
         return _not_ready(_not_ready_reason(world), message, _progress_reason(deployment))
     if ready is not None and ready.reason == DeploymentReason.PROGRESSING:
         return _not_ready(Reason.PROGRESSING, message, Reason.PROGRESSING)
@@ -227,12 +220,12 @@ def _from_bundle_deployment(
 def _progress_reason(deployment: ObservedBundleDeployment) -> Reason:
     """Whether the installation is in progress or being retried."""
     reconciling = deployment.condition(DeploymentCondition.RECONCILING)
-    is_again = reconciling is not None and reconciling.reason in (DeploymentReason.RETRYING, *_FAILED)
-    return Reason.RETRYING if is_again else Reason.INSTALLING
+    is_retrying = reconciling is not None and reconciling.reason in (DeploymentReason.RETRYING, *_FAILED)
+    return Reason.RETRYING if is_retrying else Reason.INSTALLING
 
 
-def _not_ready_reason(world: World, *, runs_desired: bool = False) -> Reason:
-    if runs_desired:
+def _not_ready_reason(world: World, *, is_installed: bool = False) -> Reason:
+    if is_installed:
         return Reason.UNHEALTHY
     is_deleting = world.owned_bundle_deployment is not None and world.owned_bundle_deployment.model.metadata.deleting
     return Reason.UPGRADING if world.running is not None and not is_deleting else Reason.NOT_INSTALLED
@@ -243,21 +236,14 @@ def _initial_state(evaluation: Evaluation) -> str:
     return evaluation.short_reason or "waiting for rukpak to report the state of the BundleDeployment"
 
 
-def _runs_wanted(world: World, evaluation: Evaluation) -> bool:
-    """Whether the desired image runs, so that only its record changes."""
-    return world.running is not None and has_image(world.running, evaluation.image)
-
-
 def _progress_message(world: World, evaluation: Evaluation, state: str) -> str:
     """What is being installed, and its progress."""
     candidate, running = evaluation.candidate, world.running
     if candidate is None:
         return truncate(state, MAX_EXPLANATION_BYTES)
     if running is not None and running.name == candidate.bundle.name:
-        is_other = not has_image(running, candidate.bundle.image)
-        return truncate(
-            f"installing another image of {candidate.version}: {state}" if is_other else state, MAX_EXPLANATION_BYTES
-        )
+        message = state if evaluation.runs_image else f"installing another image of {candidate.version}: {state}"
+        return truncate(message, MAX_EXPLANATION_BYTES)
     verb = f"upgrading from {running.version_text} to" if running is not None else "installing"
     return truncate(f"{verb} {candidate.version}: {state}", MAX_EXPLANATION_BYTES)
 

@@ -1,32 +1,20 @@
-"""The World of one Operator, the Plans for it, and how values are read from the API server's JSON.
+"""What the controller of Operators observes, plans and does: values alone. Pure.
 
-Observed by reconciler.py; read by evaluate.py, decide.py, act.py and report.py. Values alone. Pure.
+Made by reconciler.py, decide.py and act.py; read by evaluate.py, decide.py, act.py and report.py.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from olmkit.api import bundledeployments
-from olmkit.api.bundledeployments import (
-    BUNDLE_NAME_ANNOTATION,
-    CATALOG_ANNOTATION,
-    CHANNEL_ANNOTATION,
-    PACKAGE_ANNOTATION,
-    PROPERTIES_ANNOTATION,
-    VERSION_ANNOTATION,
-    BundleDeployment,
-)
-from olmkit.api.bundles import Bundle
+from olmkit.api.bundledeployments import BundleDeployment
 from olmkit.api.conditions import find_condition, is_condition_true
 from olmkit.api.meta import Condition, OwnerReference
-from olmkit.api.operators import KIND, InstalledBundle, Operator, ProvidedApi
-from olmkit.fbc.schemas import GVK
-from olmkit.gocompat.versions import BadVersion, Version, parse_bundle_version
+from olmkit.api.operators import KIND, InstalledBundle, Operator
 from operator_controller.resolve.explained_resolution import ExplainedResolution
 from operator_controller.resolve.snapshot import CatalogOffer, RunningBundle
 
@@ -181,7 +169,7 @@ class Done:
     after: timedelta | None = None
 
 
-# --- how values are read
+# --- helpers
 
 
 def is_owned(deployment: ObservedBundleDeployment, uid: str) -> bool:
@@ -193,84 +181,3 @@ def is_owned(deployment: ObservedBundleDeployment, uid: str) -> bool:
 def image_reference(spec: Any) -> str:
     """The image reference of a Bundle's spec."""
     return spec.source.image.ref if spec.source.image else ""
-
-
-def read_running(raw: Mapping[str, Any]) -> tuple[RunningBundle, InstalledBundle]:
-    """The bundle, from the annotations and the source of its Bundle."""
-    bundle = Bundle.load(raw)
-    return _read_annotations(bundle.metadata.name, bundle.metadata.annotations, image_reference(bundle.spec))
-
-
-def read_recorded(
-    operator: Operator, deployment: ObservedBundleDeployment
-) -> tuple[RunningBundle, InstalledBundle] | None:
-    """A missing active Bundle, from its record on the BundleDeployment, else as the Operator's status last reported it.
-
-    None if neither has it.
-    """
-    status = deployment.model.status
-    record = status.installed
-    if record is not None and record.bundle == status.active_bundle:
-        return _read_annotations(record.bundle, record.annotations(), image_reference(record.spec))
-    image, installed = operator.status.installed_bundle_resource, operator.status.installed
-    if not image or installed is None:
-        return None
-    running = RunningBundle(
-        name=installed.name,
-        image=image,
-        package=deployment.annotations.get(PACKAGE_ANNOTATION, ""),
-        version=_version(installed.version),
-        version_text=installed.version,
-        catalog=installed.catalog or "",
-        channel=installed.channel or "",
-    )
-    return running, installed
-
-
-def _read_annotations(name: str, annotations: Mapping[str, str], image: str) -> tuple[RunningBundle, InstalledBundle]:
-    running = RunningBundle(
-        name=annotations.get(BUNDLE_NAME_ANNOTATION, name),
-        image=image,
-        package=annotations.get(PACKAGE_ANNOTATION, ""),
-        version=_version(annotations.get(VERSION_ANNOTATION, "")),
-        version_text=annotations.get(VERSION_ANNOTATION, ""),
-        catalog=annotations.get(CATALOG_ANNOTATION, ""),
-        channel=annotations.get(CHANNEL_ANNOTATION, ""),
-    )
-    installed = InstalledBundle(
-        name=running.name,
-        version=running.version_text,
-        catalog=running.catalog or None,
-        channel=running.channel or None,
-        apis=sorted(
-            _apis(annotations.get(PROPERTIES_ANNOTATION, "")), key=lambda api: (api.group, api.kind, api.version)
-        ),
-    )
-    return running, installed
-
-
-def _version(text: str) -> Version | None:
-    try:
-        return parse_bundle_version(text)
-    except BadVersion:
-        return None
-
-
-def _apis(text: str) -> Iterable[ProvidedApi]:
-    """The kinds in the properties annotation. It may contain anything, because a person can edit it."""
-    for entry in parse_properties(text):
-        value = entry.get("value")
-        if entry.get("type") != GVK or not isinstance(value, dict):
-            continue
-        group, version, kind = (value.get(key) for key in ("group", "version", "kind"))
-        if isinstance(group, str) and isinstance(version, str) and isinstance(kind, str):
-            yield ProvidedApi(group=group, version=version, kind=kind)
-
-
-def parse_properties(text: str) -> list[dict[str, Any]]:
-    """The JSON array of the properties annotation; empty if it is not one."""
-    try:
-        found = json.loads(text) if text else []
-    except ValueError:
-        return []
-    return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []

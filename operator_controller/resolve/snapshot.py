@@ -1,4 +1,4 @@
-"""The input of resolution: what the Operator asks for, what catalogs offer, and which bundle runs.
+"""The input of resolution: what the Operator requests, what catalogs offer, and which bundle runs.
 
 Built by operator/evaluate.py from the World and by catalog_client from what catalogd serves; read by everything in this package.
 Values alone, frozen: an answer can be identified by the Snapshot that it was computed from. Pure.

@@ -111,10 +111,10 @@ class Scene(Stage):
 def blobs(package: str, versions: Sequence[str], properties: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """The package's blobs. Its images do not exist: nothing pulls them here."""
     kind = {"type": "olm.gvk", "value": {"group": f"{package}.example.com", "version": "v1", "kind": "Thing"}}
-    made = package_blobs(package, {version: image_of(package, version) for version in versions}, [kind])
-    for blob, version in zip(made[-len(versions) :], versions, strict=True):
+    package_content = package_blobs(package, {version: image_of(package, version) for version in versions}, [kind])
+    for blob, version in zip(package_content[-len(versions) :], versions, strict=True):
         blob["properties"] += properties.get(version, ())
-    return made
+    return package_content
 
 
 def image_of(package: str, version: str) -> str:
@@ -149,12 +149,12 @@ def suite(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 @pytest.fixture
 def scene(cluster: Cluster, suite: Suite, request: pytest.FixtureRequest) -> Iterator[Scene]:
     """The test's own objects on the cluster. If a test fails, its report contains the ends of the logs."""
-    words = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())
-    mine = Scene(cluster, suite, f"{words[:24].strip('-')}-{uuid.uuid4().hex[:6]}")
+    slug = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())
+    own = Scene(cluster, suite, f"{slug[:24].strip('-')}-{uuid.uuid4().hex[:6]}")
     try:
-        yield mine
+        yield own
     finally:
         suite.start(*PROCESSES)
         for process in PROCESSES:
             request.node.add_report_section("call", f"log of {process}", suite.log_tail(process, 40))
-        mine.close()
+        own.close()

@@ -20,22 +20,22 @@ async def test_content_of_packages_that_no_operator_requests_is_removed(tmp_path
     async with (
         serving() as server,
         await Client.connect(str(definitions.kubeconfig)) as api,
-        client(tmp_path) as ours,
+        client(tmp_path) as catalog_client,
     ):
         known = make_informers(lambda kind: Informer(api, kind))
         known.catalogs.record_write(
             {**catalog(server.address), "metadata": {"name": "c", "uid": "u", "resourceVersion": "1"}}
         )
         known.catalogs.synced.set()
-        await ours.get_offer(catalog(server.address), "cached-before")
+        await catalog_client.get_offer(catalog(server.address), "cached-before")
         await api.create(operators.KIND, {**operator, "spec": {"packageName": package}})
         tasks = [
             asyncio.create_task(each)
-            for each in (known.operators.run(), clean_cache(known.catalogs, known.operators, ours))
+            for each in (known.operators.run(), clean_cache(known.catalogs, known.operators, catalog_client))
         ]
         try:
             await until(lambda: cached_files(tmp_path / "c") == [], "content from before the start is removed")
-            await ours.get_offer(catalog(server.address), package)
+            await catalog_client.get_offer(catalog(server.address), package)
             assert cached_files(tmp_path / "c") == [f"{package}.json"]
             await api.delete(operators.KIND, package)
             await until(lambda: cached_files(tmp_path / "c") == [], "the content is removed with its Operator")

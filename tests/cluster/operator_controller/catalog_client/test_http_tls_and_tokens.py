@@ -55,14 +55,14 @@ def scene(cluster: Cluster, tmp_path: Path, request: pytest.FixtureRequest) -> I
     with Suite(cluster, tmp_path / "suite", request.param(tmp_path / "flags")) as suite:
         suite.install()
         suite.start(*PROCESSES)
-        words = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())
-        mine = Scene(cluster, suite, f"{words[:24].strip('-')}-{uuid.uuid4().hex[:6]}")
+        slug = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())
+        own = Scene(cluster, suite, f"{slug[:24].strip('-')}-{uuid.uuid4().hex[:6]}")
         try:
-            yield mine
+            yield own
         finally:
             for process in PROCESSES:
                 request.node.add_report_section("call", f"log of {process}", suite.log_tail(process, 40))
-            mine.close()
+            own.close()
 
 
 def content_url(scene: Scene) -> str:

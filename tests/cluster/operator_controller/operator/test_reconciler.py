@@ -235,13 +235,13 @@ def test_a_second_operator_for_a_package_is_blocked_until_the_first_is_deleted(s
 def test_a_bundle_deployment_of_another_owner_is_never_adopted(scene: Scene) -> None:
     source = {"type": "image", "image": {"ref": "registry.example.com/mine:v1"}}
     template = {"spec": {"provisionerClassName": "core-rukpak-io-plain", "source": source}}
-    mine = {
+    foreign = {
         "apiVersion": "core.rukpak.io/v1alpha1",
         "kind": "BundleDeployment",
         "metadata": {"name": scene.name},
         "spec": {"provisionerClassName": "core-rukpak-io-plain", "template": template},
     }
-    scene.cluster.kubectl("create", "-f", "-", input=json.dumps(mine))
+    scene.cluster.kubectl("create", "-f", "-", input=json.dumps(foreign))
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     name = scene.operator(scene.name)
     refused = scene.condition_when(name, "Stalled", "True", "already exists and is owned by no Operator")
@@ -311,7 +311,7 @@ def test_an_operator_is_deleted_after_its_bundle_deployment(scene: Scene) -> Non
     scene.cluster.kubectl(
         "patch", "bundledeployment", name, "--type=merge", "--patch", '{"metadata": {"finalizers": null}}'
     )
-    scene.until(OPERATORS, "the Operator is gone", lambda objects: name not in objects)
+    scene.until(OPERATORS, "the Operator is deleted", lambda objects: name not in objects)
 
 
 def test_the_log_reports_creation_and_deletion_without_errors(scene: Scene, suite: Suite) -> None:

@@ -102,20 +102,20 @@ def version(result: OfferResult) -> str | None:
 
 
 async def test_a_package_is_requested_once_per_digest(server: Server) -> None:
-    async with client() as ours:
-        first = await ours.get_offer(catalog(server.address), "p")
+    async with client() as catalog_client:
+        first = await catalog_client.get_offer(catalog(server.address), "p")
         assert (first.offer.catalog, first.offer.priority, version(first)) == ("c", 3, "1.0.0")
         assert (first.offer.state, first.needs_recheck) == (CatalogState.SERVING, False)
-        assert await ours.get_offer(catalog(server.address), "p") == first
+        assert await catalog_client.get_offer(catalog(server.address), "p") == first
         assert server.requested == ["p"]
         server.digest = SECOND
-        await ours.get_offer(catalog(server.address, SECOND), "p")
+        await catalog_client.get_offer(catalog(server.address, SECOND), "p")
         assert server.requested == ["p", "p"]
 
 
 async def test_content_survives_a_restart_on_disk(server: Server, tmp_path: Path) -> None:
-    async with client(tmp_path) as ours:
-        await ours.get_offer(catalog(server.address), "p")
+    async with client(tmp_path) as catalog_client:
+        await catalog_client.get_offer(catalog(server.address), "p")
     async with client(tmp_path) as successor:
         assert version(await successor.get_offer(catalog("http://127.0.0.1:1"), "p")) == "1.0.0"
     assert server.requested == ["p"]
@@ -125,9 +125,9 @@ async def test_content_that_was_evicted_from_memory_is_read_from_disk(server: Se
     size = len(orjson.dumps(document(FIRST)))
     memory = MemoryCache(max_bytes=size + 1)
     async with ClientSession() as session:
-        ours = CatalogClient(CatalogSession(session), tmp_path, memory)
+        catalog_client = CatalogClient(CatalogSession(session), tmp_path, memory)
         for package in ("p", "q", "p"):
-            assert version(await ours.get_offer(catalog(server.address), package)) == "1.0.0"
+            assert version(await catalog_client.get_offer(catalog(server.address), package)) == "1.0.0"
         assert memory.get(("c", "q")) is None
         assert memory.get(("c", "p")) is not None
     assert server.requested == ["p", "q"]
@@ -137,8 +137,8 @@ async def test_content_that_was_evicted_from_memory_is_read_from_disk(server: Se
     "damage", [b"", b"{", b"[]", b'{"uid": "u", "digest": "sha256:1", "document": {"bundles": 3}}']
 )
 async def test_content_of_a_damaged_file_is_requested_again(server: Server, tmp_path: Path, damage: bytes) -> None:
-    async with client(tmp_path) as ours:
-        await ours.get_offer(catalog(server.address), "p")
+    async with client(tmp_path) as catalog_client:
+        await catalog_client.get_offer(catalog(server.address), "p")
     (tmp_path / "c" / "p.json").write_bytes(damage)
     async with client(tmp_path) as successor:
         assert version(await successor.get_offer(catalog(server.address), "p")) == "1.0.0"
@@ -151,8 +151,8 @@ async def test_the_absence_of_a_package_is_cached(server: Server, tmp_path: Path
 
     server.answer = absent
     for _ in range(2):
-        async with client(tmp_path) as ours:
-            found = await ours.get_offer(catalog(server.address), "p")
+        async with client(tmp_path) as catalog_client:
+            found = await catalog_client.get_offer(catalog(server.address), "p")
             assert (found.offer.state, found.offer.package, found.needs_recheck) == (CatalogState.SERVING, None, False)
     assert server.requested == ["p"]
 
@@ -208,14 +208,14 @@ BAD = [
 
 @pytest.mark.parametrize(("answer", "message"), BAD)
 async def test_the_last_content_is_used_after_a_failed_request(server: Server, answer: Handler, message: str) -> None:
-    async with client() as ours:
-        await ours.get_offer(catalog(server.address), "p")
+    async with client() as catalog_client:
+        await catalog_client.get_offer(catalog(server.address), "p")
         server.answer = answer
-        cached = await ours.get_offer(catalog(server.address, SECOND), "p")
+        cached = await catalog_client.get_offer(catalog(server.address, SECOND), "p")
         assert (cached.offer.state, version(cached), cached.needs_recheck) == (CatalogState.CACHED, "1.0.0", True)
         assert cached.offer.message.startswith(message)
         server.answer, server.digest = server.valid, SECOND
-        current = await ours.get_offer(catalog(server.address, SECOND), "p")
+        current = await catalog_client.get_offer(catalog(server.address, SECOND), "p")
         assert (current.offer.state, current.needs_recheck) == (CatalogState.SERVING, False)
 
 
@@ -245,26 +245,26 @@ async def test_a_package_that_is_too_large_is_refused_alone_and_not_requested_ag
         return await (answer if request.query["package"] == "p" else server.valid)(request)
 
     server.answer = only_p_is_large
-    async with client(tmp_path) as ours:
+    async with client(tmp_path) as catalog_client:
         for _ in range(2):
-            large = await ours.get_offer(catalog(server.address), "p")
+            large = await catalog_client.get_offer(catalog(server.address), "p")
             assert (large.offer.state, large.offer.package, large.needs_recheck) == (
                 CatalogState.TOO_LARGE,
                 None,
                 False,
             )
             assert large.offer.message == f"{message}; ask its publisher to remove old entries"
-        assert version(await ours.get_offer(catalog(server.address), "q")) == "1.0.0"
+        assert version(await catalog_client.get_offer(catalog(server.address), "q")) == "1.0.0"
         assert server.requested == ["p", "q"]
         server.answer, server.digest = server.valid, SECOND
-        assert version(await ours.get_offer(catalog(server.address, SECOND), "p")) == "1.0.0"
+        assert version(await catalog_client.get_offer(catalog(server.address, SECOND), "p")) == "1.0.0"
 
 
 async def test_a_package_that_was_too_large_is_requested_again_after_a_restart(server: Server, tmp_path: Path) -> None:
-    async with client(tmp_path) as ours:
-        assert version(await ours.get_offer(catalog(server.address), "p")) == "1.0.0"
+    async with client(tmp_path) as catalog_client:
+        assert version(await catalog_client.get_offer(catalog(server.address), "p")) == "1.0.0"
         server.answer = large_package
-        await ours.get_offer(catalog(server.address, SECOND), "p")
+        await catalog_client.get_offer(catalog(server.address, SECOND), "p")
     server.answer, server.digest = server.valid, SECOND
     async with client(tmp_path) as successor:
         assert version(await successor.get_offer(catalog(server.address, SECOND), "p")) == "1.0.0"
@@ -284,8 +284,8 @@ async def test_a_package_that_was_too_large_is_requested_again_after_a_restart(s
 async def test_without_cached_content_the_status_decides_whether_the_catalog_matters(
     status: dict[str, Any], state: CatalogState
 ) -> None:
-    async with client() as ours:
-        found = await ours.get_offer(catalog("http://127.0.0.1:1", **status), "p")
+    async with client() as catalog_client:
+        found = await catalog_client.get_offer(catalog("http://127.0.0.1:1", **status), "p")
         assert (found.offer.state, found.offer.package, found.needs_recheck) == (state, None, True)
         assert found.offer.message == "catalogd does not answer (no connection)"
 
@@ -299,53 +299,53 @@ async def test_no_request_is_sent_to_a_server_after_a_timeout(server: Server) ->
 
     server.answer = silent
     # Long enough for the request to arrive on a busy machine.
-    ours = CatalogClient(CatalogSession(ClientSession(timeout=ClientTimeout(total=2.0))), None)
+    catalog_client = CatalogClient(CatalogSession(ClientSession(timeout=ClientTimeout(total=2.0))), None)
     try:
         for package in ("p", "q", "r"):
-            found = await ours.get_offer(catalog(server.address), package)
+            found = await catalog_client.get_offer(catalog(server.address), package)
             assert found.offer.message == "catalogd does not answer (no answer in time)"
         assert server.requested == ["p"]
     finally:
         forever.set()
-        await ours.close()
+        await catalog_client.close()
 
 
 async def test_content_of_another_digest_than_the_status_names_is_used_and_rechecked(server: Server) -> None:
-    async with client() as ours:
-        ahead = await ours.get_offer(catalog(server.address, SECOND), "p")
+    async with client() as catalog_client:
+        ahead = await catalog_client.get_offer(catalog(server.address, SECOND), "p")
         assert (ahead.offer.state, version(ahead), ahead.needs_recheck) == (CatalogState.SERVING, "1.0.0", True)
         server.digest = SECOND
-        assert not (await ours.get_offer(catalog(server.address, SECOND), "p")).needs_recheck
+        assert not (await catalog_client.get_offer(catalog(server.address, SECOND), "p")).needs_recheck
 
 
 async def test_cached_content_does_not_count_for_a_catalog_that_was_created_again(
     server: Server, tmp_path: Path
 ) -> None:
-    async with client(tmp_path) as ours:
-        await ours.get_offer(catalog(server.address), "p")
-        again = await ours.get_offer(catalog("http://127.0.0.1:1", uid="another"), "p")
+    async with client(tmp_path) as catalog_client:
+        await catalog_client.get_offer(catalog(server.address), "p")
+        again = await catalog_client.get_offer(catalog("http://127.0.0.1:1", uid="another"), "p")
         assert (again.offer.state, again.offer.package) == (CatalogState.UNREACHABLE, None)
 
 
 async def test_a_catalog_that_is_not_served_receives_no_request(server: Server) -> None:
     waiting = {"type": "Unpacked", "status": "False", "reason": "Unpacking", "message": "pulling the image"}
     conditions = [{**waiting, "lastTransitionTime": "2026-01-01T00:00:00Z"}]
-    async with client() as ours:
-        pending = await ours.get_offer(catalog(server.address, conditions=conditions), "p")
+    async with client() as catalog_client:
+        pending = await catalog_client.get_offer(catalog(server.address, conditions=conditions), "p")
         assert (pending.offer.state, pending.offer.message) == (CatalogState.PENDING, "pulling the image")
-        unread = await ours.get_offer(catalog(server.address, conditions=[]), "p")
+        unread = await catalog_client.get_offer(catalog(server.address, conditions=[]), "p")
         assert unread.offer.message == "it has not been read yet"
     assert server.requested == []
 
 
 async def test_content_of_deleted_catalogs_is_removed(server: Server, tmp_path: Path) -> None:
-    async with client(tmp_path) as ours:
-        await ours.get_offer(catalog(server.address), "p")
-        await ours.retain_only({"c"}, {"p"})
+    async with client(tmp_path) as catalog_client:
+        await catalog_client.get_offer(catalog(server.address), "p")
+        await catalog_client.retain_only({"c"}, {"p"})
         assert orjson.loads((tmp_path / "c" / "p.json").read_bytes())["digest"] == FIRST
-        await ours.retain_only({"d"}, {"p"})
+        await catalog_client.retain_only({"d"}, {"p"})
         assert cached_files(tmp_path) == []
-        await ours.get_offer(catalog(server.address), "p")
+        await catalog_client.get_offer(catalog(server.address), "p")
     assert server.requested == ["p", "p"]
 
 
@@ -356,16 +356,16 @@ async def test_a_folder_that_cannot_be_written_disables_only_the_cache_on_disk(
     folder = tmp_path / "resolution"
     await asyncio.to_thread((tmp_path / blocked).parent.mkdir, exist_ok=True)
     await asyncio.to_thread((tmp_path / blocked).write_text, "a file in place of the folder")
-    async with client(folder) as ours:
-        await ours.retain_only({"c"}, {"p"})
-        assert version(await ours.get_offer(catalog(server.address), "p")) == "1.0.0"
-        assert version(await ours.get_offer(catalog(server.address), "p")) == "1.0.0"
+    async with client(folder) as catalog_client:
+        await catalog_client.retain_only({"c"}, {"p"})
+        assert version(await catalog_client.get_offer(catalog(server.address), "p")) == "1.0.0"
+        assert version(await catalog_client.get_offer(catalog(server.address), "p")) == "1.0.0"
     assert server.requested == ["p"]
 
 
 async def test_a_failed_write_leaves_no_temporary_file(server: Server, tmp_path: Path) -> None:
     folder_in_its_place = tmp_path / "c" / "p.json"
     await asyncio.to_thread(folder_in_its_place.mkdir, parents=True)
-    async with client(tmp_path) as ours:
-        assert version(await ours.get_offer(catalog(server.address), "p")) == "1.0.0"
+    async with client(tmp_path) as catalog_client:
+        assert version(await catalog_client.get_offer(catalog(server.address), "p")) == "1.0.0"
     assert os.listdir(tmp_path / "c") == ["p.json"]

@@ -54,8 +54,8 @@ async def lines_of_the_event_loop(size: int, folder: Path) -> list[int]:
         server.answer = answer
         known = informers_with(catalog(server.address))
         for passes in (2, 1):
-            ours = await CatalogClient.connect(folder)
-            reconciler = make_reconciler(Client(), known, ours)
+            catalog_client = await CatalogClient.connect(folder)
+            reconciler = make_reconciler(Client(), known, catalog_client)
             for _ in range(passes):
                 with lines_counted() as lines:
                     world = await reconciler.observe("alpha")
@@ -64,7 +64,7 @@ async def lines_of_the_event_loop(size: int, folder: Path) -> list[int]:
                 assert world.resolution is not None
                 assert isinstance(world.resolution.resolution.outcome, Chosen)
                 assert str(world.resolution.resolution.outcome.candidate.version) == f"1.{size - 1}.0"
-            await ours.close()
+            await catalog_client.close()
     return executed
 
 

@@ -17,7 +17,8 @@ from olmkit.api.bundledeployments import (
 )
 from olmkit.api.operators import FINALIZER, Operator
 from operator_controller.operator.evaluate import snapshot_to_resolve
-from operator_controller.operator.world import ObservedBundleDeployment, PackageClaim, World, read_running
+from operator_controller.operator.running_bundle import read_running
+from operator_controller.operator.world import ObservedBundleDeployment, PackageClaim, World
 from operator_controller.resolve.explained_resolution import resolve_and_explain
 from operator_controller.resolve.package import read_package
 from operator_controller.resolve.snapshot import CatalogOffer, CatalogState

@@ -101,7 +101,7 @@ channels = st.lists(
 starts = st.sampled_from(
     [
         *(UpgradeStart(name, version) for name, version in KNOWN.items()),
-        UpgradeStart("gone", parse_version("1.5.0")),
+        UpgradeStart("withdrawn", parse_version("1.5.0")),
         UpgradeStart("", None),
     ]
 )

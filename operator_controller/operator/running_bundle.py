@@ -1,0 +1,106 @@
+"""Reads the running bundle of an Operator: from its Bundle, or from a record of it if the Bundle is missing.
+
+Called by reconciler.py's observe. Never reads the desired bundle. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from olmkit.api.bundledeployments import (
+    BUNDLE_NAME_ANNOTATION,
+    CATALOG_ANNOTATION,
+    CHANNEL_ANNOTATION,
+    PACKAGE_ANNOTATION,
+    PROPERTIES_ANNOTATION,
+    VERSION_ANNOTATION,
+)
+from olmkit.api.bundles import Bundle
+from olmkit.api.operators import InstalledBundle, Operator, ProvidedApi
+from olmkit.fbc.schemas import GVK
+from olmkit.gocompat.versions import BadVersion, Version, parse_bundle_version
+from operator_controller.operator.world import ObservedBundleDeployment, image_reference
+from operator_controller.resolve.snapshot import RunningBundle
+
+
+def read_running(raw: Mapping[str, Any]) -> tuple[RunningBundle, InstalledBundle]:
+    """The bundle, from the annotations and the source of its Bundle."""
+    bundle = Bundle.load(raw)
+    return _read_annotations(bundle.metadata.name, bundle.metadata.annotations, image_reference(bundle.spec))
+
+
+def read_recorded(
+    operator: Operator, deployment: ObservedBundleDeployment
+) -> tuple[RunningBundle, InstalledBundle] | None:
+    """A missing active Bundle, from its record on the BundleDeployment, else as the Operator's status last reported it.
+
+    None if neither has it.
+    """
+    status = deployment.model.status
+    record = status.installed
+    if record is not None and record.bundle == status.active_bundle:
+        return _read_annotations(record.bundle, record.annotations(), image_reference(record.spec))
+    image, installed = operator.status.installed_bundle_resource, operator.status.installed
+    if not image or installed is None:
+        return None
+    running = RunningBundle(
+        name=installed.name,
+        image=image,
+        package=deployment.annotations.get(PACKAGE_ANNOTATION, ""),
+        version=_version(installed.version),
+        version_text=installed.version,
+        catalog=installed.catalog or "",
+        channel=installed.channel or "",
+    )
+    return running, installed
+
+
+def _read_annotations(name: str, annotations: Mapping[str, str], image: str) -> tuple[RunningBundle, InstalledBundle]:
+    running = RunningBundle(
+        name=annotations.get(BUNDLE_NAME_ANNOTATION, name),
+        image=image,
+        package=annotations.get(PACKAGE_ANNOTATION, ""),
+        version=_version(annotations.get(VERSION_ANNOTATION, "")),
+        version_text=annotations.get(VERSION_ANNOTATION, ""),
+        catalog=annotations.get(CATALOG_ANNOTATION, ""),
+        channel=annotations.get(CHANNEL_ANNOTATION, ""),
+    )
+    installed = InstalledBundle(
+        name=running.name,
+        version=running.version_text,
+        catalog=running.catalog or None,
+        channel=running.channel or None,
+        apis=sorted(
+            _apis(annotations.get(PROPERTIES_ANNOTATION, "")), key=lambda api: (api.group, api.kind, api.version)
+        ),
+    )
+    return running, installed
+
+
+def _version(text: str) -> Version | None:
+    try:
+        return parse_bundle_version(text)
+    except BadVersion:
+        return None
+
+
+def _apis(text: str) -> Iterable[ProvidedApi]:
+    """The kinds in the properties annotation. It may contain anything, because a person can edit it."""
+    for entry in _parse_properties(text):
+        value = entry.get("value")
+        if entry.get("type") != GVK or not isinstance(value, dict):
+            continue
+        group, version, kind = (value.get(key) for key in ("group", "version", "kind"))
+        if isinstance(group, str) and isinstance(version, str) and isinstance(kind, str):
+            yield ProvidedApi(group=group, version=version, kind=kind)
+
+
+def _parse_properties(text: str) -> list[dict[str, Any]]:
+    """The JSON array of the properties annotation; empty if it is not one."""
+    try:
+        found = json.loads(text) if text else []
+    except ValueError:
+        return []
+    return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
