@@ -9,7 +9,7 @@ import pytest
 
 from devcluster.errors import DevclusterError
 from devcluster.suite import Suite
-from devcluster.watch import BUNDLE_DEPLOYMENTS, CATALOGS, OPERATORS, condition, is_true
+from devcluster.watch import BUNDLE_DEPLOYMENTS, CATALOGS, OPERATORS, Object, condition, is_true
 from tests.cluster.operator_controller.conftest import (
     FINALIZER,
     HEALTHY,
@@ -43,34 +43,8 @@ def test_an_operator_waits_for_a_catalog_and_requests_the_best_bundle(scene: Sce
         "InstallationStatusUnknown",
         "bundledeployment status is unknown",
     )
-    assert deployment["metadata"]["ownerReferences"] == [
-        {
-            "apiVersion": "operators.operatorframework.io/v1alpha1",
-            "kind": "Operator",
-            "name": name,
-            "uid": operator["metadata"]["uid"],
-            "controller": True,
-            "blockOwnerDeletion": True,
-        }
-    ]
-    prefix = "operators.operatorframework.io/"
-    gvk = {"type": "olm.gvk", "value": {"group": f"{scene.name}.example.com", "kind": "Thing", "version": "v1"}}
-    annotations = dict(deployment["spec"]["template"]["metadata"]["annotations"])
-    assert json.loads(annotations.pop(f"{prefix}properties")) == [gvk]
-    assert annotations == {
-        f"{prefix}package": scene.name,
-        f"{prefix}bundle-name": f"{scene.name}.v1.0.0",
-        f"{prefix}bundle-version": "1.0.0",
-        f"{prefix}catalog": scene.name,
-        f"{prefix}channel": "stable",
-    }
-    assert deployment["spec"]["provisionerClassName"] == "core-rukpak-io-plain"
-    assert deployment["spec"]["template"]["spec"] == {
-        "provisionerClassName": "core-rukpak-io-registry",
-        "source": {"type": "image", "image": {"ref": image_of(scene.name, "1.0.0")}},
-    }
-    managers = {entry["manager"]: entry["operation"] for entry in deployment["metadata"]["managedFields"]}
-    assert managers == {"operator-controller": "Apply"}
+    assert deployment["metadata"]["ownerReferences"] == [_owner_reference(operator)]
+    _assert_requests_first_version(scene, deployment)
 
     scene.install(name, "1.0.0")
     ready = scene.ready_operator(name, "1.0.0")
@@ -557,6 +531,38 @@ def test_a_failed_upgrade_leaves_the_running_bundle_reported(scene: Scene) -> No
     failed = scene.condition_when(name, "Stalled", "True", "upgrading from 1.0.0 to 1.1.0: cannot upgrade")
     assert triple(failed, "Installed")[2] == f'installed from "{image_of(scene.name, "1.0.0")}"'
     assert triple(failed, "Ready")[:2] == ("False", "Upgrading")
+
+
+def _owner_reference(operator: Object) -> Object:
+    return {
+        "apiVersion": "operators.operatorframework.io/v1alpha1",
+        "kind": "Operator",
+        "name": operator["metadata"]["name"],
+        "uid": operator["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def _assert_requests_first_version(scene: Scene, deployment: Object) -> None:
+    prefix = "operators.operatorframework.io/"
+    gvk = {"type": "olm.gvk", "value": {"group": f"{scene.name}.example.com", "kind": "Thing", "version": "v1"}}
+    annotations = dict(deployment["spec"]["template"]["metadata"]["annotations"])
+    assert json.loads(annotations.pop(f"{prefix}properties")) == [gvk]
+    assert annotations == {
+        f"{prefix}package": scene.name,
+        f"{prefix}bundle-name": f"{scene.name}.v1.0.0",
+        f"{prefix}bundle-version": "1.0.0",
+        f"{prefix}catalog": scene.name,
+        f"{prefix}channel": "stable",
+    }
+    assert deployment["spec"]["provisionerClassName"] == "core-rukpak-io-plain"
+    assert deployment["spec"]["template"]["spec"] == {
+        "provisionerClassName": "core-rukpak-io-registry",
+        "source": {"type": "image", "image": {"ref": image_of(scene.name, "1.0.0")}},
+    }
+    managers = {entry["manager"]: entry["operation"] for entry in deployment["metadata"]["managedFields"]}
+    assert managers == {"operator-controller": "Apply"}
 
 
 def _install_again(scene: Scene, name: str, bundle: str, uid: str) -> None:
