@@ -226,7 +226,7 @@ def test_a_bundle_deployment_of_another_owner_is_never_adopted(scene: Scene) -> 
 
 
 @pytest.mark.parametrize("is_recorded", [True, False], ids=["recorded", "not recorded"])
-def test_a_missing_bundle_is_reported_and_upgrades_continue(scene: Scene, is_recorded: bool) -> None:
+def test_an_active_bundle_that_was_deleted_is_reported_and_upgrades_continue(scene: Scene, is_recorded: bool) -> None:
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     name = scene.operator(scene.name)
     bundle = scene.install(name, "1.0.0")
